@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -140,6 +141,9 @@ def ask_part(
     path = out / part_name(plan.task, plan.prompts, judge.name)
     has_begun = (path / "manifest.json").exists()
     folder = RunFolder.open(path) if has_begun else start(plan, out, path.name)
+    if place.refresh and folder.manifest.state == "asked":
+        path.rename(path.with_name(f"{path.name}-until-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"))
+        folder = start(plan, out, path.name)
     if folder.manifest.state == "asked":
         return folder, Asked(ExitCode.DONE, CostBudget(None, run_cost_usd(folder)))
     store = _opener(plan, folder, observer, place)()
@@ -300,6 +304,7 @@ def _ask(
     if asked.exit_code != ExitCode.DONE:
         is_unreadable = UNREADABLE in folder.manifest.ended.values()
         options = [*plan.resume_options, *(["--keep-going"] if is_unreadable else [])]
+        options += place.resume_words
         command = resume_command(folder.path, place.cache, verb, place.store, options)
         observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
     return asked
@@ -360,7 +365,8 @@ def _ask_probe(
     note_paid(folder, budget)
     if asked_too.exit_code != ExitCode.DONE:
         folder.update(state="stopped", exit_code=int(exit_code))
-        command = resume_command(folder.path, place.cache, options=plan.resume_options)
+        words = (*plan.resume_options, *place.resume_words)
+        command = resume_command(folder.path, place.cache, options=words)
         observer.say(how_to_resume(command, asked_too.exit_code, plan.config.max_cost))
     return Asked(exit_code, budget)
 
@@ -392,9 +398,10 @@ def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> 
             budget=place.budget_name,
             folder=folder.path.name,
         )
-    if place.use_cache:
-        return partial(ResponseCache, place.cache or cache_folder(), observer.say)
-    return NoStore
+    if place.no_store:
+        return NoStore
+    cache = place.cache or cache_folder()
+    return partial(ResponseCache, cache, observer.say, is_refreshed=place.refresh)
 
 
 def _launched(

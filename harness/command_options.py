@@ -505,7 +505,7 @@ class Cache(Options):
 
     cache: Path | None = option(
         None,
-        "Folder of the response cache; $HARNESS_CACHE by default.",
+        "Folder of the response cache. Default: $HARNESS_CACHE.",
         (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME, DOCTOR, CACHE, CACHE_CLEAR),
     )
 
@@ -527,21 +527,35 @@ class Place(StoreOption, Cache):
         (RUN, RESUME, CONFIRM, DOCTOR),
         metavar="NAME",
     )
-    use_cache: bool = option(
-        True,
-        "Use the response cache.",
-        (RUN, RESUME, CONFIRM, ESTIMATE),
-        flag="--cached/--no-cache",
+    refresh: bool = option(
+        False,
+        "Send every request again, and replace the stored replies.",
+        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME),
     )
+    no_store: bool = option(
+        False,
+        "Neither use stored replies nor store new ones.",
+        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME),
+    )
+
+    @property
+    def resume_words(self) -> list[str]:
+        """The words with which a command that resumes a run treats stored replies alike."""
+        words = {"--refresh": self.refresh, "--no-store": self.no_store}
+        return [word for word, is_given in words.items() if is_given]
 
 
 def check_place(place: Place) -> None:
-    """Refuse a store beside a cache, and a cluster without a store."""
+    """Refuse a store with options of the cache, and a cluster without a store."""
     if place.store is None and place.executor != "local":
         raise OptionError("", "processes on a cluster need a shared store", "Add {store}")
-    if place.store is not None and (place.cache is not None or not place.use_cache):
-        name = "use_cache" if place.cache is None else "cache"
-        raise OptionError("", "a store takes the place of the cache", f"Leave {{{name}}} out")
+    if place.refresh and place.no_store:
+        problem = "{refresh} stores replies, and {no_store} doesn't"
+        raise OptionError("", problem, "Leave one of the two out")
+    given = {"cache": place.cache, "refresh": place.refresh, "no_store": place.no_store}
+    names = [name for name, value in given.items() if value]
+    if place.store is not None and names:
+        raise OptionError("", "a store takes the place of the cache", f"Leave {{{names[0]}}} out")
 
 
 class TaskOption(Options):
@@ -552,7 +566,7 @@ class TaskOption(Options):
         "Name of a task, or path of a task folder.",
         (
             *(*ASKING, VALIDATE, CONFIRM_VERDICTS, EXCLUDE, EXPORT, SCHEDULE),
-            *(SYSTEMS_TASK, REPORT_TASK, IMPORT_VERDICTS, *PLANS),
+            *(SYSTEMS_TASK, REPORT_TASK, IMPORT_VERDICTS, CACHE_CLEAR, *PLANS),
         ),
         flag="--task -t",
         texts={
@@ -560,6 +574,7 @@ class TaskOption(Options):
             REVALIDATE: "Name or path of the task, if it is elsewhere now.",
             EXPORT: "Name or path of the task, if it is elsewhere now.",
             SCHEDULE: "Name or path of the task in the repository.",
+            CACHE_CLEAR: "Only replies that were received for the task of this name or path.",
         },
     )
 
@@ -679,8 +694,11 @@ class DryRun(Options):
     dry_run: bool = option(
         False,
         "Print calls, tokens and cost per judge; ask nothing, write nothing.",
-        (*ASKING, EXCLUDE, IMPORT),
-        texts={IMPORT: "Show how the table is read; write nothing."},
+        (*ASKING, EXCLUDE, IMPORT, CACHE_CLEAR),
+        texts={
+            IMPORT: "Show how the table is read; write nothing.",
+            CACHE_CLEAR: "Count the replies that would be removed, and remove none.",
+        },
     )
 
 

@@ -139,7 +139,7 @@ class DeclaredOption:
     flag : str
         On the command line: ``--max-cost``.
     declaration : tuple of str
-        All its names there, with that which switches it off: ``--cached/--no-cache``, ``-t``.
+        All its names there, such as ``--task``, ``-t`` or ``--item-text/--no-item-text``.
     range : str
         Bounds of a number, such as ``0<=x<1``; empty without one.
     """
@@ -193,7 +193,7 @@ def option(
         What it goes with.
     flag : str
         Its names on the command line, separated by spaces, where they are not made of the field's:
-        ``"--elicitation"``, ``"--cached/--no-cache"``, ``"--judges -j"``.
+        ``"--elicitation"``, ``"--item-text/--no-item-text"``, ``"--judges -j"``.
     metavar : str, optional
         What stands for the value in the help.
     variable : str, optional

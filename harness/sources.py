@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harness.analysis import JudgeFacts, Settings, Source
 from harness.analysis.inputs import shared_items
 from harness.analysis.race_result import RACED
+from harness.analysis.reply_dates import reply_dates
 from harness.command_options import ALL_ITEMS, NO_CHOICES, Validating
 from harness.edges import edge
 from harness.elicitation_items import blank_note, elicitations_of, items_by_elicitation, items_of
@@ -72,6 +73,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     log = folder.count_verdicts(task.by_id)
     replies = _by_judge(folder, log.by_judge)
     samples = samples_of(manifest)
+    dates = reply_dates(replies.values())
     source = Source(
         task=task,
         items=items_of(task, config),
@@ -89,11 +91,13 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         notes=(
             *_on_holdout(folder, task),
             *blank_note(task, config),
+            *filter(None, [dates.sentence]),
             *_notes(manifest, replies),
             *notes_on(manifest.judges, replies, task),
             *_damaged(log),
         ),
         verdicts_hash=verdicts_hash,
+        reply_dates=dates.by_day(),
         tried=tried_in_run(folder),
         injection=injection_flips(folder, task),
     )

@@ -12,7 +12,7 @@ def test_a_new_model_version_is_named_with_the_command(tmp_path, stub):
     arguments = (
         *("run", "--task", tmp_path / "task", "--judges", "judge"),
         *("--judges-file", tmp_path / "judges.yaml", "--elicitation", "forced_choice"),
-        *("--out", tmp_path / "runs", "--quiet", "--no-cache"),
+        *("--out", tmp_path / "runs", "--quiet", "--no-store"),
     )
     assert "harness revalidate" not in invoke(*arguments).stderr
     stub.set_table("judge", replies(8, majority), model="judge-2")

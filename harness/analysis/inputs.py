@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from harness.analysis.reply_dates import NO_DATES, ReplyDates
 from harness.command_options import AggregationLevel, Humans, RanksBy
 from harness.errors import TaskError
 from harness.stats import OptionSpace, metrics_for
@@ -168,6 +169,8 @@ class Source:
     race : RaceResult or None
         Of a run in which judges raced: how that ended. Of its judges, only one that was asked
         about all items is among these.
+    reply_dates : ReplyDates
+        When the replies of a run were received, by day.
     """
 
     task: Task
@@ -183,6 +186,7 @@ class Source:
     tried: TriedJudges | None = None
     injection: Mapping[str, InjectionFlips] = field(default_factory=dict)
     race: RaceResult | None = None
+    reply_dates: ReplyDates = NO_DATES
 
     @property
     def cutoff(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -42,12 +42,40 @@ class ReplyDates:
     newest: str = ""
 
     @property
+    def sentence(self) -> str:
+        """How many are new and how old the others are; "" if all are new."""
+        n_stored = self.n - self.n_new
+        if not n_stored:
+            return ""
+        undated = f" {self.n_undated:,} have no date." if self.n_undated else ""
+        if not self.n_new:
+            were = f"were collected {self.dates}" if self.dates else "were stored before"
+            return f"No new replies: all {self.n:,} {were}.{undated}"
+        oldest = f" The oldest was collected on {self.oldest[:10]}." if self.oldest else ""
+        return (
+            f"{self.n_new:,} of {self.n:,} replies are new, and {n_stored:,} were stored before."
+            f"{oldest}{undated}"
+        )
+
+    def by_day(self) -> ReplyDates:
+        """Return them with days instead of times."""
+        return replace(self, oldest=self.oldest[:10], newest=self.newest[:10])
+
+    def plus(self, other: ReplyDates) -> ReplyDates:
+        """Return the dates of these replies and of others."""
+        known = sorted(filter(None, (self.oldest, self.newest, other.oldest, other.newest)))
+        return ReplyDates(
+            n=self.n + other.n,
+            n_new=self.n_new + other.n_new,
+            n_undated=self.n_undated + other.n_undated,
+            oldest=known[0] if known else "",
+            newest=known[-1] if known else "",
+        )
+
+    @property
     def dates(self) -> str:
         """The days on which they were received, to end a sentence with; "" if unknown."""
-        oldest, newest = self.oldest[:10], self.newest[:10]
-        if not oldest:
-            return ""
-        return f"on {oldest}" if oldest == newest else f"between {oldest} and {newest}"
+        return dates_text(self.oldest[:10], self.newest[:10]) if self.oldest else ""
 
     def is_longer_than(self, span: timedelta) -> bool:
         """Whether the newest reply came later than the oldest by more than a span."""
@@ -57,14 +85,26 @@ class ReplyDates:
         return newest - oldest > span
 
 
-def reply_dates(replies: Iterable[Sequence[Verdict]]) -> ReplyDates:
-    """Return when the replies of some groups of verdicts were received."""
+NO_DATES = ReplyDates()
+
+
+def dates_text(oldest: str, newest: str) -> str:
+    """Return two days as the end of a sentence."""
+    return f"on {oldest}" if oldest == newest else f"between {oldest} and {newest}"
+
+
+def reply_dates(replies: Iterable[Sequence[Verdict]], *, since: float = 0.0) -> ReplyDates:
+    """Return when the replies of some groups of verdicts were received.
+
+    Those received before ``since``, in seconds since 1970, aren't new.
+    """
     n, n_new, times = 0, 0, [np.array([], dtype=np.float64)]
     for verdicts in replies:
         columns = columns_of(verdicts)
         is_reply = columns.of_kinds(lambda kind: kind.n_replies > 0)
         n += int(is_reply.sum())
-        n_new += int(columns.of_kinds(lambda k: k.n_replies > 0 and not k.from_store).sum())
+        is_bought = columns.of_kinds(lambda kind: kind.n_replies > 0 and not kind.from_store)
+        n_new += int((is_bought & ~(columns.received_at < since)).sum())
         times.append(columns.received_at[is_reply])
     received_at = np.concatenate(times)
     known = received_at[(received_at >= 0) & (received_at < YEAR_2100)]

@@ -23,6 +23,7 @@ from harness.analysis.order_bias import PlaceBias, PositionEffects
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.analysis.race_result import RaceResult
 from harness.analysis.rater_replacement import Replacement
+from harness.analysis.reply_dates import NO_DATES, ReplyDates
 from harness.analysis.rubric import RubricResult
 from harness.analysis.serialize import from_json, schema_of, shared_fields, to_short_json
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
@@ -219,6 +220,8 @@ class Validation:
         SHA-256 of the run's verdict log that all this was computed from; "" without a run.
     race : RaceResult or None
         How the race of the judges ended; None where all were asked about all items.
+    reply_dates : ReplyDates
+        When the run's replies were received, by day, and how many are new.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -240,6 +243,7 @@ class Validation:
     notes: tuple[str, ...]
     verdicts_hash: str = ""
     race: RaceResult | None = None
+    reply_dates: ReplyDates = NO_DATES
     as_html: ClassVar[Callable[[Validation], str] | None] = None  # set by harness.report
 
     def __repr__(self) -> str:
@@ -377,6 +381,7 @@ def make_validation(
         ),
         verdicts_hash=source.verdicts_hash,
         race=source.race,
+        reply_dates=source.reply_dates,
         **sections,
     )
 

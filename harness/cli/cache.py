@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import time
+from contextlib import closing
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, show
-from harness.command_options import Cache, Json, Unasked
-from harness.option_declarations import CACHE, CACHE_CLEAR
+from harness.command_options import Cache, DryRun, Json, TaskOption, Unasked
+from harness.errors import OptionError
+from harness.option_declarations import CACHE, CACHE_CLEAR, option
 
+AGE = re.compile(r"(\d+(?:\.\d+)?) ?(h|hours?|d|days?|w|weeks?)")
+SECONDS = {"h": 3600.0, "d": 86400.0, "w": 604800.0}
 app = typer.Typer(invoke_without_command=True)
 
 
@@ -19,8 +26,8 @@ app = typer.Typer(invoke_without_command=True)
 def cache(context: typer.Context, *, place: Cache, printing: Json) -> None:
     """Show the folder, the number of requests and replies, and the size of the response cache.
 
-    A request has one reply per sample. Replies are never dropped; `harness cache clear` removes
-    them all. What runs received stays in their run folders.
+    A request has one reply per sample. Replies stay until `harness cache clear` removes them.
+    What runs received stays in their run folders.
 
     \b
     Examples:
@@ -37,32 +44,84 @@ def cache(context: typer.Context, *, place: Cache, printing: Json) -> None:
         show([{"folder": str(path), **measure_cache(path)._asdict()}], as_json=printing.as_json)
 
 
+class ClearedReplies(TaskOption):
+    """Which replies are removed."""
+
+    cached_judge: str | None = option(
+        None,
+        "Only replies that were received for this judge.",
+        (CACHE_CLEAR,),
+        flag="--judge -j",
+        metavar="JUDGE",
+    )
+    older_than: str | None = option(
+        None,
+        "Only replies received longer ago, such as 30d, 12h or 4w.",
+        (CACHE_CLEAR,),
+        metavar="AGE",
+    )
+
+
 @app.command()
 @takes(CACHE_CLEAR)
-def clear(*, place: Cache, asking: Unasked) -> None:
-    """Remove all replies from the response cache; later runs pay for them again.
+def clear(*, place: Cache, cleared: ClearedReplies, dry: DryRun, asking: Unasked) -> None:
+    """Remove replies from the response cache; later runs pay for them again.
+
+    Without filters all replies are removed. With several filters, all must apply. A reply that
+    several tasks or judges use belongs to the first that received it.
 
     \b
     Examples:
       harness cache clear
       harness cache clear --yes
+      harness cache clear --task toxicity --judge gpt
+      harness cache clear --older-than 90d --dry-run
     """
-    from harness.judging.storage.response_cache import ResponseCache, measure_cache
+    from harness.judging.storage.reply_origins import ReplyFilter
+    from harness.judging.storage.response_cache import ResponseCache, count_replies
     from harness.user_folders import cache_folder
 
     path = place.cache or cache_folder()
-    n_replies = measure_cache(path).n_replies
-    if not n_replies:
+    before = None if cleared.older_than is None else time.time() - seconds_of(cleared.older_than)
+    task = None if cleared.task is None else _name_of(cleared.task)
+    wanted = ReplyFilter(task, cleared.cached_judge, before)
+    n, n_included, n_unknown = count_replies(path, wanted)
+    if not n:
         echo(f"{path}: holds no replies.")
         return
+    if n_unknown:
+        echo(
+            f"{n_unknown} of {n} replies have no task, judge or date, because an earlier version "
+            "stored them. They stay unless you clear without filters."
+        )
+    if dry.dry_run or not n_included:
+        echo(f"{path}: {n_included} of {n} replies would be removed.")
+        return
     if not asking.unasked:
-        typer.confirm(f"Remove {n_replies} replies from {path}?", abort=True)
-    store = ResponseCache(path)
-    try:
-        store.clear()
-    finally:
-        store.close()
-    echo(f"Removed {n_replies} replies from {path}.")
+        typer.confirm(f"Remove {n_included} of {n} replies from {path}?", abort=True)
+    with closing(ResponseCache(path)) as store:
+        echo(f"Removed {store.clear(wanted)} of {n} replies from {path}.")
+
+
+def seconds_of(age: str) -> float:
+    """Return an age such as 30d, 12h or 4w in seconds.
+
+    Raises
+    ------
+    OptionError
+        If it is none.
+    """
+    found = AGE.fullmatch(age.strip().lower())
+    if not found:
+        raise OptionError("older_than", "not an age", "Write one such as 30d, 12h or 4w", found=age)
+    return float(found[1]) * SECONDS[found[2][:1]]
+
+
+def _name_of(task: str) -> str:
+    """Return the name of a task; one that is no longer there is taken by its name."""
+    from harness.tasks import load_task
+
+    return load_task(task).name if Path(task).is_dir() else task
 
 
 @app.command()

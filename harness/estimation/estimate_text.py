@@ -37,6 +37,7 @@ def _lines(result: Estimation) -> Iterator[str]:
         return
     if result.look is not None:
         yield from _look(result.look, result)
+        yield from filter(None, [result.reply_dates.sentence])
         return
     yield f"{_subject(result)}: {_estimate(mean.estimate, result)}"
     weighted = f", weighted by {result.strata.field}," if result.strata else ""
@@ -62,6 +63,7 @@ def _lines(result: Estimation) -> Iterator[str]:
 
 
 def _left_out(result: Estimation) -> Iterator[str]:
+    yield from filter(None, [result.reply_dates.sentence])
     if result.n_unanswered:
         as_what = "not positive" if result.quantity.kind == "share" else "its mean score"
         yield (

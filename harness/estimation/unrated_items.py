@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from array import array
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.inputs import sampling_weights
+from harness.analysis.reply_dates import NO_DATES, ReplyDates, reply_dates
 from harness.app import ask_part
 from harness.errors import ExitCode, OptionError, RunError, TaskError
 from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
@@ -116,6 +118,9 @@ class Estimation:
         Beta as the raters' pairs show it, where the share is estimated with that.
     cost_usd : float
         Of the replies about unlabelled items.
+    reply_dates : ReplyDates
+        When the replies about unlabelled items were received, by day; those of earlier estimates
+        aren't new.
     exit_code : ExitCode
         `DONE` once all items were asked about.
     """
@@ -137,6 +142,7 @@ class Estimation:
     beta_range: tuple[float, float] | None
     paired_beta: PairedBeta | None
     cost_usd: float
+    reply_dates: ReplyDates = NO_DATES
     exit_code: ExitCode
 
     def __repr__(self) -> str:
@@ -228,7 +234,7 @@ def estimate(
     n_blank = count_blank(items, source.task, wanted.n_items)
     judged = _Judged(quantity, strata)
     path = folder.path / FOLDER
-    exit_code = ExitCode.DONE
+    exit_code, started = ExitCode.DONE, time.time()
     for part in read_parts(items, source.task, wanted.n_items):
         plan = plan_other_items(
             folder,
@@ -240,6 +246,8 @@ def estimate(
         )
         part_folder, asked = ask_part(plan, path, observer=observer, place=wanted.place)
         judged.add(part, part_folder)
+        replies = part_folder.count_verdicts(()).by_judge.values()
+        judged.dates = judged.dates.plus(reply_dates(replies, since=started))
         judged.cost_usd += asked.budget.spent_usd
         progress(judged.n)
         exit_code = asked.exit_code
@@ -267,6 +275,7 @@ def estimate(
         needed=_needed(labelled, judged, n_judges, wanted) if done else None,
         look=_look(source, judge, judged, n_judges, wanted) if done else None,
         cost_usd=judged.cost_usd,
+        reply_dates=judged.dates.by_day(),
         exit_code=exit_code,
     )
 
@@ -280,6 +289,7 @@ class _Judged:
         self.sums = JudgedMean(0, 0.0, 0.0)
         self.looks: dict[str, _Looks] = {}  # by stratum; all items are one without
         self.cost_usd = 0.0
+        self.dates = NO_DATES
 
     def add(self, items: Sequence[Item], folder: RunFolder) -> None:
         """Count the verdicts of a part; items that were not asked about are left out."""

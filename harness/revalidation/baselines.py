@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from harness.analysis.inputs import sampling_weights
+from harness.analysis.reply_dates import reply_dates
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, RunError
 from harness.judging.computed_verdicts import fitted_in_run
@@ -30,6 +31,7 @@ from harness.stats.drift.changed_judges import ALPHA
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
     from harness.revalidation.asking import Sitting
     from harness.revalidation.reply_categories import StreamReplies
@@ -80,6 +82,7 @@ def fill(sitting: Sitting, baseline: Baseline, plan: Plan, observer: Observer) -
         baseline,
         occasion=sitting.occasion.number,
         n_occasions=baseline.n_occasions + 1,
+        received=_span([*baseline.received, *_times(answers.verdicts)]),
         providers=baseline.providers | providers_of(answers.verdicts),
         streams=tuple(map(joined, zip(baseline.streams, more, strict=True))),
     )
@@ -123,6 +126,7 @@ def first_baseline(sitting: Sitting) -> Baseline:
     return Baseline(
         number=1,
         at=now(),
+        received=_times(logged),
         items=ids,
         n_items_in_run=len(items),
         sampled=sampling_weights(items) is not None,
@@ -140,6 +144,16 @@ def first_baseline(sitting: Sitting) -> Baseline:
         in_use=judges_in_use(run),
         streams=streams,
     )
+
+
+def _times(verdicts: Sequence[Verdict]) -> tuple[str, str]:
+    dates = reply_dates([verdicts])
+    return dates.oldest, dates.newest
+
+
+def _span(times: Sequence[str]) -> tuple[str, str]:
+    known = sorted(filter(None, times))
+    return (known[0], known[-1]) if known else ("", "")
 
 
 def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
@@ -213,6 +227,7 @@ def accepted_baseline(sitting: Sitting, looks: Sequence[Look]) -> Baseline:
         occasion=0,
         accepted=looks[0].number if looks else 1 + last.number,
         n_occasions=len(looks),
+        received=_span([look.at for look in looks]),
         providers=before.providers | dict.fromkeys(watched, ProviderReport()) | providers,
         streams=tuple(map(since, before.streams)),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from harness.analysis.reply_dates import dates_text
 from harness.plain_text import visible
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
@@ -61,7 +62,8 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
     occasions = counted([baseline.n_occasions], "occasion")
     head = (
         f"Look {look.number}: {n_items}, {replies_of(replies_per_item(look.streams))} each. "
-        f"Baseline {baseline.number}: {replies_of(baseline.n_replies)} each, on {occasions}."
+        f"Baseline {baseline.number}: {replies_of(baseline.n_replies)} each, on {occasions}"
+        f"{_received(baseline)}."
     )
     parts = [paragraph(line) for line in (head, *notes(look, baseline))]
     parts += [
@@ -73,6 +75,12 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
     if look.decision is not None:
         parts.append(draw_table(STANDING_HEADS, standing_rows(look.decision)))
     return "\n\n".join(parts)
+
+
+def _received(baseline: Baseline) -> str:
+    """Say when a baseline's replies were received, if that wasn't on its own date."""
+    oldest, newest = (time[:10] for time in baseline.received)
+    return "" if oldest in {"", baseline.at[:10]} else f", collected {dates_text(oldest, newest)}"
 
 
 def figure_rows(
@@ -165,7 +173,7 @@ def baseline_lines(history: HistoryReading) -> Iterator[str]:
     for baseline in history.baselines:
         origin = f"from look {baseline.accepted} on" if baseline.accepted else "the run"
         yield (
-            f"baseline {baseline.number} of {baseline.at[:10]}: {origin}, "
+            f"baseline {baseline.number} of {baseline.at[:10]}: {origin}{_received(baseline)}, "
             f"{counted([len(baseline.items)])}, "
             f"{replies_of(baseline.n_replies)} per item, false alarms at most {baseline.alpha:.0%}"
         )

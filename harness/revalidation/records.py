@@ -281,6 +281,8 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
         The look that was accepted as the start of this baseline; 0 for the run itself.
     n_occasions : int
         On how many occasions its replies were asked.
+    received : (str, str)
+        UTC times of its oldest and newest reply, which may be older than the run; "" if unknown.
     items : tuple of str
         Ids of the anchor's items.
     n_items_in_run : int
@@ -315,6 +317,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     occasion: int = 0
     accepted: int = 0
     n_occasions: int = 1
+    received: tuple[str, str] = ("", "")
     items: tuple[str, ...]
     n_items_in_run: int
     hashes: dict[str, str]

@@ -161,13 +161,13 @@ def test_cost_limit_holds_for_all_tasks_together(place, stub):
     (place / "judges.yaml").write_text(json.dumps({"judges": {"paid": judge}}), encoding="utf-8")
     words = ("--task", "toxicity,./rudeness", "--judges", "paid", "--judges-file", "judges.yaml")
     with contextlib.chdir(place):
-        full = invoke("run", *words, "--limit", "4", "--json", "--out", "full", "--no-cache")
+        full = invoke("run", *words, "--limit", "4", "--json", "--out", "full", "--no-store")
         assert full.exit_code == 0, full.output
         costs = [cost_of(folder) for folder in sorted((place / "full").iterdir())]
         limit = f"{max(costs) * 1.5:.4f}"
         done = invoke(
             *("run", *words, "--limit", "4", "--max-cost", limit),
-            *("--out", "limited", "--no-cache"),
+            *("--out", "limited", "--no-store"),
         )
     assert done.exit_code == 4, done.output
     assert sum(map(cost_of, (place / "limited").iterdir())) <= float(limit)

@@ -97,7 +97,7 @@ def test_a_table_gives_the_similarities_of_a_run(tmp_path, monkeypatch):
     judges = {"judge": {"kind": "scripted", "model": "m", "replies": {"i1": "hut", "i2": "wolf"}}}
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": judges}))
     monkeypatch.chdir(tmp_path)
-    run = harness.run(folder, "judge", judges_file="judges.yaml", use_cache=False)
+    run = harness.run(folder, "judge", judges_file="judges.yaml", no_store=True)
     assert run.validation.judge("judge").metrics["similarity"].value == pytest.approx(0.6)
     (folder / "pairs.csv").unlink()
     assert validate(source_of_folder(RunFolder.open(run.path))) == run.validation

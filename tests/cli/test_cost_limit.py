@@ -102,7 +102,7 @@ def test_server_that_ignores_the_cap_stops_after_its_first_reply(place, stub):
     assert "over_cap" in done.output
     assert "--max-cost-soft" in done.output
     alone = local(stub, at={"nocap": "1"}, params={"max_tokens": 40}, concurrency=1)
-    soft = invoke(*words(place, far=alone), "--max-cost", 5, "--max-cost-soft", "--no-cache")
+    soft = invoke(*words(place, far=alone), "--max-cost", 5, "--max-cost-soft", "--no-store")
     assert soft.exit_code == 4, soft.output
     assert "is not known, since no list says how long they can be" in soft.output
 
@@ -208,7 +208,7 @@ def test_calls_in_flight_of_a_killed_run_were_free(place, stub):
     over, is billed no more than its limit."""
     far = local(stub, bill="90", params={"max_tokens": 100}, concurrency=4)
     command = words(place, far=far)
-    first = ("--max-cost", "0.15", "--no-cache")
+    first = ("--max-cost", "0.15", "--no-store")
     for n_calls in (3, 5):
         stub.hold_after(stub.stats()["requests"] + n_calls - 2)
         process = start_harness(*command, *first, cwd=place)
@@ -218,8 +218,8 @@ def test_calls_in_flight_of_a_killed_run_were_free(place, stub):
         process.send_signal(signal.SIGKILL)
         process.communicate()
         stub.release()
-        command, first = ("run", "--resume", "--no-cache"), ()
-    assert invoke("run", "--resume", "--no-cache").exit_code == 4
+        command, first = ("run", "--resume", "--no-store"), ()
+    assert invoke("run", "--resume", "--no-store").exit_code == 4
     assert 0 < paid_usd(stub) <= 0.15 + ROUNDING_USD
 
 

@@ -138,7 +138,7 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
     folder = start(plan, place / "runs")
     hearing = RecordingObserver()
     result = execute(
-        plan, folder, observer=hearing, retry=QUICK_RETRIES, place=Place(use_cache=False)
+        plan, folder, observer=hearing, retry=QUICK_RETRIES, place=Place(no_store=True)
     )
     assert result.exit_code == 3
     assert re.search(

@@ -17,7 +17,7 @@ SECRET = "the content of a file that nobody shared"
 COMMANDS = {
     "validate": ("validate",),
     "report": ("report",),
-    "resume": ("run", "--no-cache", "--resume"),
+    "resume": ("run", "--no-store", "--resume"),
 }
 
 
@@ -26,7 +26,7 @@ def shared(tmp_path_factory):
     """A finished run, as somebody might send it."""
     place = tmp_path_factory.mktemp("shared")
     task = make_task_folder(place / "task", 8)
-    done = invoke("run", "--task", task, "--judges", "random", "--no-cache", "--out", place / "out")
+    done = invoke("run", "--task", task, "--judges", "random", "--no-store", "--out", place / "out")
     assert done.exit_code == 0, done.stderr
     [run] = (place / "out").iterdir()
     return run
@@ -112,7 +112,7 @@ def test_fifos_in_run_folders_hang_no_command(shared, tmp_path, monkeypatch):
         (run / name).unlink(missing_ok=True)
         os.mkfifo(run / name)
     make_task_folder(tmp_path / "task", 4)
-    started = ("run", "--task", "task", "--judges", "random", "--no-cache")
+    started = ("run", "--task", "task", "--judges", "random", "--no-store")
     commands = [("runs",), started, ("validate", run)]
     running = [start_harness(*words, cwd=tmp_path) for words in commands]
     try:

@@ -100,7 +100,7 @@ def shared_run() -> Path:
     """A finished run of one judge that needs no network; made once per process."""
     place = Path(mkdtemp())
     task = make_task_folder(place / "task", 3)
-    words = ("--judges", "random", "--samples", 1, "--no-cache", "--out", place / "runs")
+    words = ("--judges", "random", "--samples", 1, "--no-store", "--out", place / "runs")
     assert invoke("run", "--task", task, *words).exit_code == 0
     [run] = (place / "runs").iterdir()
     return run
@@ -243,7 +243,7 @@ def check_commands(run: Path, place: Path) -> None:
         ("runs", "--out", run.parent),
         ("validate", run),
         ("report", run),
-        ("run", "--no-cache", "--quiet", "--resume", run),
+        ("run", "--no-store", "--quiet", "--resume", run),
         ("revalidate", "--quiet", run),
         ("history", run),
     )

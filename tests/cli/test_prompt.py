@@ -27,7 +27,7 @@ def test_what_is_printed_is_what_a_run_sends(folder, stub, judge, elicitation):
     text = invoke("prompt", folder, "--judge", judge, "--item", "i0", *how).output
     assert stub.requests() == []
 
-    run = ("--task", folder, "--judges", judge, "--limit", "1", "--samples", "1", "--no-cache")
+    run = ("--task", folder, "--judges", judge, "--limit", "1", "--samples", "1", "--no-store")
     invoke("run", *run, *how, "--quiet")
     [request] = stub.requests()
     received = json.loads(request["body"])
@@ -49,7 +49,7 @@ def test_the_options_of_a_run_choose_demonstrations_and_order(folder, stub):
         for item in ("i0", "i1")
         for s in (0, 1)
     ]
-    run = ("--task", folder, "--judges", judge, "--samples", 2, "--no-cache", "--quiet")
+    run = ("--task", folder, "--judges", judge, "--samples", 2, "--no-store", "--quiet")
     invoke("run", *run, *same)
     sent = [json.loads(request["body"])["messages"] for request in stub.requests()]
     shown = [json.loads(result.output)["messages"] for result in printed]

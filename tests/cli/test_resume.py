@@ -19,7 +19,7 @@ from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunFolder, find_run
 
 SECRET = "aws-secret-of-this-user"
-RUN = ("run", "--no-cache", "--quiet")
+RUN = ("run", "--no-store", "--quiet")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_run_that_stops_says_with_which_options_it_is_resumed(place, stub):
     """The folder does not say where judges are, so the command does."""
     stub.reset()
     where = ("--base-url", stub.url(fault="401"), "--key-env", "AWS_SECRET_ACCESS_KEY")
-    done = invoke("run", "--no-cache", "--task", "task", "--judges", "m", "--samples", 1, *where)
+    done = invoke("run", "--no-store", "--task", "task", "--judges", "m", "--samples", 1, *where)
     assert done.exit_code == 3
     [run] = (place / "runs").iterdir()
     [line] = [line for line in done.stderr.splitlines() if "Resume with" in line]

@@ -163,7 +163,7 @@ def test_an_open_scale_has_no_flip_rate(place):
 
 def test_a_resumed_run_asks_nothing_of_its_probe_twice(place, stub):
     """Killed in the probe, and again between its last reply and its results."""
-    command = run_of(stub, "--no-cache", firm=({"say": "B"}, {}))
+    command = run_of(stub, "--no-store", firm=({"say": "B"}, {}))
     n_asked = N_ASKED + N  # unchanged items are asked again without a cache
     stub.hold_after(2 * N + 20)
     process = start_harness(*command, cwd=place)

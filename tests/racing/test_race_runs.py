@@ -147,12 +147,12 @@ def test_race_is_served_by_the_cache_and_decides_the_same(place, stub):
 @pytest.mark.slow
 def test_killed_race_goes_on_as_it_would_have(place, stub):
     """After two kill -9 it asks for what is missing alone, and ends as one that was not stopped."""
-    assert call_harness(*words("--no-cache"), cwd=place).returncode == 0
+    assert call_harness(*words("--no-store"), cwd=place).returncode == 0
     [whole] = runs_of(place)
     stub.reset()
     write_judges(place, stub, ms=60)
     n_calls = race_of(whole).n_calls
-    command = words("--no-cache", "--out", "killed")
+    command = words("--no-store", "--out", "killed")
     process = start_harness(*command, cwd=place)
     for n in (n_calls // 5, n_calls // 2):
         end = time.monotonic() + 60
@@ -163,7 +163,7 @@ def test_killed_race_goes_on_as_it_would_have(place, stub):
         process.kill()
         process.communicate()
         assert process.returncode == -signal.SIGKILL
-        process = start_harness("run", "--resume", "--no-cache", "--out", "killed", cwd=place)
+        process = start_harness("run", "--resume", "--no-store", "--out", "killed", cwd=place)
     _, err = process.communicate()
     assert process.returncode == 0, err
     [path] = (place / "killed").iterdir()
@@ -176,9 +176,9 @@ def test_killed_race_goes_on_as_it_would_have(place, stub):
 
 def test_cost_limit_ends_the_race_first_and_resuming_ends_it(place, stub):
     """No judge is named then; with more money, the race ends as it would have."""
-    assert invoke(*words("--no-cache")).exit_code == 0
+    assert invoke(*words("--no-store")).exit_code == 0
     whole = race_of(runs_of(place)[0])
-    cheap = words("--no-cache", "--max-cost", whole.usd / 3, "--reply-cap", 4, "--out", "cheap")
+    cheap = words("--no-store", "--max-cost", whole.usd / 3, "--reply-cap", 4, "--out", "cheap")
     done = invoke(*cheap)
     assert done.exit_code == 4, done.output
     assert "The cost limit ended the race first" in " ".join(done.stdout.split())
@@ -186,7 +186,7 @@ def test_cost_limit_ends_the_race_first_and_resuming_ends_it(place, stub):
     race = race_of(RunFolder.open(path))
     assert (race.ending, race.judge, race.over_budget) == (None, None, True)
     assert race.usd <= whole.usd / 3
-    more = ("run", "--resume", path, "--no-cache", "--max-cost", 10 * whole.usd)
+    more = ("run", "--resume", path, "--no-store", "--max-cost", 10 * whole.usd)
     assert invoke(*more).exit_code == 0
     ended = race_of(RunFolder.open(path))
     assert (ended.judge, ended.n_calls) == (whole.judge, whole.n_calls)
@@ -220,16 +220,16 @@ def test_items_too_long_for_a_judge_are_lost(place, stub):
 
 def test_unreachable_server_delays_the_race_and_changes_nothing(place, stub):
     """Replies that came late decide as they would have in time."""
-    assert invoke(*words("--no-cache")).exit_code == 0
+    assert invoke(*words("--no-store")).exit_code == 0
     [whole] = runs_of(place)
     judges = json.loads((place / "judges.yaml").read_text("utf-8"))
     judges["judges"]["bad"]["base_url"] = stub.url(say="A", fault="403*1")
     (place / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
-    done = invoke(*words("--no-cache", "--out", "late"))
+    done = invoke(*words("--no-store", "--out", "late"))
     assert done.exit_code == 3, done.output
     [path] = (place / "late").iterdir()
     for _ in range(60):
-        if (code := invoke("run", "--resume", path, "--no-cache", "-q").exit_code) == 0:
+        if (code := invoke("run", "--resume", path, "--no-store", "-q").exit_code) == 0:
             break
         assert code == 3
     ended = race_of(RunFolder.open(path))

@@ -46,7 +46,7 @@ def written(copied):
 def silent(folder, tmp_path_factory):
     """A small run that keeps no texts."""
     out = tmp_path_factory.mktemp("silent")
-    command = ("run", "--task", "task", "--judges", "random", "--no-item-text", "--no-cache")
+    command = ("run", "--task", "task", "--judges", "random", "--no-item-text", "--no-store")
     done = call_harness(*command, "--limit", "5", "--out", out, cwd=folder.path.parents[1])
     assert done.returncode == 0, done.stderr
     [run] = out.iterdir()

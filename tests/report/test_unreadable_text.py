@@ -34,7 +34,7 @@ def cut_off(stub, tmp_path):
         folder = make_task_folder(tmp_path / f"small-{item_text}", 20)
         url = stub.url(fault=fault)
         out = tmp_path / f"runs-{item_text}"
-        options = {"samples": 1, "item_text": item_text, "use_cache": False, "out": out}
+        options = {"samples": 1, "item_text": item_text, "no_store": True, "out": out}
         return harness.run(str(folder), ["stub"], base_url=url, **options)
 
     return run

@@ -52,7 +52,7 @@ def place(tmp_path_factory):
     """A folder with an exported baseline of the word list, and `harness` on a path."""
     folder = tmp_path_factory.mktemp("place")
     run = harness.run(
-        "toxicity", judges=["lexicon"], limit=20, samples=2, out=folder / "runs", use_cache=False
+        "toxicity", judges=["lexicon"], limit=20, samples=2, out=folder / "runs", no_store=True
     )
     written = invoke("baseline", "export", run.path, folder / AWKWARD)
     assert written.exit_code == 0, written.output

@@ -5,7 +5,7 @@ The language of a block and its place decide what is done with it:
 - with ``title="NAME"``: a file, which is written under that name;
 - ``sh``: commands, which are run (``harness`` in this process) and must exit with 0;
 - ``text`` right after ``sh`` or ``python``: the output, which must be equal; a line ``...`` stands
-  for any lines;
+  for any lines, and a date for any date;
 - ``python``: code, which is run with the variables of the page's earlier code;
 - ``console``: commands that need other machines, keys or servers; they are not run.
 
@@ -35,6 +35,7 @@ BLOCK = re.compile(
 )
 TITLE = re.compile(r'title="([^"]+)"')
 SHELL = set("|><;&$")
+DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 INTO_FILE = re.compile(r"(harness [^|<>;&$]*) > (\S+)")
 
 
@@ -98,7 +99,8 @@ def _matches(word: str, cwd: Path) -> list[str]:
 
 
 def matches_output(shown: str, printed: str) -> bool:
-    """Return whether an output is as shown, where a line ``...`` stands for any lines."""
+    """Return whether an output is as shown: ``...`` stands for any lines, a date for any date."""
+    shown, printed = (DATE.sub("DATE", text) for text in (shown, printed))
     parts = re.split(r"^\.\.\.\n", shown, flags=re.MULTILINE)
     pattern = r"(?:.*\n)*?".join(re.escape(part) for part in parts)
     return re.fullmatch(pattern, printed) is not None

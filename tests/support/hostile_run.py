@@ -62,7 +62,7 @@ def run_hostile_task(folder: Path) -> Path:
     judges = scripted_judges()
     (folder / "judges.yaml").write_text(json.dumps({"judges": judges}), encoding="utf-8")
     run = run_harness(
-        *("run", "--task", "task", "--judges", ",".join(judges), "--no-cache"),
+        *("run", "--task", "task", "--judges", ",".join(judges), "--no-store"),
         *("--judges-file", "judges.yaml", "--elicitation", "forced_choice,response_set,paired"),
         cwd=folder,
         env={**os.environ, "HOME": str(folder)},

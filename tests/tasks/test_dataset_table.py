@@ -218,7 +218,7 @@ def test_a_changed_table_is_noticed_on_resume(tmp_path, monkeypatch):
     """The run keeps the hash of what it was asked about; other ratings are another task."""
     monkeypatch.chdir(tmp_path)
     folder = make(tmp_path / "a")
-    options = ("--judges", "random", "--no-item-text", "--no-cache")
+    options = ("--judges", "random", "--no-item-text", "--no-store")
     ended = invoke("run", "--task", folder, *options)
     assert ended.exit_code == 0, ended.output
     run = next((tmp_path / "runs").iterdir())

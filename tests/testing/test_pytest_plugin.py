@@ -35,7 +35,7 @@ def run(tmp_path_factory):
         judges=["lexicon"],
         limit=20,
         out=tmp_path_factory.mktemp("runs"),
-        use_cache=False,
+        no_store=True,
     )
 
 

@@ -102,6 +102,9 @@ class Reply(_Record, frozen=True, kw_only=True):
     received_at : float or None
         When it was received, in seconds since 1970. For a reply from a batch, when the batch was
         handed in: the provider doesn't say when it answered. None in replies of earlier versions.
+    task, judge : str
+        Names of the task and the judge that it was first received for; empty in replies of earlier
+        versions.
     """
 
     request: str
@@ -121,6 +124,8 @@ class Reply(_Record, frozen=True, kw_only=True):
     reasoning: str = ""
     used_all_tokens: bool = False
     prompt_at_least: int | None = None
+    task: str = ""
+    judge: str = ""
 
     @property
     def ending(self) -> ReplyEnding:

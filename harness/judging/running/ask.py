@@ -535,9 +535,11 @@ class Asker:
         finally:
             gate.leave()
         replies = [without_key(reply, spec.key_env) for reply in replies]
-        received_at = round(time.time(), 3)
+        received_at, task = round(time.time(), 3), self._reader.task.name
         for reply in replies:
             force_setattr(reply, "cache_key", requests[0].cache_key)
+            force_setattr(reply, "task", task)
+            force_setattr(reply, "judge", self._name)
             if reply.received_at is None:
                 force_setattr(reply, "received_at", received_at)
         return replies

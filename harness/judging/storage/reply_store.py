@@ -80,7 +80,7 @@ class Store(Protocol):
 
 
 class NoStore:
-    """Stores nothing and grants every claim (``--no-cache``)."""
+    """Stores nothing and grants every claim (``--no-store``)."""
 
     def get(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
         """Return no reply."""

@@ -30,6 +30,7 @@ from harness.errors import RunError
 from harness.files import open_regular
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.held_requests import HeldRequests
+from harness.judging.storage.reply_origins import ReplyFilter, ReplyOrigin, decode_origins
 from harness.judging.storage.reply_store import Claim
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BUSY_TIMEOUT_S = 10.0  # for a write of another process to end
 PUT_AGAIN_S = 5.0  # after replies could not be stored, which may have waited for a lock
+CLOCK_STEP_S = 0.001  # times of replies are rounded
 OPENING = "f" * 64  # stands for a request: held while the database is opened or replaced
 SETTINGS = {
     "eviction_policy": "none",  # a paid reply is never dropped
@@ -53,7 +55,9 @@ FIND = (
     "SELECT Cache.key, mode, filename, Cache.value FROM json_each(?) AS wanted "
     "JOIN Cache ON Cache.key = wanted.value AND raw = 1"
 )
+EVERY_REPLY = ReplyFilter()
 READ = "SELECT mode, filename, value FROM Cache"
+ORIGINS = "SELECT rowid, mode, filename, value FROM Cache"
 STORE = (
     "INSERT OR REPLACE INTO Cache (key, raw, size, mode, filename, value) VALUES (?, 1, ?, ?, ?, ?)"
 )
@@ -63,7 +67,7 @@ POLL_S = 0.05
 NOTICE_AFTER_S = 5.0  # of waiting for a lock
 IS_MACOS = sys.platform == "darwin"
 FLOCK = "qqihh" if IS_MACOS else "hhqqi"  # type, whence, start, length, process; on macOS type last
-ADVICE = "Choose another with --cache DIR, or use --no-cache"
+ADVICE = "Choose another with --cache DIR, or use --no-store"
 WHEN_DAMAGED = "The next run moves it aside. Replies of finished runs are in their run folders"
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(list[Reply]).decode
@@ -114,6 +118,16 @@ class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
         except ValueError:
             return _readable(value)
 
+    def fetch_origins(self, mode: object, filename: object, value: object) -> list[ReplyOrigin]:
+        """Return the origins of the replies that `fetch` would return."""
+        with suppress(ValueError):
+            if mode == MODE_RAW and filename is None and isinstance(value, bytes):
+                return decode_origins(value)
+        return [
+            ReplyOrigin(task=reply.task, judge=reply.judge, received_at=reply.received_at)
+            for reply in self.fetch(mode, filename, value)
+        ]
+
     def remove(self, file_path: object) -> None:
         """Remove no file."""
 
@@ -136,21 +150,50 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
         rows, fetch = self._sql(FIND, (_ENCODE(list(keys)).decode(),)), self.disk.fetch
         return {key: fetch(mode, file, value) for key, mode, file, value in rows.fetchall()}
 
-    def add_many(self, replies: Iterable[Reply]) -> None:
-        """Extend the entries of replies in one transaction; a stored reply is never replaced."""
+    def add_many(self, replies: Iterable[Reply], *, replaces: bool = False) -> None:
+        """Extend the entries of replies in one transaction; one that is stored stays by default."""
         added = [(reply.cache_key or reply.request, reply) for reply in replies]
         with self.transact():
             cached = self.get_many(dict(added)).items()
             entries = {key: {reply.request: reply for reply in entry} for key, entry in cached}
             for key, reply in added:
-                entries.setdefault(key, {}).setdefault(reply.request, reply)
+                entry = entries.setdefault(key, {})
+                entry[reply.request] = reply if replaces else entry.get(reply.request, reply)
             rows = [(key, *self.disk.store([*entry.values()])) for key, entry in entries.items()]
             self._con.executemany(STORE, rows)
 
-    def clear(self) -> None:
-        """Remove all entries, and return their space to the file system."""
-        for statement in ("DELETE FROM Cache", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
-            self._sql(statement)
+    def remove(self, wanted: ReplyFilter) -> int:
+        """Remove replies in one transaction, and return how many.
+
+        Their space is returned to the file system, unless there is no room for that.
+        """
+        whole: list[tuple[int]] = []
+        parts: list[tuple[int]] = []
+        n = 0
+        with self.transact():
+            for row, *stored in self._sql(ORIGINS):
+                origins = self.disk.fetch_origins(*stored)
+                n_removed = sum(map(wanted.includes, origins))
+                n += n_removed
+                if n_removed == len(origins) and (n_removed or wanted == EVERY_REPLY):
+                    whole.append((row,))
+                elif n_removed:
+                    parts.append((row,))
+            for part in parts:
+                self._remove_part(part, wanted)
+            self._con.executemany("DELETE FROM Cache WHERE rowid = ?", whole)
+        with suppress(sqlite3.OperationalError):
+            self._sql("VACUUM")
+            self._sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        return n
+
+    def _remove_part(self, row: tuple[int], wanted: ReplyFilter) -> None:
+        """Remove some replies of an entry."""
+        [stored] = self._sql(f"{READ} WHERE rowid = ?", row).fetchall()
+        replies = zip(self.disk.fetch(*stored), self.disk.fetch_origins(*stored), strict=True)
+        kept = [reply for reply, origin in replies if not wanted.includes(origin)]
+        size, *_, data = self.disk.store(kept)
+        self._sql("UPDATE Cache SET size = ?, value = ? WHERE rowid = ?", (size, data, *row))
 
 
 class FileLocks:
@@ -236,7 +279,8 @@ class ResponseCache:
     Replies that cannot be stored are kept in memory and put again later; they stand in the log.
     ``say`` receives a line for each damaged database that is moved aside and each process that is
     waited for. CacheUnusable if the folder cannot be written or holds another program's database,
-    or if its path names an environment variable, which diskcache would replace.
+    or if its path names an environment variable, which diskcache would replace. One that
+    ``is_refreshed`` finds only what was received since it was opened, and replaces the rest.
 
     Attributes
     ----------
@@ -244,13 +288,21 @@ class ResponseCache:
         Requests that wait elsewhere, whichever process lives.
     """
 
-    def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        say: Callable[[str], None] = lambda _: None,
+        *,
+        is_refreshed: bool = False,
+    ) -> None:
         if os.path.expandvars(folder.absolute()) != str(folder.absolute()):
             raise CacheUnusable(folder, sqlite3.Error("its path names an environment variable"))
         self.folder = folder
         self._path: Path = folder / DBNAME
         self._held_folder = folder / "held"  # missing where no batch was ever handed in
         self._say = say
+        self._is_refreshed = is_refreshed
+        self._since = time.time() - CLOCK_STEP_S if is_refreshed else 0.0
         self._unstored: deque[Reply] = deque()
         self._put_again_s = float("-inf")
         try:
@@ -270,12 +322,17 @@ class ResponseCache:
         except (sqlite3.Error, OSError) as error:
             raise CacheUnusable(self.folder, error) from None
         cached = (reply for entry in entries.values() for reply in entry)
-        return {reply.request: reply for reply in cached if reply.request in hashes}
+        return {
+            reply.request: reply
+            for reply in cached
+            if reply.request in hashes and (reply.received_at or 0.0) >= self._since
+        }
 
     def add_many(self, replies: Sequence[Reply]) -> None:
         """Store replies in one transaction; CacheUnwritable if none could be stored now."""
         try:
-            self._retried(lambda database: database.add_many(replies))
+            replaces = self._is_refreshed
+            self._retried(lambda database: database.add_many(replies, replaces=replaces))
         except (sqlite3.Error, OSError, diskcache.Timeout) as error:
             reason = str(error) or "it is locked"
             raise CacheUnwritable(f"{self.folder}: cannot be written ({reason})") from None
@@ -337,12 +394,16 @@ class ResponseCache:
         for key in self._database.iterkeys():
             yield from self._database.get(key, ())
 
-    def clear(self) -> None:
-        """Remove all replies; CacheUnwritable if that is not possible now."""
+    def clear(self, wanted: ReplyFilter = EVERY_REPLY) -> int:
+        """Remove replies; CacheUnwritable if that is not possible now.
+
+        Return how many they were.
+        """
         try:
-            self._database.clear()
-        except sqlite3.Error as error:
-            raise CacheUnwritable(f"{self.folder}: cannot be cleared ({error})") from None
+            return self._database.remove(wanted)
+        except (sqlite3.Error, diskcache.Timeout) as error:
+            reason = str(error) or "it is locked"
+            raise CacheUnwritable(f"{self.folder}: cannot be cleared ({reason})") from None
 
     def close(self) -> None:
         """Close the database and release all locks."""
@@ -389,21 +450,53 @@ class ResponseCache:
 
 def measure_cache(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats:
     """Count what a cache holds, without writing to it; CacheUnusable if it cannot be read."""
-    if not (path := folder / DBNAME).exists():
+    if not (folder / DBNAME).exists():
         return CacheStats(0, 0, 0, 0)
-    disk, address = ReplyDisk(str(folder)), f"{path.absolute().as_uri()}?mode=ro"
-    try:
-        with closing(sqlite3.connect(address, uri=True, timeout=timeout_s)) as connection:
-            [integrity] = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if integrity != "ok":
-                raise sqlite3.DatabaseError(integrity)
-            rows = connection.execute(READ) if "Cache" in tables_of(connection) else ()
-            n_replies = [len(disk.fetch(*row)) for row in rows]
-    except sqlite3.Error as error:
-        raise CacheUnusable(folder, error) from None
+    with _reading(folder, timeout_s) as (connection, disk):
+        [integrity] = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if integrity != "ok":
+            raise sqlite3.DatabaseError(integrity)
+        n_replies = [len(disk.fetch(*row)) for row in _rows(connection)]
     n_bytes = sum(file.stat().st_size for file in folder.glob(f"{DBNAME}*"))
     n_requests = sum(map(bool, n_replies))
     return CacheStats(n_requests, sum(n_replies), len(n_replies) - n_requests, n_bytes)
+
+
+class CountedReplies(NamedTuple):
+    """Replies of a cache, those that a filter includes, and those of which nobody can say."""
+
+    n: int
+    n_included: int
+    n_unknown: int
+
+
+def count_replies(folder: Path, wanted: ReplyFilter) -> CountedReplies:
+    """Count replies without writing to a cache; CacheUnusable if it cannot be read."""
+    n = n_included = n_unknown = 0
+    if (folder / DBNAME).exists():
+        with _reading(folder, BUSY_TIMEOUT_S) as (connection, disk):
+            for row in _rows(connection):
+                origins = disk.fetch_origins(*row)
+                n += len(origins)
+                n_included += sum(map(wanted.includes, origins))
+                n_unknown += sum(map(wanted.is_unknown, origins))
+    return CountedReplies(n, n_included, n_unknown)
+
+
+@contextmanager
+def _reading(folder: Path, timeout_s: float) -> Iterator[tuple[sqlite3.Connection, ReplyDisk]]:
+    """Open the database of a cache to read it alone; CacheUnusable if it cannot be read."""
+    address = f"{(folder / DBNAME).absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=timeout_s)) as connection:
+            yield connection, ReplyDisk(str(folder))
+    except sqlite3.Error as error:
+        raise CacheUnusable(folder, error) from None
+
+
+def _rows(connection: sqlite3.Connection) -> Iterable[tuple[object, ...]]:
+    """Return mode, file name and value of each entry."""
+    return connection.execute(READ) if "Cache" in tables_of(connection) else ()
 
 
 def tables_of(connection: sqlite3.Connection) -> set[str]:

@@ -52,7 +52,7 @@ def test_a_judge_is_sent_its_own_template(folder, tmp_path, stub):
     how = ("--judges-file", path, "--elicitation", "forced_choice")
     printed = invoke("prompt", folder, "--judge", "short", "--item", "i0", *how, "--json")
     run = ("--task", folder, "--judges", "short,plain", "--limit", 1, "--samples", 1)
-    assert invoke("run", *run, *how, "--no-cache", "--quiet").exit_code == 0
+    assert invoke("run", *run, *how, "--no-store", "--quiet").exit_code == 0
     sent = [json.loads(request["body"])["messages"] for request in stub.requests()]
     [message] = json.loads(printed.output)["messages"]
     assert [message] in sent

@@ -62,7 +62,7 @@ def test_a_run_ranks_both_strategies_and_resumes(task, stub, tmp_path):
         server=Server(base_url=stub.url(table="reasons")),
     )
     result = run_plan(
-        plan, observer=RecordingObserver(), out=tmp_path / "runs", place=Place(use_cache=False)
+        plan, observer=RecordingObserver(), out=tmp_path / "runs", place=Place(no_store=True)
     )
     limits = [json.loads(request["body"])["max_tokens"] for request in stub.requests()]
     assert sorted(limits) == [32] * 12 + [COT_MAX_TOKENS] * 12
@@ -80,7 +80,7 @@ def test_a_run_ranks_both_strategies_and_resumes(task, stub, tmp_path):
             RunFolder.open(folder.path), server=Server(base_url=stub.url(table="reasons"))
         ),
         observer=RecordingObserver(),
-        place=Place(use_cache=False),
+        place=Place(no_store=True),
     )
     assert stub.requests() == []
     assert {judge.name for judge in resumed.validation.judges} == judges

@@ -221,7 +221,7 @@ def test_advice_for_a_refused_parameter_helps(stub, folder, tmp_path, case):
         "params": params,
     }
     words = ("run", "--task", folder, "--judges", "far", "--elicitation", "forced_choice")
-    place = ("--judges-file", tmp_path / "j.yaml", "--out", tmp_path / "runs", "--no-cache")
+    place = ("--judges-file", tmp_path / "j.yaml", "--out", tmp_path / "runs", "--no-store")
     (tmp_path / "j.yaml").write_text(json.dumps({"judges": {"far": judge}}))
     refused = invoke(*words, *place)
     assert refused.exit_code == 3
@@ -238,7 +238,7 @@ def test_judge_without_an_entry_is_given_one(stub, folder, tmp_path):
     """A model that is named on the command line has no entry in judges.yaml yet."""
     url = stub.url(refuse=REFUSED_TEMPERATURE)
     words = ("run", "--task", folder, "--judges", "stub", "--base-url", url)
-    place = ("--out", tmp_path / "runs", "--no-cache", "--elicitation", "forced_choice")
+    place = ("--out", tmp_path / "runs", "--no-store", "--elicitation", "forced_choice")
     refused = invoke(*words, *place)
     entry = f'`"stub": {{model: "stub", base_url: "{url}", params: {{temperature: null}}}}`'
     assert entry in refused.output

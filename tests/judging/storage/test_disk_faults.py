@@ -216,12 +216,12 @@ def test_damaged_lines_are_kept_beside_the_log_and_said(tmp_path, task):
     server = Server(judges_file=tmp_path / "judges.yaml")
     plan = plan_run(str(task.folder), ["j"], options, server=server)
     folder = start(plan, tmp_path / "runs")
-    execute(plan, folder, observer=RecordingObserver(), place=Place(use_cache=False))
+    execute(plan, folder, observer=RecordingObserver(), place=Place(no_store=True))
     lines = folder.verdicts.read_bytes().splitlines(keepends=True)
     lines[2:4] = damaged = [lines[2].replace(b"answered", b"answ\xffred"), b"\0\n"]
     folder.verdicts.write_bytes(b"".join(lines))
     hearing = RecordingObserver()
-    execute(plan, folder, observer=hearing, place=Place(use_cache=False))
+    execute(plan, folder, observer=hearing, place=Place(no_store=True))
     assert (folder.path / "verdicts.damaged").read_bytes() == b"".join(damaged)
     assert len(hearing.lines) == 1
     assert "2 damaged lines" in hearing.lines[0]
@@ -271,7 +271,7 @@ def test_a_locked_cache_is_refused(tmp_path, soon):
     connection.close()
     with (
         locked(tmp_path / "cache.db"),
-        pytest.raises(RunError, match=r"locked.*--cache DIR.*--no-cache"),
+        pytest.raises(RunError, match=r"locked.*--cache DIR.*--no-store"),
     ):
         ResponseCache(tmp_path, lambda line: None)
     assert (tmp_path / "cache.db").exists()
