@@ -82,10 +82,13 @@ class Sitting:
         """Read history, task and prompts, and lock the history unless it is a dry run."""
         setup = setup_of(run, options.task)
         if options.dry_run:
-            yield cls(run, setup, options, None, read_history(run.path / FILE), stop)
+            sitting = cls(run, setup, options, None, read_history(run.path / FILE), stop)
+            sitting.check_own()
+            yield sitting
             return
         with HistoryFile.open(run.path) as file:
             sitting = cls(run, setup, options, file, read_history(file.path), stop)
+            sitting.check_own()
             sitting.check_fixed()
             yield sitting
 
@@ -115,6 +118,16 @@ class Sitting:
             self.history.add(record)
         if self.history.first_unused_occasion > self.occasion.number:
             self.occasion = next_occasion(self.run, self.history.first_unused_occasion)
+
+    def check_own(self) -> None:
+        """Refuse the history of a run of other judges."""
+        baseline, own = self.history.baseline, {spec.name for spec in self.run.manifest.judges}
+        if baseline is not None and own != set(baseline.judges):
+            raise RunError(
+                f"{self.run.path / FILE}: it belongs to a run of other judges "
+                f"({', '.join(baseline.judges)})",
+                "restore this run's own history, or remove the file to start a new one.",
+            )
 
     def check_fixed(self) -> None:
         """Refuse an anchor or baseline replies that are not those of the baseline.

@@ -73,6 +73,7 @@ COMMANDS = {
         *("--raters", "ann,bob"),
     ),
     "confirm": ("confirm", "--judge", "random", "--out", "held-runs"),
+    "cache clear": ("cache", "clear", "--task", "task"),
     "revalidate": ("revalidate",),
     "revalidate --baseline-replies": ("revalidate", "--baseline-replies", "2"),
     "revalidate --fail-on": ("revalidate", "--fail-on", "changed,worse", "--max-cost", "1"),

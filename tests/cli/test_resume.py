@@ -71,7 +71,9 @@ def test_a_run_that_stops_says_with_which_options_it_is_resumed(place, stub):
     assert done.exit_code == 3
     [run] = (place / "runs").iterdir()
     [line] = [line for line in done.stderr.splitlines() if "Resume with" in line]
-    assert line.endswith(shlex.join(["--resume", str(run.relative_to(place)), *where]))
+    assert line.endswith(
+        shlex.join(["--resume", str(run.relative_to(place)), *where, "--no-store"])
+    )
 
 
 @pytest.mark.parametrize("changed", ["base_url", "params"])

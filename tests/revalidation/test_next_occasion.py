@@ -137,6 +137,20 @@ def test_look_without_its_manifest_isnt_continued(schedule):
     assert "looks/0001 has replies but no readable manifest.json" in said
 
 
+def test_history_of_another_run_is_refused(schedule, tmp_path, stub):
+    """Before anything is sent, with a line that says whose it is."""
+    schedule.look()
+    history = (schedule.run / "history.jsonl").read_bytes()
+    (tmp_path / "second").mkdir()
+    second = Schedule(tmp_path / "second", stub, {"far": replies(N, majority)}, n=N)
+    (second.run / "history.jsonl").write_bytes(history)
+    before = stub.stats()["requests"]
+    refused = call_harness("revalidate", second.run, cwd=second.folder)
+    assert refused.returncode == 2
+    assert "it belongs to a run of other judges (judge)" in refused.stderr
+    assert stub.stats()["requests"] == before
+
+
 @pytest.mark.parametrize("n_edited", [1, N // 2])
 def test_edited_texts_of_the_run_are_noticed_at_every_look(schedule, n_edited):
     """A few edited items are left out and named; if there are more, nothing is compared."""

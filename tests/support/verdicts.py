@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.judging.parsing.verdict import Reply, Verdict
 
-OF_REPLY = set(Reply.__struct_fields__) - {"text"}
+OF_REPLY = {*Reply.__struct_fields__} - {*Verdict.__struct_fields__, "text"}
 
 
 def verdict_from(**facts):
