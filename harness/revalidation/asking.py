@@ -126,7 +126,7 @@ class Sitting:
             raise RunError(
                 f"{self.run.path / FILE}: it belongs to a run of other judges "
                 f"({', '.join(baseline.judges)})",
-                "restore this run's own history, or remove the file to start a new one.",
+                "Restore this run's own history, or remove the file to start a new one.",
             )
 
     def check_fixed(self) -> None:
