@@ -306,7 +306,8 @@ def _ask(
         options = [*plan.resume_options, *(["--keep-going"] if is_unreadable else [])]
         options += place.resume_words
         command = resume_command(folder.path, place.cache, verb, place.store, options)
-        observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
+        limit = (plan.config.max_cost, asked.budget.assumed_usd)
+        observer.say(how_to_resume(command, asked.exit_code, *limit))
     return asked
 
 
@@ -367,7 +368,8 @@ def _ask_probe(
         folder.update(state="stopped", exit_code=int(exit_code))
         words = (*plan.resume_options, *place.resume_words)
         command = resume_command(folder.path, place.cache, options=words)
-        observer.say(how_to_resume(command, asked_too.exit_code, plan.config.max_cost))
+        limit = (plan.config.max_cost, budget.assumed_usd)
+        observer.say(how_to_resume(command, asked_too.exit_code, *limit))
     return Asked(exit_code, budget)
 
 
@@ -518,13 +520,28 @@ def confirm_verdicts(
     return validation
 
 
-def how_to_resume(command: str, exit_code: ExitCode, max_cost: float | None) -> str:
-    """Return why asking ended early, and the command that asks the rest."""
+def _possibly_spent(assumed_usd: float) -> str:
+    """Return a sentence about the part of a cost limit that nobody reported; mostly empty."""
+    if not assumed_usd:
+        return ""
+    return (
+        f" ${assumed_usd:.4f} of it is only possibly spent, on calls whose cost nobody reported, "
+        "such as those in flight when a run was killed."
+    )
+
+
+def how_to_resume(
+    command: str, exit_code: ExitCode, max_cost: float | None, assumed_usd: float = 0.0
+) -> str:
+    """Return why asking ended early, and the command that asks the rest.
+
+    Under a limit ``max_cost``, ``assumed_usd`` of it is only possibly spent.
+    """
     if exit_code in {ExitCode.INTERRUPTED, ExitCode.TERMINATED}:
         return f"interrupted. The replies are kept. Resume with: {command}"
-    if exit_code == ExitCode.COST_LIMIT:
-        more = f"{2 * max_cost:g}" if max_cost else "1"
+    if exit_code == ExitCode.COST_LIMIT and max_cost is not None:
         return (
-            f"--max-cost {max_cost:g} is reached. Raise it and resume: {command} --max-cost {more}"
+            f"--max-cost {max_cost:g} is reached.{_possibly_spent(assumed_usd)} Raise it and "
+            f"resume: {command} --max-cost {2 * max_cost or 1:g}"
         )
     return f"some units could not be asked. Resume with: {command}"

@@ -219,8 +219,16 @@ def test_calls_in_flight_of_a_killed_run_were_free(place, stub):
         process.communicate()
         stub.release()
         command, first = ("run", "--resume", "--no-store"), ()
-    assert invoke("run", "--resume", "--no-store").exit_code == 4
+    done = invoke("run", "--resume", "--no-store")
+    assert done.exit_code == 4
     assert 0 < paid_usd(stub) <= 0.15 + ROUNDING_USD
+    reported_usd = sum(
+        reply.cost_usd for v in run_of(place).read_verdicts().final.values() for reply in v.replies
+    )
+    possibly_usd = run_of(place).manifest.paid_at_most_usd - reported_usd
+    assert possibly_usd > 0.005, "calls were in flight when it was killed"
+    shown = " ".join(done.output.split())
+    assert f"--max-cost 0.15 is reached. ${possibly_usd:.4f} of it is only possibly spent" in shown
 
 
 @pytest.mark.parametrize(
