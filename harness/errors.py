@@ -226,6 +226,8 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
     alike : str
         What refusals of a server have in common that refuse for the same reason; "" for failures
         that can pass.
+    unsent : bool
+        Whether it failed before anything was requested of a model, so that it costs nothing.
     """
 
     exit_code = ExitCode.INCOMPLETE
@@ -238,6 +240,7 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         retry_after_s: float | None = None,
         stops_judge: bool = False,
         paid: bool = False,
+        unsent: bool = False,
         hint: str = "",
         alike: str = "",
     ) -> None:
@@ -247,12 +250,22 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         self.retry_after_s = retry_after_s
         self.stops_judge = stops_judge
         self.paid = paid
+        self.unsent = unsent
         self.hint = hint
         self.alike = alike
 
     def __reduce__(self) -> tuple[partial[Self], tuple[()]]:
         """Pickle with all attributes, to be sent to another process."""
-        names = ("reason", "retry", "retry_after_s", "stops_judge", "paid", "hint", "alike")
+        names = (
+            "reason",
+            "retry",
+            "retry_after_s",
+            "stops_judge",
+            "paid",
+            "unsent",
+            "hint",
+            "alike",
+        )
         return partial(type(self), **{name: getattr(self, name) for name in names}), ()
 
 

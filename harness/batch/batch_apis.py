@@ -40,7 +40,13 @@ class BatchApi(Protocol):
     """Batches of one provider."""
 
     async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, bytes]]) -> str:
-        """Hand in the bodies of requests by their hash; return the batch's id."""
+        """Hand in the bodies of requests by their hash; return the batch's id.
+
+        Raises
+        ------
+        CallFailed
+            If the batch is not accepted, or if that is unknown; ``unsent`` if it was not requested.
+        """
 
     async def find(self, pending: PendingBatch, taken: set[str]) -> str:
         """Return the id of a batch that may have been received; empty if it was not."""
@@ -163,7 +169,11 @@ class OpenAI:
             % (key.encode(), content)
             for key, content in requests
         )
-        file = await self._http.call("POST", f"{self._base}/files", file=lines)
+        try:
+            file = await self._http.call("POST", f"{self._base}/files", file=lines)
+        except CallFailed as failure:
+            failure.unsent = True
+            raise
         body = {
             "input_file_id": file.get("id"),
             "endpoint": "/v1/chat/completions",

@@ -225,7 +225,7 @@ class BatchedJudge(Judge):
         try:
             batch_id = await api.submit(batch, list(zip(requests, bodies, strict=True)))
         except CallFailed as failure:
-            if not failure.retry:
+            if failure.unsent or not failure.retry:
                 self._ledger.drop(batch)
             raise  # else it may have been received: the calls that are repeated look for it
         batch = batch._replace(id=batch_id)

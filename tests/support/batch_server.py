@@ -7,6 +7,7 @@ POST /v1/messages/batches; GET the same, /ID, /ID/results                       
 POST /bill/N         replies are billed as those of the stub server under /bill/N
 POST /hold, /go      batches stay unfinished, or are finished at the second poll (the default)
 POST /lose           the next batch is accepted but the connection ends before the response
+POST /full           files are refused with 502 until /go
 POST /spoil          the next batch leaves one request unanswered and refuses one
 POST /v1/chat/completions    a single request, counted among the others
 GET  /stats          {"batches": n, "requests": n, "files": n, "polls": n, "billed": {...}}
@@ -30,11 +31,13 @@ from stub_server import answer_to, anthropic_reply, billed_usage, openai_reply, 
 COUNTS: Counter = Counter()
 FILES: dict[str, bytes] = {}
 BATCHES: dict[str, dict] = {}
-MODES = {"hold": False, "lose": False, "spoil": False, "bill": 0}
+MODES = {"hold": False, "full": False, "lose": False, "spoil": False, "bill": 0}
 BILLED: dict[str, Counter] = {}  # by model
 
 
 async def post_file(request: web.Request) -> web.Response:
+    if MODES["full"]:
+        raise web.HTTPBadGateway
     form = await request.post()
     assert form["purpose"] == "batch"
     COUNTS["files"] += 1
@@ -166,7 +169,7 @@ async def set_mode(request: web.Request) -> web.Response:
             store.clear()
         MODES.update(dict.fromkeys(MODES, 0))
     elif mode == "go":
-        MODES["hold"] = False
+        MODES["hold"] = MODES["full"] = False
     else:
         MODES[mode] = True
     return web.json_response({})
@@ -194,7 +197,7 @@ async def serve(port: int) -> None:
     app.router.add_get("/v1/messages/batches/{id}/results", get_results)
     app.router.add_get("/stats", stats)
     app.router.add_post("/bill/{n}", bill)
-    for mode in ("hold", "go", "lose", "spoil", "reset"):
+    for mode in ("hold", "full", "go", "lose", "spoil", "reset"):
         app.router.add_post(f"/{mode}", set_mode)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

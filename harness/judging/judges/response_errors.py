@@ -369,6 +369,8 @@ def may_be_billed(error: BaseException) -> bool:
     """
     if not isinstance(error, CallFailed):
         return True
+    if error.unsent:
+        return False
     if error.paid:
         return True
     free = error.reason in NOT_BILLED or error.reason.startswith((UNANSWERED, REFUSED))

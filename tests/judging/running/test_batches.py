@@ -461,3 +461,22 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     assert provider.stats()["requests"] == N_ITEMS * 2
     log = read_log(folder / "verdicts.jsonl")
     assert len(log.final) == n_lines(folder / "verdicts.jsonl") == N_ITEMS * 2
+
+
+def test_a_batch_that_cannot_be_uploaded_costs_nothing(place, provider):
+    """It was counted at its maximum each time, until --max-cost was "reached": the server's failure
+    is the cause that is shown, and the whole limit is left for when it's back."""
+    provider.post("/full")
+    log, end = place(provider, elicitations=("forced_choice",), limit=1.5)
+    assert end == "http_502"
+    assert (place.budget.spent_usd, place.budget.assumed_usd, place.budget.exhausted) == (
+        0,
+        0,
+        False,
+    )
+    assert json.loads((place.folder / "batches.json").read_text()) == []
+    assert provider.stats()["batches"] == 0
+    provider.post("/go")
+    log, end = place(provider, elicitations=("forced_choice",), limit=1.5)
+    assert end == ""
+    assert {verdict.outcome for verdict in log.final.values()} == {"answered"}
