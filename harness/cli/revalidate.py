@@ -110,6 +110,7 @@ def print_error(words: list[str], error: BaseException) -> None:
         "exit_code": int(code),
         "failed": [text],
         "sentences": [text],
+        "warnings": [],
     }
     echo_result(facts | {"verdicts": {}})
 

@@ -38,6 +38,8 @@ class LookEnding:
         That of the look; None where one was excluded.
     due_in_s : float or None
         Seconds until the next look is due, where none was; None after a look.
+    warnings : tuple of str
+        What was wrong with the history, or with the replies of earlier looks.
     """
 
     run: Path
@@ -47,6 +49,7 @@ class LookEnding:
     look: Look | None = None
     baseline: Baseline | None = None
     due_in_s: float | None = None
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def after(
@@ -93,5 +96,6 @@ class LookEnding:
             "failed": list(self.failed),
             "verdicts": self.verdicts,
             "sentences": list(self.sentences),
+            "warnings": list(self.warnings),
         }
         return facts if self.due_in_s is None else facts | {"due_in_s": round(self.due_in_s)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -47,7 +48,7 @@ from harness.runs import RunFolder
 from harness.tasks import write_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -149,25 +150,30 @@ def _not_due(
 
 def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...]) -> LookEnding:
     """Fix the baseline, ask a look and record it."""
-    history = sitting.history
+    history, warnings = sitting.history, tuple(_warnings(sitting))
     with watching(next_plan(sitting).n_planned) as observer:
-        if history.n_damaged:
-            observer.say(
-                f"{history.n_damaged} damaged lines of {sitting.run.path / FILE} are left out"
-            )
-        if history.looks and is_ahead(history.looks[-1]):
-            observer.say(
-                f"Look {history.looks[-1].number} is dated {history.looks[-1].at}, which is ahead "
-                "of the clock of this machine; one of the two clocks is wrong."
-            )
-        for line in sitting.occasion.passed_over:
+        for line in warnings:
             observer.say(line)
         for line in seeded_judges(sitting) if history.baseline is None else ():
             observer.say(line)
         stopped = ensure_baseline(sitting, observer) or _ask_today(sitting, observer)
         if stopped:
             return _stopped(sitting, stopped, observer)
-    return LookEnding.after(sitting.run.path, history.looks[-1], sitting.baseline, conditions)
+    ending = LookEnding.after(sitting.run.path, history.looks[-1], sitting.baseline, conditions)
+    return replace(ending, warnings=warnings)
+
+
+def _warnings(sitting: Sitting) -> Iterator[str]:
+    """Yield what is wrong with the history and the replies of earlier looks."""
+    history = sitting.history
+    if history.n_damaged:
+        yield f"{history.n_damaged} damaged lines of {sitting.run.path / FILE} are left out"
+    if history.looks and is_ahead(history.looks[-1]):
+        yield (
+            f"Look {history.looks[-1].number} is dated {history.looks[-1].at}, which is ahead of "
+            "the clock of this machine. One of the two clocks is wrong."
+        )
+    yield from sitting.occasion.passed_over
 
 
 def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding:

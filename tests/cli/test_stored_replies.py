@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
+from support.judge_runs import n_lines
 from support.look_schedules import Schedule, majority, replies
 from support.processes import call_harness, invoke, start_harness
 from support.task_folders import make_task_folder
 
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.storage.verdict_log import read_log
 from harness.user_folders import cache_folder
 
 N = 12
@@ -135,7 +135,7 @@ def test_a_killed_refresh_is_resumed_and_pays_for_no_received_reply_again(ask, t
     place = ("--elicitation", "forced_choice", "--out", "killed")
     process = start_harness(*words, *place, cwd=tmp_path)
     log = None
-    while log is None or not log.exists() or len(read_log(log).final) < 5:
+    while log is None or n_lines(log) < 5:
         assert process.poll() is None
         log = next((tmp_path / "killed").glob("*/verdicts.jsonl"), None)
         time.sleep(0.02)

@@ -15,7 +15,7 @@ from support.processes import invoke, start_harness
 from harness.revalidation.history import FILE, read_history
 
 N = 20
-FACTS = {"run", "exit_code", "failed", "verdicts", "sentences"}
+FACTS = {"run", "exit_code", "failed", "verdicts", "sentences", "warnings"}
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from support.judge_runs import n_lines
 from support.look_schedules import Schedule, aged, figure, majority, replies, text_of, verdicts
 from support.processes import call_harness, start_harness
 
@@ -28,7 +29,7 @@ def interrupt(schedule, *arguments) -> None:
     stub, log = schedule.stub, schedule.run / "looks" / "0001" / "verdicts.jsonl"
     stub.hold_after(N_BEFORE)
     process = start_harness("revalidate", schedule.run, *arguments, cwd=schedule.folder)
-    while not log.exists() or len(read_log(log).final) < N_BEFORE:
+    while not log.exists() or n_lines(log) < N_BEFORE:
         assert process.poll() is None
         time.sleep(0.02)
     process.kill()
@@ -123,7 +124,9 @@ def test_lost_history_doesnt_make_old_replies_new(schedule, edit, lost):
     edit(schedule)
     look, said, n_requests = look_again(schedule)
     assert n_requests == N
-    assert f"Warning: history.jsonl doesn't list {lost} of this run (newest: looks/0002" in said
+    warning = f"Warning: history.jsonl doesn't list {lost} of this run (newest: looks/0002"
+    assert warning in said
+    assert [line.startswith(warning) for line in look["warnings"]] == [True]
     assert look["occasion"] == 3
 
 
