@@ -20,6 +20,7 @@ from harness.judging.judges.http_exchange import KEPT, KeepingWire, Wire
 from harness.judging.judges.pricing import TokenCounts, cost_of, cut_prompt_tokens, price_of
 from harness.judging.judges.response_errors import (
     OK,
+    ending_word,
     failure_of,
     failure_of_choice,
     failure_within,
@@ -331,7 +332,7 @@ def _reply_of(
 ) -> Reply:
     content = choice.get("message")
     message = content if isinstance(content, dict) else {}
-    finish_reason = choice.get("finish_reason")
+    finish_reason = ending_word(choice)
     text = text_of(message.get("content", choice.get("text")))
     if not text and (refusal := _refusal(message)):
         text, finish_reason = text_of(refusal), FILTERED

@@ -29,7 +29,7 @@ from harness.judging.judges.endpoint import (
 )
 from harness.judging.judges.parameter_refusals import REFUSED, named_parameter, refused_meaning
 from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
-from harness.judging.judges.response_errors import OK, failure_of_choice, sent_names
+from harness.judging.judges.response_errors import OK, ending_word, failure_of_choice, sent_names
 from harness.judging.parsing.reply_endings import ending_of
 from harness.scoped_state import SharedBlock, silenced, variables_set
 
@@ -80,8 +80,6 @@ class Exchange:
     failure: CallFailed | None = None
     endings: Sequence[str] = ()
 
-
-ENDING_MEMBERS = ("finish_reason", "finishReason", "stop_reason", "done_reason")
 
 _EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
 QUIET = SharedBlock(lambda: silenced(LOGGERS, WARNINGS))
@@ -289,8 +287,7 @@ async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exch
     if "choices" in document and all(failures):
         failure, *_ = *filter(None, failures), CallFailed("no_choices", retry=True, paid=True)
         raise failure
-    words = [next(filter(None, map(choice.get, ENDING_MEMBERS)), "") for choice in choices]
-    exchange.endings = [word if isinstance(word, str) else "" for word in words]
+    exchange.endings = [ending_word(choice) or "" for choice in choices]
     return answer.body
 
 

@@ -88,6 +88,13 @@ NOT_BILLED = frozenset(  # nothing was sent, or refused before the model read it
     }
 )
 NUMBER = re.compile(r"\d+")
+ENDING_MEMBERS = (
+    "finish_reason",
+    "native_finish_reason",
+    "finishReason",
+    "stop_reason",
+    "done_reason",
+)
 VARYING = re.compile(r"[0-9a-f]*\d[0-9a-f-]*")  # what differs between the same refusals
 STOPS = {
     402: "quota_spent",
@@ -222,10 +229,23 @@ def failure_of_choice(choice: JsonObject, request: Request | None = None) -> Cal
             failure = failure_of(code_in(place), {}, json.dumps(place).encode(), request)
             failure.paid = True
             return failure
-    words = (choice.get("finish_reason"), choice.get("native_finish_reason"))
-    if any(isinstance(word, str) and ending_of(word) == "failed" for word in words):
+    ending = ending_of(ending_word(choice))
+    if ending == "failed":
         return CallFailed("error_body", retry=True, paid=True, hint=MEANINGS["error_body"])
+    if ending == "complete" and not isinstance(message, dict) and "text" not in choice:
+        return CallFailed("no_choices", retry=True, paid=True, hint=MEANINGS["no_choices"])
     return None
+
+
+def ending_word(choice: JsonObject) -> str | None:
+    """Return the provider's word for the end of a reply in any protocol; None without one.
+
+    A gateway's own word can be ``stop`` for whatever happened, so the word that it passes on goes
+    before if that one means that the reply is not complete.
+    """
+    words = [word for name in ENDING_MEMBERS if isinstance(word := choice.get(name), str)]
+    incomplete = [word for word in words if ending_of(word) not in {"complete", "unknown"}]
+    return next(iter([*incomplete, *words]), None)
 
 
 def _is_error(error: object) -> bool:

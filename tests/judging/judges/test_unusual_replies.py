@@ -68,6 +68,7 @@ UPSTREAM = {"code": 502, "message": "upstream went away"}
         ({"top": {"error": UPSTREAM}}, "http_502"),
         ({"top": {"error": {"message": "no code"}}}, "error_body"),
         ({"top": {"choices": []}}, "no_choices"),
+        ({"top": {"choices": [{"index": 0, "finish_reason": "stop"}]}}, "no_choices"),
     ],
 )
 def test_error_in_a_good_response_is_a_failed_call(reply_to, patch, reason):
@@ -102,6 +103,14 @@ def test_cut_off_reply_is_no_answer_however_its_provider_spells_that(reply_to, t
     assert reply.ending == "cut_off"
     read = verdict_on(reply, task, "cot")
     assert (read.outcome, read.reason) == ("invalid", "cut_off")
+
+
+def test_word_that_a_gateway_passes_on_counts(reply_to, task):
+    """Its own is ``stop`` for whatever happened."""
+    reply = reply_to("It is rude\nA", choice={"native_finish_reason": "MAX_TOKENS"})
+    assert verdict_on(reply, task, "cot").reason == "cut_off"
+    complete = reply_to("A", choice={"native_finish_reason": "end_turn"})
+    assert (complete.finish_reason, complete.ending) == ("stop", "complete")
 
 
 def test_unknown_word_is_kept(reply_to, task):
