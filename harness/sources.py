@@ -260,7 +260,7 @@ def _cut_prompts(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
             f"Warning: {judge}'s server cut {n_cut} of {len(verdicts)} prompts, so the judge did "
             f"not read the whole text. For example, it counted {reply.prompt_tokens} tokens of a "
             f"prompt that has at least {reply.prompt_at_least}. Raise the server's context length "
-            "(num_ctx for Ollama) and run the judge again with a new cache (--cache FOLDER)"
+            "(num_ctx for Ollama) and run the judge again with --refresh"
         )
 
 

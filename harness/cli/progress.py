@@ -57,6 +57,10 @@ class Silent(LineObserver):
         with suppress(OSError):  # a closed stderr must not end the run
             echo(line, err=True)
 
+    def show(self, text: str) -> None:
+        """Print a text of a judge."""
+        self.say(f"    - {text}")
+
 
 class CallRate:
     """Calls per second over the last half minute, without replies from the store or the log."""

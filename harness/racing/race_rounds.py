@@ -160,6 +160,10 @@ class Rounds(NoObserver):
         """Pass on a line."""
         self._observer.say(line)
 
+    def show(self, text: str) -> None:
+        """Pass on a text of a judge."""
+        self._observer.show(text)
+
     def _add(self, verdicts: Iterable[Verdict]) -> None:
         for verdict in verdicts:
             of_item = self._replies[verdict.judge].setdefault(verdict.item, {})

@@ -158,7 +158,7 @@ def test_useful_verdicts_carry_the_cost_of_useless_ones(place, stub):
     useless = stub.url(say="I would rather talk of something else")
     file = judges_file(place, far=local(stub), lost=local(stub, base_url=useless))
     words = ("run", "--task", "task", "--judges", "far,lost", "--judges-file", file)
-    words += ("--elicitation", "forced_choice", "--details")
+    words += ("--elicitation", "forced_choice", "--details", "--keep-going")
     shown = invoke(*words)
     assert shown.exit_code == 0, shown.output
     [folder] = (place / "runs").iterdir()

@@ -29,7 +29,7 @@ def run(folder, tmp_path, stub):
         url = stub.url(say="B", patch=json.dumps(patch))
         done = invoke(
             *("run", "--task", folder, "--judges", "stub", "--base-url", url, "--samples", 1),
-            *("--elicitation", "forced_choice", "--no-cache", "--out", tmp_path / "runs"),
+            *("--elicitation", "forced_choice", "--no-store", "--out", tmp_path / "runs"),
         )
         assert done.exit_code in {0, 3}, done.output
         return " ".join(done.stdout.split())

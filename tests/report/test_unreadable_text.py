@@ -35,7 +35,7 @@ def cut_off(stub, tmp_path):
         url = stub.url(fault=fault)
         out = tmp_path / f"runs-{item_text}"
         options = {"samples": 1, "item_text": item_text, "no_store": True, "out": out}
-        return harness.run(str(folder), ["stub"], base_url=url, **options)
+        return harness.run(str(folder), ["stub"], base_url=url, keep_going=True, **options)
 
     return run
 
@@ -117,6 +117,17 @@ def test_texts_of_replies_are_in_no_log_and_no_json_and_nowhere_without_item_tex
     assert CUT_OFF in report_run(RunFolder.open(kept.path)).files[0].read_text()
     assert CUT_OFF not in render(finish(RunFolder.open(bare.path)))
     assert "cut off at 32 tokens" in render(finish(RunFolder.open(bare.path)))
+
+
+def test_replies_of_a_judge_that_stops_are_in_no_log(stub, tmp_path, caplog):
+    """The API says why it stopped, and shows examples only with the result."""
+    folder = make_task_folder(tmp_path / "task", 30)
+    options = {"samples": 1, "no_store": True, "out": tmp_path / "runs"}
+    run = harness.run(str(folder), ["stub"], base_url=stub.url(fault="length"), **options)
+    assert run.exit_code == 3
+    assert "0 of the first 20 replies can be read" in caplog.text
+    assert CUT_OFF not in caplog.text
+    assert f"\n    - {CUT_OFF}\n" in render(run.validation)
 
 
 def test_a_reply_cannot_write_to_the_terminal_or_the_page():

@@ -32,6 +32,9 @@ class RecordingObserver(NoObserver):
     def say(self, line):
         self.lines.append(line)
 
+    def show(self, text):
+        self.lines.append(text)
+
 
 def n_lines(log):
     """How many verdicts a log holds, those that later ones replace among them."""

@@ -44,6 +44,9 @@ class Observer(Protocol):
     def say(self, line: str) -> None:
         """Receive a line for the user."""
 
+    def show(self, text: str) -> None:
+        """Receive a text of a judge to be shown to the user: it is for no log."""
+
 
 class NoObserver:
     """Watches nothing; base class of observers of less than everything."""
@@ -61,6 +64,9 @@ class NoObserver:
         """Do nothing."""
 
     def say(self, line: str) -> None:
+        """Do nothing."""
+
+    def show(self, text: str) -> None:
         """Do nothing."""
 
 

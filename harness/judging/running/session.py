@@ -265,10 +265,10 @@ class JudgeRun:
         return not self.gate.is_shut
 
     def _say_examples(self) -> None:
-        say = self.session.observer.say
-        say(f"{self.name}: {self.first.n_read:.3g} of the first {N_FIRST} replies can be read")
+        observer, n_read = self.session.observer, self.first.n_read
+        observer.say(f"{self.name}: {n_read:.3g} of the first {N_FIRST} replies can be read")
         for example in self.first.examples if self.session.shows_text else ():
-            say(f"    - {example}")
+            observer.show(example)
 
     def stop(self, reason: str) -> None:
         """Ask this judge nothing more; calls that wait to be retried end."""
