@@ -10,7 +10,7 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.judging.parsing.grammar import reply_body
+from harness.judging.parsing.envelope import own_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ def answer_tokens(logprobs: object, text: str) -> list[Token]:
     logprobs : JSON
         As the server sent them.
     text : str
-        Text of the reply; a leading think block is no part of the answer.
+        Text of the reply. Thinking and chat-template tokens aren't part of the answer.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def answer_tokens(logprobs: object, text: str) -> list[Token]:
     tokens = tokens_of(logprobs)
     while tokens and CONTROL.fullmatch(tokens[-1].text):
         tokens.pop()
-    first = _first_of(b"".join(token.text for token in tokens), _encoded(reply_body(text)), tokens)
+    first = _first_of(b"".join(token.text for token in tokens), _encoded(own_words(text)), tokens)
     return [] if first is None else tokens[first:]
 
 

@@ -1,35 +1,39 @@
 """Grammar of replies that are nothing but an answer; `prose` reads those that say more.
 
-    reply     = [ "<think>" ... "</think>" ] body
-    body      = list | lead-in list | JSON
-    list      = mention { separator mention }    separator: , ; & + / "and"; or one mention a line
+    reply     = body without thinking, channels and chat-template tokens (`envelope`)
+    body      = list | lead-in list | adverb list | JSON (`json_verdicts`)
+    list      = mention { separator mention }    separator: , ; & + / | "and"; or one mention a line
     mention   = key | label | key joint label | label joint key     joint: : . ) - = or brackets
     lead-in   = "Answer:" | "My final verdict:" ... | "The answer is" keys | "Option" keys
-    JSON      = {"verdict": "B"} | {"answer": ["A", "B"]} | ["A", "B"] ...
+    adverb    = "Only" | "Both" | "Clearly" ...
 
-Decoration (bold, quotes, brackets, a code fence, a full stop, a bullet) may stand around the whole
-and around each mention. Exact keys come first, then keys and labels in any case. Where several
-readings fit, or two verdicts stand in place of one, nothing is guessed: the reply is invalid. What
-has no such reading is read as prose, each of its lines by this grammar.
+Decoration (bold, quotes, brackets, a box, a code fence, an answer's tag, a heading, a sign, a full
+stop, a bullet) may surround the whole and each mention. Exact keys come first, then keys and labels
+in any case. If several readings fit, or a reply has two verdicts, nothing is guessed: the reply is
+invalid. Other replies are read as prose, each of their lines by this grammar.
 
 Decisions:
 
 - A repeated verdict (two lines ``B``) counts once.
-- A lone ``b`` is option B; after "The answer is" or "Option" it is not: "a" may be an article.
+- A lone ``b`` is option B; after "The answer is" or "Option" it isn't: "a" may be an article.
 - A label that is cut off is read only after its key and only in a forced choice: a set that is cut
   off may be incomplete.
-- ``A/B`` is a list unless keys hold digits ("4/5" is a score); ``A or B`` is none; ``BA`` is not
-  ``AB``.
-- A leading think block is skipped, also without its opening tag, which some servers leave out; an
-  unclosed one was cut off.
+- On a scale of whole numbers, ``4/5``, ``4 out of 5``, ``4.0`` and ``4 points`` are 4 if 5 is the
+  highest key. Elsewhere ``A/B`` is a list unless keys contain digits. ``A or B`` is none, and ``BA``
+  isn't ``AB``.
+- A number beside a label must be its own key: "Good (4)" where Good is 3 is invalid.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
+from harness.judging.parsing.answer_names import ADJECTIVE, NOUN
+from harness.judging.parsing.envelope import THOUGHT, own_words
+from harness.judging.parsing.json_verdicts import json_answers
 from harness.judging.parsing.option_matching import (
     OPENERS,
     OptionIndices,
@@ -45,6 +49,7 @@ from harness.judging.parsing.option_matching import (
 from harness.judging.parsing.option_search import option_search
 from harness.judging.parsing.phrases import languages
 from harness.judging.parsing.prose import Prose, read_prose
+from harness.judging.parsing.reply_segments import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,8 +60,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 3  # raised whenever a reply in the corpora of the tests is read otherwise
-THOUGHT = "<think>"  # opens the reasoning of a model, before its reply
+GRAMMAR_VERSION = 4  # raised whenever a reply in the corpora of the tests is read otherwise
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -83,27 +87,39 @@ REASONS: dict[str, str] = {
 """Why the text of a reply was not read, by the slug in `Parsed.reason`, in a few words."""
 MAX_REPLY = 20_000  # characters that are parsed, after a think block
 MAX_DIAGNOSED = 500  # characters that are searched for a reason
-MAX_DEPTH = 4  # brackets in a JSON reply
 
-_NOUN = (
-    r"(?:answer|verdict|choice|rating|score|label|option|category|class|classification"
-    r"|judge?ment|decision)"
-)
-_ADJECTIVE = r"(?:(?:final|best|correct|single|overall)\s+)?"
 _MARK = r"(?:\*\*|__|\*|_)?"
+_NAME = rf"(?:(?:the|my|your|our)\s+)?{ADJECTIVE}*{NOUN}(?:\(s\)|s)?"
+_ABOUT = r"(?:\s+(?:here|of\s+the\s+option|for\s+(?:the|this)\s+\w+))?"
 LEAD = re.compile(
-    rf"(?:\#{{1,6}}\s+)?{_MARK}(?:(?:the|my)\s+)?{_ADJECTIVE}{_NOUN}s?{_MARK}\s*"
-    r"(?:[:=\uff1a](?:(?:\*\*|__|\*|_)(?=\s))?|\n)\s*",
+    rf"(?:\#{{1,6}}\s+)?{_MARK}(?:here(?:\s+is|\s+are|['\u2019]s)\s+)?{_NAME}{_ABOUT}{_MARK}\s*"
+    rf"(?:(?:::?|\||[=\uff1a\u2192]|[-=]>|[-\u2013\u2014](?=\s))(?:(?:\*\*|__|\*|_)(?=\s))?|\n)\s*"
+    rf"|{_MARK}\[{{1,2}}{_NAME}\]{{1,2}}{_MARK}\s*:?\s*",
     re.IGNORECASE,
 )
 SENTENCE = re.compile(
-    rf"(?:(?:the|my)\s+{_ADJECTIVE}{_NOUN}s?\s+(?:is|are):?|options?|choice|answer)\s+(?=\S)",
+    rf"(?:(?:the|my)\s+(?!options\b){ADJECTIVE}*{NOUN}s?{_ABOUT}\s+(?:is|are):?"
+    r"|options?|choice|answer)\s+(?=\S)",
     re.IGNORECASE,
 )
-FENCED = re.compile(r"```[A-Za-z]{0,10}\n(?P<body>.*?)\n?```", re.DOTALL)
-JSON_OBJECT = re.compile(r'\{\s*"[^"]*"\s*:')
-VERDICT_MEMBER = re.compile(r"(?:answer|choice|label|option|rating|verdict)s?|(?:response_)?set")
-OTHER_MEMBERS = frozenset(("confidence", "explanation", "rationale", "reason", "reasoning"))
+ADVERB = re.compile(
+    r"(?P<rest>[^\n]*[^\s,]),?\s+(?:only|alone|definitely|clearly|certainly|for\ssure"
+    r"|without\s(?:a|any)\sdoubt)[.!]?\Z"
+    r"|(?:both|only|just|simply|definitely|clearly|certainly|sure|okay|ok)[!,:]?\s+(?=\S)"
+    r"|(?P<article>an?|the)\s+(?:(?:clear|solid|definite|firm)\s+)?(?=\w)",
+    re.IGNORECASE,
+)
+ORDINAL = re.compile(
+    r"the\s+(?P<rest>\w+)\s+(?:one|answer|response|option|output|choice)[.!]?\Z", re.IGNORECASE
+)
+JSON_BLOCK = re.compile(
+    r"^[ \t]*(?P<fence>```|~~~)[A-Za-z]{0,10}[ \t]*\n\s*(?P<fenced>[\[{][^`]{1,4000}?[\]}])"
+    r"\s*(?P=fence)[ \t]*$|^[ \t]*(?P<object>\{[^{}]{1,4000}\})[ \t]*$",
+    re.MULTILINE,
+)
+JSON_OBJECT = re.compile(r"(?P<object>\{[^{}]{1,4000}\})(?P<fenced>(?!))?")
+JSON_OPENERS, JSON_CLOSERS = frozenset("[{\"'"), frozenset("]}\"'")
+FENCED = re.compile(r"(?P<fence>```|~~~)[A-Za-z]{0,10}\n(?P<body>.*?)\n?(?P=fence)", re.DOTALL)
 _CANNOT = (
     r"(?:can(?:not|\snot|['\u2019]?t)|won['\u2019]?t|will\snot"
     r"|(?:\sam|['\u2019]m)\s(?:not\sable|unable)\sto)"
@@ -161,6 +177,7 @@ def parse(
     abstain: bool,
     sets: Sequence[Sequence[str]] | None = None,
     complete: bool = True,
+    reasons_first: bool = False,
 ) -> tuple[Parsed, str]:
     """Parse a reply, in time linear in its length.
 
@@ -178,6 +195,9 @@ def parse(
         The admissible response sets; any but the empty one when absent.
     complete : bool
         Whether the reply came to its end. The last sentence of one that was cut off states nothing.
+    reasons_first : bool
+        Whether reasons and a last line were asked for. What the reasons say then isn't a verdict
+        beside an answer on the last line.
 
     Returns
     -------
@@ -187,19 +207,18 @@ def parse(
         Text that makes the reply a quotation if it occurs in the text of the item; mostly empty. It
         is a reply with a lead-in, or the sentence that states the answer.
     """
-    body = reply_body(text)
-    if not body:
-        return Parsed("invalid", reason="empty"), ""
-    if len(body) > MAX_REPLY:
-        return Parsed("invalid", reason="too_long"), ""
+    body = own_words(text)
+    if not body or len(body) > MAX_REPLY:
+        return Parsed("invalid", reason="too_long" if body else "empty"), ""
     names = _names(options)
+    body = _on_scale(body, names)
     readings, has_lead = _readings(body, names)
     if not readings and elicitation == "forced_choice":
         readings, has_lead = _cut_off_readings(body, names)
     if not readings:
         if body.startswith(THOUGHT):
             return Parsed("invalid", reason="cut_off"), ""
-        prose = _prose(body, elicitation, options, complete=complete)
+        prose = _prose(body, elicitation, options, complete=complete, reasons_first=reasons_first)
         if prose.reading is None:
             return _unread(body, names, prose.reason), ""
         readings, quotable = {prose.reading}, prose.sentence
@@ -212,25 +231,35 @@ def parse(
     return parsed, quotable
 
 
+def _is_json(body: str, names: OptionNames) -> bool:
+    """Whether a reply is nothing but JSON, complete or not."""
+    is_whole = body[-1] in JSON_CLOSERS or "}" not in body
+    return body[0] in JSON_OPENERS and is_whole and _json(body, names) is not None
+
+
 def _prose(
-    body: str, elicitation: AnswerKind, options: Sequence[Option], *, complete: bool
+    body: str,
+    elicitation: AnswerKind,
+    options: Sequence[Option],
+    *,
+    complete: bool,
+    reasons_first: bool,
 ) -> Prose:
     """Read a reply that is more than an answer."""
     names = _names(options)
+    if _is_json(body, names):
+        return Prose(None, "unreadable", "")
 
     def read_line(line: str) -> tuple[OptionIndices, bool] | None:
         readings, has_lead = _readings(line, names)
         return (readings.pop(), has_lead) if len(readings) == 1 else None
 
+    body = _with_json_lines(body, JSON_BLOCK, names)
     search = option_search(_texts(options))
     many = elicitation == "response_set"
-    return read_prose(body, search, read_line, many=many, complete=complete)
-
-
-def last_line(text: str) -> str:
-    """Return the last line of a reply that is not blank; all of it while its thinking is open."""
-    body = reply_body(text)
-    return body if body.startswith(THOUGHT) else body.rpartition("\n")[2]
+    return read_prose(
+        body, search, read_line, many=many, complete=complete, reasons_first=reasons_first
+    )
 
 
 def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
@@ -246,10 +275,58 @@ def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
     if not keys or any(key not in names.keys for key in keys):
         raise ValueError("only the task's option keys, or CANNOT_ASSESS, can be rendered")
     plain = ", ".join(keys)
-    readings, _ = _readings(reply_body(plain), names)
+    readings, _ = _readings(own_words(plain), names)
     return (
         plain if readings == {OptionIndices(names.keys[key] for key in keys)} else json.dumps(keys)
     )
+
+
+def is_quoted(statement: str, item: str, options: Sequence[Option]) -> bool:
+    """Return whether what a reply states is in the item, markup aside."""
+    names = _names(options)
+    said, rated = (
+        plain(_with_json_lines(_on_scale(text, names), JSON_OBJECT, names))
+        for text in (statement, item)
+    )
+    return statement in item or said.strip() in rated
+
+
+def _on_scale(body: str, names: OptionNames) -> str:
+    """Write "4/5", "4.0" and "4 points" as "4" on a scale from 1 to 5."""
+    if not names.most:
+        return body
+    return _scale_phrases(names.least, names.most).sub(r"\g<number>\g<first>", body)
+
+
+def _with_json_lines(body: str, pattern: re.Pattern[str], names: OptionNames) -> str:
+    """Write verdicts in JSON as lines: "Answer: A"."""
+    return pattern.sub(lambda match: _as_line(match, names), body) if "{" in body else body
+
+
+@lru_cache(maxsize=256)
+def _scale_phrases(least: str, most: str) -> re.Pattern[str]:
+    """Match a number on a scale up to what makes it one out of the highest."""
+    low = "|".join({least, "0", "1"})
+    end = rf"{most}(?![\d/%])(?!\.\d)(?:\s+(?:stars?|points?)\b)?"
+    return re.compile(
+        rf"(?<![\d.,/])(?<!answer\sis\s)(?P<number>\d{{1,9}}[*_`\])]{{0,4}})"
+        rf"(?:\s*/\s*{end}|\s+out\s+of\s+(?:a\s+(?:possible|total\sof)\s+)?{end}"
+        rf"|\.0{{1,3}}(?!\d)(?!\.\d)|\s*(?:(?:points?|stars?)\b|[\u5206\u70b9\uc810]))"
+        rf"|(?<!\w\s)(?<!\d)(?P<first>\d{{1,9}})\s+of\s+{end}(?=\W*\Z)"
+        rf"|,?\s*\bon\s+a\s+scale\s+(?:of|from)\s+(?:{low})\s*(?:to|-|\u2013)\s*{most}(?!\d),?",
+        re.IGNORECASE,
+    )
+
+
+def _as_line(match: re.Match[str], names: OptionNames) -> str:
+    """Return a JSON verdict as a line with its answer; what holds none as it is."""
+    by_option = {index: key for key, index in names.keys.items()}
+    readings = _json(match["fenced"] or match["object"], names)
+    lines = [
+        "Answer: " + ", ".join(by_option[index] for index in sorted(reading))
+        for reading in sorted(readings or (), key=sorted)
+    ]
+    return "\n" + "\n".join(lines) + "\n" if lines else match[0]
 
 
 def _names(options: Sequence[Option]) -> OptionNames:
@@ -258,15 +335,6 @@ def _names(options: Sequence[Option]) -> OptionNames:
 
 def _texts(options: Sequence[Option]) -> tuple[tuple[str, str, str], ...]:
     return tuple((option.key, option.label, option.description) for option in options)
-
-
-def reply_body(text: str) -> str:
-    """Strip whitespace and a leading closed think block from a reply."""
-    body = text.strip()
-    thought, end_tag, answer = body.partition("</think>")
-    if not end_tag or (not body.startswith(THOUGHT) and THOUGHT in thought):
-        return body
-    return answer.strip()
 
 
 def _decide(
@@ -300,14 +368,26 @@ def forms(body: str) -> Iterator[tuple[str, bool, bool]]:
     fenced = FENCED.fullmatch(body)
     outer = fenced["body"] if fenced else body
     for layer in layers(outer):
-        yield layer, False, False
-        if sentence := SENTENCE.match(layer):
-            yield layer[sentence.end() :].strip(), True, True
+        yield from _plain_forms(layer, has_lead=False)
         if lead := LEAD.match(layer):
             for inner in layers(layer[lead.end() :]):
-                yield inner, False, True
-                if sentence := SENTENCE.match(inner):
-                    yield inner[sentence.end() :].strip(), True, True
+                yield from _plain_forms(inner, has_lead=True)
+
+
+def _plain_forms(form: str, *, has_lead: bool) -> Iterator[tuple[str, bool, bool]]:
+    """Yield a form, and its rest without "The answer is" and without "Only", "Both", "clearly"."""
+    yield form, False, has_lead
+    if sentence := SENTENCE.match(form):
+        yield form[sentence.end() :].strip(), True, True
+    if ordinal := ORDINAL.match(form):
+        yield ordinal["rest"], False, has_lead
+    if adverb := ADVERB.match(form):
+        for layer in layers(adverb["rest"] or form[adverb.end() :]):
+            yield layer, False, has_lead
+            if adverb.lastgroup is None and (sentence := SENTENCE.match(layer)):
+                yield layer[sentence.end() :].strip(), True, True
+            if further := ADVERB.match(layer):
+                yield (further["rest"] or layer[further.end() :]).strip(), False, has_lead
 
 
 def _readings(body: str, names: OptionNames) -> tuple[set[OptionIndices], bool]:
@@ -315,7 +395,7 @@ def _readings(body: str, names: OptionNames) -> tuple[set[OptionIndices], bool]:
     if body in names.keys:
         return {OptionIndices([names.keys[body]])}, False
     for form, keys_only, has_lead in forms(body):
-        if form[:1] in "[{" and (json_readings := _json(form, names)) is not None:
+        if form[:1] in JSON_OPENERS and (json_readings := _json(form, names)) is not None:
             return json_readings, True
         readings = lists(form, names, keys_only=True)
         if not readings and (not keys_only or _opens_with_key(form, names)):
@@ -327,7 +407,7 @@ def _readings(body: str, names: OptionNames) -> tuple[set[OptionIndices], bool]:
 
 def _opens_with_key(form: str, names: OptionNames) -> bool:
     """Whether the form begins with an exact key and a joint: "The answer is B) Not toxic"."""
-    return any(after_joint(form.lstrip(OPENERS), key) for key in names.keys)
+    return any(after_joint(form.lstrip(OPENERS + "- "), key) for key in names.keys)
 
 
 def _cut_off_readings(body: str, names: OptionNames) -> tuple[set[OptionIndices], bool]:
@@ -340,50 +420,19 @@ def _cut_off_readings(body: str, names: OptionNames) -> tuple[set[OptionIndices]
 
 def _json(form: str, names: OptionNames) -> set[OptionIndices] | None:
     """Return the readings of a JSON verdict; None if the text is not JSON."""
-    unquoted = re.sub(r'"(?:[^"\\]|\\.)*"', '""', form)
-    is_deep = unquoted.count("[") + unquoted.count("{") > MAX_DEPTH
-    try:
-        value = None if is_deep else _DECODER.decode(form)
-    except (ValueError, RecursionError):
-        return set() if JSON_OBJECT.match(form) else None
-    if isinstance(value, dict):
-        members = [member for member in value if VERDICT_MEMBER.fullmatch(member)]
-        if len(members) != 1 or not value.keys() - set(members) <= OTHER_MEMBERS:
-            return set()
-        value = value[members[0]]
-    if isinstance(value, str):
+
+    def read(value: str) -> set[OptionIndices]:
         return lists(value, names, keys_only=True) or lists(value, names, keys_only=False)
-    if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-        return set() if JSON_OBJECT.match(form) else None
-    return _json_list(value, names)
+
+    return json_answers(form, read, lambda parts: _json_list(parts, names))
 
 
-def _json_list(parts: list[str], names: OptionNames) -> set[OptionIndices]:
+def _json_list(parts: Sequence[str], names: OptionNames) -> set[OptionIndices]:
     readings = {OptionIndices()}
     for part in parts:
         matches = mention(part, names, keys_only=True) or mention(part, names, keys_only=False)
         readings = {reading | {option} for reading in readings for option in matches}
     return readings - {OptionIndices()} if len(parts) <= names.max_separators else set()
-
-
-def no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the members of a JSON object; ValueError if a name stands twice."""
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("a member stands twice")
-    return members
-
-
-def not_a_verdict(_: str) -> str:
-    """Refuse a constant of JSON that is not a verdict, such as NaN."""
-    raise ValueError("not a verdict")
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=no_duplicates,
-    parse_constant=not_a_verdict,
-    parse_int=str,
-)
 
 
 def _unread(body: str, names: OptionNames, reason: str) -> Parsed:

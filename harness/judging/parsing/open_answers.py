@@ -7,17 +7,15 @@ import re
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from harness.judging.parsing.answer_names import role
+from harness.judging.parsing.envelope import THOUGHT, own_words
 from harness.judging.parsing.grammar import (
     MAX_REPLY,
-    OTHER_MEMBERS,
-    THOUGHT,
     Parsed,
     forms,
     is_refusal,
-    no_duplicates,
-    not_a_verdict,
-    reply_body,
 )
+from harness.judging.parsing.json_verdicts import no_duplicates, not_a_verdict
 from harness.judging.parsing.option_matching import OptionIndices
 from harness.judging.parsing.option_search import NumberSearch
 from harness.judging.parsing.prose import read_prose
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 NUMBER = re.compile(r"[+\u2212-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
 OUT_OF = re.compile(r"(?P<number>\S+?)\s*/\s*(?P<most>\S+)")
 SPACED_SIGN = re.compile(r"[-\u2212\u2013]\s")  # a bullet, or a minus
-MEMBERS = frozenset({"answer", "number", "rating", "score", "value", "verdict"})
 MAX_NUMBER_CHARS = 40
 _DECODER = json.JSONDecoder(
     object_pairs_hook=no_duplicates,
@@ -50,7 +47,7 @@ def parse_number(
     The value is the number as `harness.tasks.schema.number_text` writes it. Reasons beside those of
     `Parsed`: ``out_of_bounds``.
     """
-    body = reply_body(text)
+    body = own_words(text)
     if not body or len(body) > MAX_REPLY:
         return Parsed("invalid", reason="too_long" if body else "empty"), ""
     if body.startswith(THOUGHT):
@@ -123,10 +120,10 @@ def verdict_member(form: str) -> str:
         members = _DECODER.decode(form)
     except (ValueError, RecursionError):
         return ""
-    [*names] = members.keys() & MEMBERS
-    if len(names) != 1 or not members.keys() - names <= OTHER_MEMBERS:
-        return ""
-    value = members[names[0]]
+    roles = {name: role(name) for name in members}
+    named = [name for name in members if roles[name] in {"answer", "score"}]
+    named = named or [name for name in members if roles[name] == "other"]
+    value = members[named[0]] if len(named) == 1 else None
     return value if isinstance(value, str) else ""
 
 
@@ -158,7 +155,7 @@ def parse_text(text: str, *, abstain: bool) -> Parsed:
     A leading think block, spaces and quotation marks around the whole are left out, and of a JSON
     object with one verdict that is taken; nothing else is changed.
     """
-    body = _unquoted(reply_body(text))
+    body = _unquoted(own_words(text))
     if body.startswith(THOUGHT):
         return Parsed("invalid", reason="cut_off")
     answer = verdict_member(body).strip() or body if body.startswith("{") else body

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from harness.judging.parsing.answer_names import FORMATTING_TAGS, role
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -24,10 +25,20 @@ MAX_LAYERS = 8  # decoration around a mention
 ROOM = 40  # allowance for decoration around a mention, in characters
 MAX_READINGS = 16  # while a list is read; two already make a reply ambiguous
 WRAPPERS = (
+    ("\\boxed{", "}"),
+    ("\\text{", "}"),
+    ("\\textbf{", "}"),
+    ("\\mathrm{", "}"),
+    ("\\mathbf{", "}"),
+    ("\\(", "\\)"),
+    ("\\[", "\\]"),
+    ("$$", "$$"),
+    ("$", "$"),
+    ("~~~", "~~~"),
+    ("|", "|"),
     ("**", "**"),
     ("__", "__"),
     ("```", "```"),
-    ("\\boxed{", "}"),
     ("*", "*"),
     ("_", "_"),
     ("`", "`"),
@@ -36,6 +47,10 @@ WRAPPERS = (
     ("\u201c", "\u201d"),
     ("\u2018", "\u2019"),
     ("\u00ab", "\u00bb"),
+    ("\u300c", "\u300d"),
+    ("\u300e", "\u300f"),
+    ("\u3010", "\u3011"),
+    ("\uff08", "\uff09"),
     ("(", ")"),
     ("[", "]"),
     ("{", "}"),
@@ -45,12 +60,26 @@ WRAPPERS_BY_START = {
     for first in {start[0] for start, _ in WRAPPERS}
 }
 BULLETS = ("- ", "* ", "\u2022 ")
-ENDINGS = ".:)\u3002"
+HEADING = re.compile(r"#{1,6}\s+")
+RULE = re.compile(r"\n\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\Z|\A(?:-{3,}|\*{3,}|_{3,}|={3,})\s*\n")
+_SIGN = (
+    r"[\u2190-\u21ff\u2300-\u23ff\u25a0-\u26d3\u26d5-\u2716\u2719-\u274b\u274f-\u27bf\u2b00-\u2bff"
+    r"\U0001f000-\U0001f44d\U0001f44f-\U0001f6aa\U0001f6ac-\U0001faff\ufe0f]"
+)
+SIGNS = re.compile(rf"\A{_SIGN}+\s*|\s*{_SIGN}+\Z")  # but for crosses, which deny
+TAGGED = re.compile(r"<(?P<name>[A-Za-z][\w -]{0,30})>(?P<inner>.*)</(?P=name)>", re.DOTALL)
+ENDINGS = ".:)!\u3002\uff01"
 DASHES = "-\u2013\u2014"
 OPENERS = "([{*_`\"'\u201c\u2018\u00ab"
 JOINS = frozenset(f".:)]=({DASHES}\uff1a")  # at least a character between a key and its label
 JOINT = "".join(JOINS) + f" }}*_`\"'\u201d\u2019\u00bb{OPENERS}"  # characters allowed there
-COMMAS = r" ?[,;\u3001\uff0c] ?(?:(?:and |&) ?)?| and "
+COMMAS = (
+    r" ?[,;\u3001\uff0c] ?(?:(?:and also |and |also |as well as |&) ?)?"
+    r"| and also | as well as | and "
+)
+NUMBERED = re.compile(r"\A\s*\(?\d{1,2}[.)]\s+(?=\S)")  # of a list with a mention a line
+DENIALS = frozenset(("no", "non", "not"))  # of an option, or the beginning of its label
+NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 BLANKS = re.compile(r"[^\S\n]+")
 
 
@@ -73,6 +102,10 @@ def peel(text: str) -> str:
     """Remove a layer of decoration; "" when there is none."""
     if text.startswith(BULLETS):
         return text[2:]
+    if text[0] == "<" and (tagged := TAGGED.fullmatch(text)) and is_answer_tag(tagged["name"]):
+        return tagged["inner"]
+    if cut := HEADING.match(text) or ("\n" in text and RULE.search(text)):
+        return text[: cut.start()] + text[cut.end() :]
     for opening, closing in WRAPPERS_BY_START.get(text[0], ()):
         if (
             text.startswith(opening)
@@ -80,7 +113,14 @@ def peel(text: str) -> str:
             and len(text) > len(opening + closing)
         ):
             return text[len(opening) : -len(closing)]
-    return text[:-1] if text[-1] in ENDINGS else ""
+    if text[-1] in ENDINGS:
+        return text[:-1]
+    return SIGNS.sub("", text) if not text.isascii() and SIGNS.search(text) else ""
+
+
+def is_answer_tag(name: str) -> bool:
+    """Return whether a tag holds an answer, or only formats what it holds."""
+    return name.lower() in FORMATTING_TAGS or role(name) in {"answer", "score"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +139,8 @@ class OptionNames:
         Per option.
     tails : tuple of tuple of str
         Per option, folded texts that may follow its key: its label, its whole line.
+    opening : re.Pattern
+        Decoration and a name, which every list begins with.
     separator : re.Pattern
         Separator between the mentions of a list on a line.
     max_chars, max_mention_chars : int
@@ -107,6 +149,8 @@ class OptionNames:
         Separators in the longest readable list, and inside a mention of it.
     letters : bool
         Whether all keys are single letters, so that ``AB`` is a list.
+    least, most : str
+        Lowest and highest key where all keys are whole numbers from 0; otherwise empty.
     """
 
     keys: dict[str, int]
@@ -114,12 +158,15 @@ class OptionNames:
     loose: dict[str, OptionIndices]
     folded_keys: tuple[str, ...]
     tails: tuple[tuple[str, ...], ...]
+    opening: re.Pattern[str]
     separator: re.Pattern[str]
     max_chars: int
     max_mention_chars: int
     max_separators: int
     max_inside: int
     letters: bool
+    least: str
+    most: str
 
 
 @lru_cache(maxsize=256)
@@ -133,30 +180,52 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
         _add(exact, i, label, f"{key} {label}")
         _add(loose, i, fold(key), fold(label), fold(f"{label} - {description}"))
     loose.setdefault(fold(CANNOT_ASSESS), OptionIndices([abstain]))
+    for joint in (" - ", ": ", " \u2013 ", " \u2014 ", ", "):  # as prompts describe it
+        loose[fold(f"{CANNOT_ASSESS}{joint}the text cannot be assessed")] = OptionIndices([abstain])
     separator = _separator([key for key, _, _ in options])
     sizes = [sum(map(len, option)) for option in options]
     inside = [len(separator.findall(" ".join(option))) for option in options]
+    numbers = sorted((key for key, _, _ in options if NUMBER.fullmatch(key)), key=int)
+    is_scale = len(numbers) == len(options) > 1
     return OptionNames(
         keys=keys,
         exact=exact,
         loose=loose,
         folded_keys=tuple(fold(key) for key, _, _ in options),
         tails=tuple((fold(label), fold(f"{label} - {text}")) for _, label, text in options),
+        opening=_opening([*keys, *exact, *loose]),
         separator=separator,
         max_chars=2 * sum(sizes) + ROOM * (len(options) + 2),
         max_mention_chars=2 * max(sizes, default=0) + ROOM,
         max_separators=2 * sum(inside) + 2 * len(options),
         max_inside=max(inside, default=0),
         letters=all(len(key) == 1 and key.isalpha() for key, _, _ in options),
+        least=numbers[0] if is_scale else "",
+        most=numbers[-1] if is_scale else "",
     )
 
 
 def _separator(keys: list[str]) -> re.Pattern[str]:
     """Match separators of mentions; signs in keys are none, nor is "/" between numbers."""
     used = {character for key in keys for character in key}
-    signs = {"&", "+", "/"} - used - ({"/"} if any(map(str.isdigit, used)) else set())
+    signs = {"&", "+", "/", "|"} - used - ({"/"} if any(map(str.isdigit, used)) else set())
     choices = [COMMAS, *(rf" ?{re.escape(sign)} ?" for sign in sorted(signs))]
     return re.compile("|".join(choices), re.IGNORECASE)
+
+
+def _opening(names: list[str]) -> re.Pattern[str]:
+    """Match what a list begins with: a name behind decoration, single letters perhaps together."""
+    letters = "".join(sorted({name for name in names if len(name) == 1 and name.isalpha()}))
+    choices = sorted(
+        {r"\s+".join(map(re.escape, name.split())) for name in names if name}, reverse=True
+    )
+    together = [rf"[{letters}]+"] if letters else []
+    return re.compile(
+        rf"(?:[\W_]|\\[a-z]{{4,6}}\{{|\d{{1,2}}[.)]\s|</?[\w ]{{1,30}}>)*?"
+        rf"(?:{'|'.join(together + choices)})"
+        r"(?![A-Za-z0-9])",
+        re.IGNORECASE,
+    )
 
 
 def _add(names: dict[str, OptionIndices], option: int, *texts: str) -> None:
@@ -223,6 +292,7 @@ def cut_off(text: str, names: OptionNames) -> OptionIndices:
         rest = after_joint(folded, key)
         is_start = bool(rest) and any(tail.lstrip(JOINT).startswith(rest) for tail in tails)
         other = names.loose.get(rest, OptionIndices()) - {i}
+        is_start = is_start and rest not in DENIALS
         is_line_start = folded.startswith(f"{tails[0]} -") and tails[1].startswith(folded)
         if is_line_start or (is_start and not other):
             matches.add(i)
@@ -231,7 +301,7 @@ def cut_off(text: str, names: OptionNames) -> OptionIndices:
 
 def lists(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndices]:
     """Return all readings of a text as a list of mentions."""
-    if len(text) > names.max_chars:
+    if len(text) > names.max_chars or not names.opening.match(text):
         return set()
     text = BLANKS.sub(" ", text)
     if "\n" in text:
@@ -243,6 +313,8 @@ def lists(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndice
 def _lines(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndices]:
     """Return the readings of a list with a mention on each non-empty line."""
     lines = [line for line in text.split("\n") if line.strip()]
+    if not names.most:
+        lines = [NUMBERED.sub("", line) for line in lines]
     readings = {OptionIndices()} if len(lines) <= names.max_separators + 1 else set()
     for line in lines:
         if not readings:
@@ -280,10 +352,9 @@ def _letters(text: str, names: OptionNames) -> set[OptionIndices]:
     """Return the reading of concatenated single-letter keys in order, ``AB`` or ``A B``."""
     if not names.letters:
         return set()
-    indices: list[int] = []
-    for letter in text.replace(" ", ""):
-        index = names.keys.get(letter, -1)
-        if index <= (indices[-1] if indices else -1):  # no key, or out of order
-            return set()
-        indices.append(index)
-    return {OptionIndices(indices)} if len(indices) > 1 else set()
+    letters = text.split() if " " in text else list(text)
+    indices = [names.keys.get(letter, -1) for letter in letters]
+    is_ordered = " " in text or indices == sorted(set(indices))
+    if len(indices) < 2 or min(indices) < 0 or not is_ordered:  # noqa: PLR2004 -- a list
+        return set()
+    return {OptionIndices(indices)}

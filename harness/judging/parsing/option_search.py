@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.judging.parsing.option_matching import names_of
+from harness.judging.parsing.option_matching import fold, names_of
 from harness.judging.parsing.phrases import languages
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import number_text
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 MIN_LETTERS = 4  # of a label that may stand after "it is", and that is no common little word
 MAX_SHORT = 2  # characters of a key that is read as it is written, in this case alone
-SPACED = r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # letters of scripts with spaces
-UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+SPACED = (
+    r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]"  # letters of scripts with spaces
+)
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 BEFORE = rf"(?<!{SPACED})(?<!{SPACED}[-'\u2019/&])(?<![+\u2212#@$\u20ac])"
 AFTER = rf"(?!{SPACED})(?![-'\u2019/&]{SPACED})(?![+#@%])"
 BEFORE_DIGIT = r"(?<![.,/:-])(?<!\d[-\u2013\u2014])(?<!\d\s[-\u2013\u2014]\s)"
@@ -68,11 +70,17 @@ class OptionSearch:
         Folded labels and other keys, which count in any case.
     pattern : re.Pattern
         Any of them; of several at a place, the longest.
+    abstention : int
+        Index of CANNOT_ASSESS.
+    is_scale : bool
+        Whether all keys are whole numbers.
     """
 
     keys: Mapping[str, int]
     words: Mapping[str, int]
     pattern: re.Pattern[str]
+    abstention: int
+    is_scale: bool
 
     def mentions(self, text: str) -> list[Mention]:
         """Return the mentions of options in a text, in order and without overlaps."""
@@ -106,6 +114,8 @@ class NumberSearch:
         The answers by their index.
     """
 
+    is_scale = False
+
     def __init__(self) -> None:
         self.texts: list[str] = []
 
@@ -115,6 +125,11 @@ class NumberSearch:
             Mention(self.index(match[0]), *match.span(), is_word=False, is_bare=True)
             for match in NUMBER.finditer(text)
         ]
+
+    @property
+    def abstention(self) -> int:
+        """Return the index of CANNOT_ASSESS."""
+        return self.index(CANNOT_ASSESS)
 
     def index(self, text: str) -> int:
         """Return the index of an answer, equal numbers having the same."""
@@ -134,7 +149,8 @@ def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
         for key, option in names.keys.items()
         if len(key) <= MAX_SHORT or not any(map(str.isalpha, key))
     }
-    short = {key.casefold() for key in keys}
+    own_labels = {key.casefold() for key, label, _ in options if fold(label or key) == key}
+    short = {key.casefold() for key in keys} - {key for key in own_labels if len(key) > 1}
     words = {
         text: min(reading)
         for text, reading in names.loose.items()
@@ -153,7 +169,7 @@ def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
         for kind in ("key", "word")
     }
     pattern = rf"{BEFORE}(?:(?P<word>{by_kind['word']})|(?P<key>{by_kind['key']})){AFTER}"
-    return OptionSearch(keys, words, re.compile(pattern))
+    return OptionSearch(keys, words, re.compile(pattern), len(options), bool(names.most))
 
 
 def _exact(key: str) -> str:

@@ -23,6 +23,10 @@ MAX_NESTING = 4  # of placeholders
 NEVER = re.compile(r"(?!)")
 OPENING = "\"'\u201c\u2018\u00ab\u201e\u300c\u300e(["
 CLOSING = "\"'\u201d\u2019\u00bb\u300d\u300f)]"
+ARTICLE = (
+    r"(?:(?:an?|the|that|both|only|just|simply|clearly|still|solid|clear|strong|definite|firm)"
+    r"\s+){0,3}"
+)
 GLUE = (
     rf"\s*(?:[:\uff1a=\u2192]|[-=]>|[-\u2013\u2014](?=\s))?\s*(?:[{re.escape(OPENING)}]\s*){{0,2}}"
 )
@@ -38,6 +42,8 @@ class Phrases:
 
     Attributes
     ----------
+    is_spaced : bool
+        Whether words stand apart.
     noun, thing : re.Pattern
         Words for an answer, and for what is rated.
     statement : re.Pattern
@@ -48,6 +54,15 @@ class Phrases:
         What is rated and a colon up to a label; ends likewise.
     complement : re.Pattern
         Subject and verb up to a label; ends likewise.
+    conclusion : re.Pattern
+        What may stand before a label, with a comma, at the end of a sentence ("therefore"); ends
+        likewise.
+    identity : re.Pattern
+        Subject and verb up to a key ("it's" B); ends likewise.
+    predicate, set_predicate : re.Pattern
+        What may follow an option, or several, to state that it is the answer ("is better").
+    abstention : re.Pattern
+        A sentence that says that the text cannot be assessed, from its beginning.
     verb : re.Pattern
         What may follow a key of one letter, blanks before it included.
     opener, therefore : re.Pattern
@@ -66,12 +81,18 @@ class Phrases:
         The beginning of a reply that declines.
     """
 
+    is_spaced: bool
     noun: re.Pattern[str]
     thing: re.Pattern[str]
     statement: re.Pattern[str]
     label: re.Pattern[str]
     word_label: re.Pattern[str]
     complement: re.Pattern[str]
+    conclusion: re.Pattern[str]
+    identity: re.Pattern[str]
+    predicate: re.Pattern[str]
+    set_predicate: re.Pattern[str]
+    abstention: re.Pattern[str]
     verb: re.Pattern[str]
     opener: re.Pattern[str]
     therefore: re.Pattern[str]
@@ -99,6 +120,16 @@ def languages() -> tuple[Phrases, ...]:
     return tuple(map(_compiled, read_yaml(PHRASES).values()))
 
 
+def languages_of(text: str) -> tuple[Phrases, ...]:
+    """Return the phrases of the languages that a text may be in, by its letters."""
+    return _spaced() if text.isascii() else languages()
+
+
+@cache
+def _spaced() -> tuple[Phrases, ...]:
+    return tuple(phrases for phrases in languages() if phrases.is_spaced)
+
+
 def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
     def pattern(name: str, before: str = "", after: str = "", *, bounded: bool = True) -> str:
         entries = _expanded(lists, lists.get(name, []))
@@ -113,14 +144,20 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
 
     spaced = not lists.get("unspaced")
     nouns = pattern("noun", bounded=False)
-    named = rf"(?:{nouns}\s*[:\uff1a]?\s*)?(?:[{re.escape(OPENING)}]\s*){{0,2}}"
+    named = rf"{ARTICLE}(?:{nouns}\s*[:\uff1a]?\s*)?(?:[{re.escape(OPENING)}]\s*){{0,3}}"
     return Phrases(
+        is_spaced=spaced,
         noun=words("noun", after="s?"),
         thing=words("thing", after="s?"),
         statement=words("marker", after=rf"{GLUE}{named}\Z"),
         label=words("label", after=rf"{LABEL_GLUE}{named}\Z"),
         word_label=words("word_label", after=rf"{LABEL_GLUE}\Z"),
         complement=words("complement", after=r"\s*\Z"),
+        conclusion=words("conclusion", after=rf"\s*[,:\uff0c]\s*{ARTICLE}\Z"),
+        identity=words("identity", after=rf"\s*[,:]?\s*{ARTICLE}[(\[]{{0,3}}\Z"),
+        predicate=words("predicate", before=rf"[{re.escape(CLOSING)}]*\s*"),
+        set_predicate=words("set_predicate", before=rf"[{re.escape(CLOSING)}]*\s*"),
+        abstention=words("abstention", before=r"\A\W*"),
         verb=words("verb", before=r"\s+"),
         opener=words("opener", before=r"(?:\A|(?<=[\s,;:\uff0c]))", after=r"[\s,:\uff0c]*\Z"),
         therefore=words("therefore", after=r"[\s,:\uff0c]*\Z"),

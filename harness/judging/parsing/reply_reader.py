@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from harness.judging.parsing.grammar import OUTCOMES, Parsed, last_line, parse
+from harness.judging.parsing.grammar import OUTCOMES, Parsed, is_quoted, parse
 from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.option_probabilities import OptionTokens
-from harness.judging.parsing.prose import FAULTS, plain
+from harness.judging.parsing.statement_faults import FAULTS
 from harness.judging.parsing.verdict import PairValue, Reply, Verdict, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
 from harness.judging.strategies.strategy import DEFAULT, NO, YES, Strategy
@@ -150,13 +150,13 @@ class ReplyReader:
         complete = reply.ending != "cut_off"
         if (unread := self._without_answer(reply)) is not None:
             return unread
-        text = last_line(reply.text) if self._strategy.gives_reasons else reply.text
+        text = reply.text
         bare = None if order else self._bare_keys.get((kind, text.strip()))
         if bare is not None and complete:
             return bare
         parse_text = self._parse_cached if len(text) <= MAX_CACHED_CHARS else self._parse_text
         parsed, quotable = parse_text(text, kind, order, complete)
-        if quotable and _is_quoted(quotable, _item_text(item, self.task)):
+        if quotable and is_quoted(quotable, _item_text(item, self.task), self._options(order)):
             return Parsed("invalid", reason="quoted")
         if not complete:
             is_unread = parsed.outcome == "invalid" and parsed.reason in UNFINISHED
@@ -195,6 +195,7 @@ class ReplyReader:
             abstain=task.abstain,
             sets=sets,
             complete=complete,
+            reasons_first=self._strategy.gives_reasons,
         )
         return _with_own_keys(parsed, orders, order) if orders else parsed, quotable
 
@@ -233,8 +234,3 @@ def _with_own_keys(parsed: Parsed, orders: OptionOrders, order: Order) -> Parsed
 def _item_text(item_id: str, task: Task) -> str:
     item = task.by_id.get(item_id)
     return task.text_of(item) if item and task.has_text(item) else ""
-
-
-def _is_quoted(sentence: str, item: str) -> bool:
-    """Whether what a reply states stands in the item, markup aside."""
-    return sentence in item or plain(sentence) in plain(item)

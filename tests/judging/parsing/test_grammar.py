@@ -197,21 +197,44 @@ def test_not_toxic_is_a_label_where_the_task_has_it():
             "10",
             "15",
             "1.5",
-            "4/5",
-            "4 out of 5",
-            "Score: 4/5",
-            "4.0",
+            "4/10",
+            "4 out of 10",
+            "Score: 4/100",
+            "4.5",
+            "4.05",
+            "4/5/2024",
+            "4/5.5",
+            "40%",
             "3-4",
             "+3",
             "-3",
         ),
-        *("0", "6", "12", "1 2", "4 stars", "four"),
+        *("0", "6", "12", "1 2", "4 stars too few", "four"),
     ],
 )
 def test_score_10_is_not_1(text):
     """A number is an option only if it is one, whole."""
     assert choice(text, "scale").outcome == "invalid"
     assert endorsed(text, "scale").outcome == "invalid"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4/5",
+        "4 / 5",
+        "4 out of 5",
+        "Score: 4/5",
+        "**4**/5",
+        "4.0",
+        "4 stars",
+        "4 points",
+        "4/5 stars",
+    ],
+)
+def test_a_score_out_of_the_highest_is_that_option(text):
+    """Judges write numbers of a scale from 1 to 5 as scores."""
+    assert choice(text, "scale") == Parsed("answered", "4")
 
 
 def test_score_10_is_10():
@@ -265,8 +288,7 @@ def test_unparsable_reply_is_not_a_default_option():
         '{"verdict": "A", "verdict": "A"}',
         '{"verdict": "A", "answer": "B"}',
         '{"verdict": NaN}',
-        '{"verdict": "A", "score": 0.9}',
-        '{"verdict": {"verdict": "A"}}',
+        '{"verdict": {"example": "A"}}',
         '{"note": "A"}',
         '{"verdict": null}',
         '{"verdict": true}',
@@ -309,11 +331,10 @@ def test_key_and_label_that_differ_are_in_conflict(text):
 @pytest.mark.parametrize(
     "text",
     [
-        *("B?", "B!", "A or B", "BA", "not B", "B, not A", "neither", "Both A and B", "B because"),
-        *("B\n\nis rude.", "B is the answer", "A: Toxic\n\nis what it says."),
+        *("B?", "A or B", "BA", "not B", "B, not A", "neither", "B because"),
+        *("B\n\nis rude.", "A: Toxic\n\nis what it says."),
         *("The answer is b", "The answer is a", "option a", "<think>B"),
         *(
-            "<think>x</think><think>y</think>B",
             "B</think>",
             "Answer: Answer:",
             "B\u200b",
@@ -591,7 +612,7 @@ def test_a_mention_inside_a_sentence_is_not_a_verdict(before, after, name, data)
 
 @pytest.mark.parametrize(
     "sentence",
-    ["I think {} fits best", "{} because you insist", "Call it {}.", "{} is what it says."],
+    ["{} because you insist", "Call it {}.", "{} is what it says."],
 )
 def test_sentences_about_a_label_are_not_verdicts(sentence):
     """Judges that mention an option without stating it are invalid."""
@@ -644,8 +665,8 @@ def test_a_label_as_subject_complement_states_a_choice_and_no_set():
     """ "It is toxic" says which option fits, and not that no other one is reasonable."""
     assert choice("This comment is toxic.") == Parsed("answered", "A")
     assert is_invalid(endorsed("This comment is toxic."))
-    assert is_invalid(choice("It is A.")), "a key needs a marker"
-    assert is_invalid(choice("It is yes.", "yes_no")), "a label of three letters needs a marker"
+    assert is_invalid(choice("It is A text.")), "an article is no key"
+    assert is_invalid(choice("It is 5 lines long.", "scale")), "a count is no key"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""Labelled replies: none is misread, and nearly all that a person can read are read.
+"""Labelled replies: none is misread, nearly all readable ones are read, and every option alike.
 
-A corpus is a folder of two files. ``tasks.yaml`` names the tasks that the replies are about, each
-with fields of a task.yaml: ``scale``, ``abstain``, ``options`` (``key``, ``label``,
+A corpus is a folder of two or three files. ``tasks.yaml`` names the tasks that the replies are
+about, each with fields of a task.yaml: ``scale``, ``abstain``, ``options`` (``key``, ``label``,
 ``description``), ``response_sets``, and on a continuous scale ``bounds``. ``replies.jsonl`` has an
 object a line:
 
@@ -14,10 +14,15 @@ object a line:
   that was rated, where they matter;
 - ``family``: the style in which it is written; it is only reported.
 
+``shapes.yaml``, where there is one, adds replies written by shape, each for every option of its
+tasks: `support.reply_shapes` fills them in. No option may be read more often than another there.
+
 The corpus beside this file was written for this project, in the style of ten model families, and
 labelled by hand before the phrases were tuned. ``held_out`` was written after that, in another
 style, in three parts and without regard to the phrases; ``adversarial`` was written to be misread.
-Set HARNESS_REPLIES to score more folders, separated as in PATH.
+``shapes`` was written after published logs of judges (pairwise verdicts, ratings with feedback,
+JSON, chat templates, thinking tags, Korean, Chinese, Japanese and German), before the reader was
+taught them. Set HARNESS_REPLIES to score more folders, separated as in PATH.
 """
 
 from __future__ import annotations
@@ -25,12 +30,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections import Counter
+from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import yaml
+from support.reply_shapes import shape_rows
 
 from harness.judging.parsing.grammar import GRAMMAR_VERSION, REASONS
 from harness.judging.parsing.reply_reader import ReplyReader
@@ -42,10 +49,11 @@ from harness.tasks import Item, Option, Task
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "replies"
 MORE = [Path(name) for name in os.environ.get("HARNESS_REPLIES", "").split(os.pathsep) if name]
-SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial"]
-READ_BY_VERSION = {3: "6da0c8153e3775a1"}  # of the readings of `SHIPPED`
+SHAPES = HERE / "shapes"
+SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial", SHAPES]
+READ_BY_VERSION = {4: "daf24bfa964b5ba5"}  # of the readings of `SHIPPED`
 NO_OPTION = {"abstained", "refused", "unreadable"}
-LEAST_RIGHT = 0.9  # of the replies that a person can read
+LEAST_RIGHT = 0.95  # of the replies that a person can read
 
 
 class Score(NamedTuple):
@@ -63,6 +71,8 @@ class Score(NamedTuple):
         Why replies were not read.
     readings : str
         Outcome and value of every reply, as JSON.
+    by_shape : dict
+        Per shape and task, how many replies about each option were read rightly.
     """
 
     misread: list[str]
@@ -70,6 +80,7 @@ class Score(NamedTuple):
     n_readable: int
     reasons: Counter[str]
     readings: str
+    by_shape: dict[tuple[str, str], Counter[str]]
 
     @property
     def right(self) -> float:
@@ -94,20 +105,31 @@ def task_of(fields: dict, text: str) -> Task:
 
 
 def rows_of(folder: Path) -> list[dict]:
-    return [json.loads(line) for line in (folder / "replies.jsonl").read_text("utf-8").splitlines()]
+    path = folder / "replies.jsonl"
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines] + shape_rows(folder)
 
 
+@cache
+def reader_of(folder: Path, task: str, strategy: str, item: str) -> ReplyReader:
+    """Return the reader of replies to a task of a folder, asked in some way about a text."""
+    tasks = yaml.safe_load((folder / "tasks.yaml").read_text("utf-8"))
+    fields = tasks[task or next(iter(tasks))]
+    assert NO_OPTION.isdisjoint(option["key"] for option in fields.get("options", ()))
+    return ReplyReader(task_of(fields, item), named(strategy))
+
+
+@cache
 def score(folder: Path) -> Score:
     """Read all replies of a folder and compare them with their labels."""
-    tasks = yaml.safe_load((folder / "tasks.yaml").read_text("utf-8"))
     misread, lost, n_readable, reasons, readings = [], [], 0, Counter(), []
+    by_shape: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for row in rows_of(folder):
-        task = task_of(tasks[row.get("task", next(iter(tasks)))], row.get("item", ""))
-        assert NO_OPTION.isdisjoint(option.key for option in task.options)
         reply = Reply(
             request="0" * 64, text=row["reply"], finish_reason=row.get("finish_reason", "stop")
         )
-        reader = ReplyReader(task, named(row.get("strategy", "zero-shot")))
+        strategy = row.get("strategy", "zero-shot")
+        reader = reader_of(folder, row.get("task", ""), strategy, row.get("item", ""))
         verdict = reader.verdict(reply, Unit("i", row.get("elicitation", "forced_choice")), "j")
         readings.append([verdict.outcome, verdict.value])
         read = verdict.outcome if verdict.value is None else verdict.value
@@ -115,19 +137,40 @@ def score(folder: Path) -> Score:
         n_readable += row["expect"] != "unreadable"
         if verdict.outcome == "invalid":
             reasons[verdict.reason] += 1
+        if "about" in row:
+            by_shape[row["family"], row["task"]][row["about"]] += read == row["expect"]
         if read != row["expect"]:
             line = f"{row['expect']} read as {read} {verdict.reason}: {row['reply']!r}"
             (lost if read == "unreadable" else misread).append(line)
-    return Score(misread, lost, n_readable, reasons, json.dumps(readings))
+    return Score(misread, lost, n_readable, reasons, json.dumps(readings), by_shape)
 
 
 @pytest.mark.parametrize("folder", [*SHIPPED, *MORE], ids=lambda path: path.name)
-def test_no_reply_is_misread_and_nine_in_ten_are_read(folder):
-    """Nothing is read that a person reads otherwise, and at most a tenth of the rest is lost."""
+def test_no_reply_is_misread_and_19_in_20_are_read(folder):
+    """Nothing is read that a person reads differently, and at most 5% of the rest is lost."""
     result = score(folder)
     assert result.misread == []
     assert result.right >= LEAST_RIGHT, "\n".join(result.lost)
     assert result.reasons.keys() <= REASONS.keys()
+
+
+@pytest.mark.parametrize("folder", [SHAPES, *MORE], ids=lambda path: path.name)
+def test_no_option_is_lost_more_often_than_another(folder):
+    """Of the replies of a shape, the numbers read of any two options differ by one at most."""
+    uneven = {
+        shape: counts
+        for shape, counts in score(folder).by_shape.items()
+        if max(counts.values()) - min(counts.values()) > 1
+    }
+    assert uneven == {}
+
+
+def test_the_shapes_are_many_and_mirrored():
+    """At least 600 replies written by hand, each for every option it can be about."""
+    shapes = yaml.safe_load((SHAPES / "shapes.yaml").read_text("utf-8"))
+    assert sum(len(group["replies"].splitlines()) for group in shapes.values()) >= 600
+    for counts in score(SHAPES).by_shape.values():
+        assert len(counts) > 1 or {"C", "tie"} & counts.keys()
 
 
 def test_another_reading_raises_the_version_of_the_grammar():

@@ -1,0 +1,61 @@
+"""Names that judges give to an answer, as members of JSON, as tags and in front of a colon."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Role = Literal["answer", "score", "aside", "other"]
+
+FORMATTING_TAGS = ("b", "strong", "i", "em", "u", "code", "p", "span", "div", "mark")
+NOUN = (
+    r"(?:answer|verdict|choice|rating|score|label|option|category|class|classification"
+    r"|judge?ment|decision|key|pick|selection|winner|prediction|conclusion|reply|response|result"
+    r"|output|evaluation|assessment|grade|line|(?:best\s)?fit|(?:response\s)?set|better|reasonable"
+    r"|selected|chosen|preferred)"
+)
+ADJECTIVE = (
+    r"(?:(?:overall|total|final|best|better|correct|single|selected|chosen|last|whole|full|predicted"
+    r"|assigned|resulting|reasonable|my|your|our|the)\s+)"
+)
+_WORDS = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+|\d+|[^\W\d_A-Za-z]+")
+_ANSWER = re.compile(
+    rf"{ADJECTIVE}*(?:answer|verdict|choice|label|option|category|class|classification|judge?ment"
+    r"|decision|key|pick|selection|winner|prediction|conclusion|determination)s?(?:\ss)?"
+    r"|(?:response\s)?set|better|preferred|preference|selected|chosen|reasonable"
+    r"|(?:final|selected|chosen)\s(?:one|key|option)|ruling|vote"
+    "|\ub2f5|\ub2f5\ubcc0|\uc815\ub2f5|(?:\ucd5c\uc885\\s?)?(?:\ub2f5\ubcc0?|\ud310\uc815|\ud310\ub2e8|\uacb0\ub860|\uc120\ud0dd)"
+    "|(?:\u6700\u7ec8|\u6700\u7d42)?(?:\u7b54\u6848|\u7ed3\u8bba|\u9009\u62e9|\u5224\u65ad|\u5224\u5b9a|\u56de\u7b54|\u7b54\u3048|\u5224\u5b9a|\u7d50\u8ad6|\u56de\u7b54)"
+)
+_SCORE = re.compile(
+    rf"{ADJECTIVE}*(?:rating|score|grade|mark|value|number|result|output|response|reply|evaluation"
+    r"|assessment|overall|final|quality|level)s?"
+    "|\uc810\uc218|\ud3c9\uc810|\ud3c9\uac00|\u8bc4\u5206|\u5f97\u5206|\u8a55\u4fa1|\u70b9\u6570"
+)
+_ASIDE = re.compile(
+    r".*(?:reason|explanation|rationale|justification|analysis|thought|thinking|comment|feedback"
+    r"|critique|evidence|confidence|certainty|probab|likelihood|strength|weakness|notes?$|summary"
+    r"|(?:^|\s)id$|flag|(?:^|\s)(?:max|min|scale|model|type|version|index|count|total|n)$|reject|previous"
+    r"|former|initial|wors|los[et]|runner|exclud|alternativ|example|sample|user|human|refer"
+    r"|gold|expect|other|not\s|quote|text|item|instruction|question|criteri"
+    "|\uc774\uc720|\uadfc\uac70|\uc124\uba85|\u7406\u7531|\u539f\u56e0|\u89e3\u91ca|\u5206\u6790|\u7f6e\u4fe1|\u6839\u62e0|\u8aac\u660e).*"
+)
+
+
+def role(name: str) -> Role:
+    """Return what a name says about the value beside it.
+
+    "answer" names the verdict itself, "score" a verdict or a number of another kind, "aside"
+    something that isn't the verdict, such as reasons or a confidence.
+
+    Examples
+    --------
+    >>> [role(name) for name in ("finalVerdict", "overall_score", "confidence", "coherence")]
+    ['answer', 'score', 'aside', 'other']
+    """
+    words = " ".join(_WORDS.findall(name)).lower()
+    if _ANSWER.fullmatch(words):
+        return "answer"
+    if _SCORE.fullmatch(words):
+        return "score"
+    return "aside" if _ASIDE.fullmatch(words) else "other"

@@ -1,0 +1,143 @@
+"""Reading the verdict in a JSON reply, whatever its members are called.
+
+A verdict is the value of a member that is named for one (``verdict``, ``final_answer``,
+``winner``), else of one named for a score, else of the only other member whose value is an answer
+(``{"coherence": 4}``). Members that may name the verdict must not differ. Objects in a member of
+such a name, or as the only entry of a list, are read likewise.
+
+JSON that breaks off, has single quotes, a comma too many or unescaped quotes is read member by
+member.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from harness.judging.parsing.answer_names import role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from harness.judging.parsing.option_matching import OptionIndices
+
+    ReadValue: TypeAlias = Callable[[str], set[OptionIndices]]
+    ReadList: TypeAlias = Callable[[Sequence[str]], set[OptionIndices]]
+
+MAX_DEPTH = 12  # brackets in a JSON reply
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+OPENS_JSON = re.compile(r"""[\[{]|(["'])\w[\w -]{0,40}\1\s*:""")
+OBJECT = re.compile(r"""(?:\[?\s*\{\s*)?(?:["'][^"'\n]*["']|(?<=[{\s])\w+)\s*:""")
+LOOSE_MEMBER = re.compile(
+    r"""(?<![\w"'])(?P<quote>["']?)(?P<name>\w[\w -]{0,40})(?P=quote)\s*:\s*"""
+    r"""(?:"(?P<double>(?:[^"\\\n]|\\.)*)"|'(?P<single>[^'\n]*)'|\[(?P<list>[^\[\]{}]*)\]"""
+    r"""|(?P<bare>[-+.\w]+))\s*(?=[,}\n]|\Z)"""
+)
+
+
+def json_answers(form: str, read: ReadValue, read_list: ReadList) -> set[OptionIndices] | None:
+    """Return the answers that a JSON verdict gives; None if the text isn't JSON.
+
+    Parameters
+    ----------
+    form : str
+        A text.
+    read, read_list : function
+        Return the answers that a string gives, and a list of strings.
+    """
+    if not OPENS_JSON.match(form):
+        return None
+    unquoted = STRING.sub('""', form)
+    is_deep = unquoted.count("[") + unquoted.count("{") > MAX_DEPTH
+    try:
+        value = None if is_deep else _DECODER.decode(form)
+    except DuplicateError:
+        return set()
+    except (ValueError, RecursionError):
+        is_whole = form[0] not in "[{" or form[-1] in "]}"
+        if not OBJECT.match(form):
+            return None
+        return _loose_answers(form, read, read_list) if is_whole else set()
+    answers = _answers(value, read, read_list)
+    return set() if answers is None and OBJECT.match(form) else answers
+
+
+def _answers(value: object, read: ReadValue, read_list: ReadList) -> set[OptionIndices] | None:
+    """Return the answers that a decoded value gives; None for one that can't hold any."""
+    if isinstance(value, bool):
+        return read(str(value).lower())
+    if isinstance(value, str):
+        return read(value)
+    if isinstance(value, dict):
+        return _of_members(value.items(), read, read_list)
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return read_list(value)
+    if isinstance(value, list) and len(value) == 1:
+        return _answers(value[0], read, read_list)
+    return None
+
+
+def _of_members(
+    members: Iterable[tuple[str, object]], read: ReadValue, read_list: ReadList
+) -> set[OptionIndices]:
+    """Return the answers that an object gives: several if its members differ."""
+    named: list[set[OptionIndices]] = []
+    scores: list[set[OptionIndices]] = []
+    others: list[set[OptionIndices]] = []
+    by_role = {"answer": named, "score": scores, "other": others}
+    for name, value in members:
+        kind = role(name)
+        if kind == "aside" or (kind == "other" and isinstance(value, dict | list)):
+            continue
+        if kind == "other" and read(name):  # {"A": 0.7, "B": 0.3}
+            return set()
+        by_role[kind].append(_answers(value, read, read_list) or set())
+    if named and not all(named):
+        return set()
+    if named or any(scores):
+        return set().union(*named, *scores)
+    read_others = [answers for answers in others if answers]
+    return read_others[0] if len(read_others) == 1 and not scores else set()
+
+
+def _loose_answers(form: str, read: ReadValue, read_list: ReadList) -> set[OptionIndices]:
+    """Return the answers of what is only nearly JSON."""
+    return _of_members(_loose_members(form), read, read_list)
+
+
+def _loose_members(form: str) -> Iterator[tuple[str, object]]:
+    for match in LOOSE_MEMBER.finditer(form):
+        parts = match["list"]
+        value = match["double"] or match["single"] or match["bare"] or ""
+        yield match["name"], value if parts is None else _list_parts(parts)
+
+
+def _list_parts(text: str) -> list[str]:
+    return [part.strip().strip("\"'") for part in text.split(",") if part.strip()]
+
+
+class DuplicateError(ValueError):
+    """A member that stands twice."""
+
+
+def no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the members of a JSON object; DuplicateError if two have the same name."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise DuplicateError("two members have the same name")
+    return members
+
+
+def not_a_verdict(_: str) -> str:
+    """Reject a constant of JSON that isn't a verdict, such as NaN."""
+    raise ValueError("not a verdict")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=no_duplicates,
+    parse_constant=not_a_verdict,
+    parse_int=str,
+    parse_float=str,
+    strict=False,
+)

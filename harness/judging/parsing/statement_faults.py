@@ -1,0 +1,163 @@
+"""Words around a stated answer that change what it says, and those that give reasons for it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal, get_args
+
+from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages
+from harness.judging.parsing.reply_segments import BULLET, DIGIT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MIN_REASONS = 3  # words of a sentence that gives reasons
+MIN_GROUNDS = 6  # words of a sentence that may deny something and still give reasons
+MAX_TAG_QUESTION = 4  # words: "Right?"
+ReplyFault = Literal[
+    "no_option",
+    "unreadable",
+    "several",
+    "negated",
+    "hedged",
+    "conditional",
+    "question",
+    "reported",
+    "retracted",
+]
+FAULTS: tuple[ReplyFault, ...] = get_args(ReplyFault)
+PAUSES = " \t\n,;:\u2013\u2014-\uff0c\uff1b\uff1a\u3001" + OPENING
+WORD_FAULTS: dict[str, ReplyFault] = {
+    "conditional": "conditional",
+    "negation": "negated",
+    "hedge": "hedged",
+    "weak": "hedged",
+    "report": "reported",
+}
+BOUNDARY = re.compile(
+    rf"[{re.escape(CLOSING)}]*\s*(?:$|[,;:.!()\u3001\u3002\uff0c\uff1a\uff1b\uff01\uff08]|[-\u2013\u2014]\s)"
+)
+STOP = re.compile(rf"[{re.escape(CLOSING)}\s.!\u3002\uff01]*$")
+CLAUSE = re.compile(
+    r"\s*[;:\u2013\u2014\uff1a\uff1b-]\s"
+    r"|\s*[(\uff08](?=(?:the|this|that|it|its|there|they|both|nobody|each)\s)",
+    re.IGNORECASE,
+)
+COMMA = re.compile(rf"[{re.escape(CLOSING)}\s]*[,\uff0c\u3001]\s*(?P<rest>.*)", re.DOTALL)
+SECOND_VERB = re.compile(r"(?:and|with|which|making|\w+ing|et|und|y|e)\b", re.IGNORECASE)
+REASON_WORD = re.compile(
+    r"(?:because|since|as\s(?:the|this|it|its|there|they|no|nobody)|given|due|depending)\b",
+    re.IGNORECASE,
+)
+ENUMERATOR = re.compile(r"\W*(?:\d+|first|second|third|fourth|fifth|last)\b", re.IGNORECASE)
+SUBJECT_OF_REASONS = re.compile(
+    r"(?:the|this|these|that|it|its|there|they|he|she|both|nobody|each|every)\b|[^\x00-\x7f]",
+    re.IGNORECASE,
+)
+WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+def may_join(opening: str, rest: str) -> bool:
+    """Return whether reasons may follow an answer in its sentence, and not a list item's text."""
+    joint, clause = rest.lstrip()[:1], rest.strip(PAUSES + "(\uff08")
+    if REASON_WORD.match(clause):
+        return True
+    if joint in ",\uff0c":
+        return SUBJECT_OF_REASONS.match(clause) is not None and not ENUMERATOR.match(opening)
+    return not clause[:1].isdigit() and not (opening.isdecimal() and joint in ":\uff1a")
+
+
+def gives_grounds(clause: str, *, is_joined: bool, is_varied: bool) -> bool:
+    """Return whether a clause gives reasons for an answer, rather than doubt or take it back.
+
+    A short one denies nothing: "It is not, of course." That a text can be read in several ways is a
+    reason for several answers.
+    """
+    words = WORD.findall(clause)
+    if not words or (not is_joined and len(words) < MIN_REASONS):
+        return False
+    kinds = ["conditional", *(["report"] if is_joined else []), *([] if is_varied else ["hedge"])]
+    kinds += ["negation", "weak"] if len(words) < MIN_GROUNDS else []
+    english, *others = languages()
+    if not is_joined and english.noun.search(clause):  # "That is my answer" may be meant otherwise
+        return False
+    spoken = [english, *(p for p in others if p.thing.search(clause) or p.reason.search(clause))]
+    return not any(word_fault(clause, phrases, kinds) for phrases in spoken)
+
+
+def fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
+    """Return why the words before a statement change what it says; "" if they do not."""
+    bullet = BULLET.match(prefix)
+    rest = prefix[bullet.end() :] if bullet else prefix
+    while rest := rest.rstrip(PAUSES):
+        if therefore := phrases.therefore.search(rest):
+            clause = rest[: therefore.start()]
+            if not clause.strip():
+                return ""
+            if clause.rstrip()[-1] in PAUSES or not clause.isascii():
+                return word_fault(clause, phrases, ("conditional",))
+        if not (opener := phrases.opener.search(rest)):
+            break
+        rest = rest[: opener.start()]
+    if not rest.strip():
+        return ""
+    ends_in_pause = prefix.rstrip()[len(rest) :].strip(" ")[:1] in {*PAUSES} - {" "}
+    if ends_in_pause and phrases.concession.match(rest):
+        return word_fault(rest, phrases, ("conditional",))
+    if ends_in_pause and phrases.clause.match(rest):
+        _, comma, more = rest.partition(",")
+        return word_fault(rest, phrases, ("conditional",)) or (
+            word_fault(more, phrases, ("report", "hedge")) if comma else ""
+        )
+    return word_fault(rest, phrases) or "unreadable"
+
+
+def fault_after(  # noqa: PLR0911 -- one rule after the other
+    rest: str, phrases: Phrases, *, is_complement: bool, is_bare: bool
+) -> ReplyFault | Literal[""]:
+    """Return why the words after a stated answer change what it says; "" if they do not."""
+    rest = rest.lstrip(CLOSING)
+    if phrases.retraction.search(rest):
+        return "retracted"
+    if phrases.required_tail and not STOP.match(rest) and not BOUNDARY.match(rest):
+        required = phrases.required_tail.match(rest)
+        if not required:
+            return word_fault(rest, phrases) or "unreadable"
+        rest = rest[required.end() :]
+    tail = not is_bare and (
+        phrases.tail.match(rest) or (is_complement and phrases.complement_tail.match(rest))
+    )
+    if tail:
+        rest = rest[tail.end() :]
+    if STOP.match(rest):
+        return ""
+    reason = phrases.reason.search(rest)
+    is_reason = reason is not None and not rest[: reason.start()].strip(PAUSES)
+    comma = COMMA.match(rest)
+    if not is_reason and not BOUNDARY.match(rest):
+        return word_fault(rest, phrases) or "unreadable"
+    if is_complement and comma and not is_reason and not SECOND_VERB.match(comma["rest"]):
+        return word_fault(rest, phrases) or "unreadable"
+    breaks = [match.start() for match in (reason, CLAUSE.search(rest)) if match]
+    main = rest[: min(breaks)] if breaks else rest
+    if is_bare and DIGIT.search(rest[: reason.start()] if reason else rest):
+        return "several"
+    return word_fault(main, phrases) or word_fault(rest, phrases, ("conditional", "hedge"))
+
+
+def word_fault(
+    text: str,
+    phrases: Phrases,
+    kinds: Sequence[str] = ("conditional", "negation", "hedge", "weak", "report"),
+) -> ReplyFault | Literal[""]:
+    """Return the first kind of words that a text holds."""
+    for kind in kinds:
+        if getattr(phrases, kind).search(text):
+            return WORD_FAULTS[kind]
+    return ""
+
+
+def is_tag_question(later: str) -> bool:
+    """Return whether a text begins with a short question: "Right?"."""
+    match = re.match(r"\W*([^.!?\n\uff1f]*)[?\uff1f]", later)
+    return match is not None and len(match[1].split()) <= MAX_TAG_QUESTION

@@ -1,0 +1,75 @@
+"""Replies written by shape, with their mirror images in every option; see shapes.yaml."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ENDORSED = {"yes": ["A"], "no": []}  # the first option is the one asked about
+YES_NO = [{"key": "yes", "label": "Yes"}, {"key": "no", "label": "No"}]
+
+
+def shape_rows(folder: Path) -> list[dict]:
+    """Return the replies of a folder's shapes.yaml as rows of a reply corpus.
+
+    Each row also names the option that it was written for, in ``about``.
+    """
+    if not (path := folder / "shapes.yaml").exists():
+        return []
+    shapes = yaml.safe_load(path.read_text("utf-8"))
+    tasks = yaml.safe_load((folder / "tasks.yaml").read_text("utf-8"))
+    return [
+        row
+        for shape, group in shapes.items()
+        for task in group["tasks"]
+        for row in _rows(shape, group, task, tasks[task]["options"])
+    ]
+
+
+def _rows(shape: str, group: dict, task: str, options: list[dict]) -> Iterator[dict]:
+    """Yield every reply of a shape for every option of a task."""
+    options = YES_NO if group.get("strategy") == "endorse" else options
+    mirrored = [option for option in options if option["key"] not in group.get("skip", [])]
+    for template in group["replies"].splitlines():
+        for i, option in enumerate(mirrored):
+            other = mirrored[(i + 1) % len(mirrored)]
+            yield {
+                "task": task,
+                "elicitation": group.get("elicitation", "forced_choice"),
+                "strategy": group.get("strategy", "zero-shot"),
+                "family": shape,
+                "about": option["key"],
+                "reply": _filled(template, option, other),
+                "expect": _expected(group["expect"], option["key"], other["key"], options),
+            }
+
+
+def _filled(template: str, option: dict, other: dict) -> str:
+    label, other_label = (one.get("label", one["key"]) for one in (option, other))
+    values = {
+        "{k}": option["key"],
+        "{l}": label.lower(),
+        "{L}": label,
+        "{o}": other["key"],
+        "{p}": other_label.lower(),
+        "{P}": other_label,
+        r"\n": "\n",
+    }
+    for slot, value in values.items():
+        template = template.replace(slot, value)
+    return template
+
+
+def _expected(kind: str, key: str, other: str, options: list[dict]) -> str | list[str]:
+    """Return what a person reads in a reply about an option."""
+    if kind == "endorsed":
+        return ENDORSED[key]
+    if kind in {"set", "pair"}:
+        named = {key, other} if kind == "pair" else {key}
+        return [option["key"] for option in options if option["key"] in named]
+    return key if kind == "key" else kind
