@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-Role = Literal["answer", "score", "aside", "other"]
+NameRole = Literal["answer", "score", "aside", "other"]
 
 FORMATTING_TAGS = ("b", "strong", "i", "em", "u", "code", "p", "span", "div", "mark")
 NOUN = (
@@ -36,13 +36,13 @@ _ASIDE = re.compile(
     r".*(?:reason|explanation|rationale|justification|analysis|thought|thinking|comment|feedback"
     r"|critique|evidence|confidence|certainty|probab|likelihood|strength|weakness|notes?$|summary"
     r"|(?:^|\s)id$|flag|(?:^|\s)(?:max|min|scale|model|type|version|index|count|total|n)$|reject|previous"
-    r"|former|initial|wors|los[et]|runner|exclud|alternativ|example|sample|user|human|refer"
+    r"|former|initial|worse|worst|los[et]|runner|exclud|alternative|example|sample|user|human|refer"
     r"|gold|expect|other|not\s|quote|text|item|instruction|question|criteri"
     "|\uc774\uc720|\uadfc\uac70|\uc124\uba85|\u7406\u7531|\u539f\u56e0|\u89e3\u91ca|\u5206\u6790|\u7f6e\u4fe1|\u6839\u62e0|\u8aac\u660e).*"
 )
 
 
-def role(name: str) -> Role:
+def role(name: str) -> NameRole:
     """Return what a name says about the value beside it.
 
     "answer" names the verdict itself, "score" a verdict or a number of another kind, "aside"

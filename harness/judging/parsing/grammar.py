@@ -19,8 +19,8 @@ Decisions:
 - A label that is cut off is read only after its key and only in a forced choice: a set that is cut
   off may be incomplete.
 - On a scale of whole numbers, ``4/5``, ``4 out of 5``, ``4.0`` and ``4 points`` are 4 if 5 is the
-  highest key. Elsewhere ``A/B`` is a list unless keys contain digits. ``A or B`` is none, and ``BA``
-  isn't ``AB``.
+  highest key. Otherwise ``A/B`` is a list unless keys contain digits. ``A or B`` is none, and
+  ``BA`` isn't ``AB``.
 - A number beside a label must be its own key: "Good (4)" where Good is 3 is invalid.
 """
 

@@ -5,7 +5,7 @@ reply is cut into lines and sentences (`reply_segments`), and each is a place wh
 stated:
 
 - the last line, the first line, or a line with a lead-in, if it is nothing but an answer;
-- the beginning of the first sentence, if reasons follow it: "Toxic, because it insults the reader.";
+- the beginning of the first sentence, if reasons follow it: "Toxic, as it insults her.";
 - an answer marker directly followed by an option: "The answer is A, because it is toxic.";
 - an option directly followed by a predicate: "Response A is better.";
 - a subject and a verb directly followed by a label of at least four letters: "It is toxic.";
@@ -266,11 +266,23 @@ class _Reply:
         return Prose(last.reading, "", "" if last.kind == "line" else sentence)
 
     def _leave_out_reasons(self) -> None:
-        """Where the last line is an answer, keep only answers that have a line of their own."""
+        """Where the last line is an answer, keep only answers that have a line of their own.
+
+        Of these, one that opens the reply no longer counts if the reasons take it back.
+        """
         end = len(self._text.rstrip())
-        if any(c.kind in OWN_LINE and c.end >= end and not c.fault for c in self._claims):
-            self._claims = [claim for claim in self._claims if claim.kind in OWN_LINE]
-            self._bare_answers = {claim.reading for claim in self._claims}
+        own = [claim for claim in self._claims if claim.kind in OWN_LINE]
+        last = next((claim for claim in own if claim.end >= end and not claim.fault), None)
+        if last is None:
+            return
+        self._claims = [claim for claim in own if not self._is_retracted(claim, last)]
+        self._bare_answers = {claim.reading for claim in self._claims}
+
+    def _is_retracted(self, claim: Statement, last: Statement) -> bool:
+        between = self._bare[claim.end : last.start]
+        return claim.reading != last.reading and any(
+            phrases.retraction.search(between) for phrases in self._languages
+        )
 
     def _reason(self) -> ReplyFault:
         """Return why nothing is stated: what is wrong with the last mention of an answer."""

@@ -34,14 +34,14 @@ def parsed(task, text, elicitation="forced_choice", finish_reason="stop"):
     return verdict.outcome, verdict.value or verdict.reason
 
 
-def test_only_the_last_line_is_parsed(task):
+def test_the_last_line_decides(task):
     """Options that the reasons name are no verdict, not even on a line of their own."""
     assert parsed(task, REASONS) == ("answered", "B")
     assert parsed(task, "A\nNo, B is right.\nB") == ("answered", "B")
     assert parsed(task, "B") == ("answered", "B")
     assert parsed(task, "Both fit.\nA, B", "response_set") == ("answered", ("A", "B"))
     assert parsed(task, "<think>\nA\n</think>\nIt is rude.\nB") == ("answered", "B")
-    assert parsed(task, "The verdict:\nA\nThat is my view of it.")[0] == "invalid"
+    assert parsed(task, "Some say:\nA\nThat is their view of it.")[0] == "invalid"
     assert parsed(task, "<think>\nMaybe\nA")[0] == "invalid"
     assert parsed(task, "")[0] == "invalid"
 

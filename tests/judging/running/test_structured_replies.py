@@ -105,14 +105,14 @@ def test_json_is_an_object_with_the_verdict_alone(text, expected):
     [
         ("It insults somebody.\n\nAnswer: A", ("answered", "answered")),
         ("It insults somebody, so A fits.\nCANNOT_ASSESS", ("abstained", "abstained")),
-        ("The answer is A.\nThank you!", ("answered", "invalid")),
+        ("The answer is A.\nThank you!", ("answered", "answered")),
         ("The comment is toxic.\nB", ("invalid", "answered")),
         ("It insults somebody.\nSo I would say toxic", ("answered", "answered")),
         ("It insults somebody.\nSo some would say toxic", ("invalid", "invalid")),
     ],
 )
-def test_chain_of_thought_is_read_in_its_last_line_alone(task, text, outcomes):
-    """Of other replies, all lines count: what two of them state must be the same."""
+def test_the_last_line_of_a_chain_of_thought_outranks_its_reasons(task, text, outcomes):
+    """Of other replies, and without an answer there, all lines must state the same."""
     reply, unit = Reply(request="0" * 64, text=text), Unit("i0", "forced_choice")
     strategies = ("zero-shot", "few-shot:2@cot")
     assert outcomes == tuple(
