@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.app import RunResult
-    from harness.judging.running.cost_estimate import JudgeQuote
     from harness.run_plans import Plan
 
 STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
@@ -152,41 +151,31 @@ def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> st
 
 
 def print_costs(*plans: Plan, as_json: bool) -> None:
-    """Print calls, tokens and cost per judge, task by task.
+    """Print calls, replies and cost per judge, task by task, and what they follow from.
 
     Raises
     ------
     JudgeUnavailable
         If the cost limit of a plan cannot be kept.
     """
+    from harness.cli.cost_quotes import quote_notes, quote_rows
     from harness.elicitation_items import blank_lines
     from harness.plan_checks import check_limits, overshoots
     from harness.run_plans import estimate_costs
 
     for plan in plans:
         check_limits(plan)
+    quotes = [estimate_costs(plan) for plan in plans]
     if as_json:
-        echo_json([asdict(quote) for plan in plans for quote in estimate_costs(plan)])
+        echo_json([asdict(quote) for of_plan in quotes for quote in of_plan])
         return
-    for plan in plans:
+    for plan, of_plan in zip(plans, quotes, strict=True):
         for line in blank_lines(plan.task, plan.config):
             echo(line)
-        quotes = estimate_costs(plan)
-        show(list(map(_cost_row, quotes)))
-        counts = quotes[0].n_items if quotes else {}
+        show(quote_rows(of_plan))
+        counts = of_plan[0].n_items if of_plan else {}
         echo("items: " + ", ".join(f"{name} {n}" for name, n in counts.items()))
-        for overshoot in overshoots(plan):
-            echo(str(overshoot))
-
-
-def _cost_row(quote: JudgeQuote) -> dict[str, object]:
-    is_unlimited = quote.cost_usd is None and quote.expected_usd is not None
-    return {
-        "judge": quote.judge,
-        "calls": quote.calls,
-        "prompt tokens": quote.prompt_tokens,
-        "reply tokens": quote.expected_completion_tokens,
-        "reply cap": "none" if quote.reply_cap is None else quote.reply_cap,
-        "cost": dollars(quote.expected_usd),
-        "cost at most": "no limit" if is_unlimited else dollars(quote.cost_usd),
-    }
+    for line in quote_notes(plans, [quote for of_plan in quotes for quote in of_plan]):
+        echo(line)
+    for overshoot in (overshoot for plan in plans for overshoot in overshoots(plan)):
+        echo(str(overshoot))

@@ -223,6 +223,17 @@ class JudgeSpec(BaseModel):
         n = 1 if self.asking.gives_distribution else wanted or self.samples
         return n + n % n_orders
 
+    def why_samples(self, wanted: int | None) -> str:
+        """Return why it is asked for as many replies per item as `n_samples` says."""
+        if self.asking.gives_distribution:
+            return "since one reply has the probabilities of all answers"
+        if wanted:
+            return "as --samples says"
+        default = _DEFAULTS.get(self.kind, {}).get("samples", 1)
+        if self.samples != default:
+            return "as judges.yaml says"
+        return "since replies don't vary" if default == 1 else "since replies vary (the default)"
+
     @property
     def sent_params(self) -> dict[str, JsonValue]:
         """Parameters sent with each call: those that are not null."""

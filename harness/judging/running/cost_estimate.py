@@ -13,7 +13,9 @@ from harness.judging.judges.pricing import (
     most_prompt_tokens,
     price_of,
     reply_cap,
+    worst_cost,
 )
+from harness.judging.judges.reasoning import reasons_first
 from harness.judging.parsing.grammar import render
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from harness.tasks import Task
     from harness.tasks.schema import Elicitation
 
-REASONING_PARAMS = frozenset({"reasoning_effort", "reasoning", "thinking"})
+REASONING_TOKENS = 500  # assumed for a reply that begins with reasons, written or hidden
 OPEN_TOKENS = {"continuous": 4, "text": 16}  # of a reply without options
 MOST_BYTES = 4  # of a character
 WORDS = re.compile(r"\w+|[^\w\s]")
@@ -49,13 +51,22 @@ class JudgeQuote:
         4 bytes each, and 4 around every message.
     completion_tokens, expected_completion_tokens : int or None
         The most that the replies may have, None without a limit, and those of replies in the
-        prompt's grammar; with reasoning or chain of thought, both are the most.
+        prompt's grammar, after `REASONING_TOKENS` of reasons if the strategy asks for them.
     cost_usd, expected_usd : float or None
         The most, with prompts of a token per byte, and the expected cost; None where no price is
         listed, and the most also where replies have no limit. Discounts for prompts in the
         provider's cache are not included, nor requests that are sent again.
     reply_cap : int or None
         Tokens that a reply may have, as its request says; None for no limit.
+    reasoning_usd : float or None
+        The expected cost with `REASONING_TOKENS` of hidden reasoning in each reply of a model that
+        reasons; for other models the expected cost.
+    first_call_usd : float or None
+        The most that the first call may cost under a limit; None where no price is listed.
+    samples : int
+        Replies per item.
+    reasons : bool
+        Whether the model is known to reason before it answers.
     """
 
     judge: str
@@ -67,6 +78,10 @@ class JudgeQuote:
     cost_usd: float | None
     expected_usd: float | None
     reply_cap: int | None
+    reasoning_usd: float | None = 0.0
+    first_call_usd: float | None = 0.0
+    samples: int = 0
+    reasons: bool = False
 
 
 def quote_of(job: Job, task: Task) -> JudgeQuote:
@@ -81,12 +96,14 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
     """
     spec = job.judge.spec
     cap = reply_cap(spec)
-    calls = prompt = most_prompt = n_replies = expected = 0
-    is_long = bool(REASONING_PARAMS & spec.params.keys()) or spec.asking.gives_reasons
+    calls = prompt = most_prompt = n_replies = expected = reasoned = 0
+    written = REASONING_TOKENS if spec.asking.gives_reasons else 0
+    reasons = spec.remote and reasons_first(spec.model, spec.params)
     for elicitation in job.elicitations:
         paired = elicitation == "paired"
         n = 1 if paired else spec.n_per_request
-        reply = _reply_tokens(task, elicitation)
+        reply = written + _reply_tokens(task, elicitation)
+        longer = reply + (REASONING_TOKENS if reasons else 0)
         for item in job.items_of(elicitation):
             first = job.judge.request(Unit(item=item.id, elicitation=elicitation))
             for request in _turns(job, task, first) if paired else (first,):
@@ -99,8 +116,8 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
                 first_turn = 0 if request is first else cap or 0
                 most_prompt += sent * (most_prompt_tokens(request) + first_turn)
                 n_replies += job.samples
-                short = reply if cap is None or not is_long else cap
-                expected += job.samples * (short if cap is None else min(cap, short))
+                expected += job.samples * (reply if cap is None else min(cap, reply))
+                reasoned += job.samples * (longer if cap is None else min(cap, longer))
     price = price_of(spec)
     return JudgeQuote(
         judge=spec.name,
@@ -112,7 +129,21 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
         cost_usd=_most_usd(price, most_prompt, None if cap is None else n_replies * cap),
         expected_usd=_usd(price, prompt, expected),
         reply_cap=cap,
+        reasoning_usd=_usd(price, prompt, reasoned),
+        first_call_usd=_first_call_usd(job, price, cap),
+        samples=job.samples,
+        reasons=reasons,
     )
+
+
+def _first_call_usd(job: Job, price: Price | None, cap: int | None) -> float | None:
+    """Return the most that a judge's first call may cost; None if its price is unknown."""
+    if price is None:
+        return None
+    item, elicitation = next(job.questions())
+    request = job.judge.request(Unit(item=item.id, elicitation=elicitation))
+    n = 1 if elicitation == "paired" else min(job.judge.spec.n_per_request, job.samples_alike[0])
+    return worst_cost(request, price, cap, n)
 
 
 def quote_of_embedding(spec: JudgeSpec, jobs: Sequence[Job], task: Task) -> JudgeQuote:
@@ -141,6 +172,7 @@ def quote_of_embedding(spec: JudgeSpec, jobs: Sequence[Job], task: Task) -> Judg
         cost_usd=_most_usd(price, most, 0),
         expected_usd=_usd(price, prompt, 0),
         reply_cap=0,
+        reasoning_usd=_usd(price, prompt, 0),
     )
 
 
