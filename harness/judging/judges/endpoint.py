@@ -281,9 +281,8 @@ def _completions(document: JsonObject, requests: Sequence[Request]) -> list[Json
         If none does: for the reason that a choice states, if one does.
     """
     choices = document.get("choices")
-    listed = choices if isinstance(choices, list) else []
-    completions, failure = [], CallFailed("no_choices", retry=True, paid=True)
-    for choice in listed[: len(requests)]:
+    completions, failure = [], None
+    for choice in choices[: len(requests)] if isinstance(choices, list) else ():
         if not isinstance(choice, dict):
             continue
         if failed := failure_of_choice(choice, requests[0]):
@@ -291,14 +290,18 @@ def _completions(document: JsonObject, requests: Sequence[Request]) -> list[Json
         else:
             completions.append(choice)
     if not completions:
-        raise failure
+        raise failure or CallFailed("no_choices", retry=True, paid=True)
     return completions
 
 
 def _used_all_tokens(request: Request, total: TokenCounts, n: int) -> bool:
     """Whether each of ``n`` replies has as many tokens as its request allowed."""
-    caps = [cap for name in TOKEN_LIMITS if isinstance(cap := request.params.get(name), int)]
-    return bool(caps) and total.completion == n * min(caps)
+    n_tokens = total.completion
+    for name in TOKEN_LIMITS:
+        cap = request.params.get(name)
+        if isinstance(cap, int) and n_tokens == n * cap:
+            return True
+    return False
 
 
 def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:

@@ -224,15 +224,17 @@ def failure_of_choice(choice: JsonObject, request: Request | None = None) -> Cal
     model may have written a part of the reply, which is no answer.
     """
     message = choice.get("message")
-    for place in (choice, message):
-        if isinstance(place, dict) and _is_error(place.get("error")):
-            failure = failure_of(code_in(place), {}, json.dumps(place).encode(), request)
-            failure.paid = True
-            return failure
+    is_message = isinstance(message, dict)
+    if choice.get("error") or (isinstance(message, dict) and message.get("error")):
+        for place in (choice, message):
+            if isinstance(place, dict) and _is_error(place.get("error")):
+                failure = failure_of(code_in(place), {}, json.dumps(place).encode(), request)
+                failure.paid = True
+                return failure
     ending = ending_of(ending_word(choice))
     if ending == "failed":
         return CallFailed("error_body", retry=True, paid=True, hint=MEANINGS["error_body"])
-    if ending == "complete" and not isinstance(message, dict) and "text" not in choice:
+    if ending == "complete" and not is_message and "text" not in choice:
         return CallFailed("no_choices", retry=True, paid=True, hint=MEANINGS["no_choices"])
     return None
 
@@ -243,6 +245,9 @@ def ending_word(choice: JsonObject) -> str | None:
     A gateway's own word can be ``stop`` for whatever happened, so the word that it passes on goes
     before if that one means that the reply is not complete.
     """
+    own = choice.get("finish_reason")
+    if isinstance(own, str) and "native_finish_reason" not in choice:
+        return own  # of most replies: the others take three times as long
     words = [word for name in ENDING_MEMBERS if isinstance(word := choice.get(name), str)]
     incomplete = [word for word in words if ending_of(word) not in {"complete", "unknown"}]
     return next(iter([*incomplete, *words]), None)
