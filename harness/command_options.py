@@ -469,10 +469,10 @@ class Server(Options):
     base_url: str | None = option(
         None,
         "OpenAI-compatible server of judges that are not aliases.",
-        (*ASKING, PROMPT, DOCTOR),
+        (*ASKING, PROMPT, DOCTOR, SCHEDULE),
     )
     key_env: str | None = option(
-        None, "Environment variable that holds that server's key.", (*ASKING, DOCTOR)
+        None, "Environment variable that holds that server's key.", (*ASKING, DOCTOR, SCHEDULE)
     )
     judges_file: Path | None = option(
         None,
@@ -480,7 +480,8 @@ class Server(Options):
         (*ASKING, PROMPT, DOCTOR, JUDGES, SCHEDULE),
         texts={
             REVALIDATE: "A judges.yaml whose judges must be those that were validated.",
-            SCHEDULE: "A judges.yaml in the repository, with the judges that were validated.",
+            SCHEDULE: "A judges.yaml with the judges that were validated. Pipelines need its path "
+            "in the repository.",
         },
     )
     allow_redirects: bool = option(

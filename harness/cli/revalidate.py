@@ -23,6 +23,7 @@ from harness.option_declarations import (
     Options,
     option,
 )
+from harness.revalidation import Period
 from harness.revalidation.look_options import LookOptions, use_of_look
 
 if TYPE_CHECKING:
@@ -167,6 +168,16 @@ class HistoryOptions(Options):
     show_all: bool = option(
         False, f"Show all looks, not only the last {MAX_LOOKS}.", (HISTORY,), flag="--all"
     )
+    overdue: bool = option(
+        False,
+        "Exit with 1 if no look got replies for two periods of its schedule.",
+        (HISTORY,),
+    )
+    every: Period | None = option(
+        None,
+        "With {overdue}: the period. Default: that of the last scheduled look.",
+        (HISTORY,),
+    )
 
 
 @takes(HISTORY)
@@ -183,6 +194,7 @@ def history(
       harness history --last 10
       harness history runs/toxicity-20260101T120000Z-1a2b3c --page history.html
       harness history --json
+      harness history baselines/toxicity --overdue
     """
     from harness.revalidation.changed_rows import changed_rows
     from harness.revalidation.history_facts import history_facts
@@ -195,6 +207,11 @@ def history(
     if wanted.show_all and last is not None:
         raise typer.BadParameter("shows all looks. Leave --last out", param_hint="--all")
     folder = find_run(place.out, run)
+    if wanted.overdue:
+        _print_lateness(folder, wanted.every, as_json=printing.as_json)
+        return
+    if wanted.every is not None:
+        raise typer.BadParameter("goes with --overdue. Add it", param_hint="--every")
     reading = history_of(folder)
     drawn = reading.last(None if wanted.show_all else last or MAX_LOOKS)
     n_left_out = len(reading.looks) - len(drawn.looks)
@@ -208,6 +225,20 @@ def history(
         echo(history_text(drawn))
         if n_left_out and last is None:
             echo(f"\n{n_left_out} earlier looks are left out; --all shows them.")
+
+
+def _print_lateness(folder: RunFolder, every: Period | None, *, as_json: bool) -> None:
+    """Print how long a scheduled look has not happened; end with 1 if that is two periods."""
+    from harness.revalidation.history import FILE, read_history
+    from harness.revalidation.schedule import lateness
+
+    late = lateness(folder, read_history(folder.path / FILE).looks, every)
+    facts = {"overdue": late.is_overdue, "every": late.every, "last": late.last}
+    if as_json:
+        echo_json(facts | {"age_s": round(late.age.total_seconds())})
+    else:
+        echo(late.sentence)
+    raise typer.Exit(ExitCode.CHECK_FAILED if late.is_overdue else ExitCode.DONE)
 
 
 @baseline_app.callback()

@@ -69,12 +69,14 @@ def schedule(
     from harness.revalidation.fail_on import read_conditions
     from harness.revalidation.notification import VARIABLE
     from harness.revalidation.schedule import (
+        KEYS_FILE,
         Schedule,
         files_of,
         keys_of,
         options_of,
         options_of_store,
         package_of,
+        unset_keys,
         watched_by_schedule,
     )
     from harness.revalidation.watched_judges import watched_judges
@@ -84,10 +86,14 @@ def schedule(
     read_conditions(look_options.fail_on)
     watched = watched_by_schedule(folder, look_options.judges)
     words = options_of(
-        folder, wanted.emit, task=look_options.task, judges_file=look_options.judges_file
+        folder,
+        wanted.emit,
+        task=look_options.task,
+        server=look_options,
+        judges=watched.judges,
     )
     of_store = options_of_store(look_options.store)
-    keys = keys_of(watched_judges(folder, watched.judges))
+    keys = keys_of(watched_judges(folder, watched.judges), look_options.key_env)
     described = Schedule(
         run=run if Path(run).exists() else str(folder.path),
         every=wanted.every,
@@ -101,6 +107,9 @@ def schedule(
         package=package_of(wanted.emit, files.package, of_store.extra),
     )
     echo(watched.sentence, err=True)
+    if not described.package and (unset := unset_keys(described.keys)):
+        lines = f"{KEYS_FILE} doesn't set {', '.join(unset)}"
+        echo(f"{lines}. Add a line NAME=VALUE for each before the first look.", err=True)
     for name, text in files_of(described, wanted.emit).items():
         if files.output is None:
             echo(text.removesuffix("\n"))

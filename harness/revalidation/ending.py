@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.errors import ExitCode
-from harness.revalidation.fail_on import failures
+from harness.revalidation.fail_on import failures, model_change
+from harness.revalidation.records import ProviderReport
 from harness.revalidation.sentences import lead
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.revalidation.fail_on import Condition
-    from harness.revalidation.records import Baseline, JudgeVerdict, Look
+    from harness.revalidation.records import Baseline, JudgeLook, JudgeVerdict, Look
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,6 +89,13 @@ class LookEnding:
         """Verdict of each judge that is watched."""
         return {judge.judge: judge.verdict for judge in self.look.judges} if self.look else {}
 
+    @property
+    def models(self) -> dict[str, dict[str, object]]:
+        """What providers report of each judge, in the look and at the baseline, and if it's new."""
+        if self.look is None or self.baseline is None:
+            return {}
+        return {judge.judge: _models(judge, self.baseline) for judge in self.look.judges}
+
     def facts(self) -> dict[str, object]:
         """Return how it ended as JSON has it, without the look."""
         facts: dict[str, object] = {
@@ -97,5 +105,17 @@ class LookEnding:
             "verdicts": self.verdicts,
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
+            "models": self.models,
         }
         return facts if self.due_in_s is None else facts | {"due_in_s": round(self.due_in_s)}
+
+
+def _models(judge: JudgeLook, baseline: Baseline) -> dict[str, object]:
+    now, before = judge.provider, baseline.providers.get(judge.judge) or ProviderReport()
+    return {
+        "models": now.models,
+        "fingerprints": now.fingerprints,
+        "models_at_baseline": before.models,
+        "fingerprints_at_baseline": before.fingerprints,
+        "is_new": bool(model_change(judge, baseline)),
+    }

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from harness.revalidation.records import Baseline, InUse, JudgeLook, Look
 
 VERDICTS = ("changed", "worse", "underpowered", "not comparable")
+NAMED = (*VERDICTS, "decision", "model")
 OUTCOME_RATE = "outcome-rate"
 DECISION = "decision"  # the judge in use is shown to fail what it was chosen for
+MODEL = "model"  # the provider reports a model version or fingerprint that the baseline lacks
 RELATIVE = ("cost", "latency")  # to the baseline's
 LIMIT = re.compile(r"(?P<name>.*\S)\s*(?P<sign>[<>])\s*(?P<limit>[-+.0-9e]+)(?P<times>x?)")
 SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
@@ -61,7 +63,7 @@ def read_conditions(text: str) -> tuple[Condition, ...]:
 
 def _condition(text: str) -> Condition:
     name = text.replace("_", " ").replace("-", " ")
-    if name in {*VERDICTS, DECISION}:
+    if name in NAMED:
         return Condition(name)
     match = LIMIT.fullmatch(text)
     if match is not None and bool(match["times"]) == (match["name"] in RELATIVE):
@@ -70,7 +72,7 @@ def _condition(text: str) -> Condition:
         except ValueError:
             pass
     raise RunError(
-        f"--fail-on: {text!r} is neither one of {', '.join((*VERDICTS, DECISION))} nor a limit "
+        f"--fail-on: {text!r} is neither one of {', '.join(NAMED)} nor a limit "
         f"such as {OUTCOME_RATE}>0.05, 'mse(srs/srs)>0.1' or, beside the baseline, cost>1.5x or "
         "latency>3x."
     )
@@ -98,12 +100,27 @@ def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) 
     for condition in conditions:
         if condition.name == DECISION:
             lines += _decision_failures(look)
+        elif condition.name == MODEL:
+            lines += [text for j in look.judges if (text := model_change(j, baseline))]
         elif condition.sign:
             lines += [line for j in look.judges for line in _beyond(condition, j, baseline)]
         else:
             names = ALARMS if condition.name == "changed" else {condition.name}
             lines += [f"{j.judge} is {j.verdict}" for j in look.judges if j.verdict in names]
     return list(dict.fromkeys(lines))
+
+
+def model_change(judge: JudgeLook, baseline: Baseline) -> str:
+    """Say which model version or fingerprint of a judge's provider is new since the baseline."""
+    before, now = baseline.providers.get(judge.judge), judge.provider
+    if before is None:
+        return ""
+    if before.models and not set(now.models) <= set(before.models):
+        old, new = ", ".join(before.models), ", ".join(now.models)
+        return f"{judge.judge}: model version {old} before, {new} now"
+    if before.fingerprints and not set(now.fingerprints) <= set(before.fingerprints):
+        return f"{judge.judge}: the provider reports a different system fingerprint"
+    return ""
 
 
 def _decision_failures(look: Look) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from msgspec import Struct
 
 from harness.analysis.decision import DecisionVerdict
+from harness.revalidation import Period
 from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.reply_categories import Category, StreamReplies, replies_per_item
 from harness.stats import Estimate
@@ -389,6 +390,8 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         Whether all judges changed at the same time.
     in_use : InUse or None
         Test of the judge in use; None before it replied, and where no judge is in use.
+    every : {"day", "week", "month"} or None
+        The period of ``--if-due``, with which every schedule looks; None without it.
     """
 
     number: int
@@ -406,6 +409,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     ended: dict[str, str] = {}
     decision: DecisionFacts | None = None
     in_use: InUse | None = None
+    every: Period | None = None
     streams: tuple[StreamReplies, ...] = ()
 
     def stream(self, judge: str, elicitation: Elicitation) -> StreamReplies | None:

@@ -254,6 +254,7 @@ def _replies_of(
         left_out=content.left_out,
         excluded=earlier[-1].excluded if earlier else {},
         margin=sitting.options.margin,
+        every=sitting.options.if_due,
         other_ratings=any(
             baseline.ratings_hash != ratings_hash(task, baseline.items)
             for task in sitting.setup.tasks

@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from harness.command_options import NO_SERVER
+from harness.command_options import NO_SERVER, Server
 from harness.edges import edge
 from harness.errors import JudgeError, RunError, TaskError
-from harness.judging.judges.config import bundled_judges, load_judges
-from harness.judging.judges.judge_registry import own_judges
+from harness.judging.judges.config import bundled_judges, load_judges, user_file
+from harness.judging.judges.judge_registry import own_judges, registered
 from harness.revalidation.watched_judges import judges_in_use, watched_judges
 from harness.tasks.folders import bundled, find_task
 from harness.tasks.schema import TASK_FILE, read_task_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from jinja2 import Environment
 
@@ -41,6 +41,7 @@ PERIODS: dict[Period, timedelta] = {
     "week": timedelta(days=7),
     "month": timedelta(days=28),
 }
+N_PERIODS = 2  # without a look, after which one is overdue
 EARLY = 0.1  # of a period: a scheduler that is a little early is not sent away
 MAX_AHEAD = timedelta(minutes=5)  # of the clock of another machine
 CRON: dict[Period, str] = {"day": "17 5 * * *", "week": "17 5 * * 1", "month": "17 5 1 * *"}
@@ -57,6 +58,7 @@ TEMPLATES: dict[Target, dict[str, str]] = {
     "cron": {"revalidate-{slug}.crontab": "crontab.jinja"},
     "systemd": {
         "revalidate-{slug}.service": "service.jinja",
+        "revalidate-{slug}-failed.service": "failed.jinja",
         "revalidate-{slug}.timer": "timer.jinja",
     },
 }
@@ -98,9 +100,9 @@ class Schedule:
         return plain or sha256(name.encode()).hexdigest()[:12]
 
 
-def keys_of(judges: Iterable[JudgeSpec]) -> tuple[str, ...]:
-    """Return the environment variables that judges need, sorted."""
-    return tuple(sorted({judge.key_env for judge in judges if judge.key_env}))
+def keys_of(judges: Iterable[JudgeSpec], key_env: str | None = None) -> tuple[str, ...]:
+    """Return the environment variables that judges need, sorted; ``key_env`` is the server's."""
+    return tuple(sorted(filter(None, {key_env, *(judge.key_env for judge in judges)})))
 
 
 class Watched(NamedTuple):
@@ -144,25 +146,34 @@ def watched_by_schedule(run: RunFolder, names: Collection[str] | None) -> Watche
 
 
 def options_of(
-    run: RunFolder, target: Target, *, task: str | None = None, judges_file: Path | None = None
+    run: RunFolder,
+    target: Target,
+    *,
+    task: str | None = None,
+    server: Server = NO_SERVER,
+    judges: Collection[str] = (),
 ) -> tuple[str, ...]:
     """Return the options that name a run's task and judges where the schedule runs.
+
+    There, nothing is set that is set here: neither ``$HARNESS_JUDGES`` nor ``$HARNESS_TASKS``.
 
     Parameters
     ----------
     run : RunFolder
         A run or exported baseline.
     target : {"github", "gitlab", "cron", "systemd"}
-        A pipeline has the repository alone, and defines where requests go by its judges file.
+        A pipeline has only the repository.
     task : str or None
-        Name or path of the task there; found where it is bundled or in this folder.
-    judges_file : Path or None
-        The judges file there.
+        Name or path of the task there; by default, where this machine finds it.
+    server : Server
+        Judges file, or address and key there; by default the run's, if all judges share them.
+    judges : collection of str
+        Those that are watched; empty for all.
 
     Raises
     ------
     RunError
-        If a pipeline could not find the task, or would refuse the judges.
+        If the schedule could not find the task, or would refuse the judges.
     JudgeError
         If the judges file cannot be read.
     TaskError
@@ -171,13 +182,15 @@ def options_of(
     if (copied := run.path / "task" / TASK_FILE).is_file():
         read_task_file(copied).require_options("re-validation")
     if target in INSIDE_REPOSITORY:
-        for path in (task, judges_file):
+        for path in (task, server.judges_file):
             if path:
-                _check_inside(Path(path), "name it by its path there.")
+                _check_inside(Path(path), "Name it by its path there.")
         task = task or _task_inside(run)
-        _check_judges(run, judges_file)
-    words = ["--task", task] if task else []
-    return (*words, *(["--judges-file", str(judges_file)] if judges_file else []))
+    else:
+        task = task or _task_here(run)
+    specs = watched_judges(run, judges)
+    there = _server_there(run, specs, target, server)
+    return (*(["--task", task] if task else []), *there.words())
 
 
 class StoreOptions(NamedTuple):
@@ -242,7 +255,7 @@ def package_of(target: Target, source: str | None, extra: str = "") -> str:
                 "--package names neither a repository nor a wheel. Anyone may claim a name at a "
                 f"package index, so give {REPOSITORY} or the path of a wheel in your repository."
             )
-        _check_inside(Path(source), "name the wheel by its path there.")
+        _check_inside(Path(source), "Name the wheel by its path there.")
         return f"./{Path(source)}{extra}"
     if parts.password or (parts.username and not parts.scheme.endswith("ssh")):
         raise RunError("--package holds a user's name or password, which would be written down.")
@@ -276,16 +289,57 @@ def _task_inside(run: RunFolder) -> str | None:
     )
 
 
-def _check_judges(run: RunFolder, judges_file: Path | None) -> None:
-    registry = load_judges(judges_file) if judges_file else bundled_judges()
-    try:
-        own_judges(run.manifest.judges, registry, NO_SERVER)
-    except JudgeError as error:
-        judge = str(error).partition(":")[0]
-        raise RunError(
-            f"{run.path}: a pipeline does not ask {judge} without a judges.yaml that names it. "
-            "Commit that file, and name it with --judges-file."
-        ) from None
+def _task_here(run: RunFolder) -> str | None:
+    """Return the path of the task on this machine; None if the run has the item texts."""
+    if run.manifest.config.item_text:
+        return None
+    folder = find_task(run.manifest.config.task).resolve()
+    return folder.name if folder.parent == bundled("datasets").resolve() else str(folder)
+
+
+def _server_there(
+    run: RunFolder, specs: Sequence[JudgeSpec], target: Target, server: Server
+) -> Server:
+    """Return where a look that the schedule starts finds the judges of the run."""
+    is_pipeline = target in INSIDE_REPOSITORY
+    file = server.judges_file or (None if is_pipeline else _file_of_environment())
+    registry = bundled_judges() if is_pipeline and not file else load_judges(file)
+    remote = [*specs, *filter(None, [run.manifest.embedder])]
+    redirects = server.allow_redirects or any(spec.allow_redirects for spec in specs)
+    refused = ""
+    for base_url, key_env in dict.fromkeys(
+        [(server.base_url, server.key_env), _address(specs, registry)]
+    ):
+        there = Server(
+            base_url=base_url, key_env=key_env, judges_file=file, allow_redirects=redirects
+        )
+        try:
+            own_judges(remote, registry, there)
+        except JudgeError as error:
+            refused = refused or str(error).partition(":")[0]
+        else:
+            return there
+    raise RunError(
+        f"{run.path}: {target} would not ask {refused}, which no judges.yaml there defines as it "
+        "was validated",
+        f"{'Commit' if is_pipeline else 'Write'} a file that does, and name it with --judges-file.",
+    )
+
+
+def _file_of_environment() -> Path | None:
+    """Return the user's judges file, if only this environment says where it is."""
+    file, home = user_file(), Path("~/.config").expanduser()
+    return file.absolute() if file and not file.is_relative_to(home) else None
+
+
+def _address(
+    specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]
+) -> tuple[str | None, str | None]:
+    """Return the server and key variable of the judges that are not aliases, if they share them."""
+    named = {
+        (s.base_url, s.key_env) for s in specs if s.base_url and not registered(s.name, registry)
+    }
+    return named.pop() if len(named) == 1 else (None, None)
 
 
 def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
@@ -303,13 +357,29 @@ def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
         "calendar": CALENDAR[schedule.every],
         "options": ["--if-due", schedule.every, *schedule.options],
         "folder": str(Path.cwd()),
-        "program": shutil.which("harness") or f"{Path(sys.executable).parent}/harness",
+        "program": _program(),
         "keys_file": KEYS_FILE,
     }
     return {
         name.format(slug=schedule.slug): environment.get_template(template).render(words)
         for name, template in TEMPLATES[target].items()
     }
+
+
+def _program() -> str:
+    """Return the path of this harness's command; that on ``PATH`` may be another one's."""
+    beside = Path(sys.executable).parent / "harness"
+    return str(beside if beside.is_file() else Path(shutil.which("harness") or beside).absolute())
+
+
+def unset_keys(keys: Iterable[str]) -> list[str]:
+    """Return the variables that `KEYS_FILE`, all that cron and systemd read, does not set."""
+    try:
+        text = Path(KEYS_FILE).expanduser().read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    is_set = set(re.findall(r"^(?:export )?(\w+)=", text, re.MULTILINE))
+    return [key for key in keys if key not in is_set]
 
 
 def time_until_due(last: Look | None, every: Period) -> timedelta:
@@ -327,13 +397,81 @@ def time_until_due(last: Look | None, every: Period) -> timedelta:
     return at + (1 - EARLY) * PERIODS[every] - datetime.now(UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """How long a run has gone without a scheduled look.
+
+    Attributes
+    ----------
+    every : {"day", "week", "month"}
+        The period of the schedule.
+    last : str
+        Time of the last look that got replies; of the run if there is none.
+    has_looks : bool
+        Whether there is such a look.
+    age : timedelta
+        Since then.
+    """
+
+    every: Period
+    last: str
+    has_looks: bool
+    age: timedelta
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether no look got replies for two periods."""
+        return self.age > N_PERIODS * PERIODS[self.every]
+
+    @property
+    def sentence(self) -> str:
+        """What is said about it."""
+        days = f"{self.age.days} days ago, on {self.last[:10]}"
+        last = f"The last look with replies was {days}"
+        if not self.has_looks:
+            last = f"There's no look with replies, and the run was made {days}"
+        missing = " Check that the schedule still runs." if self.is_overdue else ""
+        state = "Overdue" if self.is_overdue else "Not overdue"
+        return f"{state}: a look is scheduled every {self.every}. {last}.{missing}"
+
+
+def lateness(run: RunFolder, looks: Sequence[Look], every: Period | None) -> Lateness:
+    """Return how long no scheduled look of a run got replies.
+
+    Parameters
+    ----------
+    run : RunFolder
+        The run, or an exported baseline.
+    looks : sequence of Look
+        All looks at it.
+    every : {"day", "week", "month"} or None
+        The period; by default that of the last look that was called with ``--if-due``.
+
+    Raises
+    ------
+    RunError
+        If no look had a period.
+    """
+    scheduled = [look.every for look in looks if look.every]
+    period = every or (scheduled[-1] if scheduled else None)
+    if period is None:
+        raise RunError(
+            f"{run.path}: no look was scheduled, so the time between looks is unknown",
+            "Pass --every day, week or month",
+        )
+    answered = [look.at for look in looks if look.streams]
+    last = answered[-1] if answered else run.manifest.created
+    age = datetime.now(UTC) - datetime.fromisoformat(last)
+    return Lateness(period, last, bool(answered), age)
+
+
 def is_ahead(look: Look) -> bool:
     """Return whether a look is dated in the future."""
     return datetime.fromisoformat(look.at) > datetime.now(UTC) + MAX_AHEAD
 
 
 def _check_words(schedule: Schedule, target: Target) -> None:
-    for word in (schedule.run, *schedule.options, schedule.package):
+    for word in (schedule.run, *schedule.options, schedule.package, str(Path.cwd())):
         if not word.isprintable() or "${{" in word:
             raise RunError(f"{word!r} cannot be written into a schedule. Rename it.")
     if target in INSIDE_REPOSITORY:

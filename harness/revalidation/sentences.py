@@ -9,7 +9,7 @@ from harness.plain_text import visible
 from harness.report.date_axis import MONTHS
 from harness.report.formatting import counted, percent
 from harness.revalidation.baseline_design import N_LOOKS, WANTED_SHARE
-from harness.revalidation.fail_on import shown
+from harness.revalidation.fail_on import model_change, shown
 from harness.revalidation.records import ALARMS
 
 if TYPE_CHECKING:
@@ -134,26 +134,14 @@ def notes(look: Look, baseline: Baseline) -> Iterator[str]:
         yield f"The replies of look {excluded} are excluded: {visible(reason)}"
     if look.other_ratings:
         yield OTHER_RATINGS
-    yield from filter(None, (_reported(judge, baseline) for judge in look.judges))
+    changes = [model_change(judge, baseline) for judge in look.judges]
+    yield from (f"{change}." for change in changes if change)
     if look.all_alike:
         yield ALL_ALIKE
     if baseline.n_replies == 1:
         yield RETEST
     if baseline.sampled:
         yield SAMPLED
-
-
-def _reported(judge: JudgeLook, baseline: Baseline) -> str:
-    """Name the model version that changed, or the fingerprint."""
-    before, now = baseline.providers.get(judge.judge), judge.provider
-    if before is None or not now.models:
-        return ""
-    if before.models and before.models != now.models:
-        old, new = ", ".join(before.models), ", ".join(now.models)
-        return f"{judge.judge}: model version {old} before, {new} now."
-    if before.fingerprints and now.fingerprints and before.fingerprints != now.fingerprints:
-        return f"{judge.judge}: the provider reports another system fingerprint."
-    return ""
 
 
 def unwatched(look: Look, baseline: Baseline) -> list[str]:

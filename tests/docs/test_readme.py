@@ -23,7 +23,7 @@ def test_quick_start_has_three_lines():
     first, second, third = QUICK_START.text.splitlines()
     assert first.startswith("python3 -m venv .venv && ")
     assert f".venv/bin/uv run {QUICK_START_RUN}" in first
-    assert second == ".venv/bin/uv run pytest"
+    assert second == ".venv/bin/uv run --group test pytest"
     assert third == f".venv/bin/uv run {QUICK_START_ESTIMATE}"
 
 

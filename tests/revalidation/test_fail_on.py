@@ -94,6 +94,23 @@ def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
     assert line == "decision is NA (the judge in use has not replied)"
 
 
+def test_a_new_model_version_or_fingerprint_fails():
+    """It was said, and a look in which only the name had changed ended with 0."""
+    model = read_conditions("model")
+    of_baseline = baseline_of(fingerprints=("f1", "f2"))
+    for reported, line in (
+        ({"models": ("m",), "fingerprints": ("f2",)}, None),
+        ({"models": ("m", "n"), "fingerprints": ("f1",)}, "a: model version m before, m, n now"),
+        (
+            {"models": ("m",), "fingerprints": ("f2", "f3")},
+            "a: the provider reports a different system fingerprint",
+        ),
+        ({}, None),
+    ):
+        look = look_of(JudgeLook(judge="a", provider=ProviderReport(**reported)), NOT_ASKED)
+        assert failures(model, look, of_baseline) == ([line] if line else [])
+
+
 def test_a_worse_judge_is_changed_too():
     """A changed one is not worse."""
     look = look_of(JudgeLook(judge="a", verdict="worse"), JudgeLook(judge="b", verdict="changed"))

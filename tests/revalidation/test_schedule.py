@@ -17,7 +17,8 @@ from support.packages import need
 from support.processes import invoke
 
 import harness
-from harness.errors import RunError
+from harness.command_options import Server
+from harness.errors import RunError, TaskError
 from harness.judging.judges.config import JudgeSpec
 from harness.revalidation.history import Look, read_history
 from harness.revalidation.schedule import (
@@ -232,15 +233,18 @@ def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
     run = RunFolder(tmp_path / "baseline", manifest)
     with pytest.raises(RunError, match="its task is not in this folder"):
         options_of(run, "github")
-    with pytest.raises(RunError, match=r"does not ask own without a judges\.yaml"):
+    with pytest.raises(RunError, match=r"gitlab would not ask own, which no judges\.yaml"):
         options_of(run, "gitlab", task="polite")
     file = Path("judges.yaml")
     file.write_text("judges:\n  own: {kind: endpoint, model: m, base_url: 'http://server/v1'}\n")
     words = ("--task", "polite", "--judges-file", "judges.yaml")
-    assert options_of(run, "github", task="polite", judges_file=file) == words
+    assert options_of(run, "github", task="polite", server=Server(judges_file=file)) == words
     with pytest.raises(RunError, match="a pipeline sees its repository alone"):
-        options_of(run, "github", task="polite", judges_file=file.resolve())
-    assert options_of(run, "cron") == ()
+        options_of(run, "github", task="polite", server=Server(judges_file=file.resolve()))
+    with pytest.raises(TaskError, match="'/elsewhere/polite' was not found"):
+        options_of(run, "cron")
+    with pytest.raises(RunError, match="cron would not ask own"):
+        options_of(run, "cron", task="polite")
 
 
 def test_a_history_that_is_started_anew_is_the_committed_one():
