@@ -1,7 +1,7 @@
 """Writes `harness/__init__.pyi` from how options are declared: `python docs/stub.py [FILE]`.
 
 Editors complete the options of `harness.run` from it, and type checkers refuse those that do not
-exist. `tests/docs/test_stub.py` fails when what this writes is not what is committed.
+exist. `tests/test_api.py` fails when what this writes is not what is committed.
 """
 
 from __future__ import annotations

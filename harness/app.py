@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.analysis import validate
@@ -276,7 +277,7 @@ def execute(
     except KeyboardInterrupt:
         observer.say(
             "interrupted. The replies are kept. Compute the results with: "
-            f"harness validate {folder.path}"
+            f"harness validate {quote(str(folder.path))}"
         )
         raise
     if line := model_change(folder, validation):

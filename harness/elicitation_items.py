@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 from heapq import nsmallest
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.analysis import compares_response_sets
@@ -48,7 +49,7 @@ def without_blank(config: RunConfig, task: Task) -> RunConfig:
     if len(blank) == len(task.items):
         raise TaskError(
             f"{task.folder}: the task has labels but no texts, so judges have nothing to judge. "
-            f"Describe its ratings with: harness validate --task {config.task}"
+            f"Describe its ratings with: harness validate --task {quote(config.task)}"
         )
     return config.model_copy(update={"blank": blank})
 

@@ -185,7 +185,8 @@ class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mi
     def __init__(self, folder: Path, name: str, error: OSError) -> None:
         super().__init__(
             f"{folder / name}: cannot be written ({error.strerror})",
-            f"the verdicts are kept. Correct that, then run `harness validate {folder}`.",
+            "The verdicts are kept. Correct that, then run `harness validate "
+            f"{shlex.quote(str(folder))}`.",
         )
 
 
@@ -581,7 +582,7 @@ def model_change(folder: RunFolder, validation: Validation) -> str:
                 return (
                     f"{name}: the provider reports {', '.join(models)}, and "
                     f"{', '.join(before[name])} in {run.path.name}. Is it still the same judge? "
-                    f"harness revalidate {run.path}"
+                    f"harness revalidate {shlex.quote(str(run.path))}"
                 )
         if before:
             return ""

@@ -64,7 +64,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     if config.changed_by:
         raise RunError(
             f"{folder.path}: its items are changed by a probe, so judges are not ranked on them. "
-            f"Its flip rates: harness probe {config.changed_by} --resume {folder.path}"
+            f"Its flip rates: {resume_command(folder.path, verb=f'probe {config.changed_by}')}"
         )
     task = task or load_task(str(folder.path / "task"))
     folder.check_judges(task)

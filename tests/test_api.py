@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from support.processes import invoke
@@ -38,6 +39,8 @@ MAPPING = {
 }
 OPTIONS = {"judges": ["lexicon"], "limit": 8}
 
+CHECKOUT = Path(__file__).resolve().parents[1]
+
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
@@ -55,6 +58,15 @@ def test_all_equals_what_is_importable():
     assert all(getattr(harness, name) is not None for name in harness.__all__)
     with pytest.raises(AttributeError, match="no attribute 'rum'"):
         harness.rum  # noqa: B018 -- it must fail
+
+
+def test_the_stub_is_fresh(tmp_path):
+    """An option that is declared is completed at once."""
+    file = tmp_path / "__init__.pyi"
+    subprocess.run([sys.executable, CHECKOUT / "docs/stub.py", file], check=True)
+    committed = (CHECKOUT / "harness/__init__.pyi").read_text(encoding="utf-8")
+    assert committed == file.read_text(encoding="utf-8"), "stale; run: python docs/stub.py"
+    assert "    max_cost: float | None = None,\n" in committed
 
 
 def test_import_is_light():

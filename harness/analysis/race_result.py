@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.stats.racing.race import Ending
 
@@ -72,6 +72,8 @@ class RaceResult:
         Whether the limit of cost ended the race.
     completed : bool
         Whether ``judge`` was asked about all other items afterwards.
+    resume : str
+        The command that resumes the run.
     """
 
     ending: Ending | None
@@ -86,6 +88,7 @@ class RaceResult:
     judges: tuple[RacedJudge, ...]
     over_budget: bool
     completed: bool
+    resume: str = field(default="harness run --resume", compare=False)
 
     @property
     def n_calls(self) -> int:

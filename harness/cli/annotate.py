@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -64,7 +65,7 @@ def annotate(
     merged = merge_ratings(loaded, logs, source="harness annotate", keep_outdated=kept)
     echo(merge_summary("Added to", merged, keep_outdated=kept))
     if not merged.n_unrated:
-        echo(f"Next:\n  harness validate --task {task}")
+        echo(f"Next:\n  harness validate --task {quote(task)}")
 
 
 def check_own_files(folder: Path) -> None:
@@ -130,7 +131,7 @@ def _end(session: RatingSession, name: str) -> str:
     if n_checks:
         lines.append(f"Attention checks answered as expected: {n_right} of {n_checks}.")
     if session.n_complete:
-        lines.append(f"Next:\n  harness annotate {name} --merge")
+        lines.append(f"Next:\n  harness annotate {quote(name)} --merge")
     return "\n".join(lines)
 
 

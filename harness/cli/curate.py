@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -247,7 +248,7 @@ def drop(
     dropped += f", {counted([result.n_ratings_dropped], 'rating')}"
     echo(
         f"Wrote {folder}: {left}. Left out: {dropped}.\n"
-        f"Next:\n  harness curate diff {task} {options.argument(folder)}"
+        f"Next:\n  harness curate diff {quote(task)} {options.argument(folder)}"
     )
 
 

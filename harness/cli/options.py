@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -106,7 +107,7 @@ def task_folder(name: str) -> Path:
 def argument(folder: Path) -> str:
     """Write a folder so that --task takes it for a path."""
     path = str(folder)
-    return path if folder.is_absolute() or path.startswith(".") else f"./{path}"
+    return shlex.quote(path if folder.is_absolute() or path.startswith(".") else f"./{path}")
 
 
 def required_task(task: str | None) -> str:

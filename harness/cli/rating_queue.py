@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -161,8 +162,8 @@ def _write_draw(
         "Next:\n"
         f"  harness annotate {folder_name} --rater NAME{asked}\n"
         f"  harness annotate {folder_name} --merge\n"
-        f"  harness run --task {folder_name} --judges {judge}\n"
-        f"  harness estimate --judge {judge} --items {items}"
+        f"  harness run --task {folder_name} --judges {quote(judge)}\n"
+        f"  harness estimate --judge {quote(judge)} --items {items}"
     )
 
 

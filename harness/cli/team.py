@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import typer
@@ -47,7 +48,8 @@ def export_project(
     echo(f"Wrote {folder}: {len(screens)} screens in {', '.join(files)}.")
     if load:
         echo("Screens by rater: " + ", ".join(f"{name} {n}" for name, n in load.items()) + ".")
-    echo(f"Then, with the export of the tool:\n  harness curate import EXPORT --into {task.folder}")
+    folder_name = quote(str(task.folder))
+    echo(f"Then, with the export of the tool:\n  harness curate import EXPORT --into {folder_name}")
 
 
 def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) -> None:
@@ -84,4 +86,4 @@ def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) ->
         echo(f"Left out, as they are not answers: {len(answers.problems)}:")
         echo("\n".join(f"  {line}" for line in problems_in_words(answers.problems)))
     if not merged.n_unrated:
-        echo(f"Next:\n  harness validate --task {name}")
+        echo(f"Next:\n  harness validate --task {quote(name)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -91,7 +92,13 @@ def _summarize(summary: VerdictSummary, output: Path, task: str, n_items: int) -
     if summary.rejected:
         lines.append(f"Unmatched: {len(summary.rejected)}, listed in {summary.rejected_file}:")
         lines += [f"  {r.file}: line {r.line}: {r.reason}" for r in summary.rejected[:N_LISTED]]
-    return "\n".join([*lines, "Next:", f"  harness validate --task {task} --verdicts {output}"])
+    return "\n".join(
+        [
+            *lines,
+            "Next:",
+            f"  harness validate --task {quote(task)} --verdicts {quote(str(output))}",
+        ]
+    )
 
 
 def _as_json(summary: VerdictSummary, output: Path) -> dict[str, object]:

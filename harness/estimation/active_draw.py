@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from shlex import join
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,9 +92,18 @@ def draw_items(
         path = folder.path / FOLDER / part_name(*other_items(folder, judge, part), judge)
         asked = RunFolder.open(path) if (path / "manifest.json").exists() else None
         if asked is None or asked.manifest.state not in ASKED:
+            words = [
+                "harness",
+                "estimate",
+                str(folder.path),
+                "--judge",
+                judge,
+                "--items",
+                str(items),
+            ]
             raise RunError(
                 f"{folder.path}: {judge} has not been asked about all items of {items}",
-                f"Run `harness estimate {folder.path.name} --judge {judge} --items {items}` first",
+                f"Run `{join(words)}` first",
             )
         parts.append(quantity.first_verdicts(part, verdicts_of(asked)))
     verdicts = np.concatenate(parts) if parts else np.empty(0)

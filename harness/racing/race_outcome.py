@@ -11,6 +11,7 @@ from harness.analysis.race_result import RacedJudge, RaceResult
 from harness.errors import ExitCode
 from harness.judging.running.budget import paid_replies
 from harness.racing.race_pool import pool_of
+from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,6 +73,7 @@ def raced_source(
         judges=_judges(pool, standings, replies),
         over_budget=not last.ending and manifest.exit_code == ExitCode.COST_LIMIT,
         completed=completed,
+        resume=resume_command(folder.path),
     )
     return replace(
         source,

@@ -73,10 +73,11 @@ def not_compared(race: RaceResult) -> str:
 def next_step(race: RaceResult) -> str:
     """Return what to do after a race that leaves judges without a validation."""
     if race.ending is None:
-        return "Go on: `harness run --resume RUN`, with a higher `--max-cost` if that ended it."
+        higher = ", with a higher `--max-cost`" if race.over_budget else ""
+        return f"Go on: `{race.resume}`{higher}."
     return (
-        f"Validate {race.judge} on all items: `harness run --resume RUN --complete-winner` asks it "
-        "about the rest."
+        f"Validate {race.judge} on all items: `{race.resume} --complete-winner` asks it about the "
+        "rest."
     )
 
 

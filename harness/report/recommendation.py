@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import (
@@ -145,7 +146,7 @@ def next_steps(v: Validation) -> list[str]:
     if v.decision.verdict != "use" and (readable := first_step(v)):
         return [readable]
     if not v.judges:
-        run = f"Run judges on it: `harness run --task {v.task.name} --judges NAME`."
+        run = f"Run judges on it: `harness run --task {quote(v.task.name)} --judges NAME`."
         return [next_step(v.race) if v.race else run]
     if first := ANSWER_FIRST if _nothing_answered(v) else _resuming(v) or _other_metric(v):
         return [first]
@@ -575,7 +576,7 @@ def _steps(v: Validation) -> list[str]:
             f"difference of {number(step.worth)} between the first two judges."
         )
     if step.advice:
-        command = f"`harness annotate {v.task.name} --rater NAME --elicitation paired`"
+        command = f"`harness annotate {quote(v.task.name)} --rater NAME --elicitation paired`"
         parts.append(f"{step.advice.removesuffix('.')}: {command}.{_break_even(v)}")
     return [*parts, *_missing_replies(v)]
 

@@ -109,7 +109,7 @@ def first_baseline(sitting: Sitting) -> Baseline:
     manifest, ids = run.manifest, tuple(item.id for item in sitting.draw())
     if manifest.exit_code not in {ExitCode.DONE, ExitCode.INCOMPLETE}:
         raise RunError(
-            f"{run.path}: the run is not finished. First: harness run --resume "
+            f"{run.path}: the run isn't finished. First: harness run --resume "
             f"{quote(str(run.path))}"
         )
     setup = as_in_run(sitting.setup, run)

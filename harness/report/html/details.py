@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from harness.analysis.judge_costs import median_latency_s
@@ -120,7 +121,7 @@ def _selftest(folder: RunFolder) -> SelftestSection | None:
     try:
         return edge("experiments").selftest_section(read_file(path, MAX_BYTES))  # type: ignore[no-any-return]  # of an edge
     except (OSError, ValueError, TooLarge) as error:
-        advice = f"Delete it, or run `harness selftest --run {folder.path}` again"
+        advice = f"Delete it, or run `harness selftest --run {quote(str(folder.path))}` again"
         raise RunError(f"{path}: no result of a self-test: {error}", advice) from None
 
 

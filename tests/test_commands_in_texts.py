@@ -1,0 +1,147 @@
+"""Commands in messages run as they are printed: options exist, and names are quoted."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.processes import invoke
+from support.task_folders import make_task_folder
+
+import harness
+
+HARNESS = Path(harness.__file__).resolve().parent
+COMMAND = re.compile(r"\bharness (?=[a-z]+(?:-[a-z]+)* |$)(?:[^`]*)")
+QUOTING = {"quote", "join", "argument", "resume_command", "words", "validate_anew"}
+PLAIN = {  # names, numbers and words that are made of safe characters, or are quoted elsewhere
+    *("_escaped", "_on_labels", "slug", "SCHEMA_VERSION", "METRICS_SCHEMA"),
+    *("number", "n_items", "changed_by", "kind", "budget", "task_name", "plan", "folder_name"),
+    *(
+        "folder",
+        "asked",
+        "verdicts",
+        "items",
+        "name",
+        "always",
+        "new",
+        "following",
+        "resume",
+        "task",
+    ),
+}
+
+
+def values_in_commands():
+    """Yield each value that a text puts into a command, with its place."""
+    for path in sorted(HARNESS.rglob("*.py")):
+        for text in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(text, ast.JoinedStr):
+                continue
+            before = ""
+            for part in text.values:
+                if isinstance(part, ast.Constant):
+                    before += str(part.value)
+                    continue
+                last = re.split(r"[`\n]", before)[-1] if before.count("`") % 2 == 0 else before
+                if re.search(r"harness [a-z-]+[^`.;]*$", last.rpartition("`")[2]):
+                    yield f"{path.name}:{part.lineno}", part.value
+                before += "{}"
+
+
+def is_quoted(value):
+    """Whether a value is quoted for a shell, or is made of safe characters."""
+    call = getattr(value, "func", None)
+    name = getattr(call, "id", getattr(call, "attr", "")) or getattr(
+        value, "id", getattr(value, "attr", "")
+    )
+    return name in QUOTING | PLAIN or isinstance(value, ast.BinOp | ast.Subscript)
+
+
+def test_what_stands_in_a_command_is_quoted():
+    """A path with a space was printed bare in a dozen messages, so that its command failed."""
+    bare = [f"{place}: {ast.unparse(v)}" for place, v in values_in_commands() if not is_quoted(v)]
+    assert not bare, "\n".join(bare)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder whose name, and those in it, need quotes."""
+    folder = tmp_path / "my runs & tasks"
+    make_task_folder(folder / "a task", 24)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def started(command):
+    """Run a command as a shell does, after its first word."""
+    assert command.startswith("harness ")
+    words = [sys.executable, "-m", *shlex.split(command)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def commands_in(text):
+    """Return the commands of a text: between backticks, or at the end of a line."""
+    text = re.sub(r"\n(?!\n)", " ", text)
+    return re.findall(r"`(harness [^`]+)`", text) or re.findall(r"(harness [a-z][^\n]*)", text)
+
+
+def run_of(*words):
+    asked = invoke("run", "--task", "./a task", "--out", "all runs", *words)
+    [run] = Path("all runs").iterdir()
+    return run, asked
+
+
+def test_a_race_that_was_stopped_names_its_run(place, stub):
+    """It printed `harness run --resume RUN`, literally."""
+    server = ("--base-url", stub.url(say="A"))
+    run, _ = run_of("--race", "--judges", "a,b", *server)
+    manifest, log = run / "manifest.json", run / "verdicts.jsonl"
+    fields = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(fields | {"state": "stopped", "exit_code": 130}))
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:9]))
+    text = invoke("validate", run).stdout
+    [command] = [c for c in commands_in(text) if "--resume" in c]
+    assert shlex.split(command) == ["harness", "run", "--resume", str(run)]
+    done = started(shlex.join([*shlex.split(command), *server]))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(manifest.read_text())["exit_code"] == 0
+
+
+def test_a_run_that_is_not_finished_is_finished_as_its_message_says(place):
+    """`harness revalidate` of an unfinished run prints the command that finishes it."""
+    run, _ = run_of("--judges", "random")
+    manifest = run / "manifest.json"
+    fields = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(fields | {"state": "running", "exit_code": None}))
+    refused = invoke("revalidate", run)
+    [command] = commands_in(str(refused.exception))
+    assert started(command).returncode == 0
+    assert json.loads(manifest.read_text())["exit_code"] == 0
+
+
+def test_a_history_that_was_never_begun_is_begun_as_its_message_says(place):
+    """A run that was never re-validated prints the command of its first look."""
+    run, _ = run_of("--judges", "random")
+    [command] = commands_in(str(invoke("history", run).exception))
+    assert started(command).returncode == 0
+    assert invoke("history", run).exit_code == 0
+
+
+def test_the_next_commands_of_an_import_run(place):
+    """`curate import` ends with commands on the task that it made."""
+    rows = "".join(f"i{i},text {i},{'yes' if i % 3 else 'no'},yes\n" for i in range(30))
+    Path("my table.csv").write_text(f"id,text,ann,bob\n{rows}")
+    words = ("--raters", "ann,bob", "--property", "whether it is right")
+    made = invoke("curate", "import", "my table.csv", "--as", "new", *words)
+    assert made.exit_code == 0, (made.output, made.exception)
+    commands = re.findall(r"^  (harness [^\n]*)$", made.stdout, re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        done = started(command)
+        assert done.returncode == 0, (command, done.stderr)
