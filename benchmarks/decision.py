@@ -40,6 +40,7 @@ from harness.analysis.evidence import (
     baseline_evidence,
     close_to_first,
     footing_facts,
+    worse_than_first,
 )
 from harness.stats.alt_test.deciding_test import (
     DecidingAnnotatorTest,
@@ -52,6 +53,7 @@ from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.indeterminacy.likelihood import F_by_likelihood
 from harness.stats.indeterminacy.translation_intervals import F_intervals
+from harness.stats.inference.alpha_spending import share_of_validation
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.crossed_raters import CrossedRatings
 from harness.stats.inference.estimate import Estimate
@@ -216,7 +218,8 @@ def evidence_of(
 ) -> Evidence:
     """Gather what the verdict needs, with the annotator test of the first judge alone."""
     first, close = footing.order[0], close_to_first(footing)
-    alpha = ALPHA / len(judges)
+    n_contenders = len(judges) - len(worse_than_first(footing, footing.order))
+    alpha = ALPHA * share_of_validation(1) / n_contenders
     test = None if anonymous else panel_test_of(ratings, judges[int(first[1:])][:, 0], alpha)
     fractions = footing.items.answered_fraction
     return Evidence(

@@ -1,53 +1,147 @@
-"""How often a judge passes where twenty are tried on the same ratings, one after the other.
+"""How often series of validations end in a wrong recommendation, and how often in a right one.
 
-    python benchmarks/series.py [--replicates 1000] [--write]
+    python benchmarks/series.py [--replicates 1000] [--only WORD] [--write]
 
-Prints Markdown tables, a column per rule of how strictly the J-th judge is tested; ``--write`` puts
-them into docs/coverage.md.
+Prints Markdown tables; ``--write`` puts them into docs/explanation/error.md. Levels and standings
+are those of the program (`harness.ledger`, `TriedJudges.level_of`); tests and comparisons are its
+own, too. A series stops for nobody: every validation that would recommend a judge is counted.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import product
 from math import ceil, sqrt
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+from zlib import crc32
 
 import numpy as np
-from decision import ALPHA, EPS, MARGIN, PAGE, human_differences, raters_of
-from decision import START as NEXT
 from scipy.special import ndtr
 from scipy.stats import binom
 
+try:
+    from benchmarks.decision import ALPHA, EPS, MARGIN, human_differences, raters_of
+except ModuleNotFoundError:  # it is run as a script
+    from decision import ALPHA, EPS, MARGIN, human_differences, raters_of
+
+from harness.ledger import LedgerLine, as_before, standing_of
 from harness.stats.alt_test.deciding_test import DecidingTest, deciding_test, panel_test
+from harness.stats.inference.alpha_spending import FIRST, SCREENING
 from harness.stats.inference.cluster_robust import cluster_mean
-from harness.stats.inference.multiple_testing import LATER, share_in_series
 from harness.stats.inference.non_inferiority import least_items, non_inferiority_p
+from harness.stats.selection.rank_sets import rank_sets
+from harness.used_items import DIGEST, KEY, Contents, ItemDigests, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
-START = "<!-- benchmarks/series.py writes what follows -->"
-N_JUDGES = 20
-SHOWN = (1, 2, 5, 20)  # judges whose power is shown
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "error.md"
+START, END = (f"<!-- benchmarks/series.py writes what {which} -->" for which in ("follows", "ends"))
+N_LOOKS = 20
 RATER, JUDGE = 0.85, 0.9  # accuracy
+N_RESAMPLES = 2000
 HOLDOUT = 0.3
+Test: TypeAlias = "Callable[[str, int, int], float]"  # judge, items from and to -> p-value
 
 
-def of_weight(weight: float) -> list[float]:
-    """Return the shares of judges that come one by one, of a total for all but the first."""
-    return [1.0] + [weight / (j * (j - 1)) for j in range(2, N_JUDGES + 1)]
+# Series
 
 
-RULES = {
-    "1 / J": [1.0 / j for j in range(1, N_JUDGES + 1)],
-    "1 / J^2": [1.0 / j**2 for j in range(1, N_JUDGES + 1)],
-    "1 / J^3": [1.0 / j**3 for j in range(1, N_JUDGES + 1)],
-    "c = 1": of_weight(1.0),
-    "c = 1/2": of_weight(0.5),
-    f"c = {LATER:g}, as tested": [share_in_series(j, 1) for j in range(1, N_JUDGES + 1)],
-}
+@dataclass
+class Series:
+    """Validations of judges on the first n of some items, one after the other.
+
+    Attributes
+    ----------
+    replies : dict of str to (n,) array
+        Of each judge.
+    p_value : callable
+        Of a judge on the items from one to another.
+    least : callable or None
+        Items that a test at a level takes; None for any number.
+    """
+
+    replies: dict[str, np.ndarray]
+    p_value: Test
+    least: Callable[[float], int] | None = None
+    lines: list[LedgerLine] = field(default_factory=list)
+
+    def validate(self, judge: str, n: int) -> bool:
+        """Validate a judge on the first n items; return whether it passes."""
+        contents = contents_of(n, {judge: self.replies[judge][:n]})
+        judges = as_before(self.lines, contents.sample, {judge.split("#", maxsplit=1)[0]: judge})
+        standing = standing_of(self.lines, contents, judges)
+        n_contenders = standing.n_now + standing.n_contending
+        level = standing.level_of(judge, alpha=ALPHA, n_contenders=n_contenders)
+        at = f"{len(self.lines):06}"
+        self.lines += [
+            LedgerLine(
+                at=at,
+                validation=contents.digest,
+                sample=contents.sample,
+                standing=standing,
+                judges=judges,
+            ),
+            LedgerLine(at=at, validation=contents.digest, levels={judge: level}),
+        ]
+        enough = self.least is None or n >= self.least(level)
+        return enough and self.p_value(judge, 0, n) <= level
+
+
+@lru_cache
+def _keys(n: int) -> np.ndarray:
+    return np.arange(1, n + 1, dtype=np.uint64)
+
+
+def contents_of(n: int, replies: dict[str, np.ndarray]) -> Contents:
+    """Return what a validation of the first n items uses; replies are small numbers."""
+    sample = ItemDigests(
+        n=n,
+        items=encoded(_keys(n), KEY),
+        ratings=encoded(np.ones(n, np.uint16), DIGEST),
+        replies={name: encoded(row + 1, DIGEST) for name, row in replies.items()},
+    )
+    return Contents("toxic", _keys(n), sample)
+
+
+# Tests: a series of judges at the margin, on items of which the first n are used
+
+
+def one_human_series(
+    rng: np.random.Generator,
+    n: int,
+    n_judges: int,
+    *,
+    agreement: float,
+    accuracy: float | None = None,
+    repeats: bool = False,
+) -> Series:
+    """Draw judges that are worse than one of three raters by the margin, unless of an accuracy.
+
+    ``agreement`` is that of two raters. With ``repeats``, all are fresh replies of one judge, which
+    are wrong on an item with a chance of its own.
+    """
+    wrong_rater = 1.0 - (1.0 + sqrt(2.0 * agreement - 1.0)) / 2.0
+    table = human_differences()
+    of_right, of_wrong = binom.pmf(np.arange(4), 3, wrong_rater) @ table
+    p_wrong = (MARGIN.value - of_right) / (of_wrong - of_right)
+    if accuracy is not None:
+        p_wrong = 1.0 - accuracy
+    n_wrong = rng.binomial(3, wrong_rater, n)
+    chance = rng.beta(p_wrong / 2.0, (1.0 - p_wrong) / 2.0, n) if repeats else np.full(n, p_wrong)
+    name = "j#{}" if repeats else "j{}"
+    replies = {name.format(j): (rng.random(n) < chance).astype(int) for j in range(n_judges)}
+
+    def p_value(judge: str, start: int, end: int) -> float:
+        difference = table[n_wrong[start:end], replies[judge][start:end]]
+        items = np.arange(len(difference))
+        p = non_inferiority_p(difference, items, cluster_mean(difference, items), MARGIN)
+        return 1.0 if p is None else p
+
+    return Series(replies, p_value, lambda level: least_items(level, MARGIN.value))
 
 
 @lru_cache(None)
@@ -56,226 +150,342 @@ def test_of_counts(n: int, n_won: int, n_lost: int) -> DecidingTest:
     return deciding_test(np.repeat([-1.0, 1.0, 0.0], [n_won, n_lost, n - n_won - n_lost]), EPS)
 
 
-def panel_p(tests: list[DecidingTest]) -> float:
-    """Return the p-value of the whole panel; 1 where it has none."""
-    p = panel_test(tests, len(tests), 0.5).p
-    return 1.0 if p is None else p
-
-
-def p_values(outcomes: np.ndarray, m: int) -> list[float]:
-    """Test judges against m raters; outcomes, (J, n, raters), are -1 where the judge wins.
+def panel_p(outcomes: np.ndarray, m: int) -> float:
+    """Test a judge against m raters; outcomes, (n, raters), are -1 where the judge wins.
 
     Raters without outcomes are beaten on every item.
     """
-    n = outcomes.shape[1]
-    beaten = [DecidingTest(0.0, "exact", n, n, 0)] * (m - outcomes.shape[2])
-    n_won, n_lost = ((outcomes == sign).sum(axis=1).tolist() for sign in (-1, 1))
-    return [
-        panel_p([*beaten, *map(partial(test_of_counts, n), *counts)])
-        for counts in zip(n_won, n_lost, strict=True)
-    ]
+    n = len(outcomes)
+    beaten = [DecidingTest(0.0, "exact", n, n, 0)] * (m - outcomes.shape[1])
+    counts = ((outcomes == sign).sum(axis=0).tolist() for sign in (-1, 1))
+    p = panel_test([*beaten, *map(partial(test_of_counts, n), *counts)], m, 0.5).p
+    return 1.0 if p is None else p
 
 
-def at_annotator_boundary(
-    rng: np.random.Generator, *, n: int, m: int, alike: float = 0.0
-) -> np.ndarray:
+def annotator_series(
+    rng: np.random.Generator, n: int, n_judges: int, *, m: int = 3, repeats: bool = False
+) -> Series:
     """Draw judges that lose to just as many of m raters as allowed, by exactly the margin.
 
-    ``alike`` is the correlation of two judges on an item.
+    With ``repeats``, all are fresh replies of one judge.
     """
     n_null = m - ceil(m / 2) + 1
-    correlation = max(float(rng.choice([-0.5, 0.0, 0.5, 0.9])), -1.0 / (n_null - 1.0))
-    spread = np.full((n_null, n_null), correlation) + (1.0 - correlation) * np.eye(n_null)
-    p_win, center = float(rng.choice([0.02, 0.2])), np.zeros(n_null)
+    spread = np.full((n_null, n_null), 0.5) + 0.5 * np.eye(n_null)
+    p_win, center, alike = float(rng.choice([0.02, 0.2])), np.zeros(n_null), 0.8 * repeats
     common = rng.multivariate_normal(center, spread, n, method="eigh")
-    own = rng.multivariate_normal(center, spread, (N_JUDGES, n), method="eigh")
+    own = rng.multivariate_normal(center, spread, (n_judges, n), method="eigh")
     latent = ndtr(sqrt(alike) * common + sqrt(1.0 - alike) * own)
-    return np.where(latent < p_win, -1, (latent > 1.0 - p_win - EPS).astype(int))
+    outcomes = np.where(latent < p_win, -1, (latent > 1.0 - p_win - EPS).astype(int))
+    return _of_outcomes(outcomes, m, repeats=repeats)
 
 
-def tested(
-    rng: np.random.Generator, *, draw: Callable[..., np.ndarray], m: int, **design: float
-) -> list[float]:
-    """Draw judges, and return their p-values."""
-    return p_values(draw(rng, m=m, **design), m)
-
-
-def against_one_human(
-    rng: np.random.Generator, *, n: int, agreement: float, accuracy: float | None = None
-) -> list[float]:
-    """Draw judges, worse than one of three raters by exactly the margin unless of an accuracy.
-
-    ``agreement`` is that of two raters on an item.
-    """
-    wrong_rater = 1.0 - (1.0 + sqrt(2.0 * agreement - 1.0)) / 2.0
-    table, items = human_differences(), np.arange(n)
-    of_right, of_wrong = binom.pmf(np.arange(4), 3, wrong_rater) @ table
-    p_wrong = (MARGIN.value - of_right) / (of_wrong - of_right)
-    if accuracy is not None:
-        p_wrong = 1.0 - accuracy
-    n_wrong = rng.binomial(3, wrong_rater, n)
-    levels = RULES[f"c = {LATER:g}, as tested"]
-    p_values = []
-    for _ in levels:
-        difference = table[n_wrong, (rng.random(n) < p_wrong).astype(int)]
-        p = non_inferiority_p(difference, items, cluster_mean(difference, items), MARGIN)
-        p_values.append(1.0 if p is None else p)
-    return p_values
-
-
-def good_judges(rng: np.random.Generator, *, n: int, m: int) -> np.ndarray:
+def good_series(rng: np.random.Generator, n: int, n_judges: int, *, m: int = 3) -> Series:
     """Draw judges that are better than each rater."""
     truth = rng.integers(2, size=n)
     ratings = raters_of(truth, m, RATER, rng)
-    labels = raters_of(truth, N_JUDGES, JUDGE, rng)
+    labels = raters_of(truth, n_judges, JUDGE, rng)
     others = np.stack([np.delete(ratings, rater, axis=1) for rater in range(m)], axis=1)
     of_raters = (others == ratings[:, :, None]).mean(axis=2)
     of_judges = (others[None] == labels.T[:, :, None, None]).mean(axis=3)
-    return np.sign(of_raters - of_judges).astype(int)
+    return _of_outcomes(np.sign(of_raters - of_judges).astype(int), m)
 
 
-def confirmed(
-    rng: np.random.Generator, *, draw: Callable[..., np.ndarray], n: int, m: int
-) -> tuple[bool, bool]:
-    """Say whether the best of the judges on other items passes on those held out.
-
-    And whether the first judge does, which was not chosen.
-    """
-    outcomes = draw(rng, n=n, m=m)
-    n_tried = n - round(HOLDOUT * n)
-    best = int(np.argmin(p_values(outcomes[:, :n_tried], m)))
-    chosen, first = p_values(outcomes[[best, 0], n_tried:], m)
-    return chosen <= ALPHA, first <= ALPHA
+def _of_outcomes(outcomes: np.ndarray, m: int, *, repeats: bool = False) -> Series:
+    name = "j#{}" if repeats else "j{}"
+    rows = {name.format(j): row for j, row in enumerate(outcomes)}
+    replies = {judge: (row + 1) @ 3 ** np.arange(row.shape[1]) for judge, row in rows.items()}
+    return Series(replies, lambda judge, start, end: panel_p(rows[judge][start:end], m))
 
 
-def holdout_rows(n_replicates: int) -> list[str]:
-    """Simulate the best of twenty judges on held-out items, beside one judge."""
-    rows = []
-    for draw, n, m in product((at_annotator_boundary, good_judges), (150, 500), (3, 5)):
-        rngs = (np.random.default_rng([19, i]) for i in range(n_replicates))
-        passed = np.array([confirmed(rng, draw=draw, n=n, m=m) for rng in rngs])
-        name = draw.__name__.replace("_", " ").replace("at annotator", "judges at the")
-        cells = (f"{100 * share:.1f} %" for share in passed.mean(axis=0))
-        held_out = f"{round(HOLDOUT * n)} of {n} items held out"
-        rows.append(f"| {name}: {held_out}, {m} raters | {' | '.join(cells)} |")
-    return rows
+Draw: TypeAlias = "Callable[[np.random.Generator, int, int], Series]"
 
 
-def passes(
-    draw: Callable[[np.random.Generator], list[float]], n_replicates: int, n_items: int | None
-) -> dict[str, np.ndarray]:
-    """Return which judges of which series pass, (B, J), by rule.
+# Ways of using the product in series: each says whether any validation recommends a judge
 
-    ``n_items`` are those of a comparison with one human, which may be too few for it.
-    """
-    p = np.array([draw(np.random.default_rng([17, i])) for i in range(n_replicates)])
-    passed = {}
-    for rule, shares in RULES.items():
-        levels = ALPHA * np.array(shares)
-        enough = [n_items is None or n_items >= least_items(a, MARGIN.value) for a in levels]
-        passed[rule] = (p <= levels) & enough
+
+def prompts(rng: np.random.Generator, draw: Draw, n: int) -> bool:
+    """Try twenty prompts, with one more item before each."""
+    series = draw(rng, n + N_LOOKS, N_LOOKS)
+    passed = [series.validate(judge, n + k) for k, judge in enumerate(series.replies)]
+    return any(passed)
+
+
+def until_use(rng: np.random.Generator, draw: Draw, n: int, *, growth: float) -> bool:
+    """Validate one judge with more items, twenty times."""
+    sizes = [round(n * growth**k) if growth > 1 else n + k for k in range(N_LOOKS)]
+    series = draw(rng, sizes[-1], 1)
+    [judge] = series.replies
+    passed = [series.validate(judge, size) for size in sizes]
+    return any(passed)
+
+
+def repeated(rng: np.random.Generator, draw: Draw, n: int) -> bool:
+    """Validate one judge on the same items twenty times, with fresh replies."""
+    series = draw(rng, n, N_LOOKS, repeats=True)  # type: ignore[call-arg]
+    passed = [series.validate(judge, n) for judge in series.replies]
+    return any(passed)
+
+
+def mixed(rng: np.random.Generator, draw: Draw, n: int) -> bool:
+    """Try a new judge, or the best so far again with more items, twenty times."""
+    size, series, passed = n, draw(rng, 3 * n, N_LOOKS), False
+    names, tried = iter(series.replies), list[str]()
+    for _ in range(N_LOOKS):
+        if not tried or rng.random() < 0.5:
+            judge = next(names)
+            tried.append(judge)
+        else:
+            judge = min(tried, key=lambda name: series.p_value(name, 0, size))
+            size += int(rng.integers(1, n // 10))
+        passed |= series.validate(judge, size)
     return passed
 
 
-def size_rows(n_replicates: int) -> list[str]:
-    """Simulate how often any judge of a series passes, each at its null boundary."""
-    rows = []
-    for n, m, alike in product((50, 150), (3, 5), (0.0, 0.5, 0.8)):
-        draw = partial(tested, draw=at_annotator_boundary, n=n, m=m, alike=alike)
-        name = f"annotator test: {n} items, {m} raters, correlation of the judges {alike:g}"
-        rows.append(share_row(name, passes(draw, n_replicates, None)))
-    for agreement, n in product((0.8, 0.9, 0.97), (180, 400)):
-        draw = partial(against_one_human, n=n, agreement=agreement)
-        name = f"one human: {n} items, raters agree in {100 * agreement:g} %"
-        rows.append(share_row(name, passes(draw, n_replicates, n)))
-    return rows
+WAYS = {
+    "20 prompts, one more item before each": prompts,
+    "one judge, 1 item more, 20 times": partial(until_use, growth=1.0),
+    "one judge, 10 % more items, 20 times": partial(until_use, growth=1.1),
+    "one judge, 20 repeats with fresh replies": repeated,
+    "new judges and the best so far with more items, in turn": mixed,
+}
+DRAWS: dict[str, Draw] = {
+    "annotator test, 3 raters": annotator_series,
+    "annotator test, 5 raters": partial(annotator_series, m=5),
+    "one human, raters agree in 80 %": partial(one_human_series, agreement=0.8),
+    "one human, raters agree in 97 %": partial(one_human_series, agreement=0.97),
+}
 
 
-def share_row(name: str, passed: dict[str, np.ndarray]) -> str:
-    """Write the share of series in which any judge passes."""
-    cells = (f"{100 * of_rule.any(axis=1).mean():.1f} %" for of_rule in passed.values())
-    return f"| {name} | {' | '.join(cells)} |"
+def size_rows(only: str, n_replicates: int) -> Iterator[str]:
+    """Simulate series of judges at the margin."""
+    for (way, run), (test, draw) in product(WAYS.items(), DRAWS.items()):
+        name = f"{way}; {test}"
+        if only in name:
+            rate = share(name, partial(run, draw=draw, n=150), n_replicates)
+            yield f"| {name} | {rate} |"
 
 
-def power_rows(n_replicates: int) -> list[str]:
-    """Simulate how often the first, second, ... judge passes, all good."""
-    n, rows = 150, []
-    agreement = RATER**2 + (1.0 - RATER) ** 2
-    draws = {}
-    for m in (3, 5):
-        draws[f"annotator test, {m} raters"] = partial(tested, draw=good_judges, n=n, m=m), None
-    human = partial(against_one_human, n=n, agreement=agreement, accuracy=JUDGE)
-    draws["one human of three without names"] = human, n
-    for name, (draw, n_items) in draws.items():
-        passed = passes(draw, n_replicates, n_items)
-        for judge in SHOWN:
-            cells = (f"{100 * of_rule[:, judge - 1].mean():.0f} %" for of_rule in passed.values())
-            rows.append(f"| {name}: judge {judge} | {' | '.join(cells)} |")
-    return rows
+def share(name: str, simulate: Callable[[np.random.Generator], bool], n_replicates: int) -> str:
+    """Return the share of data sets in which something happens, with its standard error."""
+    seed = crc32(name.encode())
+    happened = [simulate(np.random.default_rng([seed, i])) for i in range(n_replicates)]
+    return with_error(float(np.mean(happened)), n_replicates)
 
 
-PAGE_TEXT = """\
-## Judges tried one after the other
-
-Twenty judges are tried on the same ratings, one after the other, {n_replicates:,} times. A column
-is a rule for the error probability of the J-th test, as a share of 5 %. With *c*, all judges after
-the first share c times 5 %: the J-th has c / (J (J - 1)), and k new ones of J in one run have
-c / (J (J - k)) each. The program tests with c = {later:g}: of these rules, the most powerful one
-that in every row lets a wrong judge pass in at most 5 % of the series, and two standard errors
-({most:.1f} %).
-
-Every judge at the boundary at which it must not pass, series in which any does:
-
-{header}
-{sizes}
-
-Power: judges that are right in 90 % on {n} items, where raters are in 85 %; how often each passes.
-The 20th is compared with one human on {least:,} items at least.
-
-{header}
-{powers}
-
-With a [holdout](how-to/ledger.md#hold-items-out), twenty judges are tried on 70 % of the items; the
-best of them is confirmed on the other 30 %, as the only judge. The share that passes is that of a
-judge that was not chosen:
-
-| | confirmed, the best of 20 | the first judge, on the same items |
-| --- | --- | --- |
-{confirmed}
-
-Made by `benchmarks/series.py`.
-"""
+def with_error(rate: float, n: int) -> str:
+    """Write a share with its standard error, in percent."""
+    return f"{100 * rate:.1f} % ({100 * sqrt(rate * (1 - rate) / n):.1f})"
 
 
-def render(n_replicates: int) -> str:
-    """Simulate, and write the section of the page."""
-    header = f"| | {' | '.join(RULES)} |\n|{' --- |' * (len(RULES) + 1)}"
-    shares = RULES[f"c = {LATER:g}, as tested"]
-    return PAGE_TEXT.format(
-        confirmed="\n".join(holdout_rows(n_replicates)),
-        header=header,
-        later=LATER,
-        least=least_items(ALPHA * shares[-1], MARGIN.value),
-        most=100.0 * (ALPHA + 2.0 * sqrt(ALPHA * (1.0 - ALPHA) / n_replicates)),
-        n=150,
-        n_replicates=n_replicates,
-        powers="\n".join(power_rows(n_replicates)),
-        sizes="\n".join(size_rows(n_replicates)),
+# Power in series
+
+
+def is_recommended(
+    rng: np.random.Generator, draw: Draw, sizes: Iterable[int], judges: Iterable[int]
+) -> bool:
+    """Say whether the last of some validations recommends its judge."""
+    sizes, judges = tuple(sizes), tuple(judges)
+    series = draw(rng, max(sizes), max(judges) + 1)
+    names = list(series.replies)
+    return [series.validate(names[j], n) for j, n in zip(judges, sizes, strict=True)][-1]
+
+
+SERIES = {
+    "the first judge": ((150,), (0,)),
+    "the second judge": ((150,) * 2, range(2)),
+    "the fifth judge": ((150,) * 5, range(5)),
+    "the twentieth judge": ((150,) * 20, range(20)),
+    "the first judge, one item later": ((150, 151), (0, 0)),
+    "the first judge, 15 items later": ((150, 165), (0, 0)),
+    "the first judge, with twice as many items": ((150, 300), (0, 0)),
+}
+GOOD: dict[str, Draw] = {
+    "annotator test, 3 raters": good_series,
+    "annotator test, 5 raters": partial(good_series, m=5),
+    "one human": partial(one_human_series, agreement=RATER**2 + (1 - RATER) ** 2, accuracy=JUDGE),
+}
+
+
+def power_rows(only: str, n_replicates: int) -> Iterator[str]:
+    """Simulate judges that are right in 90 % where raters are in 85 %."""
+    for name, (sizes, judges) in SERIES.items():
+        if only in name:
+            cells = (
+                share(
+                    f"{name} {test}",
+                    partial(is_recommended, draw=draw, sizes=sizes, judges=judges),
+                    n_replicates,
+                )
+                for test, draw in GOOD.items()
+            )
+            yield f"| {name} | {' | '.join(cells)} |"
+
+
+# Contenders: several judges in one validation, compared with one of three raters
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Judges that are tested at once.
+
+    Attributes
+    ----------
+    accuracy : tuple of float or None
+        How often each is right; None for the margin to one human.
+    alike : float
+        Correlation of two judges' errors on an item.
+    """
+
+    accuracy: tuple[float | None, ...]
+    alike: float = 0.0
+
+
+RATERS_AGREE = RATER**2 + (1 - RATER) ** 2
+
+
+def contest(rng: np.random.Generator, pool: Pool, n: int) -> tuple[bool, bool, bool]:
+    """Say whether the first of a pool passes: with contenders, with all, and alone.
+
+    Alone, the first judge is tested at alpha, as if no other had been tried.
+    """
+    table, items, n_judges = human_differences(), np.arange(n), len(pool.accuracy)
+    of_right, of_wrong = binom.pmf(np.arange(4), 3, 1 - RATER) @ table
+    at_margin = (MARGIN.value - of_right) / (of_wrong - of_right)
+    p_wrong = [at_margin if a is None else 1 - a for a in pool.accuracy]
+    n_wrong = rng.binomial(3, 1 - RATER, n)
+    latent = sqrt(pool.alike) * rng.standard_normal(n)
+    latent = latent + sqrt(1 - pool.alike) * rng.standard_normal((n_judges, n))
+    wrong = (ndtr(latent) < np.array(p_wrong)[:, None]).astype(int)
+    losses = table[n_wrong, wrong]
+    first = int(losses.mean(axis=1).argmin())
+    p = non_inferiority_p(losses[first], items, cluster_mean(losses[first], items), MARGIN)
+    levels = [ALPHA * FIRST / n_judges, ALPHA / n_judges, ALPHA]
+    passed = [p is not None and p <= a and n >= least_items(a, MARGIN.value) for a in levels]
+    if not passed[0] and p is not None and p <= ALPHA * FIRST:  # the screen can matter
+        level = ALPHA * FIRST / (n_judges - n_screened(losses, first, rng))
+        passed[0] = p <= level and n >= least_items(level, MARGIN.value)
+    return passed[0], passed[1], passed[2]
+
+
+def n_screened(losses: np.ndarray, first: int, rng: np.random.Generator) -> int:
+    """Count the judges whose (J, n) losses are shown to be larger than the first one's."""
+    n = losses.shape[1]
+    times = rng.multinomial(n, np.full(n, 1 / n), N_RESAMPLES)
+    sets = rank_sets(
+        losses.mean(axis=1),
+        (losses @ times.T) / n,
+        level=1 - SCREENING * ALPHA,
+        n_units=n,
+        n_discordant=(losses[:, None] != losses[None]).sum(axis=2),
     )
+    return int(sets.better[first].sum())
+
+
+def pools(n_judges: int) -> dict[str, tuple[Pool, Pool]]:
+    """Return pools whose best judges are at the margin, and the same with a good judge first.
+
+    A judge at the margin is right on 77.9 % of the items.
+    """
+    spread = tuple(np.linspace(0.76, 0.5, n_judges - 1).tolist())
+    near = tuple(np.linspace(0.775, 0.68, n_judges - 1).tolist())
+    pairs: dict[str, tuple[tuple[float | None, ...], float]] = {
+        "all alike": ((None,) * (n_judges - 1), 0.0),
+        "all alike, errors correlated .8": ((None,) * (n_judges - 1), 0.8),
+        "the others fair coins": ((0.5,) * (n_judges - 1), 0.0),
+        "the others worse by steps": (spread, 0.0),
+        "the others a little worse by steps": (near, 0.0),
+        "the others a little worse by steps, errors correlated .8": (near, 0.8),
+    }
+    return {
+        name: (Pool((None, *others), alike), Pool((JUDGE, *others), alike))
+        for name, (others, alike) in pairs.items()
+    }
+
+
+def contender_rows(only: str, n_replicates: int) -> Iterator[str]:
+    """Simulate the best of 5 and 20 judges."""
+    for n_judges, n in product((5, 20), (150,)):
+        for name, (null, good) in pools(n_judges).items():
+            title = f"{n_judges} judges, {n} items: {name}"
+            if only not in title:
+                continue
+            cells, seed = [], crc32(title.encode())
+            for pool in (null, good):
+                rngs = (np.random.default_rng([seed, i]) for i in range(n_replicates))
+                rates = np.mean([contest(rng, pool, n) for rng in rngs], axis=0).tolist()
+                shown = rates if pool is good else rates[:1]
+                cells += [with_error(rate, n_replicates) for rate in shown]
+            yield f"| {title} | {' | '.join(cells)} |"
+
+
+# Holdouts
+
+
+def holdout_rows(only: str, n_replicates: int) -> Iterator[str]:
+    """Simulate the best of twenty judges on held-out items, beside one judge."""
+    draws = {"judges at the margin": annotator_series, "good judges": good_series}
+    for (what, draw), n, m in product(draws.items(), (150, 500), (3, 5)):
+        name = f"{what}: {round(HOLDOUT * n)} of {n} items held out, {m} raters"
+        if only in name:
+            rngs = (np.random.default_rng([19, i]) for i in range(n_replicates))
+            passed = np.array([_confirmed(draw(rng, n, N_LOOKS, m=m), n) for rng in rngs])
+            cells = (with_error(rate, n_replicates) for rate in passed.mean(axis=0).tolist())
+            yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _confirmed(series: Series, n: int) -> tuple[bool, bool]:
+    """Say whether the best judge on other items passes on those held out, and whether the first."""
+    n_tried = n - round(HOLDOUT * n)
+    best = min(series.replies, key=lambda judge: series.p_value(judge, 0, n_tried))
+    chosen, first = (series.p_value(judge, n_tried, n) for judge in (best, "j0"))
+    return chosen <= ALPHA * FIRST, first <= ALPHA * FIRST
+
+
+def sections(only: str, n_replicates: int) -> Iterator[str]:
+    """Yield the lines of the tables."""
+    yield f"Wrong recommendations in series of {N_LOOKS} validations, {n_replicates:,} a row. Every"
+    yield "judge is at the margin, so that no validation may recommend one:"
+    yield ""
+    yield from ("| series, from 150 items | any is recommended |", "| --- | --- |")
+    yield from size_rows(only, n_replicates)
+    yield ""
+    yield "Right recommendations of judges that are right on 90 % of the items, where raters are"
+    yield "on 85 %, by the last validation of a series:"
+    yield ""
+    yield f"| | {' | '.join(GOOD)} |"
+    yield f"|{' --- |' * (1 + len(GOOD))}"
+    yield from power_rows(only, n_replicates)
+    yield ""
+    yield "Several judges at once, compared with one human. The first is at the margin, or right on"
+    yield "90 % where raters are on 85 %. The others are as the row says, at the margin or worse:"
+    yield ""
+    yield "| | wrong | right | right, alpha / J | right, alone at alpha |"
+    yield "| --- | --- | --- | --- | --- |"
+    yield from contender_rows(only, n_replicates)
+    yield ""
+    yield "Twenty judges tried on 70 % of the items, and the best of them confirmed on the rest:"
+    yield ""
+    yield "| | confirmed, the best of 20 | the first judge, on the same items |"
+    yield "| --- | --- | --- |"
+    yield from holdout_rows(only, n_replicates)
 
 
 def main() -> None:
-    """Print the section, or put it before that of decisions."""
+    """Print the tables, or put them into the page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--replicates", type=int, default=1000)
-    parser.add_argument("--write", action="store_true", help="write docs/coverage.md")
+    parser.add_argument("--only", default="", help="rows whose name has this word")
+    parser.add_argument("--write", action="store_true", help="write docs/explanation/error.md")
     options = parser.parse_args()
-    section = render(options.replicates)
-    print(section)
+    lines = []
+    for line in sections(options.only, options.replicates):
+        print(line, flush=True)
+        lines.append(line)
     if options.write:
-        before, after = PAGE.read_text("utf-8").split(NEXT)
-        kept = before.split(START)[0].rstrip()
-        PAGE.write_text(f"{kept}\n\n{START}\n{section}\n{NEXT}{after}", "utf-8")
+        before, rest = PAGE.read_text("utf-8").split(START)
+        after = rest.split(END)[1]
+        text = "\n".join(lines)
+        PAGE.write_text(f"{before}{START}\n{text}\n{END}{after}", "utf-8")
 
 
 if __name__ == "__main__":

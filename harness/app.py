@@ -34,7 +34,9 @@ from harness.ledger import (
     count_run,
     count_verdicts,
     fix_holdout,
+    settle,
     spend_holdout,
+    task_folder_of,
     unspent_holdout,
 )
 from harness.open_units import (
@@ -439,7 +441,7 @@ def finish(folder: RunFolder, *, task: Task | None = None, new_ledger: bool = Fa
     task : Task, optional
         The folder's copy of the task, where it is loaded already.
     new_ledger : bool
-        Whether judges that were tried on these ratings before count no more.
+        Whether to forget the judges that were tried on these items before.
 
     Raises
     ------
@@ -447,8 +449,9 @@ def finish(folder: RunFolder, *, task: Task | None = None, new_ledger: bool = Fa
         If the folder cannot be read or written.
     """
     source = source_of(folder, task)
-    source = replace(source, tried=count_run(folder, source, new_ledger=new_ledger))
-    validation = validate(source)
+    tried = count_run(folder, source, new_ledger=new_ledger)
+    validation = validate(replace(source, tried=tried))
+    settle(tried, validation, task_folder_of(folder))
     write_report(folder, validation, source)
     if folder.manifest.state == "asked":
         folder.update(state="done", exit_code=int(ExitCode.DONE))
@@ -493,9 +496,14 @@ def validate_verdicts(
         raise OptionError("holdout", "without verdicts, no judge is tried", "Leave {holdout} out")
     source = embedded(source_of_verdicts(task, verdicts, options, choices))
     tried = count_verdicts(
-        source, options.criterion, holdout=options.holdout, new_ledger=options.new_ledger
+        source,
+        limit=options.limit,
+        holdout=options.holdout,
+        new_ledger=options.new_ledger,
     )
-    return validate(replace(source, tried=tried))
+    validation = validate(replace(source, tried=tried))
+    settle(tried, validation, source.task.folder)
+    return validation
 
 
 def confirm_verdicts(

@@ -252,11 +252,11 @@ class Items(Options):
 
 
 class Ledger(Options):
-    """What counts as tried on the same ratings."""
+    """What counts as tried on the same items."""
 
     new_ledger: bool = option(
         False,
-        "Do not count the judges tried on these ratings before; the verdict says so.",
+        "Forget the judges tried on these items before. The result says so.",
         (RUN, VALIDATE, VALIDATE_RUN),
     )
 
@@ -706,9 +706,9 @@ class DryRun(Options):
 class FailUnless(Options):
     """What is demanded of the verdict."""
 
-    fail_unless: Literal["use", "best_not_proven"] | None = option(
+    fail_unless: Literal["use", "use_if_independent", "best_not_proven"] | None = option(
         None,
-        "Exit with 1 unless the verdict is use, or at least best_not_proven.",
+        "Exit with 1 unless the recommendation is this one or a stronger one.",
         (RUN, RESUME, CONFIRM, *VALIDATING),
     )
 

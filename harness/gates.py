@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from xml.etree import ElementTree as ET
 
+from harness.analysis.decision import VERDICTS
 from harness.analysis.inputs import metric_definitions
 from harness.analysis.race_result import RACED
 from harness.errors import HarnessError
@@ -34,12 +35,11 @@ if TYPE_CHECKING:
 
 End: TypeAlias = Literal["value", "lower", "upper"]
 
-VERDICTS = ("use", "best_not_proven", "none")
 BETA, ANNOTATOR_TEST = "beta", "annotator_test"
 OTHER_NUMBERS = (*COMPLETENESS, BETA, ANNOTATOR_TEST)  # beside the metrics
 SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 ENDS: dict[str, End] = {"": "value", "lower": "lower", "upper": "upper"}
-DECISION = re.compile(r"decision\s*=\s*(?P<verdicts>[a-z_]+(\|[a-z_]+)*)")
+DECISION = re.compile(r"decision\s*(?P<sign>=|>=)\s*(?P<verdicts>[a-z_]+(\|[a-z_]+)*)")
 LIMIT = re.compile(
     r"(?P<name>.*?\S)\s*(?P<sign>>=|<=|>|<)\s*(?P<limit>[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)"
     r"(:(?P<end>lower|upper))?",
@@ -47,8 +47,8 @@ LIMIT = re.compile(
 )
 ABSOLUTE = re.compile(r"abs\((?P<name>.*)\)")
 FORM = (
-    "Write it as decision=use, 'mse(srs/srs)<0.1', 'cohen_kappa(h/h)>0.6:lower', "
-    "'abs(prevalence_bias)<0.1' or 'JUDGE: usable_replies>=0.95'"
+    "Write it as decision=use, 'decision>=use_if_independent', 'mse(srs/srs)<0.1', "
+    "'cohen_kappa(h/h)>0.6:lower', 'abs(prevalence_bias)<0.1' or 'JUDGE: usable_replies>=0.95'"
 )
 HEADS = ("requirement", "judge", "value", "n", "result")
 SUITE = "harness gate"
@@ -137,7 +137,8 @@ def check_requirements(validation: Validation, texts: Iterable[str]) -> tuple[Ga
 def read_requirement(text: str, judges: Collection[str], metrics: Collection[str]) -> Requirement:
     """Read a requirement, given the judges and metrics that a run has.
 
-    ``decision=VERDICT``, several verdicts separated by ``|``; or a number's name, a sign and a
+    ``decision=VERDICT``, several verdicts separated by ``|``, or ``decision>=VERDICT`` for that or
+    a stronger one; or a number's name, a sign and a
     limit, after ``JUDGE:`` if it is not the decision's judge's, and with ``:lower`` or ``:upper``
     if it is about an end of the interval; ``abs(NAME)`` is the number without its sign. Raises
     `HarnessError` for another form, or an unknown name.
@@ -147,6 +148,8 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
         verdicts = tuple(decision["verdicts"].split("|"))
         for verdict in verdicts:
             _check_name(text, verdict, VERDICTS, "verdict")
+        if decision["sign"] == ">=":
+            verdicts = VERDICTS[: 1 + max(map(VERDICTS.index, verdicts))]
         return Requirement(text, verdicts)
     match = LIMIT.fullmatch(text.strip())
     if match is None:

@@ -8,7 +8,7 @@ embeddings.jsonl  every vector of a text, where texts are compared by them, appe
 verdicts.damaged  lines of the log whose checksum is wrong, if any
 rate.jsonl        changes of the request rate of remote judges
 batches.json      batches whose results are not in the log yet (--batch)
-ledger.jsonl      the judges tried on the same ratings when the run was validated
+ledger.jsonl      the validations that share items with the run, when it was validated
 probe/            a run folder: the judges asked about changed items, and their flip rates
                   (--probe)
 confirmation/     a run folder: the judge that was asked about the held-out items

@@ -180,6 +180,15 @@ def set_home(patch, home) -> None:
 _home_numbers = count()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _own_ledgers(_shared_home, tmp_path_factory):
+    """Let fixtures of a module share ledgers, and those of two modules none."""
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(_home_numbers))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(home / "data"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory, monkeypatch):
     """A home folder per test, so that no file of the user is read or written."""

@@ -100,7 +100,7 @@ def test_a_judge_is_confirmed_once_and_at_its_own_level(task):
     own = RunFolder.open(run.path / CONFIRMATION)
     assert asked_items(own.path) == held_out_ids(task)
     evidence = harness.load_run(own.path).validation.evidence
-    assert evidence.alpha == pytest.approx(0.05)
+    assert evidence.alpha == pytest.approx(0.041)
     assert (evidence.n_tried, evidence.held_out) == (1, True)
     assert evidence.n_items == len(held_out_ids(task))
 
@@ -162,7 +162,10 @@ def test_runs_and_judges_that_cannot_be_confirmed_are_named(task):
     run = run_of(task, holdout=SHARE)
     assert "Name one of random" in str(confirm(run, "nobody").exception)
     shutil.rmtree(run.path.parent)
-    plain = run_of(make_task_folder(task.parent / "other", 12))
+    other = make_task_folder(task.parent / "other", 12)
+    items = other / "items.jsonl"
+    items.write_text(items.read_text("utf-8").replace("comment", "reply"), encoding="utf-8")
+    plain = run_of(other)
     assert "holds no items out" in str(confirm(plain).exception)
 
 
@@ -234,7 +237,7 @@ def test_one_judge_of_verdicts_made_elsewhere_is_confirmed_once(task):
     assert shown.exit_code == 0, shown.stderr
     evidence = json.loads(shown.stdout)["evidence"]
     assert (evidence["n_tried"], evidence["held_out"]) == (1, True)
-    assert evidence["alpha"] == pytest.approx(0.05)
+    assert evidence["alpha"] == pytest.approx(0.041)
     assert evidence["n_items"] == len(held_out_ids(task))
     assert [judge["judge"] for judge in evidence["judges"]] == ["mine"]
     for judge in ("mine", "other"):
@@ -260,7 +263,7 @@ def test_python_confirms_like_the_command(task):
     assert confirmed.path == run.path / CONFIRMATION
     assert asked_items(confirmed.path) == held_out_ids(task)
     evidence = confirmed.validation.evidence
-    assert (evidence.n_tried, evidence.alpha) == (1, pytest.approx(0.05))
+    assert (evidence.n_tried, evidence.alpha) == (1, pytest.approx(0.041))
     with pytest.raises(RunError, match="confirm"):
         harness.confirm(run.path, "lexicon")
 

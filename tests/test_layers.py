@@ -43,6 +43,7 @@ LAYERS = (
     ("ratings",),
     ("analysis",),
     ("runs",),
+    ("used_items",),
     ("elicitation_items", "ledger", "injection_flips"),
     ("sources",),
     ("report",),

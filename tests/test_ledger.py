@@ -1,4 +1,4 @@
-"""Judges that are tried on the same ratings are counted once each, whatever they are called."""
+"""Validations that share an item are of one series, whatever is renamed or changed between them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from harness.errors import RunError
 from harness.judging.fingerprints import fingerprints_of
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.prompts.requests import Prompts
-from harness.ledger import LEDGER, LedgerLine, ratings_hash, read_ledger, record, tried_judges
+from harness.ledger import LEDGER, read_ledger
+from harness.stats.inference.alpha_spending import FIRST, LATER, level_after
 from harness.user_folders import data_folder
 
-N = 12
+N, ALPHA = 12, 0.05
 
 
 @pytest.fixture
@@ -49,29 +50,46 @@ def user_ledger():
     return read_ledger(file)
 
 
+def counted():
+    """Return the lines of the user's ledger in which judges are counted."""
+    return [line for line in user_ledger() if line.judges]
+
+
+def changed(task, name, change, file="ratings.jsonl"):
+    """Copy a task under another name, with the rows of a file changed."""
+    copied = shutil.copytree(task, task.parent / name)
+    lines = (copied / file).read_text("utf-8").splitlines()
+    rows = change([json.loads(line) for line in lines])
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (copied / file).write_text(text, encoding="utf-8")
+    about = copied / "task.yaml"
+    about.write_text(about.read_text("utf-8").replace("name: ", f"name: {name}-"), encoding="utf-8")
+    return copied
+
+
 def test_the_fourteenth_judge_is_called_so_and_tested_strictly(task):
     """The verdict counts judges over validations, not those of a run alone."""
     for number in range(1, 14):
         evidence = validated(task, number)
         assert evidence.n_tried == number
-    assert evidence.alpha == pytest.approx(0.05 / 4 / (13 * 12))
+    assert evidence.alpha == pytest.approx(ALPHA * LATER / (13 * 12))
     shown = invoke("validate", "--task", task, "--verdicts", verdict_file(14))
     assert shown.exit_code == 0
     words = " ".join(shown.stdout.split())
-    assert "judge is the 14th judge tried on these ratings, so each test allows an error" in words
-    assert len(user_ledger()) == 14
+    assert "judge is the 14th judge tried on these items, so each test allows an error" in words
+    assert len(counted()) == 14
 
 
 def test_judges_tried_at_once_share_the_error_probability(task):
-    """The first J judges have alpha / J each, as without a ledger."""
+    """The first J judges have J-ths of what the first validation spends."""
     both = Path("both.jsonl")
     files = [verdict_file(1), verdict_file(2, name="other")]
     both.write_text("".join(file.read_text("utf-8") for file in files), encoding="utf-8")
     evidence = harness.validate(task, both).evidence
     assert (evidence.n_tried, evidence.n_tried_before) == (2, 0)
-    assert evidence.alpha == pytest.approx(0.05 / 2)
+    assert evidence.alpha == pytest.approx(ALPHA * FIRST / 2)
     shown = invoke("validate", "--task", task, "--verdicts", both)
-    assert "tried on these ratings" not in " ".join(shown.stdout.split())
+    assert "tried on these items" not in " ".join(shown.stdout.split())
 
 
 def test_the_same_judge_is_not_counted_again(task):
@@ -81,32 +99,136 @@ def test_the_same_judge_is_not_counted_again(task):
     assert (again.n_tried, again.alpha) == (first.n_tried, first.alpha)
     runs = [harness.run(task, judges=["random"], out="runs").validation.evidence for _ in "ab"]
     assert [run.n_tried for run in runs] == [2, 2]
-    assert len(user_ledger()) == 2
+    assert len(counted()) == 2
 
 
-def test_a_part_of_the_items_is_of_the_same_ratings(task):
-    """``--limit`` neither hides the judges tried before nor counts one twice."""
-    validated(task, 1, limit=6)
-    assert validated(task, 1).n_tried == 1
-    assert validated(task, 2, limit=6).n_tried == 2
+def test_a_limited_validation_spends_nothing_and_recommends_nothing(task):
+    """``--limit`` leaves the first validation to the judge, and says what is missing."""
+    limited = harness.validate(task, verdict_file(1), limit=6)
+    assert limited.decision.checks["all_items"].passed is False
+    assert limited.decision.verdict not in {"use", "use_if_independent"}
+    whole = validated(task, 1)
+    assert (whole.n_tried, whole.number) == (1, 1)
+    assert whole.alpha == pytest.approx(ALPHA * FIRST)
+    assert validated(task, 2, limit=6).number == 2
+    assert validated(task, 3).number == 2
 
 
-def test_other_ratings_have_a_ledger_of_their_own(task):
-    """The hash is that of the ratings, whatever their order and the task's name."""
-    loaded = harness.load_task(task)
-    swapped = loaded.model_copy(update={"ratings": loaded.ratings[::-1], "name": "other"})
-    fewer = loaded.model_copy(update={"ratings": loaded.ratings[1:]})
-    assert ratings_hash(swapped) == ratings_hash(loaded) != ratings_hash(fewer)
+def test_a_judge_that_was_seen_on_a_part_was_chosen_among_those_seen(task):
+    """The best of three that ``--limit`` showed has a third; one that wasn't seen has all."""
+    for number in (1, 2, 3):
+        validated(task, number, limit=6)
+    assert validated(task, 4).alpha == pytest.approx(ALPHA * FIRST)
+    evidence = validated(task, 2)
+    assert evidence.n_contenders == 4
+    assert evidence.alpha == pytest.approx(ALPHA * LATER / 2 / 4)
 
 
-def test_a_ledger_in_the_task_folder_is_used_in_place_of_the_users(task):
-    """A team shares it with the task."""
+def test_a_validation_of_too_few_replies_spends_nothing(task):
+    """What an interrupted run shows can't recommend a judge, so its rest is the first test."""
+    rows = [{"item": f"i{i}", "judge": "j", "value": "AB"[i % 2]} for i in range(N)]
+    part = harness.validate(task, rows[:5])
+    assert part.decision.checks == {} or part.decision.checks["answered"].passed is False
+    whole = harness.validate(task, rows).evidence
+    assert (whole.number, whole.n_tried, whole.alpha) == (1, 1, pytest.approx(ALPHA * FIRST))
+
+
+CHANGES = {
+    "a rating changed": lambda rows: [rows[0] | {"value": "A"}, *rows[1:]],
+    "a rating removed": lambda rows: rows[1:],
+    "a rater added": lambda rows: [*rows, *(row | {"rater": "r9"} for row in rows[::3])],
+    "raters renamed": lambda rows: [row | {"rater": f"x{row['rater']}"} for row in rows],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_changed_ratings_are_of_the_same_series(task, change):
+    """What was spent stays spent, in a copy of the task under another name."""
+    validated(task, 1)
+    evidence = validated(changed(task, "copied", change), 2)
+    assert (evidence.number, evidence.n_tried) == (2, 2)
+    assert evidence.alpha == pytest.approx(ALPHA * LATER / 2)
+
+
+def test_renamed_items_are_of_the_same_series(task):
+    """Items are known by what judges see, and not by their ids."""
+    validated(task, 1)
+    renamed = changed(task, "renamed", lambda rows: [r | {"item": f"x{r['item']}"} for r in rows])
+    items = renamed / "items.jsonl"
+    items.write_text(items.read_text("utf-8").replace('"id": "i', '"id": "xi'), encoding="utf-8")
+    rows = [{"item": f"xi{i}", "judge": "j", "value": "A"} for i in range(N)]
+    assert harness.validate(renamed, rows).evidence.number == 2
+
+
+def test_items_that_were_never_used_start_anew(task):
+    """Other texts have a series of their own."""
+    validated(task, 1)
+    fresh = changed(
+        task, "fresh", lambda rows: [r | {"text": f"New: {r['text']}"} for r in rows], "items.jsonl"
+    )
+    evidence = validated(fresh, 2)
+    assert (evidence.number, evidence.alpha) == (1, pytest.approx(ALPHA * FIRST))
+
+
+def test_any_shared_item_makes_one_series_and_two_series_can_meet(task):
+    """Two thirds are apart until a validation uses items of both; then they are one series."""
+
+    def number(name, first, last, answer):
+        ids = [f"i{i}" for i in range(first, last)]
+        part = task.parent / name
+        if not part.exists():
+            changed(task, name, lambda rows: [row for row in rows if row["item"] in ids])
+            items = (task / "items.jsonl").read_text("utf-8").splitlines()[first:last]
+            (part / "items.jsonl").write_text("\n".join(items), encoding="utf-8")
+        rows = [{"item": item, "judge": answer, "value": answer} for item in ids]
+        return harness.validate(part, rows).evidence.number
+
+    assert [number("left", 0, 4, "A"), number("right", 8, 12, "A")] == [1, 1]
+    assert number("middle", 3, 9, "A") == 3
+    assert [number("left", 0, 4, "B"), number("right", 8, 12, "B")] == [4, 5]
+
+
+def test_another_property_of_the_same_texts_is_another_series(task):
+    """Unless most ratings are the same: then the property was only reworded."""
+    validated(task, 1)
+
+    def about(name, change):
+        copied = changed(task, name, change)
+        text = (copied / "task.yaml").read_text("utf-8")
+        lines = [x for x in text.splitlines() if not x.startswith("property")]
+        (copied / "task.yaml").write_text("\n".join([*lines, f"property: {name}", ""]), "utf-8")
+        return copied
+
+    other = about("politeness", lambda rows: [r | {"value": "B"} for r in rows])
+    assert validated(other, 2).number == 1
+    assert validated(about("reworded", lambda rows: rows), 2).number == 2
+
+
+def test_more_ratings_of_the_same_replies_cost_little(task):
+    """A corrected rating leaves the level nearly as it was, and it is one judge."""
+    first = validated(task, 1)
+    again = validated(changed(task, "corrected", CHANGES["a rating changed"]), 1)
+    assert (again.number, again.n_tried, again.n_tried_before) == (2, 1, 0)
+    expected = level_after(ALPHA * LATER / 2, [(first.alpha, 11 / 12)])
+    assert again.alpha == pytest.approx(expected, rel=1e-3)
+    assert again.alpha > 5 * ALPHA * LATER / 2
+
+
+def test_fresh_replies_of_a_judge_are_another_try(task):
+    """A repeat in which one reply differs is tested as if the judge were new."""
+    validated(task, 0b111)
+    assert validated(task, 0b110).alpha == pytest.approx(ALPHA * LATER / 2)
+
+
+def test_a_ledger_in_the_task_folder_is_shared_with_it(task, monkeypatch):
+    """A team counts together, on a machine that has no ledger of its own too."""
     (task / LEDGER).touch()
     validated(task, 1)
-    assert [len(line.judges) for line in read_ledger(task / LEDGER)] == [1]
-    harness.run(task, judges=["random"], out="runs")
-    assert len(read_ledger(task / LEDGER)) == 2
-    assert not data_folder().exists()
+    monkeypatch.setenv("XDG_DATA_HOME", "elsewhere")
+    run = harness.run(task, judges=["random"], out="runs")
+    assert run.validation.evidence.number == 2
+    assert [len(line.judges) for line in read_ledger(task / LEDGER) if line.judges] == [1, 1]
+    assert validated(task, 2).number == 3
 
 
 def test_a_new_ledger_is_said_in_the_verdict(task):
@@ -114,7 +236,8 @@ def test_a_new_ledger_is_said_in_the_verdict(task):
     for number in range(1, 4):
         validated(task, number)
     shown = invoke("validate", "--task", task, "--verdicts", verdict_file(4), "--new-ledger")
-    assert "as a new ledger was started: 3 judges tried before" in " ".join(shown.stdout.split())
+    said = "Because you started a new ledger, 3 judges tried earlier aren't counted."
+    assert said in " ".join(shown.stdout.split())
     evidence = validated(task, 5)
     assert (evidence.n_tried, evidence.n_tried_before, evidence.n_forgotten) == (2, 1, 3)
 
@@ -159,21 +282,28 @@ def test_a_judge_that_answers_nothing_is_not_counted(task):
     """Of such a judge nothing was learnt."""
     rows = [{"item": f"i{i}", "judge": "mute", "value": None} for i in range(N)]
     harness.validate(task, [*rows, {"item": "i0", "judge": "j", "value": "A"}])
-    assert [set(line.judges.values()) for line in user_ledger()] == [{"j"}]
+    assert [set(line.judges.values()) for line in counted()] == [{"j"}]
 
 
-def _record(job):
-    file, number = job
-    return len(record(file, "r", {f"judge-{number}": "j"}))
+@pytest.mark.slow  # the address is tried for a minute
+def test_a_judge_that_cannot_be_reached_is_no_try(task):
+    """A mistyped name leaves the first validation to the judge that was meant."""
+    shown = invoke("run", "--task", task, "--judges", "typo", "--base-url", "http://127.0.0.1:9/v1")
+    assert shown.exit_code != 0
+    assert validated(task, 1).number == 1
 
 
-def test_runs_that_end_at_once_lose_no_line(tmp_path):
-    """Each is counted, after another."""
-    file = tmp_path / "folder" / LEDGER
-    with ProcessPoolExecutor(8) as pool:
-        counts = list(pool.map(_record, [(file, number) for number in range(40)]))
-    assert sorted(counts) == list(range(1, 41))
-    assert len(read_ledger(file)) == 40
+def _validated(job):
+    folder, number = job
+    rows = [{"item": f"i{i}", "judge": "j", "value": "AB"[number >> i & 1]} for i in range(N)]
+    return harness.validate(folder, rows).evidence.number
+
+
+def test_validations_that_end_at_once_are_counted_one_after_the_other(task):
+    """Each has a number of its own."""
+    with ProcessPoolExecutor(4) as pool:
+        numbers = list(pool.map(_validated, [(task, number) for number in range(8)]))
+    assert sorted(numbers) == list(range(1, 9))
 
 
 def test_a_broken_line_is_named(task):
@@ -190,18 +320,6 @@ def test_a_folder_that_cannot_be_written_is_one_line(task, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(Path("file").resolve()))
     with pytest.raises(RunError, match="cannot be counted"):
         validated(task, 1)
-
-
-def test_shares_of_a_series_have_a_limit():
-    """A hundred judges one after the other have at most 1.25 alpha in sum; at once, alpha."""
-    at = "2026-01-01T00:00:00+00:00"
-    lines = [LedgerLine(ratings="r", at=at, judges={f"p{i}": "j"}) for i in range(100)]
-    shares = [tried_judges(lines[: i + 1], [f"p{i}"]).share for i in range(100)]
-    assert shares[0] == 1.0
-    assert shares[13] == pytest.approx(1 / 4 / (14 * 13))
-    assert sum(shares) < 1.25
-    at_once = [LedgerLine(ratings="r", at=at, judges={f"p{i}": "j" for i in range(20)})]
-    assert tried_judges(at_once, ["p3"]).share == pytest.approx(1 / 20)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from harness.analysis.beta_sensitivity import DECISION_GOAL
 from harness.analysis.evidence import NOT_ASKED
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 MIN_USABLE = 0.9  # share of the planned replies of a judge that is recommended
 EQUAL = 1e-12  # values this close are equal
-DecisionVerdict: TypeAlias = Literal["use", "best_not_proven", "none"]
+DecisionVerdict: TypeAlias = Literal["use", "use_if_independent", "best_not_proven", "none"]
+VERDICTS: tuple[DecisionVerdict, ...] = get_args(DecisionVerdict)  # the strongest first
+RECOMMENDING: frozenset[DecisionVerdict] = frozenset({"use", "use_if_independent"})
 CheckKind: TypeAlias = Literal[
     "beats_baselines",
     "annotator_test",
@@ -32,6 +34,8 @@ CheckKind: TypeAlias = Literal[
     "usable_replies",
     "with_losses",
     "without_each_rater",
+    "all_items",
+    "independent",
 ]
 
 
@@ -46,6 +50,7 @@ CheckReason: TypeAlias = (
         "not_first",
         "not_better_without_rater",
         "not_passed_without_rater",
+        "limited",
     ]
 )
 DecisionReason: TypeAlias = Literal[
@@ -148,6 +153,8 @@ class Decision:
     ----------
     verdict : str
         "use": ``judge`` is better than every baseline, may replace a rater and answered enough;
+        "use_if_independent": the same, provided that raters worked without its answers, and it
+        without theirs, which can't be tested and isn't stated in task.yaml;
         "best_not_proven": it is better than the baselines, and ``missing`` is not shown;
         "none": no judge can be recommended.
     reason : str
@@ -169,8 +176,9 @@ class Decision:
         Who is first by each downstream goal.
     checks : dict of str to Check
         ``beats_baselines``, ``annotator_test``, ``one_human``, ``answered``,
-        ``usable_replies``, ``with_losses`` (first, too, where unanswered items are losses) and
-        ``without_each_rater``, of the leader.
+        ``usable_replies``, ``with_losses`` (first, too, where unanswered items are losses),
+        ``without_each_rater``, ``all_items`` (none was left out by --limit) and ``independent``
+        (copies of a rater are tested for, or task.yaml states that there are none), of the leader.
     break_even : BreakEven or None
         At which beta of the raters the best judge by decision consistency changes, among ``leader``
         and ``significantly_worse``; None where no other judge is significantly worse.
@@ -251,7 +259,9 @@ def verdict_of(
     missing = _missing(checks)
     if not checks["beats_baselines"].passed:
         return "none", checks, missing
-    return "best_not_proven" if missing else "use", checks, missing
+    if missing:
+        return "best_not_proven", checks, missing
+    return "use" if checks["independent"].passed else "use_if_independent", checks, missing
 
 
 def verdict_and_judge(evidence: Evidence | None) -> tuple[DecisionVerdict, str | None]:
@@ -300,6 +310,8 @@ def _checks(leader: JudgeEvidence, evidence: Evidence) -> dict[CheckKind, Check]
         _usable_replies(leader),
         _with_losses(leader, evidence),
         _without_each_rater(evidence),
+        _all_items(evidence),
+        _independent(evidence),
     )
     return {check.kind: check for check in checks}
 
@@ -310,7 +322,8 @@ def _missing(checks: Mapping[CheckKind, Check]) -> tuple[CheckKind, ...]:
     Where the annotator test is undefined, non-inferiority to one human stands in its place.
     """
     human: CheckKind = "one_human" if decides_by_one_human(checks) else "annotator_test"
-    needed: tuple[CheckKind, ...] = (human, "answered", "usable_replies", "with_losses")
+    needed: tuple[CheckKind, ...]
+    needed = ("all_items", human, "answered", "usable_replies", "with_losses")
     missing = [kind for kind in needed if not checks[kind].passed]
     if checks["without_each_rater"].passed is False:  # undefined where raters are not named
         missing.append("without_each_rater")
@@ -452,6 +465,20 @@ def _without_each_rater(evidence: Evidence) -> Check:
         reason=reason,
         rival=resting[0].rater if resting else "",
         n=len(left_out),
+    )
+
+
+def _all_items(evidence: Evidence) -> Check:
+    """Check that no items were left out by a limit, under which a validation spends no alpha."""
+    reason: CheckReason = "limited" if evidence.limited else ""
+    return Check(kind="all_items", passed=not reason, reason=reason, n=evidence.n_items)
+
+
+def _independent(evidence: Evidence) -> Check:
+    """Check that copies of a rater are tested for, or that task.yaml states that there are none."""
+    passed = not evidence.untested_copies or evidence.states_independence or None
+    return Check(
+        kind="independent", passed=passed, reason="" if passed else evidence.untested_copies
     )
 
 

@@ -85,6 +85,9 @@ class JudgeEvidence:
     close_to_first : bool
         Whether it is not significantly different from the first judge: its rank set allows it to
         be first.
+    level : float or None
+        Error probability of its tests; 0 if a screen shows that it isn't the best judge, so that
+        it can't be recommended. None if it isn't ranked.
     """
 
     judge: str
@@ -100,6 +103,7 @@ class JudgeEvidence:
     value_with_losses: float | None = None
     difference: Difference | None = None
     close_to_first: bool = False
+    level: float | None = None
 
     @property
     def value(self) -> float | None:
@@ -183,20 +187,38 @@ class Evidence:
     n_items_for_human : int
         Items from which a judge can be shown to be no worse than one human; see `least_items`.
     alpha : float
-        Error probability of each test of the first judge: that of the decision, divided by
-        ``n_tried`` where all were tried at once; see `TriedJudges.share`.
+        Error probability of each test of the first judge: what this validation can spend, divided
+        by ``n_contenders``; see `Source.level_of`.
+    n_contenders : int
+        Judges that can be the best: those that a simultaneous screen doesn't show to be worse than
+        the first, those that can't be compared, and those of earlier validations that the first
+        can have been chosen among.
+    number : int
+        Number of this validation among those of its items.
     without_raters : tuple of WithoutRater
         Of each rater who gave at least 1 in 20 of the ratings.
     without_raters_reason : str
         Why no rater was left out: "positional_raters" (raters are not named), "too_few_raters"
         (fewer than three), "not_needed" (the judge is not recommended anyway), or "not_computed"
         (too many ratings, or too few without any rater); "" where some were.
+    untested_copies : str
+        Why copies of a rater can't be tested for: "positional_raters" or "too_few_raters"; "" if
+        they can.
+    states_independence : bool
+        Whether task.yaml states that raters worked without the judges' answers, and judges without
+        theirs.
     n_tried : int
-        Judges that were tried on these ratings so far.
+        Judges that were tried on some of these items so far.
     n_tried_before : int
         Those of them that are not compared here.
+    n_contending : int
+        Those of ``n_tried_before`` that are among ``n_contenders``.
     n_forgotten : int
-        Judges that were tried before the ledger was started anew.
+        Judges that were tried before the ledger was started anew, and not since.
+    forgets : bool
+        Whether any validation was forgotten then.
+    limited : bool
+        Whether items were left out by --limit.
     held_out : bool
         Whether the items are those that were held out of all other runs.
     judges : tuple of JudgeEvidence
@@ -242,8 +264,15 @@ class Evidence:
     without_raters_reason: Reason = "not_computed"
     ranks_by: RanksBy | Literal[""] = ""
     left_out: tuple[Exclusion, ...] = ()
+    untested_copies: Reason = ""
+    states_independence: bool = False
+    n_contenders: int = 1
+    number: int = 1
     n_tried_before: int = 0
+    n_contending: int = 0
     n_forgotten: int = 0
+    forgets: bool = False
+    limited: bool = False
     held_out: bool = False
 
     @property
@@ -360,7 +389,7 @@ def with_raters_left_out(
             continue
         passes = None
         if is_tested:
-            alone = tests.of(leader.judge, alpha=1.0 - source.settings.confidence, without=rater)
+            alone = tests.of(leader.judge, alpha=source.alpha, without=rater)
             passes = None if alone is None else alone.passes
         elif (difference := footing.references[0].difference) is not None:
             passes = difference <= evidence.margin
@@ -442,7 +471,11 @@ def evidence_of(
     names = [judge.name for judge in source.judges]
     fractions = dict(zip(names, footing.items.answered_fraction.tolist(), strict=True))
     order = _order(source, footing, fractions)
-    close = close_to_first(footing)
+    close, tried = close_to_first(footing), source.tried_judges
+    worse = worse_than_first(footing, order)
+    n_contenders = source.n_contenders - len(worse)
+    level_of = {name: source.level_of(name, n_contenders) for name in order}
+    alpha = level_of[order[0]] if order else source.alpha
     judges = [
         JudgeEvidence(
             judge=name,
@@ -451,9 +484,10 @@ def evidence_of(
             estimate=footing.estimate(
                 name, estimates[name], is_first=name == order[0], method=source.settings.interval
             ),
-            annotator_test=annotator_tests.of(name, alpha=source.alpha),
+            annotator_test=annotator_tests.of(name, alpha=level_of[name]),
             difference=_difference(source, footing, name, order[0]) if name != order[0] else None,
             close_to_first=name in close,
+            level=0.0 if name in worse else level_of[name],
             **footing_facts(footing, name),
         )
         for name in order
@@ -481,12 +515,19 @@ def evidence_of(
         min_answered=footing.min_answered,
         margin=margin,
         annotator_reason=annotator_tests.reason,
-        n_items_for_human=least_items(source.alpha, source.settings.worth),
-        alpha=source.alpha,
-        n_tried=source.tried_judges.n,
-        n_tried_before=source.tried_judges.n_before,
-        n_forgotten=source.tried_judges.n_forgotten,
-        held_out=source.tried_judges.held_out,
+        n_items_for_human=least_items(alpha, source.settings.worth),
+        alpha=alpha,
+        untested_copies=why_not_tested(source.task, source.task.rating_columns.raters),
+        states_independence=bool(source.task.independent),
+        n_contenders=n_contenders,
+        number=tried.number,
+        n_tried=tried.n,
+        n_tried_before=tried.n_before,
+        n_contending=tried.n_contending,
+        n_forgotten=tried.n_forgotten,
+        forgets=tried.forgets,
+        limited=tried.limited,
+        held_out=tried.held_out,
         judges=tuple(judges),
         baselines=tuple(baseline_evidence(footing, name) for name in footing.baselines),
         **_one_human(footing, judges[0]),
@@ -579,6 +620,14 @@ def close_to_first(footing: Footing) -> frozenset[str]:
         return frozenset(footing.judges)
     ranks = zip(footing.judges, footing.ranks.ranks, strict=True)
     return frozenset(name for name, (low, _) in ranks if low == 1)
+
+
+def worse_than_first(footing: Footing, order: Sequence[str]) -> frozenset[str]:
+    """Return the judges that the screen shows to be worse than the first of an order."""
+    if not order:
+        return frozenset()
+    worse = footing.clearly_better[footing.judges.index(order[0])]
+    return frozenset(name for name, is_worse in zip(footing.judges, worse, strict=True) if is_worse)
 
 
 def _difference(source: Source, footing: Footing, name: str, first: str) -> Difference:

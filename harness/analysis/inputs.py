@@ -8,6 +8,7 @@ from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+import msgspec
 import numpy as np
 
 from harness.analysis.reply_dates import NO_DATES, ReplyDates
@@ -16,6 +17,7 @@ from harness.errors import TaskError
 from harness.stats import OptionSpace, metrics_for
 from harness.stats.indeterminacy.reconstruction import missing_pairs
 from harness.stats.indeterminacy.translation import pairs_by_item
+from harness.stats.inference.alpha_spending import level_after, share_of_validation
 from harness.stats.inference.cluster_robust import effective_number, inverse_probability_weights
 from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.modes import AbstentionMode, IntervalMethod
@@ -66,29 +68,53 @@ class JudgeFacts(Frozen):
     fingerprint: str = ""
 
 
-class TriedJudges(Frozen):
-    """Where the judges of a validation stand among all that were tried on the same ratings.
+class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the judges of a validation stand among all that were tried on some of its items.
 
     Attributes
     ----------
+    number : int
+        Number of the validation in its series; see `share_of_validation`.
     n : int
-        How many had been tried with the last of these.
+        Judges that were tried so far, these included.
     n_before : int
-        How many of them are not among these.
-    share : float
-        Share of the error probability of the decision that a test of each of these has; see
-        `share_in_series`.
+        Those of them that aren't among these.
+    n_now : int
+        These, including judges that can't be compared.
+    n_contending : int
+        Judges of ``n_before`` that one of these can have been chosen among: all of them, if one of
+        these was tried before.
+    earlier : dict of str to tuple of (float, float)
+        By judge, its earlier tests; see `level_after`.
     n_forgotten : int
-        Judges that were tried before the ledger was started anew.
+        Judges that were tried before the ledger was started anew, and not since.
+    forgets : bool
+        Whether any validation was forgotten then.
+    limited : bool
+        Whether items were left out by --limit: such a validation spends nothing and can't
+        recommend a judge.
     held_out : bool
         Whether it is one judge, on items that no judge was tried on.
+    validation : str
+        Digest of what was validated; "" if it isn't in a ledger.
     """
 
-    n: int
+    number: int = 1
+    n: int = 1
     n_before: int = 0
-    share: float
+    n_now: int = 1
+    n_contending: int = 0
+    earlier: dict[str, tuple[tuple[float, float], ...]] = {}
     n_forgotten: int = 0
+    forgets: bool = False
+    limited: bool = False
     held_out: bool = False
+    validation: str = ""
+
+    def level_of(self, judge: str, *, alpha: float, n_contenders: int) -> float:
+        """Return the error probability of each test of a judge, if so many can be the best."""
+        spent = alpha * share_of_validation(self.number) / max(n_contenders, 1)
+        return level_after(spent, self.earlier.get(judge, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,18 +228,28 @@ class Source:
     def tried_judges(self) -> TriedJudges:
         """Where its judges stand among all that were tried, by the ledger where there is one."""
         n = max(1, len(self.judges))
-        return self.tried or TriedJudges(n=n, share=1.0 / n)
+        return self.tried or TriedJudges(n=n, n_now=n)
 
     @property
     def alpha(self) -> float:
-        """Error probability of each test of the best judge, which was chosen among those tried."""
-        return round(1.0 - self.settings.confidence, DIGITS) * self.tried_judges.share
+        """Probability of a wrong recommendation in a series of validations, at most."""
+        return round(1.0 - self.settings.confidence, DIGITS)
+
+    def level_of(self, judge: str, n_contenders: int) -> float:
+        """Return the error probability of each test of a judge; see `TriedJudges.level_of`."""
+        return self.tried_judges.level_of(judge, alpha=self.alpha, n_contenders=n_contenders)
+
+    @property
+    def n_contenders(self) -> int:
+        """Judges that can be the best, if none is left out by a screen."""
+        return self.tried_judges.n_now + self.tried_judges.n_contending
 
     @property
     def baseline_level(self) -> float:
         """Confidence level of the comparisons of all judges with all baselines together."""
-        share = self.tried_judges.share * max(1, len(self.judges))
-        return 1.0 - (1.0 - self.settings.confidence) * min(share, 1.0)
+        n = self.n_contenders
+        levels = [self.level_of(judge.name, n) for judge in self.judges]
+        return 1.0 - min(levels, default=self.alpha / n) * self.tried_judges.n_now
 
     @property
     def n_raced(self) -> int | None:

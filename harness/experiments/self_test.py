@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from harness.analysis import validate
+from harness.analysis.decision import RECOMMENDING
 from harness.analysis.rater_replacement import eps_of
 from harness.command_options import Seed
 from harness.experiments.planted_design import Design, design_of, given_design
@@ -422,7 +423,7 @@ def _of_guesses(
     validation: Validation, truth: _Truth
 ) -> Iterator[tuple[tuple[ClaimKind, str], bool]]:
     del truth
-    yield ("size", USE), validation.decision.verdict == "use"
+    yield ("size", USE), validation.decision.verdict in RECOMMENDING
     yield ("size", BASELINE), validation.decision.verdict != "none"
 
 
@@ -460,7 +461,7 @@ def _claimed(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Clai
         return
     may = truth.claims[check.kind][leader]
     yield ("power" if may else "size", REPLACE), bool(check.passed)
-    yield ("power" if may and beats else "size", USE), decision.verdict == "use"
+    yield ("power" if may and beats else "size", USE), decision.verdict in RECOMMENDING
 
 
 def _claims(reference: Validation, design: Design, seed: int) -> dict[str, dict[str, bool]]:

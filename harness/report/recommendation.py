@@ -6,6 +6,7 @@ from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from harness.analysis.decision import RECOMMENDING
 from harness.report.formatting import (
     counted,
     error_level,
@@ -26,6 +27,7 @@ from harness.report.formatting import (
 from harness.report.race_text import next_step, race_lines
 from harness.report.unreadable_text import first_step
 from harness.report.verdict_words import (
+    INDEPENDENT,
     agreement,
     because,
     closeness,
@@ -89,6 +91,7 @@ WATCH_IT = (
     "Use it with this model and prompt. `harness revalidate --judges {}` says later whether it is "
     "still the same judge, and `harness schedule` does so regularly."
 )
+STATE_IT = "If that is so, state it in task.yaml: `independent: true`."
 MAX_UNTESTED = 5  # raters that are named
 
 
@@ -143,7 +146,7 @@ def next_steps(v: Validation) -> list[str]:
 
     Replies that cannot be read come first: more items or raters would not help.
     """
-    if v.decision.verdict != "use" and (readable := first_step(v)):
+    if v.decision.verdict not in RECOMMENDING and (readable := first_step(v)):
         return [readable]
     if not v.judges:
         run = f"Run judges on it: `harness run --task {quote(v.task.name)} --judges NAME`."
@@ -153,8 +156,9 @@ def next_steps(v: Validation) -> list[str]:
     if v.decision.verdict == "none":
         wrong = "it gets" if len(v.judges) == 1 else "they get"
         return [TRY_OTHERS.format(wrong), *_missing_replies(v)]
-    if v.decision.verdict == "use":
-        return [_using(v), *_steps(v)]
+    if v.decision.verdict in RECOMMENDING:
+        stated = [] if v.decision.verdict == "use" else [STATE_IT]
+        return [*stated, _using(v), *_steps(v)]
     settling = [_settling_step(v, name) for name in v.decision.missing]
     return list(dict.fromkeys([*settling, *_steps(v)]))
 
@@ -217,22 +221,35 @@ def _resuming(v: Validation) -> str:
 
 
 def _tried(v: Validation) -> str:
-    """Say how many judges were tried on these ratings, if not all of them now."""
+    """Say which judges were tried on these items before, and what a new ledger forgets."""
     evidence, leader = v.evidence, v.decision.leader
     assert evidence is not None
-    n, n_before, parts = evidence.n_tried, evidence.n_tried_before, []
+    parts = []
     if evidence.held_out:
         n_items = counted([evidence.n_items], "held-out item")
         parts.append(f"{leader} is tested alone, on {n_items} that no judge was tried on before.")
-    if n_before:
-        which = f"{leader} is the {ordinal(n)} judge tried on these ratings"
-        if n - n_before > 1:
-            which = f"{n} judges were tried on these ratings, {n_before} of them before this run"
-        parts.append(f"{which}, so each test allows an error of {error_level(evidence.alpha)}.")
+    if evidence.number > 1 and not evidence.limited:
+        level = error_level(evidence.alpha)
+        parts.append(f"{_series(evidence, leader or '')}, so each test allows an error of {level}.")
     if evidence.n_forgotten:
+        verb = "isn't" if evidence.n_forgotten == 1 else "aren't"
         n_forgotten = counted([evidence.n_forgotten], "judge")
-        parts.append(f"Not counted, as a new ledger was started: {n_forgotten} tried before.")
+        parts.append(
+            f"Because you started a new ledger, {n_forgotten} tried earlier {verb} counted."
+        )
+    elif evidence.forgets:
+        parts.append("Because you started a new ledger, earlier validations aren't counted.")
     return " ".join(parts)
+
+
+def _series(evidence: Evidence, leader: str) -> str:
+    """Say that some items were used before, and how many judges were tried on them."""
+    n, n_before = evidence.n_tried, evidence.n_tried_before
+    if n_before and (n - n_before > 1 or evidence.n_contending):
+        return f"{n} judges were tried on these items, {n_before} of them before this run"
+    if n_before:
+        return f"{leader} is the {ordinal(n)} judge tried on these items"
+    return f"{leader} is validated on some of these items for the {ordinal(evidence.number)} time"
 
 
 def property_words(text: str) -> str:
@@ -523,6 +540,10 @@ def _not_left_out(v: Validation) -> str:
     check = v.decision.checks["without_each_rater"]
     if v.decision.verdict == "none" or check.reason not in NOT_LEFT_OUT:
         return ""
+    if v.evidence and v.evidence.untested_copies:
+        if v.evidence.states_independence:
+            return f"Your task.yaml states that {INDEPENDENT}."
+        return f"Copies of a rater were not tested for: {NOT_LEFT_OUT[check.reason]}."
     why = NOT_LEFT_OUT[check.reason]
     return f"Whether this rests on a single rater was not checked: {why}."
 

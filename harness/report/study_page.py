@@ -36,7 +36,12 @@ SECTIONS = (
     ("by-beta", "Selections by beta"),
     ("figures", "Figures of the papers"),
 )
-VERDICTS = {"use": "use", "best_not_proven": "best, not proven", "none": "use none"}
+VERDICTS = {
+    "use": "use",
+    "use_if_independent": "use, if independent of the raters",
+    "best_not_proven": "best, not proven",
+    "none": "use none",
+}
 GOALS = {
     "decision_consistency": "share of items decided alike",
     "prevalence_bias": "estimated share of positive items",

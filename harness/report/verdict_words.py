@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from harness.stats.selection.footing import HumanReference
 
 
+INDEPENDENT = "raters worked without its answers, and it without theirs"
+
+
 def verdict(v: Validation) -> str:
     """Say whether a judge may be used, and which; with an assumed beta, under which assumption."""
     leader, assumed = v.decision.leader, ""
@@ -39,6 +42,8 @@ def verdict(v: Validation) -> str:
     alone = _is_alone(v)
     if v.decision.verdict == "use":
         return f"Use {leader}{assumed}."
+    if v.decision.verdict == "use_if_independent":
+        return f"Use {leader}{assumed}, provided that {INDEPENDENT}."
     if v.decision.verdict == "best_not_proven":
         which = "is better than the baselines" if alone else "is the best judge"
         return f"Not yet: {leader} {which}{assumed}, but not proven good enough."

@@ -169,6 +169,7 @@ NOT_PASSED: dict[CheckKind, str] = {
     "one_human": "it is not shown to be as good as another rater",
     "answered": "it answered too few items",
     "usable_replies": "only {} of its {} planned replies are usable",
+    "all_items": "--limit left items out, and a part of them isn't enough to recommend a judge",
 }
 UNDECIDED: dict[CheckKind, str] = {
     "annotator_test": "the alternative annotator test is undefined",
@@ -184,6 +185,7 @@ CHECK_REASONS: dict[CheckReason, str] = {  # of a check that cannot be decided o
     "too_few_raters_beaten": "it beats too few raters",
     "not_shown_non_inferior": "it is not shown to be as good as another rater",
     "too_few_usable": "too few planned replies are usable",
+    "limited": "items were left out by --limit",
     "not_first": "another judge is better if unanswered items count as losses",
     "not_better_without_rater": "without one rater it is not better than a baseline",
     "not_passed_without_rater": "without one rater it does not pass",
@@ -199,6 +201,7 @@ STEP_FOR: dict[CheckKind, str] = {
     "answered": "Find out why so many replies could not be used.",
     "usable_replies": "Find out why so many replies could not be used.",
     "with_losses": "Find out why items were not answered, or ask again for them.",
+    "all_items": "Run it on all items, without --limit.",
 }
 OTHER_RATINGS: dict[Reason, str] = {
     "forced_choice_not_asked": "; --ranks-by response_set ranks by response sets",

@@ -254,6 +254,10 @@ class TaskFields(Frozen):
         ``expert``, ``skilled`` or ``crowd``; sets the default cost-benefit margin.
     rater_ids : str
         ``real``: an id is a person. ``positional``: it is only the place within the item.
+    independent : bool or None
+        Whether you state that raters worked without the judges' answers, and judges without theirs.
+        It matters if copies of a rater can't be tested for: with fewer than three raters, or
+        raters without names.
     ignore_labels : tuple of str
         Foreign labels that are known to occur in the ratings; counted and left out.
     weights : tuple of tuple of float, or None
@@ -308,6 +312,7 @@ class TaskFields(Frozen):
     sensitivity: dict[Key, tuple[Key, ...]] = Field(default_factory=_binary_sensitivity)
     raters: RaterKind = "crowd"
     rater_ids: RaterIds = "real"
+    independent: bool | None = None
     ignore_labels: tuple[Key, ...] = ()
     weights: tuple[tuple[float, ...], ...] | None = None
     alt_test: AltTestFields | None = None

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Validation
+    from harness.analysis.decision import DecisionVerdict
     from harness.api.asked_runs import Run
     from harness.gates import End
     from harness.revalidation.ending import LookEnding
@@ -90,8 +91,13 @@ class JudgeAssertion:
         """
         return MetricAssertion(self.validation, self.judge, name)
 
-    def is_recommended(self) -> None:
-        """Assert that the verdict is to use this judge.
+    def is_recommended(self, *, least: DecisionVerdict = "use") -> None:
+        """Assert that the recommendation is to use this judge.
+
+        Parameters
+        ----------
+        least : {"use", "use_if_independent", "best_not_proven"}, optional
+            The weakest verdict that passes.
 
         Raises
         ------
@@ -99,10 +105,15 @@ class JudgeAssertion:
             If the verdict is another, or names another judge.
         """
         __tracebackhide__ = True
+        from harness.analysis.decision import VERDICTS  # noqa: PLC0415 -- heavy, as above
+
         decision = self.validation.decision
-        if (decision.verdict, decision.judge) != ("use", self.judge):
+        enough = VERDICTS[: 1 + VERDICTS.index(least)]
+        if decision.verdict not in enough or decision.judge != self.judge:
             named = f" ({decision.judge})" if decision.judge else ""
-            raise AssertionError(f"{self.judge}: the verdict is {decision.verdict}{named}, not use")
+            raise AssertionError(
+                f"{self.judge}: the verdict is {decision.verdict}{named}, not {least}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,9 +303,9 @@ def test_why_raters_were_not_left_out_was_not_said():
     }
     result = validate(source_of(task_of(two), {"good": good}))
     check = result.decision.checks["without_each_rater"]
-    assert (result.decision.verdict, check.passed) == ("use", None)
+    assert (result.decision.verdict, check.passed) == ("use_if_independent", None)
     assert check.reason == result.evidence.without_raters_reason == "too_few_raters"
-    why = "Whether this rests on a single rater was not checked: that takes at least three raters."
+    why = "Copies of a rater were not tested for: that takes at least three raters."
     assert why in sentences(result)
     for view in (render(result), judge_card(result), page(result)):
         assert why in " ".join(view.split())

@@ -66,7 +66,7 @@ def test_fail_unless_takes_verdicts_alone(ratings):
     """A word that is not a verdict is refused before anything is asked."""
     refused = invoke("run", "--task", "task", "--fail-unless", "good")
     assert refused.exit_code == ExitCode.WRONG_INPUT
-    assert "'good' is not one of 'use', 'best_not_proven'" in refused.stderr
+    assert "'good' is not one of 'use', 'use_if_independent', 'best_not_proven'" in refused.stderr
 
 
 @pytest.mark.parametrize(

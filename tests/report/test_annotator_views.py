@@ -16,7 +16,7 @@ from harness.report.recommendation import sentences
 from harness.report.recommendation import tested_raters as raters_in_words
 from harness.tasks import Rating
 
-N = 60
+N = 64
 
 
 def ratings_of_six():

@@ -80,7 +80,7 @@ def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
     assert validation.decision.verdict == "best_not_proven"
     assert validation.decision.missing == ("one_human", "usable_replies")
     assert text[0] == "Not yet: strict is better than the baselines, but not proven good enough."
-    assert "it cannot be compared with another rater (26 items; it takes 59)" in text[1]
+    assert "it cannot be compared with another rater (26 items; it takes 63)" in text[1]
     assert "is undefined (judge and rater differ in too few groups: 10 are" in " ".join(text)
     assert "Next: Have more items rated" in " ".join(text)
 

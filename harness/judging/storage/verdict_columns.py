@@ -119,6 +119,8 @@ class VerdictColumns:
         In the order in which they occur first.
     kind : (N,) int array
         Place of the kind of each verdict there.
+    sample : (N,) int array
+        Number of each among the replies on its item.
     cost_usd, latency_s, received_at : (N,) array
         Of the reply; nan where it is unknown.
     prompt_tokens, completion_tokens, cached_tokens : (N,) int array
@@ -140,6 +142,7 @@ class VerdictColumns:
         self.item: NDArray[np.uint32] = rows["item"]
         self.kinds = tuple(kinds[k] for k in used.tolist())
         self.kind: NDArray[np.int32] = place[rows["kind"]]
+        self.sample: NDArray[np.int64] = rows["sample"]
         self.cost_usd = rows["cost_usd"]
         self.latency_s = rows["latency_s"]
         self.received_at = rows["received_at"]

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Scalar
 
-LATER = 0.25  # of an error probability, for all hypotheses that come after the first ones
 ROUNDING = 1e-12  # a p-value that equals its threshold as a fraction may differ in the last digits
 
 
@@ -199,36 +198,3 @@ def _in_order(ordered: NDArray[Scalar], order: IntArray) -> NDArray[Scalar]:
     back = np.empty_like(ordered)
     np.put_along_axis(back, order, ordered, axis=-1)
     return back
-
-
-def share_in_series(n: int, n_new: int) -> float:
-    """Return the share of an error probability at which each new hypothesis of a series is tested.
-
-    Parameters
-    ----------
-    n : int
-        Hypotheses so far, the new ones included.
-    n_new : int
-        Those that came together, last.
-
-    Returns
-    -------
-    float
-        ``1 / n`` where all came together. Else ``LATER / (n (n - n_new))``: the new ones share
-        ``LATER`` times ``1 / (n - n_new) - 1 / n``. Those terms telescope, so that a series of any
-        length has shares of at most ``1 + LATER`` in sum.
-
-    Raises
-    ------
-    ValueError
-        Unless ``1 <= n_new <= n``.
-
-    Examples
-    --------
-    >>> [share_in_series(n, 1) for n in (1, 2, 5)]
-    [1.0, 0.125, 0.0125]
-    """
-    if not 1 <= n_new <= n:
-        raise ValueError(f"n_new must be from 1 to n, got {n_new} of {n}")
-    n_before = n - n_new
-    return LATER / (n * n_before) if n_before else 1.0 / n

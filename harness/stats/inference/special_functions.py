@@ -44,6 +44,11 @@ def ndtr(x: ArrayLike) -> FloatArray:
     return _call("ndtr", x)
 
 
+def ndtri(p: ArrayLike) -> FloatArray:
+    """Quantile p of the standard normal distribution."""
+    return _call("ndtri", p)
+
+
 def stdtr(df: ArrayLike, t: ArrayLike) -> FloatArray:
     """Chance that a value of Student's t with df degrees of freedom is at most t."""
     return _call("stdtr", df, t)
@@ -52,6 +57,11 @@ def stdtr(df: ArrayLike, t: ArrayLike) -> FloatArray:
 def stdtrit(df: ArrayLike, p: ArrayLike) -> FloatArray:
     """Quantile p of Student's t with df degrees of freedom."""
     return _call("stdtrit", df, p)
+
+
+def owens_t(h: ArrayLike, a: ArrayLike) -> FloatArray:
+    """Chance that of two standard normal values X and Y, X > h and 0 < Y < a X."""
+    return _call("owens_t", h, a)
 
 
 def binom(n: ArrayLike, k: ArrayLike) -> FloatArray:

@@ -21,6 +21,7 @@ from harness.stats.data.arrays import (
     weighted_total,
 )
 from harness.stats.data.rating_table import ELICITATION_OF, Cut, Distributions, aggregate
+from harness.stats.inference.alpha_spending import SCREENING
 from harness.stats.inference.bootstrap import ALIKE, Units, weighted_totals
 from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, linearized
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
@@ -139,6 +140,9 @@ class Footing:
         Of the ranked judges; None without resamples, or where a value is undefined.
     winner : SimultaneousInterval or None
         The best judge and the interval of its value.
+    clearly_better : (R, R) bool array
+        Whether a judge is better than another, by a simultaneous comparison of all judges at the
+        share of the error probability that is for screening.
     beats : (R, C) bool array
         Whether a judge is better than each of the baselines by a simultaneous one-sided bound over
         all judges and baselines.
@@ -176,6 +180,7 @@ class Footing:
     baseline_replicates: dict[str, FloatArray]
     ranks: RankSets | None
     winner: SimultaneousInterval | None
+    clearly_better: BoolArray
     beats: BoolArray
     references: tuple[HumanReference, ...]
     values_with_losses: FloatArray
@@ -481,15 +486,18 @@ def footing_of(
         drawn = drawn + metric.loss_signs(values)[:, None] * noise
     judges = losses[:R], drawn[:R]
     ranks, winner = None, None
+    clearly = np.zeros((R, R), dtype=np.bool_)
     if defined:
-        pairs, single = freedom[:R, :R], np.diag(freedom)[:R]
-        ranks = rank_sets(
+        single = np.diag(freedom)[:R]
+        compared = partial(
+            rank_sets,
             *judges,
-            freedom=pairs,
+            freedom=freedom[:R, :R],
             n_discordant=n_discordant,
-            level=resampling.level,
             n_units=n_units,
         )
+        ranks = compared(level=resampling.level)
+        clearly = compared(level=1.0 - SCREENING * (1.0 - resampling.level)).better
         winner = winner_interval(
             values[:R],
             replicates[:R],
@@ -519,6 +527,7 @@ def footing_of(
         baseline_replicates=dict(zip(baselines, of_baselines.replicates, strict=True)),
         ranks=ranks,
         winner=winner,
+        clearly_better=clearly,
         beats=beats,
         min_answered=rules.min_answered,
         level=resampling.level,

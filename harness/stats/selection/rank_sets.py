@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.inference.interval_methods import MIN_UNITS, NO_SPREAD, score_roots
-from harness.stats.inference.special_functions import ndtr, stdtrit
+from harness.stats.inference.special_functions import ndtr, ndtri, stdtrit
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_SKEWNESS, NO_SKEWNESS = 1.0 / 3.0, 1e-6
 MIN_UNITS_OF_DIFFERENCES = 20  # with fewer, skewed differences are significant too often
+FEWEST_ABOVE = 10  # resamples above a quantile that is read from them
 MIN_UNITS_OF_WINNER = 30  # with fewer, the lowest of several skewed losses is too low too often
 
 
@@ -218,7 +219,7 @@ def better_than(
     better = np.asarray(~kept & (gains > NO_SPREAD), dtype=np.bool_)
     if kept.any():
         off = (drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]
-        normal_value = _upper_quantile(off.max(axis=0), level)
+        normal_value = _upper_quantile(off.max(axis=0), level, len(off))
         better[kept] = (
             gains[kept] > small_sample(normal_value, n_units, freedom[kept]) * errors[kept]
         )
@@ -269,7 +270,7 @@ def _critical_values(
     off: FloatArray, level: float, n_units: int | None, freedom: FloatArray | None
 ) -> tuple[float, FloatArray]:
     """Return the critical value of the largest of (P, B) deviations, and that of each."""
-    normal_value = _upper_quantile(off.max(axis=0), level)
+    normal_value = _upper_quantile(off.max(axis=0), level, len(off))
     critical_value = float(small_sample(normal_value, n_units))
     values = np.broadcast_to(small_sample(normal_value, n_units, freedom), len(off))
     if n_units is None or n_units < MIN_UNITS_OF_DIFFERENCES:
@@ -282,5 +283,9 @@ def _standard_errors(replicates: FloatArray) -> FloatArray:
     return np.asarray(replicates.std(axis=-1, ddof=1), dtype=np.float64)
 
 
-def _upper_quantile(values: FloatArray, level: float) -> float:
-    return float(np.quantile(values, level, method="higher"))
+def _upper_quantile(values: FloatArray, level: float, n: int = 1) -> float:
+    """Return a quantile of the largest of n values; if few are above, at least Bonferroni's."""
+    quantile = float(np.quantile(values, level, method="higher"))
+    if (1.0 - level) * len(values) >= FEWEST_ABOVE:
+        return quantile
+    return max(quantile, float(ndtri(1.0 - (1.0 - level) / n)))

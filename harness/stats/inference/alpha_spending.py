@@ -1,0 +1,106 @@
+"""Spending of an error probability over the validations of a series: how much, and what it buys.
+
+The proof that no series spends more than its error probability is in docs/explanation/error.md.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from harness.stats.inference.special_functions import ndtri, owens_t
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FIRST = 0.82  # of alpha, for the first validation: 0.041 of 0.05
+SCREENING = 0.1  # for leaving out judges that cannot be the best: 0.005
+LATER = 0.06  # for all later validations together: 0.003
+COPIES = 0.02  # for copies of a rater: 0.001
+N_HALVINGS = 30
+TINY = 1e-12  # in place of a normal quantile of 0
+
+
+def share_of_validation(number: int) -> float:
+    """Return the share of alpha that a validation of a series spends.
+
+    Parameters
+    ----------
+    number : int
+        1 for the first, on items that were never used.
+
+    Returns
+    -------
+    float
+        ``FIRST``, then ``LATER / (number (number - 1))``. The later terms telescope: however many
+        there are, their sum is below ``LATER``.
+
+    Raises
+    ------
+    ValueError
+        If the number is below 1.
+
+    Examples
+    --------
+    >>> [round(share_of_validation(number), 4) for number in (1, 2, 3, 20)]
+    [0.82, 0.03, 0.01, 0.0002]
+    """
+    if number < 1:
+        raise ValueError(f"number is {number}; the first validation is 1")
+    return FIRST if number == 1 else LATER / (number * (number - 1))
+
+
+def level_after(spent: float, earlier: Iterable[tuple[float, float]] = ()) -> float:
+    """Return the level at which a judge is tested again, for what the test may spend.
+
+    Parameters
+    ----------
+    spent : float in (0, 1)
+        Greatest probability that this test is the first to reject a true null hypothesis.
+    earlier : iterable of (float, float)
+        Level of each earlier test of the judge, and the least correlation of its statistic with
+        this one's.
+
+    Returns
+    -------
+    float
+        The greatest level c, at least ``spent``, such that for some earlier test
+        ``P(it does not reject, this one rejects at c) <= spent`` under the null hypothesis.
+
+    References
+    ----------
+    K. K. G. Lan, D. L. DeMets, Discrete sequential boundaries for clinical trials, Biometrika 70
+    (1983), 659-663. Their boundary uses all earlier tests; that of a single one is never higher.
+
+    Examples
+    --------
+    >>> round(level_after(0.0015, [(0.041, 0.998)]), 3), level_after(0.0015)
+    (0.039, 0.0015)
+    """
+    return max([spent, *(_level(spent, *test) for test in earlier)])
+
+
+def _level(spent: float, level: float, correlation: float) -> float:
+    """Return the level after one earlier test."""
+    if not (0.0 < level < 1.0 and correlation > 0.0):
+        return spent
+    if correlation >= 1.0:
+        return min(level + spent, 1.0)
+    low, high = spent, min(level + spent, 1.0)  # more than the sum cannot be first rejections
+    for _ in range(N_HALVINGS):
+        middle = (low + high) / 2.0
+        is_within = _first_rejection(level, middle, correlation) <= spent
+        low, high = (middle, high) if is_within else (low, middle)
+    return low
+
+
+def _first_rejection(earlier: float, level: float, correlation: float) -> float:
+    """Return P(Z1 < z1, Z2 >= z2) of two normal statistics with upper tails of these levels.
+
+    By the function of Owen (Annals of Mathematical Statistics 27, 1956, 1075-1090).
+    """
+    h, k = (float(ndtri(tail)) or TINY for tail in (earlier, level))
+    spread = sqrt(1.0 - correlation**2)
+    parts = owens_t([h, k], [(k / h - correlation) / spread, (h / k - correlation) / spread])
+    both = (earlier + level) / 2.0 - float(parts.sum()) - (0.5 if h * k < 0.0 else 0.0)
+    return level - both

@@ -1,0 +1,34 @@
+"""Series of validations rarely end in a wrong recommendation, simulated with fewer data sets."""
+
+from __future__ import annotations
+
+import re
+from math import sqrt
+
+import pytest
+
+from benchmarks.series import contender_rows, size_rows
+
+N = 200
+MOST = 100 * (0.05 + 2 * sqrt(0.05 * 0.95 / N))
+
+
+def first_share(row):
+    """Return the first share in a row of a table."""
+    return float(re.findall(r"([0-9.]+) % \(", row)[0])
+
+
+@pytest.mark.slow
+def test_no_way_of_looking_again_recommends_a_bad_judge_often():
+    """Prompts in a row, one judge until it passes, repeats, and all of them in turn."""
+    rows = [*size_rows("", N)]
+    assert len(rows) == 20
+    assert [row for row in rows if first_share(row) > MOST] == []
+
+
+@pytest.mark.slow
+def test_contenders_keep_the_error_rate():
+    """Screens of judges that are equal, far apart, or apart by steps."""
+    rows = [*contender_rows("5 judges", N)]
+    assert len(rows) == 6
+    assert [row for row in rows if first_share(row) > MOST] == []
