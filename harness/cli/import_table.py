@@ -396,9 +396,8 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> str:
     if summary.has_sets and len(plan.answers.labels) > MAX_POWERSET_OPTIONS:
         lines.append(_set_line(plan, summary))
     folder = options.argument(summary.folder)
-    verdicts = (
-        f" --verdicts {shlex.quote(f'{summary.folder}/verdicts.csv')}" if summary.judges else ""
-    )
+    file = options.argument(summary.folder / "verdicts.csv")
+    verdicts = f" --verdicts {file}" if summary.judges else ""
     lines += ["Next:", f"  harness validate --task {folder}{verdicts}"]
     if plan.mapping.text:
         lines.append(f"  harness run --task {folder} --judges gpt,claude --dry-run")

@@ -93,7 +93,8 @@ def test_items_are_not_drawn_before_the_judge_answered(run, tmp_path):
     """Without verdicts there are no probabilities: exit 2, the command to run, and no folder."""
     result = call_harness(*DRAW, "--budget", "20", "--as", "drawn", "--run", run, cwd=tmp_path)
     assert result.returncode == 2
-    assert f"Run `harness estimate {run} --judge lexicon --items new.jsonl` first" in result.stderr
+    shown = f"Run `harness estimate runs/{run} --judge lexicon --items new.jsonl` first"
+    assert shown in result.stderr
     assert not (tmp_path / "drawn").exists()
 
 
