@@ -244,7 +244,7 @@ def test_dry_run_spends_nothing(place, stub):
     )
     shown = call_harness(*command, cwd=place)
     assert shown.returncode == 0, shown.stderr
-    assert "unknown price" in shown.stdout
+    assert "whose price is unknown" in shown.stdout
     assert "$0.0" in shown.stdout
     quotes = {q["judge"]: q for q in json.loads(call_harness(*command, "--json", cwd=place).stdout)}
     assert quotes["cheap"]["calls"] == 12 * 2 * 2
