@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, islice
+from itertools import combinations_with_replacement
 from math import comb, isinf
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BASELINES = ("uniform", "prior", "most_frequent", "best_constant")
 MOST_CONSTANTS = 32  # answers up to which each is tried as a constant
+TINY = float(np.finfo(np.float64).tiny)
 DRAWS_PER_PRODUCT = 32  # of replies, whose totals one matrix product adds up
 
 
@@ -194,25 +195,45 @@ def _totals_by_draw(score: Vectors, weights: Weights, W: int, n_replies: float) 
     if isinf(n_replies):
         return lambda distributions: [at_distribution(shares) for shares in distributions]
     r = int(n_replies)
-    if comb(W + r - 1, r) > MAX_DRAWS:
-        raise ValueError(f"{r} replies of {W} answers have too many different draws to enumerate")
 
-    def over_draws(distributions: Sequence[FloatArray]) -> list[FloatArray]:
-        replies = [Replies.of_distribution(shares) for shares in distributions]
-        totals: list[FloatArray] = [np.zeros(()) for _ in replies]
-        answers = combinations_with_replacement(range(W), r)
-        while batch := list(islice(answers, DRAWS_PER_PRODUCT)):
-            draws = [np.bincount(drawn, minlength=W).astype(np.float64) for drawn in batch]
-            scores = np.stack([score(drawn[None] / r) for drawn in draws], axis=1)
+    def at_draws(drawn: FloatArray, probability: FloatArray) -> FloatArray:
+        """Add up the totals of (M, W) draws by their (B, M) probability."""
+        totals = np.zeros(())
+        for start in range(0, len(drawn), DRAWS_PER_PRODUCT):
+            batch = slice(start, start + DRAWS_PER_PRODUCT)
+            scores = np.stack([score(counts[None] / r) for counts in drawn[batch]], axis=1)
             n, M, d = scores.shape
-            sums = weighted_totals(scores.reshape(n, M * d), weights)
-            sums = sums.reshape(len(weights), M, d)
-            for i, judge in enumerate(replies):
-                probability = np.column_stack([draw_probability(judge, drawn) for drawn in draws])
-                totals[i] = totals[i] + np.einsum("bm,bmd->bd", probability, sums)
+            sums = weighted_totals(scores.reshape(n, M * d), weights).reshape(len(weights), M, d)
+            totals = totals + np.einsum("bm,bmd->bd", probability[:, batch], sums)
         return totals
 
-    return over_draws
+    draws = _enumerated_draws if comb(W + r - 1, r) <= MAX_DRAWS else _sampled_draws
+    return lambda distributions: [at_draws(*draws(shares, r)) for shares in distributions]
+
+
+def _enumerated_draws(shares: FloatArray, n_replies: int) -> tuple[FloatArray, FloatArray]:
+    """Return every draw as (M, W) counts, and the (B, M) probability of each."""
+    W = shares.shape[1]
+    answers = combinations_with_replacement(range(W), n_replies)
+    drawn = np.array([np.bincount(each, minlength=W) for each in answers], dtype=np.float64)
+    judge = Replies.of_distribution(shares)
+    return drawn, np.column_stack([draw_probability(judge, counts) for counts in drawn])
+
+
+def _sampled_draws(shares: FloatArray, n_replies: int) -> tuple[FloatArray, FloatArray]:
+    """Return some draws as (M, W) counts, and the (B, M) weight that each has.
+
+    The B distributions take turns in drawing, and each of them uses all draws. The weight of a draw
+    is its probability under that distribution over its mean probability under all (Veach and Guibas
+    1995). Where they are equal, the standard error of an expected score is at most
+    ``0.5 / sqrt(M)``, 1.2 %, of the score's range.
+    """
+    turns = np.arange(max(MAX_DRAWS, len(shares))) % len(shares)
+    drawn = np.random.default_rng(0).multinomial(n_replies, shares[turns]).astype(np.float64)
+    log_p = np.log(np.maximum(shares, TINY)) @ drawn.T
+    log_weight = log_p - np.logaddexp.reduce(log_p, axis=0)
+    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    return drawn, weight / weight.sum(axis=1, keepdims=True)
 
 
 def _totals_in_closed_form(
