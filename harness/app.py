@@ -148,7 +148,8 @@ def ask_part(
         path.rename(path.with_name(f"{path.name}-until-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"))
         folder = start(plan, out, path.name)
     if folder.manifest.state == "asked":
-        return folder, Asked(ExitCode.DONE, CostBudget(None, run_cost_usd(folder)))
+        exit_code = ExitCode(folder.manifest.exit_code or 0)
+        return folder, Asked(exit_code, CostBudget(None, run_cost_usd(folder)))
     store = _opener(plan, folder, observer, place)()
     return folder, ask_open_units(plan, folder, store, observer=observer)
 
@@ -304,7 +305,7 @@ def _ask(
     asked = ask_open_units(
         plan, folder, store, observer=observer, retry=retry, stop=stop, follow=follow
     )
-    if asked.exit_code != ExitCode.DONE:
+    if folder.manifest.state == "stopped":
         is_unreadable = UNREADABLE in folder.manifest.ended.values()
         options = [*plan.resume_options, *(["--keep-going"] if is_unreadable else [])]
         options += place.resume_words
@@ -368,7 +369,9 @@ def _ask_probe(
     budget = total_budget(plan, folder)
     note_paid(folder, budget)
     if asked_too.exit_code != ExitCode.DONE:
-        folder.update(state="stopped", exit_code=int(exit_code))
+        folder.update(exit_code=int(exit_code))
+    if inner.manifest.state == "stopped":
+        folder.update(state="stopped")
         words = (*plan.resume_options, *place.resume_words)
         command = resume_command(folder.path, place.cache, options=words)
         limit = (plan.config.max_cost, budget.assumed_usd)
@@ -426,7 +429,8 @@ def _launched(
 def _complete(plan: Plan, folder: RunFolder) -> RunResult:
     """Write the results of a run that was asked everything and then killed."""
     validation = finish(folder, task=plan.task if plan.config.item_text else None)
-    return RunResult(folder, validation, run_cost_usd(folder), ExitCode.DONE)
+    exit_code = folder.manifest.exit_code or ExitCode.DONE
+    return RunResult(folder, validation, run_cost_usd(folder), exit_code)
 
 
 def finish(folder: RunFolder, *, task: Task | None = None, new_ledger: bool = False) -> Validation:
@@ -454,7 +458,7 @@ def finish(folder: RunFolder, *, task: Task | None = None, new_ledger: bool = Fa
     settle(tried, validation, task_folder_of(folder))
     write_report(folder, validation, source)
     if folder.manifest.state == "asked":
-        folder.update(state="done", exit_code=int(ExitCode.DONE))
+        folder.update(state="done", exit_code=folder.manifest.exit_code or int(ExitCode.DONE))
     return validation
 
 

@@ -6,10 +6,11 @@ import json
 import secrets
 import signal
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from harness.completeness import completeness_of, exit_code_of, failure_reason
 from harness.edges import edge
 from harness.embeddings import probe_cost_usd, run_cost_usd
 from harness.errors import ExitCode, RunError
@@ -19,8 +20,10 @@ from harness.runs import PROBE, RunFolder
 from harness.stopping import StopRequests, run_until_stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from harness.completeness import Completeness
+    from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.units import Job
@@ -29,13 +32,16 @@ if TYPE_CHECKING:
     from harness.run_plans import Plan
     from harness.runs import RunConfig
 
+OVER = (ExitCode.DONE, ExitCode.INCOMPLETE)  # nothing more would come of asking again
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How asking ended, and what the run has cost so far."""
+    """How asking ended, what the run has cost so far, and how complete each judge is."""
 
     exit_code: ExitCode
     budget: CostBudget
+    judges: Mapping[str, Completeness] = field(default_factory=dict)
 
 
 def ask_open_units(
@@ -102,15 +108,40 @@ def ask_open_units(
         if budget.refused_usd:
             observer.say(f"the next request may cost up to ${budget.refused_usd:.4f}")
         note_paid(folder, budget)
-    exit_code = _exit_code(ends, budget, stop)
+    verdicts = folder.count_verdicts(plan.task.by_id).by_judge
+    judges = _completeness(race.asked_jobs() if race else plan.jobs, verdicts, plan.config)
+    has_ended = race is None or race.has_ended
+    exit_code = _exit_code(judges, budget, stop, has_ended=has_ended)
+    may_bring_more = any(j.n_missing for j in judges.values() if not j.is_complete)
+    is_over = has_ended and (race is not None or not may_bring_more) and exit_code in OVER
     folder.update(
-        state="asked" if exit_code == ExitCode.DONE else "stopped",
-        ended={judge: reason for judge, reason in ends.items() if reason},
+        state="asked" if is_over else "stopped",
+        ended={
+            name: ends.get(name) or failure_reason(verdicts.get(name, ()))
+            for name, judge in judges.items()
+            if not judge.is_complete or (ends.get(name) and not has_ended)
+        },
         exit_code=None if exit_code == ExitCode.DONE else int(exit_code),
         asking_s=round((folder.manifest.asking_s or 0.0) + asking_s, 3),
     )
     own = _unshared(budget, plan.config, folder) if follow is None else total_budget(plan, folder)
-    return Asked(exit_code, own)
+    return Asked(exit_code, own, judges)
+
+
+def _completeness(
+    jobs: Iterable[Job], verdicts: Mapping[str, Sequence[Verdict]], config: RunConfig
+) -> dict[str, Completeness]:
+    """Return the completeness of each judge, of what it was asked."""
+    least = config.choices.min_answered
+    return {
+        job.judge.spec.name: completeness_of(
+            verdicts.get(job.judge.spec.name, ()),
+            job.planned,
+            {item.id for item in job.items},
+            least,
+        )
+        for job in jobs
+    }
 
 
 def _jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> Sequence[Job]:
@@ -276,8 +307,16 @@ def _log_rates(folder: RunFolder, session: Session) -> None:
         folder.append("rate.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
 
 
-def _exit_code(ends: Mapping[str, str], budget: CostBudget, stop: StopRequests) -> ExitCode:
-    codes = [ExitCode.INCOMPLETE] if any(ends.values()) else []
+def _exit_code(
+    judges: Mapping[str, Completeness],
+    budget: CostBudget,
+    stop: StopRequests,
+    *,
+    has_ended: bool,
+) -> ExitCode:
+    codes = [exit_code_of(judges.values())]
+    if not has_ended:
+        codes.append(ExitCode.INCOMPLETE)
     if budget.exhausted:
         codes.append(ExitCode.COST_LIMIT)
     if stop.signals:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -107,9 +107,19 @@ class OutcomeCounts:
     failed: int
     not_asked: int
 
+    def plus(self, other: OutcomeCounts) -> OutcomeCounts:
+        """Add the counts of other replies to the same elicitation."""
+        counts = asdict(self)
+        added = {
+            name: n + getattr(other, name) for name, n in counts.items() if name != "elicitation"
+        }
+        return OutcomeCounts(elicitation=self.elicitation, **added)
+
 
 def count_outcomes(
-    verdicts: Sequence[Verdict], planned: Mapping[Elicitation, int]
+    verdicts: Sequence[Verdict],
+    planned: Mapping[Elicitation, int],
+    items: Collection[str] | None = None,
 ) -> tuple[OutcomeCounts, ...]:
     """Count the outcomes of a judge per elicitation.
 
@@ -119,9 +129,11 @@ def count_outcomes(
         Final verdicts of the judge.
     planned : mapping of str to int
         Number of planned replies by elicitation; those without a verdict count as not asked.
+    items : collection of str, optional
+        Ids of the items whose verdicts count; all by default.
     """
     totals: Counter[tuple[Elicitation, Outcome]] = Counter()
-    for kind, n in columns_of(verdicts).n_by_kind():
+    for kind, n in columns_of(verdicts).n_by_kind(items):
         totals[kind.elicitation, kind.outcome] += n
     rows = []
     for elicitation in ELICITATIONS:

@@ -12,12 +12,14 @@ from harness.analysis.inputs import shared_items
 from harness.analysis.race_result import RACED
 from harness.analysis.reply_dates import reply_dates
 from harness.command_options import ALL_ITEMS, NO_CHOICES, Validating
+from harness.completeness import Completeness
 from harness.edges import edge
 from harness.elicitation_items import blank_note, elicitations_of, items_by_elicitation, items_of
 from harness.errors import RunError
 from harness.injection_flips import injection_flips
 from harness.judging.computed_verdicts import computed_verdicts, is_computed, notes_on
 from harness.judging.fingerprints import fingerprint_of_verdicts
+from harness.judging.judges.config import control_judges
 from harness.judging.judges.embedding import decode_vector, text_id
 from harness.judging.judges.judge_registry import easier_strategies, notice_of
 from harness.judging.parsing.external_verdicts import read_external
@@ -26,8 +28,9 @@ from harness.judging.storage.verdict_columns import columns_of
 from harness.judging.storage.verdict_log import read_log
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 from harness.ledger import holdout_of, recorded_holdout, tried_in_run
-from harness.ratings import is_held_out, select_items
+from harness.ratings import count_outcomes, is_held_out, select_items
 from harness.runs import RunFolder
+from harness.stats.selection.replies import MIN_ANSWERED
 from harness.tasks import CANNOT_ASSESS, Task, load_task
 from harness.user_folders import resume_command
 
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.storage.verdict_columns import CountedLog
-    from harness.runs import Manifest
+    from harness.runs import Manifest, RunConfig
     from harness.stats.data.arrays import FloatArray
     from harness.tasks.schema import Elicitation
 
@@ -74,24 +77,30 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     replies = _by_judge(folder, log.by_judge)
     samples = samples_of(manifest)
     dates = reply_dates(replies.values())
+    verdicts = computed_verdicts(manifest.judges, replies, task)
+    controls = control_judges(manifest.judges)
+    planned = {
+        spec.name: {
+            elicitation: len(items[elicitation]) * samples[spec.name]
+            for elicitation in elicitations_of(spec, items)
+        }
+        for spec in manifest.judges
+    }
     source = Source(
         task=task,
         items=items_of(task, config),
-        judges=tuple(_facts(spec, task) for spec in manifest.judges),
-        verdicts=computed_verdicts(manifest.judges, replies, task),
+        judges=tuple(
+            _facts(spec, task, is_control=spec.name in controls) for spec in manifest.judges
+        ),
+        verdicts=verdicts,
         replies_voted_on=_voting_replies(manifest, replies),
-        planned={
-            spec.name: {
-                elicitation: len(items[elicitation]) * samples[spec.name]
-                for elicitation in elicitations_of(spec, items)
-            }
-            for spec in manifest.judges
-        },
+        planned=planned,
         settings=Settings(seed=config.seed, **config.choices.explicit()),
         notes=(
             *_on_holdout(folder, task),
             *blank_note(task, config),
             *filter(None, [dates.sentence]),
+            *_shortfalls(manifest, verdicts, planned),
             *_notes(manifest, replies),
             *notes_on(manifest.judges, replies, task),
             *_damaged(log),
@@ -144,12 +153,13 @@ def _n_held_out(task: Task, share: float) -> str:
     return f"{n} of {len(task.items)} items are held out"
 
 
-def _facts(spec: JudgeSpec, task: Task) -> JudgeFacts:
+def _facts(spec: JudgeSpec, task: Task, *, is_control: bool) -> JudgeFacts:
     """Return what a validation says about a judge besides its verdicts."""
     limits = [spec.params.get(name) for name in TOKEN_LIMITS]
     return JudgeFacts(
         name=spec.name,
         kind=spec.kind,
+        is_control=is_control,
         model=spec.model,
         max_tokens=min((limit for limit in limits if isinstance(limit, int)), default=None),
         other_strategies=easier_strategies(spec, task),
@@ -195,9 +205,13 @@ def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:
     return chain.from_iterable(verdicts.values())
 
 
-def samples_of(manifest: Manifest) -> dict[str, int]:
-    """Return the verdicts per item and elicitation by judge; an ensemble has its members' least."""
-    samples = {spec.name: spec.n_samples(manifest.config.samples) for spec in manifest.asked_judges}
+def samples_of(manifest: Manifest, config: RunConfig | None = None) -> dict[str, int]:
+    """Return the verdicts per item and elicitation by judge; an ensemble has its members' least.
+
+    With the options of the run, or with those of ``config``.
+    """
+    wanted = (config or manifest.config).samples
+    samples = {spec.name: spec.n_samples(wanted) for spec in manifest.asked_judges}
     ensembles = [spec for spec in manifest.judges if spec.members]
     return samples | {
         spec.name: min(samples[member] for member in spec.members) for spec in ensembles
@@ -235,12 +249,31 @@ def _voting_replies(
     }
 
 
+def _shortfalls(
+    manifest: Manifest,
+    verdicts: Mapping[str, Sequence[Verdict]],
+    planned: Mapping[str, Mapping[Elicitation, int]],
+) -> Iterator[str]:
+    """Say which judges replied too little to be assessed, and why if that is known."""
+    least = manifest.config.choices.min_answered
+    for spec in manifest.judges:
+        asked = planned[spec.name]
+        if manifest.config.race:  # which asks about as many items as it needs
+            asked = dict.fromkeys(asked, len(verdicts[spec.name]))
+        counts = count_outcomes(verdicts[spec.name], asked)
+        judge = Completeness(counts, MIN_ANSWERED if least is None else least)
+        reason = manifest.ended.get(spec.name, "")
+        if not judge.is_complete:
+            why = f". {spec.explain(reason)}" if reason else ""
+            yield f"{spec.name} is {judge.standing}: {judge}{why}"
+        elif reason:
+            yield f"{spec.name} is incomplete ({spec.explain(reason)})"
+
+
 def _notes(manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]) -> tuple[str, ...]:
     notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
     notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
     explained = {spec.name: spec.explain for spec in manifest.judges}
-    for judge, reason in manifest.ended.items():
-        notes.append(f"{judge} is incomplete ({explained[judge](reason)})")
     for (judge, reason), n_failed in _failures(replies).items():
         if manifest.ended.get(judge) != reason:
             noun = "reply" if n_failed == 1 else "replies"

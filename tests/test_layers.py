@@ -41,6 +41,7 @@ LAYERS = (
     ("judging.computed_verdicts",),
     ("judging.running",),
     ("ratings",),
+    ("completeness",),
     ("analysis",),
     ("runs",),
     ("used_items",),

@@ -14,7 +14,7 @@ from harness.stats.inference.non_inferiority import MIN_GROUPS
 from harness.stats.reasons import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from harness.analysis.beta_sensitivity import Sensitivity
     from harness.analysis.evidence import Evidence, JudgeEvidence
@@ -56,6 +56,7 @@ CheckReason: TypeAlias = (
 DecisionReason: TypeAlias = Literal[
     "",
     "not_better_than_baselines",
+    "control_first",
     "no_verdicts",
     "metric_undefined",
     "too_few_answered",
@@ -159,7 +160,8 @@ class Decision:
         "none": no judge can be recommended.
     reason : str
         Why the verdict is "none": "no_verdicts", "raced" (judges raced, and none was asked about
-        all items), "metric_undefined", "too_few_answered" or "not_better_than_baselines"; else "".
+        all items), "metric_undefined", "too_few_answered", "not_better_than_baselines" or
+        "control_first" (a control judge is first, which is never recommended); else "".
     judge : str or None
         The recommended or best judge; None where the verdict is "none".
     leader : str or None
@@ -227,13 +229,17 @@ def decide(
         )
     leader, *others = ranked
     verdict, checks, missing = verdict_of(evidence)
-    proven = verdict != "none"
-    close = tuple(row.judge for row in others if row.close_to_first)
     by_name = {judge.name: judge for judge in judges}
     winner = by_name[leader.judge]
+    is_beaten = verdict == "none"
+    if winner.is_control:
+        verdict = "none"
+    proven = verdict != "none"
+    close = tuple(row.judge for row in others if row.close_to_first)
+    reason: DecisionReason = "" if proven else "control_first"
     return Decision(
         verdict=verdict,
-        reason="" if proven else "not_better_than_baselines",
+        reason="not_better_than_baselines" if is_beaten else reason,
         judge=leader.judge if proven else None,
         leader=leader.judge,
         missing=missing if proven else (),
@@ -264,10 +270,12 @@ def verdict_of(
     return "use" if checks["independent"].passed else "use_if_independent", checks, missing
 
 
-def verdict_and_judge(evidence: Evidence | None) -> tuple[DecisionVerdict, str | None]:
+def verdict_and_judge(
+    evidence: Evidence | None, controls: Container[str] = ()
+) -> tuple[DecisionVerdict, str | None]:
     """Return the verdict and the judge of `Decision`, from common footing alone."""
     ranked = [row.judge for row in evidence.judges if row.value is not None] if evidence else []
-    if evidence is None or not ranked:
+    if evidence is None or not ranked or ranked[0] in controls:
         return "none", None
     verdict, _, _ = verdict_of(evidence)
     return verdict, None if verdict == "none" else ranked[0]

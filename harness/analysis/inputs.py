@@ -51,6 +51,8 @@ class JudgeFacts(Frozen):
     ----------
     kind : str
         How it was reached; ``external`` if its verdicts were made elsewhere.
+    is_control : bool
+        Whether it is a control, such as random answers or a word list: shown, never recommended.
     max_tokens : int or None
         Tokens that a reply may have; None where it is not limited or not known.
     other_strategies : tuple of str
@@ -62,6 +64,7 @@ class JudgeFacts(Frozen):
 
     name: str
     kind: str = "external"
+    is_control: bool = False
     model: str = ""
     max_tokens: int | None = None
     other_strategies: tuple[str, ...] = ()

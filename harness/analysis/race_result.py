@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from harness.stats.racing.race import Ending
 
+Unfit: TypeAlias = Literal["", "control", "not assessed", "incomplete"]
 RACED = "its judges raced, and were not asked about the same items"  # of a run
 NAMES = {  # of losses
     "random_rater": "disagreement with a random rater",
@@ -53,7 +55,12 @@ class RaceResult:
         "pool_exhausted": all items were asked before the others had left, and it has the lowest
         loss of those left; None where asking ended before the race.
     judge : str or None
-        The judge that the race returned.
+        The judge that the race returned; None, too, where the one with the lowest loss is a
+        control, or gave too few answers.
+    leader : str or None
+        The judge with the lowest loss when the race ended.
+    unfit : str
+        Why ``leader`` isn't returned: "control", "not assessed" or "incomplete"; "" where it is.
     within : float
         Difference of mean losses that does not matter; 0 in a race for the one best judge.
     alpha : float
@@ -78,6 +85,8 @@ class RaceResult:
 
     ending: Ending | None
     judge: str | None
+    leader: str | None = None
+    unfit: Unfit = ""
     within: float
     alpha: float
     loss: str

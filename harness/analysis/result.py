@@ -27,6 +27,7 @@ from harness.analysis.reply_dates import NO_DATES, ReplyDates
 from harness.analysis.rubric import RubricResult
 from harness.analysis.serialize import from_json, schema_of, shared_fields, to_short_json
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
+from harness.completeness import Completeness
 from harness.judging.storage.verdict_columns import columns_of
 from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
@@ -169,6 +170,7 @@ class JudgeResult:
 
     name: str
     kind: str
+    is_control: bool = False
     model: str
     reported_models: tuple[str, ...]
     derived: tuple[Elicitation, ...]
@@ -300,6 +302,14 @@ class Validation:
         assert self.evidence is not None, "a validation with judges has evidence"
         return next(row for row in self.evidence.judges if row.judge == name)
 
+    def completeness(self) -> dict[str, Completeness]:
+        """Return how complete the replies of each judge are."""
+        least = self.settings.min_answered
+        return {
+            judge.name: Completeness(judge.outcomes, least, is_planned=judge.kind != "external")
+            for judge in self.judges
+        }
+
     def beta_hat(self, name: str) -> tuple[Estimate, bool]:
         """Return beta of a judge, and whether maximum likelihood gave it, for want of pairs."""
         beta = self.judge(name).beta
@@ -429,6 +439,7 @@ def judge_result(
     return JudgeResult(
         name=facts.name,
         kind=facts.kind,
+        is_control=facts.is_control,
         model=facts.model,
         reported_models=tuple(sorted({kind.model for kind in kinds if kind.model})),
         derived=tuple(e for e in ELICITATIONS if e in derived),

@@ -49,7 +49,8 @@ def gate(
     from harness.sources import source_of
 
     folder = find_run(place.out, run)
-    results = check_requirements(validation_of(folder, source_of(folder)), wanted.require)
+    validation = validation_of(folder, source_of(folder))
+    results = check_requirements(validation, wanted.require)
     passed = all(result.passed for result in results)
     if wanted.junit is not None:
         write(wanted.junit, gate_junit(folder.path.name, results))
@@ -61,3 +62,6 @@ def gate(
         echo(gate_table(results))
     if not passed:
         raise typer.Exit(ExitCode.CHECK_FAILED)
+    judges = validation.completeness().values()
+    if judges and all(judge.standing == "not assessed" for judge in judges):
+        raise typer.Exit(ExitCode.INCOMPLETE)

@@ -124,11 +124,12 @@ def several_tasks(tasks: str | None) -> list[str]:
 
 
 def exit_code_of(validation: Validation, least: str | None) -> ExitCode:
-    """Return the exit code that ``--fail-unless`` demands, with a line on stderr if it fails."""
+    """Return the exit code of a validation; with a line on stderr if ``--fail-unless`` fails."""
+    from harness.completeness import exit_code_of as code_of_judges
     from harness.errors import ExitCode
 
     verdict = validation.decision.verdict
     if least is None or verdict in VERDICTS[: VERDICTS.index(least) + 1]:
-        return ExitCode.DONE
+        return code_of_judges(validation.completeness().values())
     echo(f"harness: the verdict is {verdict}, --fail-unless asks for {least}.", err=True)
     return ExitCode.CHECK_FAILED

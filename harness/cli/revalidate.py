@@ -44,6 +44,8 @@ COLOURS = {  # of verdicts
     "worse": "red",
     "changed": "red",
     "not comparable": "red",
+    "not assessed": "red",
+    "incomplete": "yellow",
     "not asked": "yellow",
     "underpowered": "yellow",
     "stable": "green",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.errors import ExitCode
 from harness.report.formatting import counted
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def _lines(result: Estimation) -> Iterator[str]:
     mean = result.mean
     n = f"{result.n_unlabelled:,}"
     if mean is None:
-        yield f"{result.judge} has answered about {n} items; run the same command to go on."
+        yield from _without_mean(result)
         return
     if mean.estimate is None:
         yield f"No estimate: fewer than ten items were rated independently ({mean.reason})."
@@ -62,8 +63,22 @@ def _lines(result: Estimation) -> Iterator[str]:
     yield from _warning(result)
 
 
+def _without_mean(result: Estimation) -> Iterator[str]:
+    """Say why there is no estimate yet."""
+    judge, replies = result.judge, result.replies
+    if result.exit_code != ExitCode.INCOMPLETE:
+        n = f"{result.n_unlabelled:,}"
+        yield f"{judge} has answered about {n} items; run the same command to go on."
+        return
+    yield f"No estimate: {judge} is {replies.standing}. {replies}."
+    if replies.n_missing:
+        yield "Run the same command to ask for the missing replies."
+
+
 def _left_out(result: Estimation) -> Iterator[str]:
     yield from filter(None, [result.reply_dates.sentence])
+    if n_failed := result.replies.total("failed"):
+        yield f"{counted([n_failed])} left out, as the calls failed. Run the same command to retry."
     if result.n_unanswered:
         as_what = "not positive" if result.quantity.kind == "share" else "its mean score"
         yield (

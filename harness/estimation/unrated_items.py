@@ -14,6 +14,7 @@ import numpy as np
 from harness.analysis.inputs import sampling_weights
 from harness.analysis.reply_dates import NO_DATES, ReplyDates, reply_dates
 from harness.app import ask_part
+from harness.completeness import completeness_of, exit_code_of
 from harness.errors import ExitCode, OptionError, RunError, TaskError
 from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
 from harness.estimation.item_strata import Strata, strata_of
@@ -44,12 +45,14 @@ if TYPE_CHECKING:
 
     from harness.analysis import Source
     from harness.command_options import Limit, Place, Server
+    from harness.completeness import Completeness
     from harness.estimation.estimate_options import EstimateOptions
     from harness.judging.running.recorder import Observer
     from harness.runs import RunFolder
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.estimation.paired_beta import PairedBeta
     from harness.tasks import Item
+    from harness.tasks.schema import Elicitation
 
 FOLDER = "estimates"
 DEFAULT_LEVEL = 0.95
@@ -89,7 +92,7 @@ class Estimation:
     quantity : Quantity
         What the mean is of.
     mean : PopulationMean or None
-        None until all items were asked about.
+        None until all items were asked about and enough replies are usable.
     above_tau : (low, high) or None
         Bounds of the share of items on which at least tau of the raters are positive, see
         `share_above`; few raters per item bias any single number. None for mean scores.
@@ -116,13 +119,15 @@ class Estimation:
         option, from their forced choices.
     paired_beta : PairedBeta or None
         Beta as the raters' pairs show it, where the share is estimated with that.
+    replies : Completeness
+        Counts of the replies about unlabelled items. No failed call enters a number.
     cost_usd : float
         Of the replies about unlabelled items.
     reply_dates : ReplyDates
         When the replies about unlabelled items were received, by day; those of earlier estimates
         aren't new.
     exit_code : ExitCode
-        `DONE` once all items were asked about.
+        `DONE` once all items were asked about, and enough of the replies are usable.
     """
 
     path: Path
@@ -141,6 +146,7 @@ class Estimation:
     look: AnytimeLook | None
     beta_range: tuple[float, float] | None
     paired_beta: PairedBeta | None
+    replies: Completeness
     cost_usd: float
     reply_dates: ReplyDates = NO_DATES
     exit_code: ExitCode
@@ -232,7 +238,7 @@ def estimate(
         check_order(labelled)
     beta = pairs_of(source, labelled) if wanted.options.paired_beta else None
     n_blank = count_blank(items, source.task, wanted.n_items)
-    judged = _Judged(quantity, strata)
+    judged = _Judged(quantity, strata, folder.manifest.config.choices.min_answered)
     path = folder.path / FOLDER
     exit_code, started = ExitCode.DONE, time.time()
     for part in read_parts(items, source.task, wanted.n_items):
@@ -251,8 +257,10 @@ def estimate(
         judged.cost_usd += asked.budget.spent_usd
         progress(judged.n)
         exit_code = asked.exit_code
-        if exit_code != ExitCode.DONE:
+        if part_folder.manifest.state == "stopped" or judged.replies.standing == "not assessed":
             break
+    else:
+        exit_code = exit_code_of([judged.replies])
     done = exit_code == ExitCode.DONE
     tried = tried_in_run(folder)
     n_judges = tried.n if tried else len(folder.manifest.judges)
@@ -274,6 +282,7 @@ def estimate(
         paired_beta=beta,
         needed=_needed(labelled, judged, n_judges, wanted) if done else None,
         look=_look(source, judge, judged, n_judges, wanted) if done else None,
+        replies=judged.replies,
         cost_usd=judged.cost_usd,
         reply_dates=judged.dates.by_day(),
         exit_code=exit_code,
@@ -283,8 +292,12 @@ def estimate(
 class _Judged:
     """Adds up a judge's verdicts on unlabelled items, part by part."""
 
-    def __init__(self, quantity: Quantity, strata: Strata | None) -> None:
+    def __init__(
+        self, quantity: Quantity, strata: Strata | None, min_answered: float | None
+    ) -> None:
         self.quantity = quantity
+        self.min_answered = min_answered
+        self.replies = completeness_of((), {quantity.answers: 0}, (), min_answered)
         self.strata = strata
         self.sums = JudgedMean(0, 0.0, 0.0)
         self.looks: dict[str, _Looks] = {}  # by stratum; all items are one without
@@ -292,8 +305,13 @@ class _Judged:
         self.dates = NO_DATES
 
     def add(self, items: Sequence[Item], folder: RunFolder) -> None:
-        """Count the verdicts of a part; items that were not asked about are left out."""
+        """Count the verdicts of a part; items that were not asked about or failed are left out."""
         verdicts = list(verdicts_of(folder))
+        planned: dict[Elicitation, int] = {self.quantity.answers: len(items)}
+        ids = {item.id for item in items}
+        replies = completeness_of(verdicts, planned, ids, self.min_answered)
+        self.replies = self.replies.plus(replies)
+        verdicts = [verdict for verdict in verdicts if verdict.outcome != "failed"]
         values = self.quantity.first_verdicts(items, verdicts)
         asked = {verdict.item for verdict in verdicts}
         self.sums = self.sums.plus(JudgedMean.of(values[~np.isnan(values)]))
@@ -367,7 +385,7 @@ def labelled_items(
     TaskError
         If there are fewer than ten.
     """
-    verdicts = source.verdicts[judge]
+    verdicts = [v for v in source.verdicts[judge] if v.outcome != "failed"]
     labels = quantity.labels(source.task, source.items)
     asked = {verdict.item for verdict in verdicts}
     used = [

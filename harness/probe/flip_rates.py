@@ -199,7 +199,7 @@ def write_probe(folder: RunFolder, plan: Plan) -> Probe:
     )
     folder.write("probe.json", probe.model_dump_json(indent=1) + "\n")
     if folder.manifest.state == "asked":
-        folder.update(state="done", exit_code=int(ExitCode.DONE))
+        folder.update(state="done", exit_code=folder.manifest.exit_code or int(ExitCode.DONE))
     return probe
 
 

@@ -8,7 +8,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from harness.analysis.race_result import RacedJudge, RaceResult
+from harness.completeness import completeness_of
 from harness.errors import ExitCode
+from harness.judging.judges.config import control_judges
 from harness.judging.running.budget import paid_replies
 from harness.racing.race_pool import pool_of
 from harness.user_folders import resume_command
@@ -17,11 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.analysis import Source
+    from harness.analysis.race_result import Unfit
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.racing.race_pool import RacePool
     from harness.runs import RunFolder
     from harness.stats.racing.race import Standing
+    from harness.tasks.schema import Elicitation
 
 OVER = ("asked", "done")  # states of a run whose failed units stay without a reply
 
@@ -57,12 +61,16 @@ def raced_source(
         }
     standings = list(pool.standings(pool.losses_on(slice(None), replies)))
     last = standings[-1]
-    winner = pool.specs[last.leader] if last.ending else None
+    leader = pool.specs[last.leader] if last.ending else None
+    unfit = _why_unfit(leader, pool, source) if leader else ""
+    winner = None if unfit else leader
     completed = winner is not None and _is_complete(winner, pool, source, replies)
     names = {winner.name} if winner and completed else set()
     race = RaceResult(
         ending=last.ending,
         judge=winner.name if winner else None,
+        leader=leader.name if leader else None,
+        unfit=unfit,
         within=pool.design.within,
         alpha=pool.design.alpha,
         loss=pool.loss.name,
@@ -85,6 +93,16 @@ def raced_source(
             name: of_judge for name, of_judge in source.replies_voted_on.items() if name in names
         },
     )
+
+
+def _why_unfit(leader: JudgeSpec, pool: RacePool, source: Source) -> Unfit:
+    """Return why a race returns nobody, though this judge has the lowest loss; "" if it does."""
+    if leader.name in control_judges(pool.specs):
+        return "control"
+    verdicts = source.verdicts[leader.name]
+    planned: dict[Elicitation, int] = {pool.loss.elicitation: len(verdicts)}
+    replies = completeness_of(verdicts, planned, source.task.by_id, source.settings.min_answered)
+    return "" if replies.standing == "complete" else replies.standing
 
 
 def _is_complete(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.completeness import fails_too_often
+from harness.judging.judges.config import control_judges
 from harness.judging.parsing.verdict import newest
 from harness.judging.running.recorder import NoObserver
 from harness.judging.storage.verdict_log import unit_key
@@ -66,6 +69,8 @@ class Rounds(NoObserver):
         self._pool = pool
         self._observer = observer
         self._completes = plan.config.complete_winner
+        self._least = plan.config.choices.min_answered
+        self._n_failed: Counter[str] = Counter()
         self._place = {item.id: i for i, item in enumerate(pool.items)}
         self._replies: dict[str, dict[str, dict[UnitKey, Verdict]]] = {
             name: {} for name in pool.n_replies
@@ -73,12 +78,18 @@ class Rounds(NoObserver):
         self._losses = np.full((len(pool.specs), len(pool.items)), np.nan)
         self._standing: Standing = start(pool.design)
         self._given: dict[str, set[str]] = {name: set() for name in pool.n_replies}
+        self.has_ended = False
         self._add(known)
 
     # What is asked
 
     def next_jobs(self) -> Sequence[Job]:
-        """Return what each judge is asked next; empty when the race and its rest are over."""
+        """Return what each judge is asked next; empty when the race and its rest are over.
+
+        It doesn't go on while more calls of a judge failed than may be missing.
+        """
+        if any(map(self._fails_too_often, self.asked_jobs())):
+            return ()
         self._update_losses()
         for standing in self._pool.standings(self._losses, self._standing):
             self._say_who_left(standing)
@@ -87,12 +98,27 @@ class Rounds(NoObserver):
             name: {item.id for item in self._pool.items[:n_items]}
             for name, n_items in self._pool.n_items_for(self._standing).items()
         }
-        if self._standing.ending and self._completes:
-            winner = self._pool.specs[self._standing.leader]
+        winner = self._pool.specs[self._standing.leader]
+        is_control = winner.name in control_judges(self._pool.specs)
+        if self._standing.ending and self._completes and not is_control:
             for name in winner.members or [winner.name]:
                 wanted[name] = {item.id for job in self._jobs for item in job.items}
         jobs = [self._job(job, wanted[job.judge.spec.name]) for job in self._jobs]
-        return jobs if any(job.items for job in jobs) else ()
+        self.has_ended = not any(job.items for job in jobs)
+        return () if self.has_ended else jobs
+
+    def _fails_too_often(self, job: Job) -> bool:
+        n_planned, n_failed = sum(job.planned.values()), self._n_failed[job.judge.spec.name]
+        return fails_too_often(n_failed, n_planned, self._least)
+
+    def asked_jobs(self) -> list[Job]:
+        """Return what each judge was asked so far."""
+        return [
+            replace(
+                job, items=tuple(i for i in job.items if i.id in self._given[job.judge.spec.name])
+            )
+            for job in self._jobs
+        ]
 
     def _job(self, job: Job, wanted: set[str]) -> Job:
         """Return the part of a job that is wanted and was not given before.
@@ -141,6 +167,7 @@ class Rounds(NoObserver):
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Keep verdicts that were written."""
+        self._n_failed[judge] += sum(verdict.outcome == "failed" for verdict in verdicts)
         self._add(verdicts)
         self._observer.advanced(judge, verdicts)
 

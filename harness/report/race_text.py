@@ -15,6 +15,9 @@ HEADS = ("judge", "items", "replies", "of", "left after", "replies by then", "co
 
 def found(race: RaceResult) -> str:
     """Return what a race found, with its error rate; or that it did not end."""
+    if race.unfit:
+        why = "is a control" if race.unfit == "control" else f"is {race.unfit}"
+        return f"No judge is returned: {race.leader} has the lowest loss, and it {why}."
     error = f"at error rate {race.alpha * 100:.3g}%"
     if race.ending == "unique":
         return f"{race.judge} is the best of these judges on this pool, {error}."
@@ -72,6 +75,8 @@ def not_compared(race: RaceResult) -> str:
 
 def next_step(race: RaceResult) -> str:
     """Return what to do after a race that leaves judges without a validation."""
+    if race.unfit:
+        return "Race judges that answer, or correct what keeps these from answering."
     if race.ending is None:
         higher = ", with a higher `--max-cost`" if race.over_budget else ""
         return f"Go on: `{race.resume}`{higher}."

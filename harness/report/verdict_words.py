@@ -58,6 +58,8 @@ def because(v: Validation) -> str:
     if v.decision.verdict == "best_not_proven":
         missing = listed([_missing(v, name) for name in v.decision.missing])
         parts.append(f"Missing: {missing}.")
+    if v.decision.reason == "control_first":
+        return f"{v.decision.leader} comes first, and it's a control, which isn't a judge to use."
     name = short_name(v.evidence.display_name)
     numbers = f"{number(check.value)} against {number(check.threshold)} ({name})"
     rival = baseline_words(v, check.rival)

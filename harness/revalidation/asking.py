@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.elicitation_items import items_by_elicitation, items_of
+from harness.completeness import completeness_of
+from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of
 from harness.errors import JudgeUnavailable, RunError, in_sentences
-from harness.judging.judges.config import load_judges
+from harness.judging.judges.config import control_judges, load_judges
 from harness.judging.judges.cost_limit import check_limited
 from harness.judging.judges.judge_registry import check, own_judges, reader_of
 from harness.revalidation.baseline_design import draw_anchor
@@ -34,11 +35,13 @@ from harness.revalidation.occasion import (
 from harness.revalidation.reply_categories import StreamReplies, stream_of
 from harness.revalidation.watched_judges import watched_judges
 from harness.run_plans import Plan, make_job
+from harness.sources import samples_of
 from harness.tasks import Item
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
+    from harness.completeness import Completeness
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
@@ -174,6 +177,34 @@ class Sitting:
             for s in baseline.streams
         ]
 
+    def completeness(
+        self, answers: OccasionAnswers, without: Container[str]
+    ) -> dict[str, Completeness]:
+        """Return the completeness of each judge that is watched on the next occasion.
+
+        Items ``without`` were not asked about.
+        """
+        items, planned = self._items_to_ask(without)
+        config, ids = self.run.manifest.config, {item.id for item in items}
+        settings = {"samples": self.options.replies_per_item}
+        samples = samples_of(self.run.manifest, config.model_copy(update=settings))
+        occasion, fitted = self.occasion.number, self.baseline.fitted
+        verdicts: dict[str, list[Verdict]] = {spec.name: [] for spec in self.watched}
+        for verdict in self.verdicts_on(answers.verdicts, fitted, occasion):
+            verdicts[verdict.judge].append(verdict)
+        return {
+            spec.name: completeness_of(
+                verdicts[spec.name],
+                {
+                    name: len(planned[name]) * samples[spec.name]
+                    for name in elicitations_of(spec, planned)
+                },
+                ids,
+                config.choices.min_answered,
+            )
+            for spec in self.watched
+        }
+
     def ask(self, plan: Plan, observer: Observer) -> OccasionAnswers:
         """Ask what the next occasion has not answered yet."""
         if self.occasion.is_complete:
@@ -275,4 +306,5 @@ class Sitting:
         config = self.run.manifest.config
         by_id = self.setup.task.by_id
         items = tuple(by_id.get(item) or Item(item, {}) for item in ids)  # gone: without ratings
-        return Yardstick(self.setup.task, items, config.choices, config.seed)
+        controls = control_judges(self.run.manifest.judges)
+        return Yardstick(self.setup.task, items, config.choices, config.seed, controls)

@@ -221,11 +221,15 @@ class DriftEvidence:
             judge=row.judge,
             verdict="underpowered" if not self._has_power() else "stable",
             reason=row.reason,
+            outcomes=row.outcomes,
+            shortfall=row.shortfall,
             p=self.change.p_value,
             provider=row.provider,
             figures=figures,
         )
-        if row.reason:
+        if row.shortfall:
+            result = replace(result, verdict=row.shortfall)
+        elif row.reason:
             is_comparable = row.verdict != "not comparable"
             result = replace(result, verdict="not asked" if is_comparable else "not comparable")
         found = (stream.scores(scorer) for stream in self.streams) if scorer else ()

@@ -65,7 +65,8 @@ class LookEnding:
         """Return how a re-validation ended with a look, which may be an earlier one."""
         failed = tuple(failures(conditions, look, baseline))
         codes = [ExitCode.CHECK_FAILED] if failed else []
-        codes += [ExitCode.INCOMPLETE] if look.ended and due_in_s is None else []
+        if look.ended or any(judge.shortfall for judge in look.judges):
+            codes.append(ExitCode.INCOMPLETE)
         code = int(ExitCode.most_important([ExitCode.DONE, *codes]))
         said = tuple(lead(look, baseline))
         return cls(run, code, said, failed, look, baseline, due_in_s)

@@ -58,7 +58,13 @@ def _short(look: Look) -> Look:
         evidence=(),
         decision=look.decision and replace(look.decision, judges=()),
         judges=tuple(
-            replace(judge, changed_items=(), figures=tuple(shown(judge))) for judge in look.judges
+            replace(
+                judge,
+                changed_items=(),
+                figures=tuple(shown(judge)),
+                outcomes=judge.outcomes if judge.shortfall else (),
+            )
+            for judge in look.judges
         ),
     )
 

@@ -41,12 +41,16 @@ MAX_PARTS = 2  # of the baseline's replies that are compared with a look's, each
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """The anchor, in the order of the baseline, and how replies to it are measured."""
+    """The anchor, in the order of the baseline, and how replies to it are measured.
+
+    ``controls`` are the judges that are never recommended.
+    """
 
     task: Task
     items: tuple[Item, ...]
     choices: Choices
     seed: int
+    controls: frozenset[str] = frozenset()
 
     def source(
         self,
@@ -93,7 +97,7 @@ def decision_on(
     p = prepare(yardstick.source(parts, replies=n_replies), ranking_only=True)
     common = evidence.section(p)
     rows = common.judges if common else ()
-    verdict, judge = verdict_and_judge(common)
+    verdict, judge = verdict_and_judge(common, yardstick.controls)
     return DecisionFacts(
         metric=p.metric,
         verdict=verdict,

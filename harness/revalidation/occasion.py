@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
 from statistics import fmean
@@ -56,17 +56,17 @@ class OccasionAnswers:
         Judges that are incomplete, with the reason.
     exit_code : ExitCode
         `DONE` or `INCOMPLETE` at its end; else it can be resumed.
+    is_over : bool
+        Whether asking again would bring nothing more.
+    skipped : dict of str to str
+        Judges that could not be asked, with the reason; they are among ``ended``.
     """
 
     verdicts: list[Verdict]
     ended: dict[str, str]
     exit_code: ExitCode
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it ended, and some judge replied."""
-        replied = any(verdict.outcome != "failed" for verdict in self.verdicts)
-        return self.exit_code not in STOPPED and replied
+    is_over: bool = True
+    skipped: dict[str, str] = field(default_factory=dict)
 
 
 def ask_occasion(
@@ -99,7 +99,9 @@ def ask_occasion(
         path = occasion_path(run, occasion)
         raise RunError(f"{path}: cannot be written ({error.cause}). {KEPT}") from None
     verdicts = list(folder.read_verdicts().final.values())
-    return OccasionAnswers(verdicts, {**plan.skipped, **folder.manifest.ended}, asked.exit_code)
+    ended = {**plan.skipped, **folder.manifest.ended}
+    is_over = folder.manifest.state == "asked"
+    return OccasionAnswers(verdicts, ended, asked.exit_code, is_over, plan.skipped)
 
 
 def answers_of_occasion(run: RunFolder, occasion: int) -> OccasionAnswers:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from msgspec import Struct
 
 from harness.analysis.decision import DecisionVerdict
+from harness.completeness import Shortfall
+from harness.ratings import OutcomeCounts
 from harness.revalidation import Period
 from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.reply_categories import Category, StreamReplies, replies_per_item
@@ -21,7 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SCHEMA_VERSION = 4
-JudgeVerdict = Literal["stable", "changed", "worse", "underpowered", "not comparable", "not asked"]
+JudgeVerdict = Literal[
+    "stable",
+    "changed",
+    "worse",
+    "underpowered",
+    "incomplete",
+    "not assessed",
+    "not comparable",
+    "not asked",
+]
 ALARMS = frozenset({"changed", "worse"})
 FLIPS, ANSWERED, BETA = "flips", "answered", "beta"
 
@@ -175,7 +186,11 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
     verdict : str
         ``changed`` and ``worse`` last until a new baseline.
     reason : str
-        Why it is not comparable or was not asked.
+        Why it is not comparable, was not asked, or isn't complete.
+    outcomes : tuple of OutcomeCounts
+        Counts of its replies in this look, by elicitation; empty if it was not asked.
+    shortfall : str
+        Its standing in `Completeness` unless it is complete; else "".
     p : float
         Anytime-valid p-value of no change since the baseline, over its elicitations.
     since, since_at : int or None, str
@@ -203,6 +218,8 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
     judge: str
     verdict: JudgeVerdict = "stable"
     reason: str = ""
+    outcomes: tuple[OutcomeCounts, ...] = ()
+    shortfall: Shortfall = ""
     p: float = 1.0
     since: int | None = None
     since_at: str = ""
@@ -220,6 +237,11 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
         """Return a figure by its name; None where there is none."""
         wanted = name, elicitation
         return next((f for f in self.figures if (f.name, f.elicitation) == wanted), None)
+
+    @property
+    def may_bring_more(self) -> bool:
+        """Whether planned replies did not come, and asking again may bring them."""
+        return not self.outcomes or any(c.failed or c.not_asked for c in self.outcomes)
 
     @property
     def answers_nothing(self) -> bool:

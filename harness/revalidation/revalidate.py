@@ -6,6 +6,8 @@ from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import structs
+
 from harness.analysis.reply_dates import reply_dates
 from harness.app import how_to_resume
 from harness.errors import ExitCode, HarnessError, RunError
@@ -52,13 +54,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from harness.completeness import Completeness
     from harness.judging.running.recorder import Observer
     from harness.revalidation import Period
     from harness.revalidation.asking import LeftOutJudges
     from harness.revalidation.causes import Comparable
     from harness.revalidation.fail_on import Condition
     from harness.revalidation.look_options import LookOptions
-    from harness.revalidation.records import JudgeVerdict
     from harness.run_plans import Plan
     from harness.stopping import StopRequests
 
@@ -232,19 +234,23 @@ def _replies_of(
     streams = sitting.asked_streams(baseline, answers)
     replied = {stream.judge for stream in streams if stream.n_replies}
     explained = {spec.name: spec.explain for spec in sitting.run.manifest.judges}
-    ended = {judge: explained[judge](reason) for judge, reason in answers.ended.items()}
-    silent = with_ensembles(sitting.run.manifest.judges, ended)
-    reasons: LeftOutJudges = {
-        judge: ("not asked", why) for judge, why in silent.items() if judge not in replied
-    }
-    reasons |= left_out
+    ended = {j: explained[j](reason) if reason else "" for j, reason in answers.ended.items()}
+    whys = with_ensembles(sitting.run.manifest.judges, ended)
+    skipped = with_ensembles(sitting.run.manifest.judges, answers.skipped)
+    complete = sitting.completeness(answers, content.left_out)
     reported = providers_of(answers.verdicts)
-    stable: tuple[JudgeVerdict, str] = ("stable", "")
     judges = []
     for name in (spec.name for spec in sitting.watched):
-        verdict, reason = reasons.get(name, stable)
         provider = reported.get(name, ProviderReport())
-        judges.append(JudgeLook(judge=name, verdict=verdict, reason=reason, provider=provider))
+        row = JudgeLook(judge=name, provider=provider)
+        if name in left_out:
+            verdict, reason = left_out[name]
+            row = structs.replace(row, verdict=verdict, reason=reason)
+        elif name in skipped:
+            row = structs.replace(row, reason=skipped[name])
+        else:
+            row = with_counts(row, complete[name], whys.get(name, ""))
+        judges.append(row)
     return Look(
         number=1 + max((look.number for look in sitting.history.looks), default=0),
         occasion=sitting.occasion.number,
@@ -263,6 +269,12 @@ def _replies_of(
         ended=answers.ended,
         streams=tuple(stream for stream in streams if stream.judge in replied),
     )
+
+
+def with_counts(row: JudgeLook, judge: Completeness, why: str) -> JudgeLook:
+    """Add the counts of a judge's replies to its row, and what is short if they don't suffice."""
+    reason = "" if judge.is_complete else ". ".join(filter(None, (str(judge), why)))
+    return structs.replace(row, outcomes=judge.counts, shortfall=judge.shortfall, reason=reason)
 
 
 def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:

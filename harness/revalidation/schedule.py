@@ -385,13 +385,14 @@ def unset_keys(keys: Iterable[str]) -> list[str]:
 def time_until_due(last: Look | None, every: Period) -> timedelta:
     """Return how long the next look is not due; zero or less if it is.
 
-    A look is due when the last one is at least nine tenths of the period old; at once when that is
-    incomplete, or is dated in the future because a clock ran ahead.
+    A look is due when the last one is at least nine tenths of the period old; at once when replies
+    of that are missing, or it is dated in the future because a clock ran ahead.
     """
     if last is None:
         return timedelta(0)
-    is_incomplete = bool(last.ended) or any(j.verdict == "not asked" for j in last.judges)
-    if is_incomplete or is_ahead(last):
+    received = {judge.judge for judge in last.judges if not judge.may_bring_more}
+    is_missing = any(j.verdict == "not asked" for j in last.judges)
+    if is_missing or last.ended.keys() - received or is_ahead(last):
         return timedelta(0)
     at = datetime.fromisoformat(last.at)
     return at + (1 - EARLY) * PERIODS[every] - datetime.now(UTC)

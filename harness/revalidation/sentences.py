@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
     from harness.revalidation.records import Baseline, DecisionFacts, JudgeLook, Look
 
-SERIOUS = ("worse", "changed", "not comparable", "not asked", "underpowered", "stable")
+SERIOUS = (
+    "worse",
+    "changed",
+    "not comparable",
+    "not assessed",
+    "not asked",
+    "incomplete",
+    "underpowered",
+    "stable",
+)
 MAX_NAMED = 5  # items per reason that are left out
 OTHER_RATINGS = (
     "The ratings have changed since the baseline: metrics may differ from those of earlier looks "
@@ -56,10 +65,15 @@ def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:
             claim = f"not compared, as {judge.reason}"
         case "not asked":
             claim = f"not asked ({judge.reason})"
+        case "not assessed" | "incomplete" as standing:
+            claim = f"{standing}: {judge.reason}"
         case "changed" | "worse":
             since = f" since {day(judge.since_at, look.at)}" if judge.since is not None else ""
             claim = f"a different judge{since}: {judge.what}{_agreement(judge, look)}"
-            claim += f"; it was not asked now ({judge.reason})" if judge.reason else ""
+            if judge.shortfall:
+                claim += f"; {judge.shortfall} now: {judge.reason}"
+            elif judge.reason:
+                claim += f"; it was not asked now ({judge.reason})"
         case _:
             claim = f"no change seen{_power(judge, baseline)}"
     return f"{judge.judge}: {claim}."

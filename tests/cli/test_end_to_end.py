@@ -151,17 +151,22 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
     assert find_run(place / "runs", None, unfinished=True).path == folder.path
 
 
-def test_what_cannot_pass_is_told_with_its_number(place, stub):
-    """A reply too long to be asked for is final: the run is done, and says how many and why."""
+def test_judge_whose_every_call_failed_is_not_assessed(place, stub):
+    """Whatever made the calls fail, the run ends with 3, says how many and why, and is resumable.
+
+    It ended with 0, and advised a resume that found no unfinished run.
+    """
     file = judges_file(place, small=local(stub, "context"))
     command = ("run", "--task", "task", "--judges", "small", "--judges-file", file)
     done = call_harness(*command, "--limit", "3", cwd=place)
-    assert done.returncode == 0
+    assert done.returncode == 3
     assert "small: 0/12 replies, 12 failed" in done.stderr
     message = done.stdout.replace("\n", " ")
-    assert (
-        "small: 12 replies failed (context_length: the prompt is longer than the model" in message
-    )
+    assert "small is not assessed: 0 of 12 replies are usable (12 failed)." in message
+    assert "context_length: the prompt is longer than the model" in message
+    assert find_run(place / "runs", None, unfinished=True).path == only_run(place)
+    resume = done.stderr.split("Resume with: harness ")[1].split()
+    assert call_harness(*resume, cwd=place).returncode == 3
 
 
 def test_one_judges_trouble_never_changes_another_judges_results(place, stub):

@@ -57,7 +57,7 @@ def test_fail_unless_makes_a_missing_recommendation_exit_code_1(ratings):
 @pytest.mark.parametrize("verdict", ["use", "best_not_proven"])
 def test_fail_unless_best_not_proven_passes_a_better_verdict(verdict):
     """The better verdict passes where the other is demanded, and not the reverse."""
-    validation: Any = SimpleNamespace(decision=SimpleNamespace(verdict=verdict))
+    validation: Any = SimpleNamespace(decision=SimpleNamespace(verdict=verdict), completeness=dict)
     assert exit_code_of(validation, "best_not_proven") == ExitCode.DONE
     assert exit_code_of(validation, "use") == (0 if verdict == "use" else 1)
 

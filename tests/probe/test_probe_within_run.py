@@ -124,16 +124,16 @@ def test_flips_have_the_confidence_level_of_the_run(place):
 
 
 def test_a_judge_that_cannot_be_probed_is_na_with_the_reason(place, stub):
-    """An ensemble, and a judge that answered no unchanged item; open scales have no options."""
+    """An ensemble, and a judge that gave no answer; open scales have no options."""
     mute = ({"say": "no idea"}, {})
     command = run_of(stub, firm=({"say": "B"}, {}), mute=mute)
     command = [word.replace("firm,mute", "firm,mute,firm+mute") for word in command]
     done = call_harness(*command, cwd=place)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr  # no reply of mute is usable
     reasons = {name: own.flipped.reason for name, own in flips_in(only_run()).items()}
     assert reasons == {
         "firm": "",
-        "mute": "no_unchanged_item_was_answered",
+        "mute": "probe_not_asked",
         "firm+mute": "ensembles_are_not_probed",
     }
     assert "no flip rate of firm+mute: ensembles are not probed" in " ".join(done.stdout.split())

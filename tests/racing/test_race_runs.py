@@ -205,15 +205,16 @@ def test_judge_that_fails_stops_the_race_until_it_answers(place, stub):
     assert n_asked(stub)["good"] <= 20
 
 
-def test_items_too_long_for_a_judge_are_lost(place, stub):
-    """A failure that would come again is an item without an answer: the race goes on."""
+def test_judge_whose_every_call_fails_ends_the_race(place, stub):
+    """A failed call isn't a loss: nobody is returned, and the race ends with 3, whatever failed."""
     judges = json.loads((place / "judges.yaml").read_text("utf-8"))
     judges["judges"]["coin"]["base_url"] = stub.url(fault="context")
     (place / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
     done = invoke(*words())
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 3, done.output
     [folder] = runs_of(place)
-    assert race_of(folder).judge == "good"
+    assert (race_of(folder).ending, race_of(folder).judge) == (None, None)
+    assert n_asked(stub)["good"] <= 20
     failed = {v.judge for v in read_log(folder.verdicts).final.values() if v.outcome == "failed"}
     assert failed == {"coin"}
 

@@ -78,7 +78,7 @@ def test_assert_unchanged_shows_the_sentence_and_the_condition(schedule, stub):
     with pytest.raises(AssertionError, match="a is worse"):
         assert_unchanged(schedule.run, if_due="day")
     stub.set_table("b", {}, fault="401")
-    with pytest.raises(AssertionError, match="b: not asked"):
+    with pytest.raises(AssertionError, match="b: not assessed: 0 of 40 replies are usable"):
         assert_unchanged(schedule.run, judges="b")
 
 

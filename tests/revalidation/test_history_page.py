@@ -53,7 +53,7 @@ def test_charts_have_dates_and_gaps_with_the_reason(history):
         gaps = re.findall(r'<rect[^>]*class="gap"[^>]*><title>([^<]*)', chart)
         assert gaps == ([recorded.looks[1].judge("c").reason] if chart in of_c else [])
         assert re.findall(r'class="tick x">([^<]*)', chart) == weeks
-    assert all("unauthorized" in re.search(r"rotate\(-90[^>]*>([^<]*)", c)[1] for c in of_c)
+    assert all("0 of " in re.search(r"rotate\(-90[^>]*>([^<]*)", c)[1] for c in of_c)
     looks = [weekly(good, n, week=n if n < 5 else n + 6) for n in range(1, 9)]
     page = history_page("run", reading(recorded, looks))
     assert page.count("<title>no look</title>") == len(charts)
@@ -81,8 +81,8 @@ def test_strips_show_the_verdicts_and_the_newest_look_is_first(history):
     _, recorded = history
     good, bad = recorded.looks
     page = history_page("run", reading(recorded, [weekly(good, 1), weekly(bad, 2)]))
-    assert page.count('class="region not-asked"') == (page.count("<figure") - 1) / 3
-    assert 'class="said not-asked">not asked</span>' in page
+    assert page.count('class="region not-assessed"') == (page.count("<figure") - 1) / 3
+    assert 'class="said not-assessed">not assessed</span>' in page
     rows = re.findall(r'<th scope="row">(\d+) <small', page)
     assert rows == ["2", "1"]
 

@@ -177,7 +177,7 @@ def test_an_outage_and_an_error_were_no_annotations_in_github_actions(tmp_path, 
     assert "::error" not in invoke("revalidate", schedule.run, "--quiet").stderr
     stub.set_table("judge", {}, fault="401")
     for arguments, code, message in (
-        ((), 3, "judge: not asked (unauthorized"),
+        ((), 3, "judge: not assessed: 0 of "),
         (("--accept", 7), 2, f"{schedule.run / FILE}: --accept 7: no such look"),
         (("--if-due", "year"), 2, "Invalid value for '--if-due': 'year' is not one of"),
     ):

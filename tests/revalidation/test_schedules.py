@@ -208,7 +208,7 @@ def test_a_total_outage_leaves_a_line_and_is_due_again_at_once(tmp_path, stub):
     schedule.look()
     stub.set_table("judge", {}, fault="401")
     look = schedule.look(code=3)
-    assert verdicts(look) == {"judge": "not asked"}
+    assert verdicts(look) == {"judge": "not assessed"}
     assert look["number"] == 2
     stub.set_table("judge", replies(20, majority))
     look = schedule.look("--if-due", "week")
@@ -251,14 +251,14 @@ def test_more_items_than_before_leave_the_anchor_comparable(tmp_path, stub):
     assert "an anchor of 1" in invoke("revalidate", schedule.run).stdout
 
 
-def test_a_judge_that_is_down_is_not_asked_and_the_others_are(tmp_path, stub):
+def test_a_judge_that_is_down_is_not_assessed_and_the_others_are(tmp_path, stub):
     """The look is recorded, and the command ends with 3."""
     tables = {name: replies(20, majority) for name in ("up", "down")}
     schedule = Schedule(tmp_path, stub, tables, n=20)
     schedule.look()
     stub.set_table("down", {}, fault="401")
     look = schedule.look("--fail-on", "changed", code=3)
-    assert verdicts(look) == {"up": "stable", "down": "not asked"}
+    assert verdicts(look) == {"up": "stable", "down": "not assessed"}
     assert look["number"] == 2
     stub.set_table("down", replies(20, majority))
     assert set(verdicts(schedule.look()).values()) == {"stable"}

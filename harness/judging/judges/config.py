@@ -34,7 +34,7 @@ from harness.tasks import TemplateName
 from harness.tasks.strict_yaml import read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from harness.json_values import JsonObject
 
@@ -53,6 +53,7 @@ BuiltInKind = Literal[
 BUILT_IN_KINDS: tuple[str, ...] = get_args(BuiltInKind)
 CHAT_KINDS = frozenset({"litellm", "endpoint"})
 LOCAL_KINDS = frozenset(BUILT_IN_KINDS) - {"litellm", "endpoint", EMBEDDING}
+CONTROL_KINDS = frozenset({"lexicon", "random", "scripted"})  # shown, and never recommended
 MIN_MEMBERS = 2
 PARAMS_LINE = re.compile(r"`(params: \{[^`]*\})`")
 VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -436,6 +437,14 @@ def load_judges(path: Path | None = None) -> dict[str, JudgeSpec]:
     """
     own, bundled = path or user_file(), bundled_judges()
     return bundled if own is None else bundled | _read_file(own, bundled)
+
+
+def control_judges(specs: Iterable[JudgeSpec]) -> frozenset[str]:
+    """Return the names of controls: judges of such kinds, and ensembles of nothing else."""
+    specs = list(specs)
+    alone = {spec.name for spec in specs if spec.kind in CONTROL_KINDS}
+    joined = {spec.name for spec in specs if spec.members and alone.issuperset(spec.members)}
+    return frozenset(alone | joined)
 
 
 def judges_folder(path: Path | None = None) -> Path | None:

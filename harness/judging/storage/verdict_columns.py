@@ -165,9 +165,10 @@ class VerdictColumns:
         wanted = frozenset(items)
         return np.array([item in wanted for item in self.items], dtype=np.bool_)[self.item]
 
-    def n_by_kind(self) -> list[tuple[VerdictKind, int]]:
-        """Return each kind, and how many verdicts are of it."""
-        counts = np.bincount(self.kind, minlength=len(self.kinds))
+    def n_by_kind(self, items: Iterable[str] | None = None) -> list[tuple[VerdictKind, int]]:
+        """Return each kind, and how many verdicts, on some items or on all, are of it."""
+        kind = self.kind if items is None else self.kind[self.of_items(items)]
+        counts = np.bincount(kind, minlength=len(self.kinds))
         return list(zip(self.kinds, counts.tolist(), strict=True))
 
 
