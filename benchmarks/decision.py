@@ -36,12 +36,12 @@ from harness.analysis.decision import verdict_of
 from harness.analysis.evidence import (
     Evidence,
     JudgeEvidence,
-    WithoutRater,
     baseline_evidence,
     close_to_first,
     footing_facts,
     worse_than_first,
 )
+from harness.stats.alt_test.copied_answers import CopyTest, copy_test
 from harness.stats.alt_test.deciding_test import (
     DecidingAnnotatorTest,
     DecidingTest,
@@ -49,7 +49,7 @@ from harness.stats.alt_test.deciding_test import (
     deciding_test,
     panel_test,
 )
-from harness.stats.alt_test.panel import Panel
+from harness.stats.alt_test.panel import Coded, Panel
 from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.indeterminacy.likelihood import F_by_likelihood
 from harness.stats.indeterminacy.translation_intervals import F_intervals
@@ -254,32 +254,28 @@ def evidence_of(
             for name in footing.order
         ),
         baselines=tuple(baseline_evidence(footing, name) for name in footing.baselines),
-        without_raters=tuple(without_raters(ratings, judges[int(first[1:])], test)),
+        copying=copying_of(ratings, judges[int(first[1:])][:, 0]) if test and test.passes else None,
     )
 
 
-def without_raters(
-    ratings: np.ndarray, labels: np.ndarray, test: DecidingAnnotatorTest | None
-) -> Iterator[WithoutRater]:
-    """Evaluate a judge, (n, s) labels, without each of the raters, where it passes with all."""
-    if test is None or not test.passes:
-        return
-    for rater in range(ratings.shape[1]):
-        fewer = np.delete(ratings, rater, axis=1)
-        footing = compare_without_resamples(fewer, labels)
-        best = min(footing.baselines.values())
-        unbeaten = "best_constant" if best <= footing.values[0] else ""
-        yield WithoutRater(f"r{rater}", unbeaten, panel_test_of(fewer, labels[:, 0]).passes)
+def annotators_of(ratings: np.ndarray, labels: np.ndarray) -> tuple[Panel, Coded]:
+    """Return (n, m) ratings and one reply per item, (n,); negative labels are no answer."""
+    panel = Panel.of([(f"i{i}", f"r{j}", str(label)) for (i, j), label in np.ndenumerate(ratings)])
+    replies = {f"i{i}": str(label) for i, label in enumerate(labels) if label >= 0}
+    return panel, panel.coded(replies)
+
+
+def copying_of(ratings: np.ndarray, labels: np.ndarray) -> CopyTest | None:
+    """Test whether a judge copies raters."""
+    return copy_test(*annotators_of(ratings, labels))
 
 
 def panel_test_of(
     ratings: np.ndarray, labels: np.ndarray, alpha: float = ALPHA
 ) -> DecidingAnnotatorTest:
     """Test one reply per item, (n,), against (n, m) ratings; negative labels are no answer."""
-    panel = Panel.of([(f"i{i}", f"r{j}", str(label)) for (i, j), label in np.ndenumerate(ratings)])
-    verdicts = {f"i{i}": str(label) for i, label in enumerate(labels) if label >= 0}
     design = AltTestDesign(score="accuracy", eps=EPS)
-    return deciding_annotator_test(panel, verdicts, design, alpha=alpha)
+    return deciding_annotator_test(*annotators_of(ratings, labels), design, alpha=alpha)
 
 
 def verdict(

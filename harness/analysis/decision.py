@@ -33,7 +33,7 @@ CheckKind: TypeAlias = Literal[
     "answered",
     "usable_replies",
     "with_losses",
-    "without_each_rater",
+    "copies_a_rater",
     "all_items",
     "independent",
 ]
@@ -51,6 +51,7 @@ CheckReason: TypeAlias = (
         "not_better_without_rater",
         "not_passed_without_rater",
         "limited",
+        "copies_raters",
     ]
 )
 DecisionReason: TypeAlias = Literal[
@@ -82,6 +83,9 @@ class Check:
         What was compared with what; of the annotator test, the p-value and the most that passes.
     n : int
         What the value rests on: items, raters or replies.
+    raters : tuple of str
+        Raters that the judge copies, or without whom the condition fails, those first that matter
+        most.
     """
 
     kind: CheckKind
@@ -91,6 +95,7 @@ class Check:
     value: float | None = None
     threshold: float | None = None
     n: int = 0
+    raters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +184,8 @@ class Decision:
     checks : dict of str to Check
         ``beats_baselines``, ``annotator_test``, ``one_human``, ``answered``,
         ``usable_replies``, ``with_losses`` (first, too, where unanswered items are losses),
-        ``without_each_rater``, ``all_items`` (none was left out by --limit) and ``independent``
+        ``copies_a_rater`` (passed if it doesn't: if that can't be tested, if the evidence suffices
+        without each rater, too), ``all_items`` (none was left out by --limit) and ``independent``
         (copies of a rater are tested for, or task.yaml states that there are none), of the leader.
     break_even : BreakEven or None
         At which beta of the raters the best judge by decision consistency changes, among ``leader``
@@ -317,7 +323,7 @@ def _checks(leader: JudgeEvidence, evidence: Evidence) -> dict[CheckKind, Check]
         _answered(leader, evidence),
         _usable_replies(leader),
         _with_losses(leader, evidence),
-        _without_each_rater(evidence),
+        _copies_a_rater(evidence),
         _all_items(evidence),
         _independent(evidence),
     )
@@ -333,8 +339,8 @@ def _missing(checks: Mapping[CheckKind, Check]) -> tuple[CheckKind, ...]:
     needed: tuple[CheckKind, ...]
     needed = ("all_items", human, "answered", "usable_replies", "with_losses")
     missing = [kind for kind in needed if not checks[kind].passed]
-    if checks["without_each_rater"].passed is False:  # undefined where raters are not named
-        missing.append("without_each_rater")
+    if checks["copies_a_rater"].passed is False:  # undefined if raters are not named
+        missing.append("copies_a_rater")
     return tuple(missing)
 
 
@@ -458,21 +464,39 @@ def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
     )
 
 
+def _copies_a_rater(evidence: Evidence) -> Check:
+    test = evidence.copying
+    if test is None:
+        return _without_each_rater(evidence)
+    return Check(
+        kind="copies_a_rater",
+        passed=not test.copies,
+        reason="copies_raters" if test.copies else "",
+        rival=test.raters[0] if test.copies else "",
+        value=test.log_ratio,
+        threshold=test.bound,
+        n=test.n_items,
+        raters=test.raters if test.copies else (),
+    )
+
+
 def _without_each_rater(evidence: Evidence) -> Check:
     left_out = evidence.without_raters
     if not left_out:
         why_none = evidence.without_raters_reason
-        return Check(kind="without_each_rater", passed=None, reason=why_none)
-    resting = [row for row in left_out if not row.holds]
+        return Check(kind="copies_a_rater", passed=None, reason=why_none)
+    failing = (row for row in left_out if not row.holds)
+    resting = sorted(failing, key=lambda row: (not row.unbeaten, -row.effect, row.rater))
     reason: CheckReason = ""
     if resting:
         reason = "not_better_without_rater" if resting[0].unbeaten else "not_passed_without_rater"
     return Check(
-        kind="without_each_rater",
+        kind="copies_a_rater",
         passed=not resting,
         reason=reason,
         rival=resting[0].rater if resting else "",
         n=len(left_out),
+        raters=tuple(row.rater for row in resting),
     )
 
 

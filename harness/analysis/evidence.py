@@ -16,7 +16,9 @@ from harness.analysis.judge_costs import cost_of
 from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_replacement import POSITIONAL, design_of
 from harness.ratings import count_outcomes, usable_replies
+from harness.stats.alt_test.copied_answers import CopyTest, copy_test
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
+from harness.stats.alt_test.panel import Coded
 from harness.stats.data.rating_table import ELICITATION_OF, NO_POSITIVE
 from harness.stats.inference.estimate import Estimate, Exclusion, Interval, exclusions
 from harness.stats.inference.metric import Better
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Source
     from harness.stats import AltTestDesign, Panel, Resampling
-    from harness.stats.alt_test.panel import Coded
     from harness.tasks import Task
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
@@ -125,11 +126,14 @@ class WithoutRater:
         Whether the annotator test passes, at the error probability of a single judge; where it is
         undefined with all raters, whether the difference from one human is within the margin. None
         where that is undefined without the rater.
+    effect : float
+        The p-value of that test, or that difference: the larger, the more rests on the rater.
     """
 
     rater: str
     unbeaten: str
     passes: bool | None
+    effect: float = 0.0
 
     @property
     def holds(self) -> bool:
@@ -195,11 +199,15 @@ class Evidence:
         can have been chosen among.
     number : int
         Number of this validation among those of its items.
+    copying : CopyTest or None
+        Whether the first judge copies one or two raters; None if the ratings are not options that
+        at least three named raters chose, or if it isn't recommended anyway.
     without_raters : tuple of WithoutRater
-        Of each rater who gave at least 1 in 20 of the ratings.
+        Of each rater who gave at least 1 in 20 of the ratings, if copies can't be tested for.
     without_raters_reason : str
         Why no rater was left out: "positional_raters" (raters are not named), "too_few_raters"
-        (fewer than three), "not_needed" (the judge is not recommended anyway), or "not_computed"
+        (fewer than three), "not_needed" (the judge is not recommended anyway, or copies are tested
+        for), or "not_computed"
         (too many ratings, or too few without any rater); "" where some were.
     untested_copies : str
         Why copies of a rater can't be tested for: "positional_raters" or "too_few_raters"; "" if
@@ -260,6 +268,7 @@ class Evidence:
     human_high: float | None = None
     n_items_for_margin: int | None = None
     needs_raters: bool = False
+    copying: CopyTest | None = None
     without_raters: tuple[WithoutRater, ...] = ()
     without_raters_reason: Reason = "not_computed"
     ranks_by: RanksBy | Literal[""] = ""
@@ -294,7 +303,7 @@ class Evidence:
         return (ranked[0].judge, *worse) if worse else ()
 
 
-def section(p: Prepared, *, leave_raters_out: bool = True) -> Evidence | None:
+def section(p: Prepared, *, test_copies: bool = True) -> Evidence | None:
     """Put the judges on common footing; None where there is no judge."""
     if p.footing is None:
         return None
@@ -309,9 +318,9 @@ def section(p: Prepared, *, leave_raters_out: bool = True) -> Evidence | None:
         ranks_by=ELICITATION_OF[footing.metric.human_form],
         unusable=_unusable(p),
     )
-    if not leave_raters_out:
+    if not test_copies:
         return evidence
-    return with_raters_left_out(source, evidence, tests, partial(footing_without, p))
+    return with_copies_tested(source, evidence, tests, partial(footing_without, p))
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +369,14 @@ class AnnotatorTests:
             alpha=alpha,
         )
 
+    def copying(self, judge: str) -> CopyTest | None:
+        """Test whether a judge copies raters; None if that can't be tested."""
+        verdicts = self.verdicts.get(judge)
+        if not self.panel or not self.design or verdicts is None:
+            return None
+        coded = verdicts if isinstance(verdicts, Coded) else self.panel.coded(verdicts)
+        return copy_test(self.panel, coded, ordered=self.design.score == "neg_rmse")
+
 
 class FootingWithout(Protocol):
     """Compares a judge by itself with the baselines, and with one human, without a rater."""
@@ -368,17 +385,20 @@ class FootingWithout(Protocol):
         """Return the comparison; None where there is none."""
 
 
-def with_raters_left_out(
+def with_copies_tested(
     source: Source, evidence: Evidence, tests: AnnotatorTests, footing_without: FootingWithout
 ) -> Evidence:
-    """Add what the evidence of the first judge is without each rater, where it suffices with all.
+    """Add whether the first judge copies a rater, if the evidence suffices with all raters.
 
-    It is compared with one human where there is no annotator test.
+    If that can't be tested, add what the evidence is without each rater, in comparison with one
+    human if there is no annotator test.
     """
     leader = evidence.judges[0]
     n_ratings = Counter(source.task.rating_columns.n_by_rater())
     if reason := _why_none_left_out(source.task, n_ratings, leader):
         return replace(evidence, without_raters_reason=reason)
+    if copying := tests.copying(leader.judge):
+        return replace(evidence, copying=copying, without_raters_reason="not_needed")
     is_tested = leader.annotator_test is not None and leader.annotator_test.passes is not None
     left_out = []
     for rater in sorted(n_ratings):
@@ -387,13 +407,14 @@ def with_raters_left_out(
         footing = footing_without(rater, leader.judge, beside_human=not is_tested)
         if footing is None or not footing.judges:
             continue
-        passes = None
+        passes, effect = None, 0.0
         if is_tested:
             alone = tests.of(leader.judge, alpha=source.alpha, without=rater)
-            passes = None if alone is None else alone.passes
+            if alone is not None:
+                passes, effect = alone.passes, alone.panel.p or 0.0
         elif (difference := footing.references[0].difference) is not None:
-            passes = difference <= evidence.margin
-        left_out.append(WithoutRater(rater, _unbeaten(footing), passes))
+            passes, effect = difference <= evidence.margin, difference
+        left_out.append(WithoutRater(rater, _unbeaten(footing), passes, effect))
     reason = "" if left_out else "not_computed"
     return replace(evidence, without_raters=tuple(left_out), without_raters_reason=reason)
 
@@ -562,11 +583,11 @@ def _completeness(
 def deciding_evidence(source: Source) -> Evidence | None:
     """Return what the decision on a source rests on, without the rest of its validation.
 
-    With more than 200,000 ratings no rater is left out in turn, which would double the time.
+    With more than 200,000 ratings copies of a rater aren't tested for.
     """
     few = len(source.task.ratings) <= MOST_RATINGS
     p = prepare(source, ranking_only=True, with_intervals=False)
-    return section(p, leave_raters_out=few)
+    return section(p, test_copies=few)
 
 
 class FootingFacts(TypedDict):

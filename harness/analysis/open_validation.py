@@ -13,7 +13,7 @@ from harness.analysis.evidence import (
     evidence_of,
     n_with_rating,
     why_not_tested,
-    with_raters_left_out,
+    with_copies_tested,
 )
 from harness.analysis.inputs import (
     OF_OPTIONS,
@@ -77,7 +77,7 @@ def validate_open(source: Source) -> Validation:
             facts.name: _estimates(scale, facts.name, footing, engine) for facts in source.judges
         }
         tests = _annotator_tests(scale, footing)
-        evidence = with_raters_left_out(
+        evidence = with_copies_tested(
             source,
             _evidence(scale, footing, estimates, tests),
             tests,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.analysis.serialize import rows_of
 from harness.plain_text import picture
@@ -265,10 +265,10 @@ def _left_out(evidence: Evidence) -> str:
     )
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], conjunction: Literal["and", "or"] = "and") -> str:
     """Join names as in "a, b and c"."""
     *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def choice_labels(validation: Validation) -> dict[str, str]:

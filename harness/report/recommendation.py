@@ -523,21 +523,26 @@ def _annotator_test(v: Validation) -> str:
 
 
 def _without_raters(v: Validation) -> str:
-    """Say whether the evidence holds without each rater, or why that was not checked."""
+    """Say that the judge doesn't copy a rater, or why that wasn't checked."""
     return _left_out(v) or _not_left_out(v)
 
 
 def _left_out(v: Validation) -> str:
-    """Say that the evidence holds without each rater; the verdict names one it rests on."""
-    check = v.decision.checks["without_each_rater"]
+    """Say that the judge doesn't copy raters, or that leaving one out changes nothing.
+
+    If it does, the verdict says so and names them.
+    """
+    check = v.decision.checks["copies_a_rater"]
     if not check.passed:
         return ""
-    return f"This holds with each of {counted([check.n], 'rater')} left out in turn."
+    if v.evidence and v.evidence.copying:
+        return "It doesn't copy a rater: knowing the answers explains its own better."
+    return f"Leaving out any one of the {counted([check.n], 'rater')} doesn't change this."
 
 
 def _not_left_out(v: Validation) -> str:
     """Say why it was not checked whether the evidence rests on a single rater."""
-    check = v.decision.checks["without_each_rater"]
+    check = v.decision.checks["copies_a_rater"]
     if v.decision.verdict == "none" or check.reason not in NOT_LEFT_OUT:
         return ""
     if v.evidence and v.evidence.untested_copies:

@@ -192,8 +192,13 @@ def _missing(v: Validation, name: CheckKind) -> str:
     if check.passed is None:
         why = why_undecided(v, check)
         return f"{UNDECIDED[name]} ({why})" if why else UNDECIDED[name]
-    if name == "without_each_rater":
-        return f"it rests on the ratings of {check.rival}, with which it agrees more than others do"
+    if name == "copies_a_rater" and check.reason == "copies_raters":
+        return (
+            f"its answers look copied from {listed(check.raters)} ({counted([check.n])}): "
+            "that explains them better than knowing the answers does"
+        )
+    if name == "copies_a_rater":
+        return f"it fails without {listed(check.raters, 'or')}"
     if name == "with_losses":
         return f"{check.rival} is better if unanswered items count as losses"
     return NOT_PASSED[name].format(percent(check.value), check.n)

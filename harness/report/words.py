@@ -189,6 +189,7 @@ CHECK_REASONS: dict[CheckReason, str] = {  # of a check that cannot be decided o
     "not_first": "another judge is better if unanswered items count as losses",
     "not_better_without_rater": "without one rater it is not better than a baseline",
     "not_passed_without_rater": "without one rater it does not pass",
+    "copies_raters": "copied ratings explain its answers better than knowing the answers does",
     "too_few_groups": "judge and rater differ in too few groups: 10 are needed, and half of all "
     "groups or 20 of them",
     "too_few_items": "fewer than 10 items of each rater",
@@ -196,7 +197,9 @@ CHECK_REASONS: dict[CheckReason, str] = {  # of a check that cannot be decided o
     **NO_TEST,
 }
 STEP_FOR: dict[CheckKind, str] = {
-    "without_each_rater": "Look at that rater's ratings, and have items rated by others.",
+    "copies_a_rater": (
+        "Check that the judge didn't see these raters' answers, and get ratings from other people."
+    ),
     "one_human": "Have more items rated, by at least two raters each.",
     "answered": "Find out why so many replies could not be used.",
     "usable_replies": "Find out why so many replies could not be used.",

@@ -11,8 +11,10 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task, so
 
 from harness.analysis import validate
 from harness.analysis.decision import decide
+from harness.analysis.evidence import WithoutRater
 from harness.report import judge_card, page, render
 from harness.report.recommendation import sentences
+from harness.report.verdict_words import because
 from harness.tasks import CANNOT_ASSESS
 
 RATERS = ("r0", "r1", "r2", "r3", "r4")
@@ -187,8 +189,8 @@ def test_a_copy_of_one_poor_rater_is_not_recommended(accuracy):
     decision = validate(source_of(task_of(ratings | {"r2": poor}), {"copy": poor})).decision
     assert decision.checks["annotator_test"].passed
     assert decision.verdict == "best_not_proven"
-    assert decision.missing == ("without_each_rater",)
-    assert decision.checks["without_each_rater"].rival == "r2"
+    assert decision.missing == ("copies_a_rater",)
+    assert decision.checks["copies_a_rater"].rival == "r2"
 
 
 def test_the_comparison_with_one_human_has_a_reason_only_where_it_fails():
@@ -221,25 +223,45 @@ def test_answers_that_are_numpy_texts_had_no_content_hash():
     assert task_of(array).content_hash == task_of(plain).content_hash
 
 
-def test_the_annotator_test_is_repeated_without_each_rater():
-    """It passes without each of five raters; it fails without the rater whom a judge copies, though
-    the copy beats the baselines on the others' ratings too."""
+def test_a_copy_of_a_fair_rater_is_recognised_by_its_answers():
+    """It beats the baselines and most raters; a judge better than all raters isn't a copy."""
     task, truth, rng = rated_items(22, n=250)
     wrong = {"A": "B", "B": "A"}
     good, fair = (
         {f"i{i}": t if rng.random() < accuracy else wrong[t] for i, t in enumerate(truth)}
         for accuracy in (0.95, 0.72)
     )
-    raters = validate(source_of(task, {"good": good})).evidence.without_raters
-    assert [row.passes for row in raters] == [True] * 5
+    result = validate(source_of(task, {"good": good}))
+    assert result.decision.checks["copies_a_rater"].passed
+    assert "It doesn't copy a rater: knowing the answers explains its own better." in sentences(
+        result
+    )
     ratings = {
         rater: {row.item: row.value for row in task.ratings if row.rater == rater}
         for rater in ("r0", "r1")
     }
     result = validate(source_of(task_of(ratings | {"r2": fair}), {"copy": fair}))
-    last = result.evidence.without_raters[-1]
-    assert (last.rater, last.unbeaten, last.passes) == ("r2", "", False)
-    assert result.decision.checks["without_each_rater"].reason == "not_passed_without_rater"
+    check = result.decision.checks["copies_a_rater"]
+    assert (check.passed, check.reason, check.raters) == (False, "copies_raters", ("r2",))
+    assert result.evidence.copying.shares == pytest.approx([1.0], abs=1e-3)
+    assert "Missing: its answers look copied from r2 (250 items)" in " ".join(sentences(result))
+
+
+def test_the_raters_a_result_rests_on_are_named_in_order_of_effect():
+    """One was named, by the alphabet, where two made the difference."""
+    task, truth, _ = rated_items(22, n=150)
+    result = validate(source_of(task, {"good": {f"i{i}": t for i, t in enumerate(truth)}}))
+    left_out = (
+        WithoutRater("Anna", "", passes=False, effect=0.2),
+        WithoutRater("Ben", "", passes=True, effect=0.01),
+        WithoutRater("Dora", "", passes=False, effect=0.6),
+    )
+    evidence = replace(result.evidence, copying=None, without_raters=left_out)
+    decision = decide(result.humans, result.judges, evidence)
+    check = decision.checks["copies_a_rater"]
+    assert (check.raters, check.reason) == (("Dora", "Anna"), "not_passed_without_rater")
+    text = because(replace(result, evidence=evidence, decision=decision))
+    assert "Missing: it fails without Dora or Anna." in text
 
 
 def as_sets(source):
@@ -280,14 +302,14 @@ def test_a_copy_of_one_rater_was_not_looked_at_where_there_are_no_choices():
         result
     )
     assert len(result.evidence.without_raters) == 3
-    assert result.decision.checks["without_each_rater"].passed is False
-    assert result.decision.checks["without_each_rater"].rival == "r2"
+    assert result.decision.checks["copies_a_rater"].passed is False
+    assert result.decision.checks["copies_a_rater"].rival == "r2"
     good = {
         f"i{i}": answer if rng.random() < 0.95 else wrong[answer] for i, answer in enumerate(truth)
     }
     result = validate(as_sets(source_of(task, {"good": good})))
-    assert result.decision.checks["without_each_rater"].passed
-    assert "This holds with each of 5 raters left out in turn." in sentences(result)
+    assert result.decision.checks["copies_a_rater"].passed
+    assert "Leaving out any one of the 5 raters doesn't change this." in sentences(result)
 
 
 def test_why_raters_were_not_left_out_was_not_said():
@@ -302,7 +324,7 @@ def test_why_raters_were_not_left_out_was_not_said():
         for rater in ("r0", "r1")
     }
     result = validate(source_of(task_of(two), {"good": good}))
-    check = result.decision.checks["without_each_rater"]
+    check = result.decision.checks["copies_a_rater"]
     assert (result.decision.verdict, check.passed) == ("use_if_independent", None)
     assert check.reason == result.evidence.without_raters_reason == "too_few_raters"
     why = "Copies of a rater were not tested for: that takes at least three raters."
@@ -318,10 +340,10 @@ def test_a_good_judge_holds_without_any_one_rater():
     good = {
         f"i{i}": answer if rng.random() < 0.9 else wrong[answer] for i, answer in enumerate(truth)
     }
-    check = validate(source_of(task, {"good": good})).decision.checks["without_each_rater"]
-    assert (check.passed, check.n) == (True, 5)
+    check = validate(source_of(task, {"good": good})).decision.checks["copies_a_rater"]
+    assert (check.passed, check.n) == (True, 150)
     nameless = task.model_copy(update={"rater_ids": "positional"})
-    check = validate(source_of(nameless, {"good": good})).decision.checks["without_each_rater"]
+    check = validate(source_of(nameless, {"good": good})).decision.checks["copies_a_rater"]
     assert (check.passed, check.reason) == (None, "positional_raters")
 
 

@@ -15,7 +15,13 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task, so
 from harness.analysis import validate
 from harness.report import judge_card, page, render
 from harness.report.recommendation import next_steps, summary
-from harness.report.verdict_words import agreement, because, commonest_error, verdict
+from harness.report.verdict_words import (
+    agreement,
+    because,
+    commonest_error,
+    quoted_option,
+    verdict,
+)
 
 N = 80
 
@@ -112,6 +118,22 @@ def test_commonest_error_is_a_cell_of_the_matrix_with_one_of_its_items(bad):
     assert wrong[error.human, error.judge] == error.n == max(wrong.values())
     assert f"{error.item}" in commonest_error(bad)
     assert f"of {leader.confusion.n_items} items" in commonest_error(bad)
+
+
+def test_first_lines_and_section_named_different_errors_on_a_tie():
+    """Both errors are made on four items; first lines and section name the same one."""
+    truth = {f"i{i}": "AB"[i % 2] for i in range(60)}
+    wrong = {f"i{i}": "BA"[i % 2] for i in range(8)}
+    v = validate(source_of(task_of(dict.fromkeys(("r1", "r2", "r3"), truth)), {"j": truth | wrong}))
+    [errors] = v.errors.judges
+    error = errors.commonest
+    wrong_cells = {(h, j): n for h, j, n in errors.confusion.pairs() if h != j}
+    assert wrong_cells == {("A", "B"): 4, ("B", "A"): 4}
+    human, judge = (quoted_option(v, key).strip('"') for key in (error.human, error.judge))
+    assert f'"{judge}" where most raters say "{human}"' in commonest_error(v)
+    html = unescape(page(v))
+    assert f"{human!r} as {judge!r} on 4" in html
+    assert f"{judge!r} as {human!r}" not in html
 
 
 def test_text_of_an_example_is_in_no_file_to_publish():

@@ -51,7 +51,9 @@ def scripted_judges() -> dict:
 def run_hostile_task(folder: Path) -> Path:
     """Write a hostile task into a new folder and run `harness` on it there."""
     shutil.rmtree(folder, ignore_errors=True)  # left by a worker that failed
-    task = make_task_folder(folder / "task", N_ITEMS, raters=N_RATERS, response_sets=False)
+    task = make_task_folder(
+        folder / "task", N_ITEMS, raters=N_RATERS, response_sets=False, in_turn=True
+    )
     items = [
         {"id": f"i{i}", "text": f"Comment {i}. {HOSTILE[i % len(HOSTILE)]}"} for i in range(N_ITEMS)
     ]

@@ -34,9 +34,12 @@ TRUTH_FIELDS = {
 
 
 def make_task_folder(
-    folder: Path, n: int = 6, *, raters: int = 3, response_sets: bool = True
+    folder: Path, n: int = 6, *, raters: int = 3, response_sets: bool = True, in_turn: bool = False
 ) -> Path:
-    """Write a task of ``n`` items; item i is called toxic by i % (raters + 1) of its raters."""
+    """Write a task of ``n`` items; item i is called toxic by i % (raters + 1) of its raters.
+
+    By the first of them, or by raters ``in_turn``: no rater then answers as the majority does.
+    """
     folder.mkdir(parents=True)
     ranks_by = "response_set" if response_sets else "forced_choice"
     (folder / "task.yaml").write_text(f"{TASK}ranks_by: {ranks_by}\n", encoding="utf-8")
@@ -44,7 +47,8 @@ def make_task_folder(
     ratings = []
     for i in range(n):
         for j in range(raters):
-            choice = "A" if j < i % (raters + 1) else "B"
+            place = (j + i // (raters + 1)) % raters if in_turn else j
+            choice = "A" if place < i % (raters + 1) else "B"
             ratings.append({"item": f"i{i}", "rater": f"r{j}", "value": choice})
             if response_sets:
                 endorsed = ["A", "B"] if (i + j) % 3 == 0 else [choice]

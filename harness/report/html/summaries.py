@@ -252,11 +252,12 @@ def _errors(v: Validation) -> str:
         return "no items with answers of raters and judge"
     table = errors.confusion
     wrong = [(n, human, judge) for human, judge, n in table.pairs() if human != judge]
-    if not wrong:
+    if not wrong or errors.commonest is None:
         return f"{errors.judge} answers as most raters do on all {table.n_items} items"
     total = tenths(sum(n for n, _, _ in wrong))
-    n, human, judge = max(wrong)
-    pair = f"{option_label(v, human)!r} as {option_label(v, judge)!r} on {tenths(n)}"
+    error = errors.commonest
+    pair = f"{option_label(v, error.human)!r} as {option_label(v, error.judge)!r}"
+    pair += f" on {tenths(error.n)}"
     return f"{errors.judge} differs from most raters on {total} of {table.n_items} items: {pair}"
 
 

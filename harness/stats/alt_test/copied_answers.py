@@ -1,0 +1,301 @@
+"""Likelihood comparison of a judge that answers by itself with one that copies raters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.alt_test.panel import UNANSWERED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harness.stats.alt_test.panel import Coded, Panel
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+
+MIN_FOR_COPIES = 3  # who gave enough of the ratings; with two, each agrees equally with the other
+LEAST_SHARE = 0.05  # of the ratings, from which a rater can have been copied
+LEAST_COPIED = 0.8  # share of the answers that a copy repeats
+MIN_ITEMS = 10  # of one of two raters, on which copies of them can be recognised
+MOST_ITEMS = 1000  # that are compared; of more, some that are evenly spaced
+MOST_OPTIONS = 20
+MOST_PAIRED = 8  # options of a nominal scale up to which any two can be reasonable together
+MOST_COPIED = 6  # raters in whose pairs copies are looked for
+# Ratings per item, items and 2 log likelihood ratio from which a judge counts as a copy: the less
+# was rated, the less it takes, so that copies are recommended in 5 % at most (docs/coverage.md).
+FEW_RATINGS, FEW_ITEMS, BOUNDS = 3.5, 100, (-0.5, -2.0, -3.0)
+N_STEPS, N_COPY_STEPS = 120, 60  # of the EM algorithm
+CLOSE = 1e-4  # change of a log likelihood that ends it
+TINY = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTest:
+    """Whether copied ratings explain a judge's answers better than the truth does.
+
+    Attributes
+    ----------
+    raters : tuple of str
+        One or two whose copies explain the answers best, the most copied first.
+    shares : tuple of float
+        Share of the answers that are copied from each of them, of those that they rated.
+    log_ratio : float
+        Twice the log likelihood of a copy of these raters, less that of a judge that answers by
+        itself, on the items that they rated.
+    bound : float
+        The least ``log_ratio`` of a copy.
+    n_items : int
+        Items of these raters that the judge answered.
+    """
+
+    raters: tuple[str, ...]
+    shares: tuple[float, ...]
+    log_ratio: float
+    bound: float
+    n_items: int
+
+    @property
+    def copies(self) -> bool:
+        """Whether the judge counts as a copy."""
+        return self.log_ratio > self.bound
+
+
+def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest | None:
+    """Compare a judge that answers by itself with one that copies one or two raters.
+
+    Parameters
+    ----------
+    panel : Panel
+        Ratings of identified raters.
+    judge : Coded
+        One answer per item.
+    ordered : bool
+        Whether labels are numbers, of which neighbours can be reasonable together.
+
+    Returns
+    -------
+    CopyTest or None
+        None with fewer than three raters of at least 5 % of the ratings each, fewer than two
+        options, or more than 20.
+
+    Notes
+    -----
+    An item has a set of reasonable options: one, two or all. A judge that answers by itself is one
+    more rater: with a chance of its own a rater knows the set and picks an option of it at random,
+    else answers from a distribution of its own, as in MACE (Hovy et al. 2013). So raters can differ
+    in accuracy and in bias, items in difficulty, and the judge can be better than all raters. A
+    copy repeats one rater, or two at random, in at least 80 % of its answers, and answers the
+    others from a distribution of its own. Both models are fitted by maximum likelihood; they agree
+    on the raters, so the ratio is of the judge's answers given those of the raters.
+
+    References
+    ----------
+    D. Hovy, T. Berg-Kirkpatrick, A. Vaswani, E. Hovy, Learning whom to trust with MACE, NAACL
+    (2013), 1120-1130.
+    """
+    share = np.bincount(panel.of_rater, minlength=len(panel.raters)) / max(len(panel.code), 1)
+    frequent = np.flatnonzero(share >= LEAST_SHARE)
+    codes, n_options = _codes(panel, judge, frequent, ordered=ordered)
+    if len(frequent) < MIN_FOR_COPIES or not 1 < n_options <= MOST_OPTIONS or not len(codes):
+        return None
+    kinds, times = np.unique(codes, axis=0, return_counts=True)
+    sets = reasonable_sets(n_options, ordered=ordered)
+    ratios, pairs, shares = copy_ratios(kinds, times[None].astype(np.float64), sets)
+    if not pairs:
+        return None
+    best = int(ratios[0].argmax())
+    pair = sorted(zip(shares[0, best].tolist(), pairs[best], strict=True), reverse=True)
+    copied = [(rho, j) for rho, j in pair if rho > LEAST_SHARE]
+    n_items = int(times[(kinds[:, [j for _, j in copied]] != UNANSWERED).any(axis=1)].sum())
+    return CopyTest(
+        raters=tuple(panel.raters[frequent[j]] for _, j in copied),
+        shares=tuple(rho for rho, _ in copied),
+        log_ratio=float(ratios[0, best]),
+        bound=bound_of(len(codes), float((codes[:, :-1] != UNANSWERED).sum(axis=1).mean())),
+        n_items=n_items,
+    )
+
+
+def bound_of(n_items: int, ratings_per_item: float) -> float:
+    """Return the least log ratio of a copy."""
+    enough, few_ratings, few_items = BOUNDS
+    if ratings_per_item >= FEW_RATINGS:
+        return enough
+    return few_ratings if n_items >= FEW_ITEMS else few_items
+
+
+def _codes(panel: Panel, judge: Coded, raters: IntArray, *, ordered: bool) -> tuple[IntArray, int]:
+    """Return (n', m + 1) options of raters and judge on items with both, and how many there are."""
+    codes = np.full((len(panel.items), len(raters) + 1), UNANSWERED)
+    kept = np.isin(panel.of_rater, raters)
+    place = np.searchsorted(raters, panel.of_rater[kept])
+    codes[panel.of_item[kept], place] = panel.code[kept]
+    codes[:, -1] = judge.code
+    rows = np.flatnonzero(judge.present & (codes[:, :-1] != UNANSWERED).any(axis=1))
+    if len(rows) > MOST_ITEMS:
+        rows = rows[np.linspace(0, len(rows) - 1, MOST_ITEMS).astype(np.int64)]
+    codes = codes[rows]
+    used = np.unique(codes[codes != UNANSWERED])
+    if ordered:
+        used = used[np.argsort([float(judge.labels[k]) for k in used.tolist()])]
+    number = np.full(len(judge.labels) + 1, UNANSWERED)  # the last is that of no answer
+    number[used] = np.arange(len(used))
+    return number[codes], len(used)
+
+
+def reasonable_sets(n_options: int, *, ordered: bool = False) -> FloatArray:
+    """Return (V, K): the chance of an option given that it is picked from each set at random.
+
+    Sets of one option, of two (neighbours if ``ordered``), and of all.
+    """
+    pairs: Sequence[tuple[int, ...]] = ()
+    if n_options > 2:  # noqa: PLR2004 -- else two are all
+        pairs = [(k, k + 1) for k in range(n_options - 1)]
+        if not ordered:
+            pairs = list(combinations(range(n_options), 2)) if n_options <= MOST_PAIRED else []
+    sets = [*((k,) for k in range(n_options)), *pairs, tuple(range(n_options))]
+    chances = np.zeros((len(sets), n_options))
+    for v, members in enumerate(sets):
+        chances[v, list(members)] = 1.0 / len(members)
+    return chances
+
+
+def copy_ratios(
+    kinds: IntArray, times: FloatArray, sets: FloatArray
+) -> tuple[FloatArray, list[tuple[int, int]], FloatArray]:
+    """Compare copies of each pair of raters with a judge that answers by itself.
+
+    Parameters
+    ----------
+    kinds : (P, m + 1) int array
+        Options of m raters and the judge, for each kind of items; -1 for no answer of a rater.
+    times : (B, P) array
+        Items of each kind in B data sets.
+    sets : (V, K) array
+        As from `reasonable_sets`.
+
+    Returns
+    -------
+    ratios : (B, C) array
+        Twice the log likelihood ratio, on the items of each pair; -inf if the judge shares no
+        answer with them that most other raters contradict, as if all raters nearly always agree.
+    pairs : list of C pairs of int
+        Of the raters with whom the judge agrees most in the first data set.
+    shares : (B, C, 2) array
+        Answers that are copied from each.
+    """
+    m = kinds.shape[1] - 1
+    by_itself = log_likelihoods(kinds, times, sets) - log_likelihoods(kinds[:, :m], times, sets)
+    pairs, ratios, shares = list(_pairs(kinds, times)), [], []
+    departs = _shared_departures(kinds, sets.shape[1])
+    for pair in pairs:
+        covered = (kinds[:, pair] != UNANSWERED).any(axis=1)
+        log_copies, rho = _copy_likelihood(kinds[covered][:, [*pair, m]], times[:, covered], sets)
+        apart = log_copies - by_itself[:, covered]
+        ratio = 2.0 * (times[:, covered] * apart).sum(axis=1)
+        shares_errors = times @ (departs[:, pair].any(axis=1)) > 0
+        ratios.append(np.where(shares_errors, ratio, -np.inf))
+        shares.append(rho)
+    if not pairs:
+        return np.empty((len(times), 0)), [], np.empty((len(times), 0, 2))
+    return np.stack(ratios, axis=1), pairs, np.stack(shares, axis=1)
+
+
+def _shared_departures(kinds: IntArray, n_options: int) -> BoolArray:
+    """Return (P, m): whether the judge answers as a rater whom most of the others contradict."""
+    ratings, judge = kinds[:, :-1], kinds[:, -1:]
+    counts = (ratings[:, :, None] == np.arange(n_options)).sum(axis=1)
+    same = np.take_along_axis(counts, judge, axis=1)
+    np.put_along_axis(counts, judge, 0, axis=1)
+    contradicted = counts.max(axis=1, keepdims=True) > same - 1
+    return np.asarray((ratings == judge) & contradicted, dtype=np.bool_)
+
+
+def _pairs(kinds: IntArray, times: FloatArray) -> Iterator[tuple[int, int]]:
+    """Yield pairs of the raters with whom the judge agrees most, each with ten items."""
+    m, total = kinds.shape[1] - 1, times.sum(axis=0)
+    rated = kinds[:, :m] != UNANSWERED
+    n_rated = total @ rated
+    agreed = total @ (rated & (kinds[:, :m] == kinds[:, m:]))
+    enough = np.flatnonzero(n_rated >= MIN_ITEMS)
+    closest = enough[np.argsort(-agreed[enough] / n_rated[enough], kind="stable")][:MOST_COPIED]
+    yield from combinations(closest.tolist(), 2)
+
+
+def log_likelihoods(kinds: IntArray, times: FloatArray, sets: FloatArray) -> FloatArray:
+    """Return (B, P): log likelihoods of kinds of answers of (P, r) raters, with fitted chances.
+
+    By the EM algorithm: the weight of each set, the chance that a rater knows it, and what the
+    rater answers otherwise.
+    """
+    r, (V, K), n = kinds.shape[1], sets.shape, times.sum(axis=1)
+    given = [(kinds[:, [j]] == np.arange(K)).astype(np.float64) for j in range(r)]
+    missing = (kinds == UNANSWERED).T.astype(np.float64)
+    n_given = [times @ answers for answers in given]
+    guesses = [np.maximum(counts, 0.02 * n[:, None]) for counts in n_given]
+    guesses = [counts / counts.sum(axis=1, keepdims=True) for counts in guesses]
+    knows = np.full((len(times), r), 0.6)
+    weights = np.full((len(times), V), 0.1 / (V - K))
+    weights[:, :K] = 0.9 / K
+    known, last = [sets @ answers.T for answers in given], np.inf
+    for step in range(N_STEPS):
+        by_knowing = [knows[:, j, None, None] * known[j] for j in range(r)]
+        chances = [
+            by_knowing[j]
+            + ((1.0 - knows[:, [j]]) * (guesses[j] @ given[j].T))[:, None]
+            + missing[j]
+            for j in range(r)
+        ]
+        joint = np.repeat(np.log(weights)[:, :, None], len(kinds), axis=2)
+        for of_rater in chances:
+            joint += np.log(of_rater)
+        greatest = joint.max(axis=1, keepdims=True)
+        joint = np.exp(joint - greatest)
+        sums = joint.sum(axis=1)
+        logs = np.log(sums) + greatest[:, 0]
+        total = (times * logs).sum(axis=1)
+        if step and np.abs(total - last).max() < CLOSE:
+            break
+        last = total
+        joint *= (times / sums)[:, None]
+        weights = np.maximum(joint.sum(axis=2) / n[:, None], TINY)
+        for j in range(r):
+            by_kind = (joint * by_knowing[j] / chances[j]).sum(axis=1)  # of known answers
+            answered = np.maximum(n_given[j].sum(axis=1), TINY)
+            knows[:, j] = np.clip(by_kind.sum(axis=1) / answered, 1e-6, 1.0 - 1e-6)
+            guessed = np.maximum(n_given[j] - by_kind @ given[j], 1e-6)
+            guesses[j] = guessed / guessed.sum(axis=1, keepdims=True)
+    return np.asarray(logs, dtype=np.float64)
+
+
+def _copy_likelihood(
+    kinds: IntArray, times: FloatArray, sets: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return (B, P) log likelihoods of copies of two raters, and the (B, 2) shares copied.
+
+    ``kinds`` has the options of two raters and of the judge. Where a rater has no answer, the judge
+    answers from its own distribution.
+    """
+    B, K = len(times), sets.shape[1]
+    alike = (kinds[:, :2] == kinds[:, 2:]).T.astype(np.float64)
+    rated = (kinds[:, :2] != UNANSWERED).T.astype(np.float64)
+    given = (kinds[:, [2]] == np.arange(K)).astype(np.float64)
+    counts = np.maximum(times @ given, 1.0)
+    guesses = counts / counts.sum(axis=1, keepdims=True)
+    n, rho = times.sum(axis=1), np.full((B, 2), 0.45)
+    for _ in range(N_COPY_STEPS):
+        guess = guesses @ given.T
+        free = 1.0 - rho @ rated
+        chances = rho @ alike + free * guess
+        per_chance = times / chances
+        copied = rho * (per_chance @ alike.T + (per_chance * guess) @ (1.0 - rated).T)
+        guessed = np.maximum((per_chance * free * guess) @ given, 1e-6)
+        guesses = guessed / guessed.sum(axis=1, keepdims=True)
+        rho = np.maximum(copied / n[:, None], TINY)
+        share = rho.sum(axis=1, keepdims=True)
+        rho *= np.clip(share, LEAST_COPIED, 1.0 - 1e-6) / share
+    guess = guesses @ given.T
+    return np.log(rho @ alike + (1.0 - rho @ rated) * guess), rho
