@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from harness.judging.strategies.answer_schemas import plain_replies_note
 from harness.judging.strategies.strategy import Combining
 
 if TYPE_CHECKING:
@@ -87,13 +88,13 @@ def notes_on(
     by_judge: Mapping[str, Sequence[Verdict]] = {}
     if any(spec.members for spec in specs):
         by_judge = computed_verdicts([s for s in specs if not s.members], replies, task)
-    return [
-        note
-        for spec in specs
-        for note in spec.asking.notes(
-            _own(spec, by_judge, replies), Combining(spec.name, task, spec.members)
-        )
-    ]
+    notes: list[str] = []
+    for spec in specs:
+        own = _own(spec, by_judge, replies)
+        notes += spec.asking.notes(own, Combining(spec.name, task, spec.members))
+        if spec.answer == "schema":
+            notes += filter(None, [plain_replies_note(spec.name, own)])
+    return notes
 
 
 def _own(

@@ -12,7 +12,7 @@ from harness.elicitation_items import elicitations_of, items_by_elicitation, ite
 from harness.errors import JudgeUnavailable, RunError, in_sentences
 from harness.judging.judges.config import control_judges, load_judges
 from harness.judging.judges.cost_limit import check_limited
-from harness.judging.judges.judge_registry import check, own_judges, reader_of
+from harness.judging.judges.judge_registry import check, kept_answers, own_judges, reader_of
 from harness.revalidation.baseline_design import draw_anchor
 from harness.revalidation.causes import (
     Comparable,
@@ -209,6 +209,8 @@ class Sitting:
         """Ask what the next occasion has not answered yet."""
         if self.occasion.is_complete:
             return answers_of_occasion(self.run, self.occasion.number)
+        for line in kept_answers(self.watched, load_judges(self.options.judges_file)):
+            observer.say(line)
         store, number = self.options.store, self.occasion.number
         return ask_occasion(self.run, plan, number, observer, store=store, stop=self.stop)
 

@@ -12,7 +12,7 @@ from harness.errors import RunError, TaskError
 from harness.judging.fingerprints import QUESTION
 from harness.judging.judges.config import bundled_judges, load_judges, user_file, with_max_tokens
 from harness.judging.judges.cost_limit import with_reply_cap
-from harness.judging.judges.judge_registry import registered
+from harness.judging.judges.judge_registry import registered, with_answer_of
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.run_plans import prompts_of
@@ -164,7 +164,7 @@ def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, s
     """Return the judges of a run that are other ones in the judges file now, with the reason.
 
     The file is the one that is named, else the user's own. Judges that it does not name cannot
-    change in it.
+    change in it. Another form of answer is for the next baseline, with the room that it needs.
     """
     config, changed = run.manifest.config, {}
     file = judges_file or user_file()
@@ -174,6 +174,8 @@ def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, s
         current = registered(spec.name, registry)
         if current is None or current == registered(spec.name, bundled):
             continue
+        if current.answer != spec.answer:
+            current = with_answer_of(current, spec)
         if config.max_tokens is not None:
             current = with_max_tokens(current, config.max_tokens)
         now = _asked_with(with_reply_cap(current, config.added_cap))

@@ -56,6 +56,8 @@ class Judge(ABC):
         Whether it can go on with a text, and not only answer in a conversation.
     reads_images : bool
         Whether it may rate items with images.
+    follows_schemas : bool
+        Whether it can be sent the JSON schema of a reply (``answer: schema``).
     caps_replies : bool
         Whether it sends the token limit of its parameters, so that the most that a reply may cost
         is known before it is asked for.
@@ -68,6 +70,7 @@ class Judge(ABC):
     gives_logprobs: ClassVar[bool] = False
     completes_text: ClassVar[bool] = False
     reads_images: ClassVar[bool] = False
+    follows_schemas: ClassVar[bool] = False
     caps_replies: ClassVar[bool] = False
     tried_first: ClassVar[bool] = True
 
@@ -150,7 +153,7 @@ class PromptedJudge(Judge):
         self._params = self._request_params(task)
         self._formats: dict[AnswerKind, dict[str, JsonValue]] = {}
         is_left_out = "response_format" in spec.params and spec.params["response_format"] is None
-        if self.follows_schemas and not is_left_out:
+        if spec.answer == "schema" and not is_left_out:
             formats = {kind: self._asking.response_format(task, kind) for kind in ANSWER_KINDS}
             self._formats = {kind: fields for kind, fields in formats.items() if fields}
         self._empty_requests = {
@@ -163,11 +166,6 @@ class PromptedJudge(Judge):
             )
             for kind in ANSWER_KINDS
         }
-
-    @property
-    def follows_schemas(self) -> bool:
-        """Whether its replies can be kept to a JSON schema."""
-        return False
 
     def _request_params(self, task: Task) -> Mapping[str, JsonValue]:
         """Return the parameters that are part of each request."""

@@ -28,7 +28,14 @@ from harness.judging.judges.providers import OWN_PROTOCOLS, PROVIDERS, provider_
 from harness.judging.judges.reasoning import REASONING_MAX_TOKENS, reasons_first
 from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.presentation_orders import N_ORDERS
-from harness.judging.strategies.strategy import DEFAULT, TOKEN_LIMITS, Strategy, with_room
+from harness.judging.strategies.answer_schemas import SCHEMA_MAX_TOKENS
+from harness.judging.strategies.strategy import (
+    DEFAULT,
+    TOKEN_LIMITS,
+    AnswerForm,
+    Strategy,
+    with_room,
+)
 from harness.judging.strategies.strategy_registry import DEFAULT_OF_ENSEMBLES, joined, named
 from harness.tasks import TemplateName
 from harness.tasks.strict_yaml import read_yaml
@@ -55,7 +62,7 @@ CHAT_KINDS = frozenset({"litellm", "endpoint"})
 LOCAL_KINDS = frozenset(BUILT_IN_KINDS) - {"litellm", "endpoint", EMBEDDING}
 CONTROL_KINDS = frozenset({"lexicon", "random", "scripted"})  # shown, and never recommended
 MIN_MEMBERS = 2
-PARAMS_LINE = re.compile(r"`(params: \{[^`]*\})`")
+FIELD_LINE = re.compile(r"`(params: \{[^`]*\}|answer: plain)`")
 VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 Script = dict[
@@ -161,6 +168,11 @@ class JudgeSpec(BaseModel):
         sentence; ``self-consistency:N``, after another strategy or alone, for the majority of N
         replies. Of an ensemble: ``majority``, ``weighted`` for a majority of the members' weights,
         or ``mean`` for the verdict of a member drawn at random. Or one from a plug-in.
+    answer : str
+        ``schema`` sends a JSON schema that admits the keys only (the provider's structured output),
+        with reasons before the verdict if the strategy gives any; ``plain`` sends the question
+        only. By default plain, but for the strategy ``json``. Strategies that read probabilities
+        stay plain.
     prompts : dict of str to str
         Templates of its own, by the name of the bundled one that each replaces: files beside
         `judges.yaml`.
@@ -198,6 +210,7 @@ class JudgeSpec(BaseModel):
     price: Price | None = None
     allow_redirects: bool = False
     strategy: str = DEFAULT.name
+    answer: AnswerForm = "plain"
     prompts: dict[TemplateName, str] = {}
     both_orders: bool | None = None
     images: bool | None = None
@@ -245,17 +258,17 @@ class JudgeSpec(BaseModel):
         provider = PROVIDERS.get(provider_of(self.model))
         address = self.base_url or (provider.address if provider else None)
         text = explain(reason, address=address, key_env=self.key_env)
-        return PARAMS_LINE.sub(self._as_entry, text)
+        return FIELD_LINE.sub(self._as_entry, text)
 
-    def _as_entry(self, params: re.Match[str]) -> str:
-        """Return a line of ``params`` as an entry of judges.yaml, if the judge has none there."""
+    def _as_entry(self, line: re.Match[str]) -> str:
+        """Return a field as an entry of judges.yaml, if the judge has none there."""
         name = self.name.removesuffix(f"@{self.strategy}")
         bundled = _bundled_judges().get(name)
         if name != self.model and (bundled is None or bundled.model != self.model):
-            return params[0]
+            return line[0]
         fields = {"model": self.model, "base_url": self.base_url, "key_env": self.key_env}
         members = [f"{key}: {json.dumps(value)}" for key, value in fields.items() if value]
-        return f"`{json.dumps(name)}: {{{', '.join([*members, params[1]])}}}`"
+        return f"`{json.dumps(name)}: {{{', '.join([*members, line[1]])}}}`"
 
     def __repr__(self) -> str:
         """Return one line without params, key and script."""
@@ -289,11 +302,10 @@ class JudgeSpec(BaseModel):
         if kind in CHAT_KINDS and "concurrency" not in fields:
             filled.setdefault("concurrency_start", filled["concurrency"] // 4)
         if isinstance(params := fields.get("params", {}), dict):
-            own_defaults = defaults.get("params", {})
-            if kind in CHAT_KINDS and reasons_first(str(fields.get("model")), params):
-                own_defaults = with_room(own_defaults, REASONING_MAX_TOKENS)
-            with suppress(ValueError):  # of which the strategy's own field tells
-                own_defaults = named(str(filled.get("strategy", DEFAULT.name))).params(own_defaults)
+            with suppress(ValueError):  # which the strategy's own field reports
+                asking = named(str(filled.get("strategy", DEFAULT.name)))
+                filled.setdefault("answer", asking.answer)
+            own_defaults = _default_params(filled, defaults.get("params", {}), params)
             filled["params"] = {**_without_other_limits(own_defaults, params), **params}
         return filled
 
@@ -354,6 +366,15 @@ class JudgeSpec(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _check_answer(self) -> JudgeSpec:
+        if self.answer == "schema" and not self.asking.has_schema:
+            raise ValueError(
+                f"answer: schema does not go together with strategy {self.strategy}, which has no "
+                "schema. Remove one of them"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _check_members(self) -> JudgeSpec:
         is_ensemble = self.kind == ENSEMBLE
         if is_ensemble != bool(self.members):
@@ -370,6 +391,17 @@ class JudgeSpec(BaseModel):
         return self
 
 
+def _default_params(fields: JsonObject, defaults: JsonObject, own: JsonObject) -> JsonObject:
+    """Return the default parameters of a judge, with room for what its replies contain."""
+    if fields["kind"] in CHAT_KINDS and reasons_first(str(fields.get("model")), own):
+        defaults = with_room(defaults, REASONING_MAX_TOKENS)
+    if fields.get("answer") == "schema":
+        defaults = with_room(defaults, SCHEMA_MAX_TOKENS)
+    with suppress(ValueError):
+        defaults = named(str(fields.get("strategy", DEFAULT.name))).params(defaults)
+    return defaults
+
+
 def _without_other_limits(defaults: JsonObject, params: JsonObject) -> JsonObject:
     """Return default parameters without a token limit that one of another name replaces."""
     if all(params.get(name) is None for name in TOKEN_LIMITS):
@@ -380,7 +412,8 @@ def _without_other_limits(defaults: JsonObject, params: JsonObject) -> JsonObjec
 def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     """Return a judge under a strategy, which becomes part of its name.
 
-    Its own strategy and the other are joined, where they go together.
+    Its own strategy and the other are joined, where they go together. It keeps its form of answer
+    unless the other strategy has one of its own.
     """
     name, added = f"{spec.name}@{strategy}", named(strategy)
     if spec.kind == ENSEMBLE:
@@ -391,8 +424,20 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
             f"judge {spec.name!r} already has the strategy {spec.strategy}, which does not go "
             f"together with {strategy}. Name it without @{strategy}"
         )
-    changes = {"name": name, "strategy": whole.name, "params": added.params(spec.params)}
+    changes = {
+        "name": name,
+        "strategy": whole.name,
+        "params": added.params(spec.params),
+        "answer": _answer_under(whole, added, spec),
+    }
     return spec.model_copy(update=changes)
+
+
+def _answer_under(whole: Strategy, added: Strategy, spec: JudgeSpec) -> AnswerForm:
+    """Return the form of answer of a judge under another strategy."""
+    if not whole.has_schema:
+        return "plain"
+    return "schema" if added.answer == "schema" else spec.answer
 
 
 def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:

@@ -85,6 +85,7 @@ class HttpJudge(PromptedJudge):
 
     gives_logprobs = True
     reads_images = True
+    follows_schemas = True
     caps_replies = True
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
@@ -228,11 +229,6 @@ class EndpointJudge(HttpJudge):
             if failure.reason != FILTERED:
                 raise
         return [filtered_reply(request, latency_s) for request in requests]
-
-    @property
-    def follows_schemas(self) -> bool:
-        """Whether its replies can be kept to a JSON schema: servers that cannot ignore it."""
-        return True
 
     def _content(self, request: Request) -> str:
         """Return the messages as a member of the body, or the text that is to be completed."""

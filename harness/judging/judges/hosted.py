@@ -126,11 +126,6 @@ class HostedJudge(HttpJudge):
             )
         key_of(spec.name, spec.key_env)
 
-    @property
-    def follows_schemas(self) -> bool:
-        """Whether litellm knows that the model follows JSON schemas."""
-        return bool(load_litellm().supports_response_schema(model=self.spec.model))
-
     async def prepare(self) -> None:
         """Import litellm in a thread: that takes seconds and must not block other judges."""
         if not self._is_prepared:

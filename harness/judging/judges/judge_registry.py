@@ -246,7 +246,7 @@ def _spec(name: str, **fields: object) -> JudgeSpec:
         raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
 
 
-AS_IN_RUN = ("samples", "n_per_request", "both_orders", "prompts")
+AS_IN_RUN = ("samples", "n_per_request", "both_orders", "prompts", "answer")
 
 
 def own_judges(
@@ -297,6 +297,23 @@ def _own_judge(spec: JudgeSpec, registry: Mapping[str, JudgeSpec], server: Serve
     return own.model_copy(
         update={**as_in_run, "params": own.params | limits, "allow_redirects": redirects}
     )
+
+
+def with_answer_of(own: JudgeSpec, spec: JudgeSpec) -> JudgeSpec:
+    """Return a user's judge with the form of answer and the token limits of another."""
+    limits = {name: spec.params[name] for name in TOKEN_LIMITS if name in spec.params}
+    return own.model_copy(update={"answer": spec.answer, "params": own.params | limits})
+
+
+def kept_answers(specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]) -> list[str]:
+    """Return a line for each judge of a run that asks for another form of answer by now."""
+    current = ((spec, registered(spec.name, registry)) for spec in specs)
+    return [
+        f"{spec.name}: asked with `answer: {spec.answer}`, as in this run. A new run has "
+        f"`answer: {own.answer}`."
+        for spec, own in current
+        if own is not None and own.answer != spec.answer
+    ]
 
 
 def _first_difference(spec: JudgeSpec, own: JudgeSpec) -> str:
@@ -379,6 +396,11 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
             f"{spec.name}: a judge of kind {spec.kind} gives no log-probabilities",
             f"Leave @{spec.strategy} out",
         )
+    if spec.answer == "schema" and not judge_type.follows_schemas:
+        raise JudgeUnavailable(
+            f"{spec.name}: a judge of kind {spec.kind} follows no JSON schema",
+            "Leave out @json and `answer: schema`",
+        )
     if asking.completes_text and not judge_type.completes_text:
         raise JudgeUnavailable(
             f"{spec.name}: a judge of kind {spec.kind} finishes no sentences",
@@ -433,7 +455,10 @@ def easier_strategies(spec: JudgeSpec, task: Task) -> tuple[str, ...]:
         or reasons_first(spec.model, spec.params)
     )
     return tuple(
-        name for name in spec.asking.easier if reads_tokens or not named(name).needs_logprobs
+        name
+        for name in spec.asking.easier
+        if (reads_tokens or not named(name).needs_logprobs)
+        and not spec.answer == named(name).answer == "schema"
     )
 
 

@@ -123,8 +123,8 @@ def _advice(name: str) -> str:
         return f"Leave it out: add {leave_out} to the judge in judges.yaml"
     if name == "response_format":
         return (
-            f"Name the judge without @{strategy}, or add {leave_out} to it in judges.yaml, which "
-            "asks for JSON without a schema"
+            "Ask it without a JSON schema: add `answer: plain` to the judge in judges.yaml, and "
+            f"name it without @{strategy}"
         )
     return (
         f"Name the judge without @{strategy}, or if the server lists fewer tokens, add "

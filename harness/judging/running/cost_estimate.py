@@ -19,6 +19,7 @@ from harness.judging.judges.reasoning import reasons_first
 from harness.judging.parsing.grammar import render
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
+from harness.judging.strategies.answer_schemas import JSON_TOKENS
 from harness.tasks.schema import MAX_ANSWER_CHARS
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
     cap = reply_cap(spec)
     calls = prompt = most_prompt = n_replies = expected = reasoned = 0
     written = REASONING_TOKENS if spec.asking.gives_reasons else 0
+    written += JSON_TOKENS if spec.answer == "schema" else 0
     reasons = spec.remote and reasons_first(spec.model, spec.params)
     for elicitation in job.elicitations:
         paired = elicitation == "paired"

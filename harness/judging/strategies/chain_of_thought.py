@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.judging.strategies.strategy import Params, Strategy, with_room
+from harness.judging.strategies.strategy import Params, PlainQuestion, Strategy, with_room
 
 if TYPE_CHECKING:
     from harness.tasks.schema import Elicitation
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
 
 
-class ChainOfThought(Strategy):
+class ChainOfThought(PlainQuestion):
     """Asks for reasons, then for the verdict on the last line."""
 
     gives_reasons = True
@@ -26,7 +26,7 @@ class ChainOfThought(Strategy):
         return f"{elicitation}_cot"
 
 
-class FewShot(Strategy):
+class FewShot(PlainQuestion):
     """Shows demonstrations first: other items, each with the answer of most of its raters."""
 
     numbers = range(1, 100)

@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from harness.judging.parsing.grammar import OUTCOMES, Parsed
 from harness.judging.parsing.option_probabilities import MIN_MASS, distribution
 from harness.judging.parsing.verdict import Verdict
+from harness.judging.strategies.answer_schemas import verdict_format
 from harness.judging.strategies.log_probabilities import LogProbabilities
-from harness.judging.strategies.strategy import YES, Combining, Strategy
+from harness.judging.strategies.strategy import NO, YES, Combining, Params, Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.presentation_orders import Order
     from harness.stats import OptionSpace
     from harness.stats.data.arrays import FloatArray
+    from harness.tasks import Task
     from harness.tasks.schema import AnswerKind, Elicitation
 
 NOT_ADMISSIBLE = "not_admissible"
@@ -45,6 +47,11 @@ class Endorsement(Strategy):
         del elicitation
         return "endorsement"
 
+    def response_format(self, task: Task, kind: AnswerKind) -> Params:
+        """Return a schema of yes or no."""
+        del kind
+        return verdict_format(task, "forced_choice", keys=(YES.key, NO.key))
+
     def read(
         self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
@@ -61,6 +68,7 @@ class SoftEndorsement(Endorsement, LogProbabilities):
     """Asks the same of each option once, and takes the probabilities of yes and no."""
 
     elicitations: tuple[Elicitation, ...] = ("response_set",)
+    response_format = Strategy.response_format  # a token has the probabilities
 
     def read(
         self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order

@@ -49,6 +49,11 @@ class SelfConsistency(Strategy):
         """Return the parameters under the other strategy."""
         return self._inner.response_format(task, kind)
 
+    @property
+    def has_schema(self) -> bool:
+        """Whether the other strategy has a schema."""
+        return self._inner.has_schema
+
     def template(self, elicitation: Elicitation) -> str:
         """Return the template of the other strategy."""
         return self._inner.template(elicitation)

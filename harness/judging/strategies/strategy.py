@@ -7,8 +7,9 @@ as for a plain question (`ZeroShot`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
+from harness.judging.strategies.answer_schemas import verdict_format
 from harness.tasks import Option
 from harness.tasks.schema import ELICITATIONS, AnswerKind, Elicitation
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")  # about a single option
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
+AnswerForm = Literal["schema", "plain"]
 Params: TypeAlias = "dict[str, JsonValue]"
 Fitted: TypeAlias = "Mapping[str, Mapping[str, float]]"  # numbers that a strategy took from a run
 
@@ -94,6 +96,8 @@ class Strategy:
         Whether its requests differ from those of the plain question.
     templates : Path or None
         Folder of its own templates; None for the bundled ones.
+    answer : str
+        The form of answer that its judges ask for by default, see `JudgeSpec.answer`.
     easier : tuple of str
         Names of strategies that leave less to parse, for a judge whose replies are not readable.
     """
@@ -113,6 +117,7 @@ class Strategy:
     joins_members: bool = False
     changes_cache_key: bool = True
     templates: Path | None = None
+    answer: AnswerForm = "plain"
     easier: tuple[str, ...] = ()
 
     def __init__(self, name: str, number: int = 0) -> None:
@@ -139,9 +144,14 @@ class Strategy:
         return params
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
-        """Return further parameters for servers that can keep replies to a JSON schema."""
+        """Return further parameters of a judge with ``answer: schema``; none by default."""
         del task, kind
         return {}
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether its replies can be kept to a JSON schema."""
+        return type(self).response_format is not Strategy.response_format
 
     def template(self, elicitation: Elicitation) -> str:
         """Return the name of the template that asks for an elicitation."""
@@ -208,7 +218,15 @@ class Strategy:
         return ()
 
 
-class ZeroShot(Strategy):
+class PlainQuestion(Strategy):
+    """The question alone, or with more around it; the reply is the verdict, or ends with it."""
+
+    def response_format(self, task: Task, kind: AnswerKind) -> Params:
+        """Return a schema of the verdict, after its reason if reasons are asked for."""
+        return verdict_format(task, kind, with_reason=self.gives_reasons)
+
+
+class ZeroShot(PlainQuestion):
     """The question alone."""
 
     needs_prompts = False

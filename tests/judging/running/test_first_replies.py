@@ -203,7 +203,7 @@ def test_many_calls_in_flight_send_no_hundreds(asked):
     "case",
     [
         ("temperature is not supported", {}, "zero-shot", {"temperature": None}),
-        ("response_format is unavailable now", {}, "json", {"response_format": None}),
+        ("response_format is unavailable now", {}, "json", {"answer": "plain"}),
         ("seed: extra inputs are not permitted", {"seed": 1}, "zero-shot", {"seed": None}),
         ("Use 'max_completion_tokens', not 'max_tokens'", {}, "cot", {"max_completion_tokens": 99}),
         ("Unsupported: max_tokens", {}, "zero-shot", {"max_tokens": None}),
@@ -226,9 +226,9 @@ def test_advice_for_a_refused_parameter_helps(stub, folder, tmp_path, case):
     refused = invoke(*words, *place)
     assert refused.exit_code == 3
     [[key, value]] = fixed.items()
-    advised = f"{key}: {'null' if value is None else '32'}"
+    advised = f"{key}: {'null' if value is None else value if key == 'answer' else '32'}"
     assert advised in " ".join(refused.output.split())
-    judge["params"] = params | fixed
+    judge |= fixed if key == "answer" else {"params": params | fixed}
     (tmp_path / "j.yaml").write_text(json.dumps({"judges": {"far": judge}}))
     answered = invoke(*words, *place, "--limit", 30)
     assert answered.exit_code == 0, answered.output

@@ -17,7 +17,7 @@ from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
 from harness.judging.storage.reply_store import NoStore
-from harness.judging.strategies.json_replies import JSON_MAX_TOKENS, is_structured
+from harness.judging.strategies.answer_schemas import SCHEMA_MAX_TOKENS, is_structured
 from harness.judging.strategies.strategy_registry import named
 from harness.run_plans import plan_run
 from harness.sources import source_of
@@ -58,7 +58,7 @@ def test_a_server_that_knows_schemas_replies_in_json(task, stub, tmp_path):
     choices = sum(schema == {"verdict": keys} for schema in schemas)
     sets = sum(schema == {"verdict": {"type": "array", "items": keys}} for schema in schemas)
     assert (choices, sets) == (12, 12)
-    assert {body["max_tokens"] for body in bodies} == {JSON_MAX_TOKENS}
+    assert {body["max_tokens"] for body in bodies} == {SCHEMA_MAX_TOKENS}
 
 
 def test_plain_replies_are_read_as_ever_and_counted(task, stub, tmp_path):
