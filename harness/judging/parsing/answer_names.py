@@ -12,11 +12,11 @@ NOUN = (
     r"(?:answer|verdict|choice|rating|score|label|option|category|class|classification"
     r"|judge?ment|decision|key|pick|selection|winner|prediction|conclusion|reply|response|result"
     r"|output|evaluation|assessment|grade|line|(?:best\s)?fit|(?:response\s)?set|better|reasonable"
-    r"|selected|chosen|preferred)"
+    r"|selected|chosen|preferred|reading|interpretation)"
 )
 ADJECTIVE = (
     r"(?:(?:overall|total|final|best|better|correct|single|selected|chosen|last|whole|full|predicted"
-    r"|assigned|resulting|reasonable|my|your|our|the)\s+)"
+    r"|assigned|resulting|reasonable|short|quick|brief|suitable|applicable|acceptable|plausible|fitting|my|your|our|the)\s+)"
 )
 _WORDS = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+|\d+|[^\W\d_A-Za-z]+")
 _ANSWER = re.compile(

@@ -36,6 +36,7 @@ TOKEN = (
     r"|</?(?:eos|bos|pad|unk)>|\[/?INST\])"
 )
 LEADING_TOKENS = re.compile(rf"(?:\s*{TOKEN}(?:{ROLES}(?=\s|<))?)+\s*", re.IGNORECASE)
+OWN_ROLE = re.compile(r"\A(?:assistant|judge|evaluator)[ \t]*:[ \t]*(?=\S)", re.IGNORECASE)
 LAST_TOKEN = re.compile(rf"{TOKEN}(?=\s*(?:\Z|\n|<|\[))", re.IGNORECASE)
 FINAL_CHANNEL = re.compile(
     r"<\|channel\|>\s*final\b[^<]{0,40}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
@@ -46,7 +47,7 @@ BARE_FINAL = "assistantfinal"
 
 def own_words(text: str) -> str:
     """Return a reply without thinking and tokens; `THOUGHT` and the rest if thinking has no end."""
-    body = text.strip()
+    body = OWN_ROLE.sub("", text.strip())
     if "<" in body or "[" in body or "\u25c1" in body:
         return _without_tokens(_without_thinking(_without_tokens(_final_channel(body))))
     if BARE_CHANNELS.match(body):

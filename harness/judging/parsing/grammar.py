@@ -90,7 +90,10 @@ MAX_DIAGNOSED = 500  # characters that are searched for a reason
 
 _MARK = r"(?:\*\*|__|\*|_)?"
 _NAME = rf"(?:(?:the|my|your|our)\s+)?{ADJECTIVE}*{NOUN}(?:\(s\)|s)?"
-_ABOUT = r"(?:\s+(?:here|of\s+the\s+option|for\s+(?:the|this)\s+\w+))?"
+_ABOUT = (
+    r"(?:\s+(?:here|of\s+the\s+option|for\s+(?:the|this)\s+\w+|that\s+(?:fits?|apply|applies)(?:\s+best)?"
+    r"|i\s+(?:choose|chose|pick|select|find\s+reasonable)))?"
+)
 LEAD = re.compile(
     rf"(?:\#{{1,6}}\s+)?{_MARK}(?:here(?:\s+is|\s+are|['\u2019]s)\s+)?{_NAME}{_ABOUT}{_MARK}\s*"
     rf"(?:(?:::?|\||[=\uff1a\u2192]|[-=]>|[-\u2013\u2014](?=\s))(?:(?:\*\*|__|\*|_)(?=\s))?|\n)\s*"

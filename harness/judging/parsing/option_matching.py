@@ -67,7 +67,9 @@ _SIGN = (
     r"\U0001f000-\U0001f44d\U0001f44f-\U0001f6aa\U0001f6ac-\U0001faff\ufe0f]"
 )
 SIGNS = re.compile(rf"\A{_SIGN}+\s*|\s*{_SIGN}+\Z")  # but for crosses, which deny
-TAGGED = re.compile(r"<(?P<name>[A-Za-z][\w -]{0,30})>(?P<inner>.*)</(?P=name)>", re.DOTALL)
+TAGGED = re.compile(
+    r"[<\[](?P<name>[A-Za-z][\w -]{0,30})[>\]](?P<inner>.*)[<\[]/(?P=name)[>\]]", re.DOTALL
+)
 ENDINGS = ".:)!\u3002\uff01"
 DASHES = "-\u2013\u2014"
 OPENERS = "([{*_`\"'\u201c\u2018\u00ab"
@@ -102,7 +104,7 @@ def peel(text: str) -> str:
     """Remove a layer of decoration; "" when there is none."""
     if text.startswith(BULLETS):
         return text[2:]
-    if text[0] == "<" and (tagged := TAGGED.fullmatch(text)) and is_answer_tag(tagged["name"]):
+    if text[0] in "<[" and (tagged := TAGGED.fullmatch(text)) and is_answer_tag(tagged["name"]):
         return tagged["inner"]
     if cut := HEADING.match(text) or ("\n" in text and RULE.search(text)):
         return text[: cut.start()] + text[cut.end() :]

@@ -91,7 +91,7 @@ class OptionSearch:
         if match["word"] is not None:
             words = " ".join(match["word"].casefold().split())
             n_letters = sum(map(str.isalpha, words))
-            is_bare = n_letters < MIN_LETTERS and not UNSPACED.search(words)
+            is_bare = n_letters < MIN_LETTERS and words.isalpha() and not UNSPACED.search(words)
             option = self.words[words]
             return Mention(option, start, end, is_word=n_letters >= MIN_LETTERS, is_bare=is_bare)
         key = match["key"]

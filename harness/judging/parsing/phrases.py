@@ -65,6 +65,8 @@ class Phrases:
         A sentence that says that the text cannot be assessed, from its beginning.
     verb : re.Pattern
         What may follow a key of one letter, blanks before it included.
+    beginning : re.Pattern
+        An opener with its comma, at the beginning of a text.
     opener, therefore : re.Pattern
         What may stand before a statement; end likewise.
     clause, concession : re.Pattern
@@ -94,6 +96,7 @@ class Phrases:
     set_predicate: re.Pattern[str]
     abstention: re.Pattern[str]
     verb: re.Pattern[str]
+    beginning: re.Pattern[str]
     opener: re.Pattern[str]
     therefore: re.Pattern[str]
     clause: re.Pattern[str]
@@ -159,12 +162,13 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
         set_predicate=words("set_predicate", before=rf"[{re.escape(CLOSING)}]*\s*"),
         abstention=words("abstention", before=r"\A\W*"),
         verb=words("verb", before=r"\s+"),
+        beginning=words("opener", before=r"\A\s*", after=r"\s*[,\uff0c]\s*"),
         opener=words("opener", before=r"(?:\A|(?<=[\s,;:\uff0c]))", after=r"[\s,:\uff0c]*\Z"),
         therefore=words("therefore", after=r"[\s,:\uff0c]*\Z"),
         clause=words("clause", before=r"\A\s*"),
         concession=words("concession", before=r"\A\s*"),
         reason=words("reason"),
-        tail=words("tail", before=r"\s*"),
+        tail=re.compile(rf"(?:{pattern('tail', before=chr(92) + 's*')}){{1,2}}", re.IGNORECASE),
         complement_tail=words("complement_tail", before=r"\s*"),
         required_tail=words("needs_tail", before=r"\s*") if lists.get("needs_tail") else None,
         negation=words("negation"),

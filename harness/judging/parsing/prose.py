@@ -105,6 +105,7 @@ INVERTED = re.compile(r"^\s*[\u00bf]")
 
 
 OWN_LINE = frozenset(("line", "lead", "opening"))  # statements that are lines of their own
+REASONED = OWN_LINE | {"predicate"}  # what a comparison of the options may follow
 
 
 class Search(Protocol):
@@ -324,7 +325,7 @@ class _Reply:
             mention.start >= last.end
             and not mention.is_bare
             and mention.answer not in last.reading
-            and not (last.kind in OWN_LINE and self._is_in_reasons(mention))
+            and not (last.kind in REASONED and self._is_in_reasons(mention))
             for mention in self._own
         ) or any(
             (claim.end >= last.end or claim.fault == "unreadable") and claim.reading != last.reading
@@ -501,7 +502,7 @@ class _Reply:
         first = inside[0]
         head = self._bare[sentence.start : first.start]
         reading, named_end = self._stated(inside)
-        claims = []
+        claims: list[Statement | None] = [self._bracketed(sentence, reading, first, named_end)]
         for phrases in self._languages:
             claim = self._predicated(sentence, reading, first, named_end, phrases)
             said = phrases.predicate.match(self._bare, named_end, sentence.end)
@@ -535,7 +536,21 @@ class _Reply:
             if claim:
                 claims.append(claim)
                 self._spoken.add(phrases)
-        return max(claims, key=_seriousness, default=None)
+        return max(filter(None, claims), key=_seriousness, default=None)
+
+    def _bracketed(
+        self, sentence: Sentence, reading: OptionIndices, first: Mention, end: int
+    ) -> Statement | None:
+        """Return what a sentence states in double brackets, wherever: "a tie: [[A=B]]"."""
+        head = self._bare[sentence.start : first.start]
+        if not (head.endswith("[[") and self._bare.startswith("]]", end)):
+            return None
+        faults = (
+            word_fault(head, phrases, ("conditional", "negation", "report"))
+            for phrases in languages()[:1]
+        )
+        fault = self._fault_of(sentence, reading, first, end) or next(faults)
+        return Statement(reading, sentence.start, sentence.end, "marker", fault)
 
     def _predicated(
         self,
@@ -559,7 +574,7 @@ class _Reply:
                 return None
             head = head[: subject.start()]
         fault = (
-            self._fault_of(sentence, reading, first, end)
+            self._fault_of(sentence, reading, first, end, is_marked=True)
             or fault_before(head, phrases)
             or fault_after(
                 self._bare[end : sentence.end], phrases, is_complement=False, is_bare=False

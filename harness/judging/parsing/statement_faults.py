@@ -45,6 +45,7 @@ CLAUSE = re.compile(
 )
 COMMA = re.compile(rf"[{re.escape(CLOSING)}\s]*[,\uff0c\u3001]\s*(?P<rest>.*)", re.DOTALL)
 SECOND_VERB = re.compile(r"(?:and|with|which|making|\w+ing|et|und|y|e)\b", re.IGNORECASE)
+BUT = re.compile(r"[,;]\s*but\s*(?:overall,?\s*)?\Z", re.IGNORECASE)
 REASON_WORD = re.compile(
     r"(?:because|since|as\s(?:the|this|it|its|there|they|no|nobody)|given|due|depending)\b",
     re.IGNORECASE,
@@ -87,6 +88,10 @@ def gives_grounds(clause: str, *, is_joined: bool, is_varied: bool) -> bool:
 
 def fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
     """Return why the words before a statement change what it says; "" if they do not."""
+    if but := BUT.search(prefix):  # what comes before is about another option
+        clause = prefix[: but.start()]
+        kinds = ("conditional",) if phrases.concession.match(clause) else ("conditional", "report")
+        return word_fault(clause, phrases, kinds)
     bullet = BULLET.match(prefix)
     rest = prefix[bullet.end() :] if bullet else prefix
     while rest := rest.rstrip(PAUSES):
@@ -99,17 +104,24 @@ def fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
         if not (opener := phrases.opener.search(rest)):
             break
         rest = rest[: opener.start()]
-    if not rest.strip():
-        return ""
-    ends_in_pause = prefix.rstrip()[len(rest) :].strip(" ")[:1] in {*PAUSES} - {" "}
-    if ends_in_pause and phrases.concession.match(rest):
-        return word_fault(rest, phrases, ("conditional",))
-    if ends_in_pause and phrases.clause.match(rest):
-        _, comma, more = rest.partition(",")
-        return word_fault(rest, phrases, ("conditional",)) or (
+    pause = prefix.rstrip()[prefix.rstrip().rfind(rest) + len(rest) :].strip(" ")[:1]
+    while begin := phrases.beginning.match(rest):
+        rest = rest[begin.end() :]
+    return _fault_in_clause(rest, phrases, ends_in_pause=pause in {*PAUSES} - {" "}) if rest else ""
+
+
+def _fault_in_clause(
+    clause: str, phrases: Phrases, *, ends_in_pause: bool
+) -> ReplyFault | Literal[""]:
+    """Return why a clause before a statement changes what it says; "" if it does not."""
+    if ends_in_pause and phrases.concession.match(clause):
+        return word_fault(clause, phrases, ("conditional",))
+    if ends_in_pause and phrases.clause.match(clause):
+        _, comma, more = clause.partition(",")
+        return word_fault(clause, phrases, ("conditional",)) or (
             word_fault(more, phrases, ("report", "hedge")) if comma else ""
         )
-    return word_fault(rest, phrases) or "unreadable"
+    return word_fault(clause, phrases) or "unreadable"
 
 
 def fault_after(  # noqa: PLR0911 -- one rule after the other
