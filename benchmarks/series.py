@@ -31,7 +31,7 @@ from harness.ledger import LedgerLine, as_before, standing_of
 from harness.stats.alt_test.deciding_test import DecidingTest, deciding_test, panel_test
 from harness.stats.inference.alpha_spending import FIRST, SCREENING
 from harness.stats.inference.cluster_robust import cluster_mean
-from harness.stats.inference.non_inferiority import least_items, non_inferiority_p
+from harness.stats.inference.non_inferiority import least_items, non_inferiority_p, student_p
 from harness.stats.selection.rank_sets import rank_sets
 from harness.used_items import DIGEST, KEY, Contents, ItemDigests, encoded
 
@@ -68,9 +68,22 @@ class Series:
     p_value: Test
     least: Callable[[float], int] | None = None
     lines: list[LedgerLine] = field(default_factory=list)
+    history: tuple[tuple[str, int], ...] = ()
 
-    def validate(self, judge: str, n: int) -> bool:
-        """Validate a judge on the first n items; return whether it passes."""
+    def validate(self, judge: str, n: int, *, is_fixed: bool = True) -> bool:
+        """Validate a judge on the first n items; return whether it passes.
+
+        If the order of the validations is fixed, levels don't depend on the data.
+        """
+        self.history = (*self.history, (judge, n))
+        level = LEVELS.get(self.history) if is_fixed else None
+        if level is None:
+            level = LEVELS[self.history] = self._level(judge, n)
+        enough = self.least is None or n >= self.least(level)
+        return enough and self.p_value(judge, 0, n) <= level
+
+    def _level(self, judge: str, n: int) -> float:
+        """Return the level of a validation, and write it into the ledger."""
         contents = contents_of(n, {judge: self.replies[judge][:n]})
         judges = as_before(self.lines, contents.sample, {judge.split("#", maxsplit=1)[0]: judge})
         standing = standing_of(self.lines, contents, judges)
@@ -87,8 +100,10 @@ class Series:
             ),
             LedgerLine(at=at, validation=contents.digest, levels={judge: level}),
         ]
-        enough = self.least is None or n >= self.least(level)
-        return enough and self.p_value(judge, 0, n) <= level
+        return level
+
+
+LEVELS: dict[tuple[tuple[str, int], ...], float] = {}  # by judge and items of all validations
 
 
 @lru_cache
@@ -138,7 +153,10 @@ def one_human_series(
     def p_value(judge: str, start: int, end: int) -> float:
         difference = table[n_wrong[start:end], replies[judge][start:end]]
         items = np.arange(len(difference))
-        p = non_inferiority_p(difference, items, cluster_mean(difference, items), MARGIN)
+        estimate = cluster_mean(difference, items)
+        p = student_p(estimate, len(items), MARGIN)  # never above the p-value of the whole test
+        if p is not None and p <= ALPHA:
+            p = non_inferiority_p(difference, items, estimate, MARGIN)
         return 1.0 if p is None else p
 
     return Series(replies, p_value, lambda level: least_items(level, MARGIN.value))
@@ -237,7 +255,7 @@ def mixed(rng: np.random.Generator, draw: Draw, n: int) -> bool:
         else:
             judge = min(tried, key=lambda name: series.p_value(name, 0, size))
             size += int(rng.integers(1, n // 10))
-        passed |= series.validate(judge, size)
+        passed |= series.validate(judge, size, is_fixed=False)
     return passed
 
 

@@ -9,6 +9,7 @@ import hashlib
 from base64 import b64decode, b64encode
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -60,7 +61,7 @@ class ItemDigests(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def keys(self) -> Keys:
         """Return the keys of the items."""
-        return decoded(self.items, KEY)
+        return _sampled(self.items, KEY)
 
     @property
     def last(self) -> int:
@@ -117,8 +118,8 @@ def correlation(first: tuple[ItemDigests, str], second: tuple[ItemDigests, str])
     It is the share of items that both have, rated alike. It counts as 0 if any reply on a shared
     item differs, as a judge that replied anew was tried anew, and if it's small.
     """
-    keys, ratings, replies = _answered(*first)
-    others, other_ratings, other_replies = _answered(*second)
+    keys, ratings, replies = _answered(*_texts_of(*first))
+    others, other_ratings, other_replies = _answered(*_texts_of(*second))
     _, here, there = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
     if not here.size or (replies[here] != other_replies[there]).any():
         return 0.0
@@ -162,11 +163,22 @@ def decoded(text: str, dtype: str) -> NDArray[Any]:
     return np.frombuffer(b64decode(text, validate=True), dtype=dtype)
 
 
-def _answered(sample: ItemDigests, judge: str) -> tuple[Keys, Digests, Digests]:
-    """Return keys, ratings and replies of the items that a judge answered."""
-    replies = decoded(sample.replies[judge], DIGEST)
-    has = replies != 0
-    return sample.keys[has], decoded(sample.ratings, DIGEST)[has], replies[has]
+@lru_cache(512)
+def _sampled(text: str, dtype: str) -> NDArray[Any]:
+    """Return the numbers of a sample, which many comparisons read."""
+    return decoded(text, dtype)
+
+
+def _texts_of(sample: ItemDigests, judge: str) -> tuple[str, str, str]:
+    return sample.items, sample.ratings, sample.replies[judge]
+
+
+@lru_cache(512)
+def _answered(items: str, ratings: str, replies: str) -> tuple[Keys, Digests, Digests]:
+    """Return keys, ratings and replies of the items in a sample that a judge answered."""
+    given = _sampled(replies, DIGEST)
+    has = given != 0
+    return _sampled(items, KEY)[has], _sampled(ratings, DIGEST)[has], given[has]
 
 
 def _what(task: Task, items: Iterable[Item]) -> str:

@@ -7,6 +7,7 @@ import shutil
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.processes import invoke
 from support.task_folders import make_task_folder
@@ -16,8 +17,9 @@ from harness.errors import RunError
 from harness.judging.fingerprints import fingerprints_of
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.prompts.requests import Prompts
-from harness.ledger import LEDGER, read_ledger
+from harness.ledger import LEDGER, _locked, read_ledger
 from harness.stats.inference.alpha_spending import FIRST, LATER, level_after
+from harness.used_items import DIGEST, KEY, Contents, ItemDigests, encoded
 from harness.user_folders import data_folder
 
 N, ALPHA = 12, 0.05
@@ -304,6 +306,26 @@ def test_validations_that_end_at_once_are_counted_one_after_the_other(task):
     with ProcessPoolExecutor(4) as pool:
         numbers = list(pool.map(_validated, [(task, number) for number in range(8)]))
     assert sorted(numbers) == list(range(1, 9))
+
+
+def test_a_ledger_of_100000_items_takes_a_megabyte(tmp_path):
+    """Later lines have the keys of new items only, and one shared item is enough to find it."""
+    keys = np.arange(1, 100_001, dtype=np.uint64)
+    ratings = encoded(np.ones(1000, np.uint16), DIGEST)
+
+    def contents(keys):
+        sampled = encoded(keys[:1000], KEY)
+        digests = ItemDigests(n=len(keys), items=sampled, ratings=ratings, replies={"j": ratings})
+        return Contents("toxic", keys, digests)
+
+    with _locked(contents(keys), tmp_path) as writer:
+        writer.record({"p": "j"}, limited=False)
+    [file] = (data_folder() / "ledgers").iterdir()
+    size = file.stat().st_size
+    assert size < 1_200_000
+    with _locked(contents(keys[-1:] + np.arange(1000, dtype=np.uint64)), tmp_path) as writer:
+        assert writer.record({"q": "j"}, limited=False).standing.number == 2
+    assert file.stat().st_size < size + 40_000
 
 
 def test_a_broken_line_is_named(task):

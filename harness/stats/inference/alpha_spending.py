@@ -77,19 +77,25 @@ def level_after(spent: float, earlier: Iterable[tuple[float, float]] = ()) -> fl
     >>> round(level_after(0.0015, [(0.041, 0.998)]), 3), level_after(0.0015)
     (0.039, 0.0015)
     """
-    return max([spent, *(_level(spent, *test) for test in earlier)])
+    level = spent
+    for before, correlation in earlier:
+        level = _raised(level, spent, before, correlation)
+    return level
 
 
-def _level(spent: float, level: float, correlation: float) -> float:
-    """Return the level after one earlier test."""
-    if not (0.0 < level < 1.0 and correlation > 0.0):
-        return spent
+def _raised(level: float, spent: float, before: float, correlation: float) -> float:
+    """Return the level after an earlier test, or the given one if that is higher."""
+    if not (0.0 < before < 1.0 and correlation > 0.0):
+        return level
+    most = min(before + spent, 1.0)  # more than the sum cannot be first rejections
     if correlation >= 1.0:
-        return min(level + spent, 1.0)
-    low, high = spent, min(level + spent, 1.0)  # more than the sum cannot be first rejections
+        return max(level, most)
+    low, high = level, most
+    if low >= high or _first_rejection(before, low, correlation) > spent:
+        return level
     for _ in range(N_HALVINGS):
         middle = (low + high) / 2.0
-        is_within = _first_rejection(level, middle, correlation) <= spent
+        is_within = _first_rejection(before, middle, correlation) <= spent
         low, high = (middle, high) if is_within else (low, middle)
     return low
 
