@@ -87,8 +87,8 @@ class JudgeEvidence:
         Whether it is not significantly different from the first judge: its rank set allows it to
         be first.
     level : float or None
-        Error probability of its tests; 0 if a screen shows that it isn't the best judge, so that
-        it can't be recommended. None if it isn't ranked.
+        Error probability of its tests; 0 if it can't be recommended, as a screen shows that it
+        isn't the best judge, or it's a control. None if it isn't ranked.
     """
 
     judge: str
@@ -195,8 +195,8 @@ class Evidence:
         by ``n_contenders``; see `Source.level_of`.
     n_contenders : int
         Judges that can be the best: those that a simultaneous screen doesn't show to be worse than
-        the first, those that can't be compared, and those of earlier validations that the first
-        can have been chosen among.
+        the first, except controls, those that can't be compared, and those of earlier validations
+        that the first can have been chosen among.
     number : int
         Number of this validation among those of its items.
     copying : CopyTest or None
@@ -493,7 +493,8 @@ def evidence_of(
     fractions = dict(zip(names, footing.items.answered_fraction.tolist(), strict=True))
     order = _order(source, footing, fractions)
     close, tried = close_to_first(footing), source.tried_judges
-    worse = worse_than_first(footing, order)
+    controls = {judge.name for judge in source.judges if judge.is_control}
+    worse = worse_than_first(footing, order) | controls.intersection(order[1:])
     n_contenders = source.n_contenders - len(worse)
     level_of = {name: source.level_of(name, n_contenders) for name in order}
     alpha = level_of[order[0]] if order else source.alpha
