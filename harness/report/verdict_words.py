@@ -111,7 +111,7 @@ def agreement(v: Validation) -> str:
 def _more(v: Validation, agreeing: HumanReference) -> str:
     """Return the interval of the difference of a rater and the judge, in items of 100."""
     if agreeing.low is None or agreeing.high is None:
-        return ""
+        return "no interval with fewer than five items or groups; "
     low, high = round(100 * agreeing.low), round(100 * agreeing.high)
     if low >= 0:
         between = f"{low} to {high} more"

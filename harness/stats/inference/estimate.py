@@ -17,6 +17,7 @@ from harness.stats.inference.interval_methods import (
     Sampled,
     interval_ends,
     percentile_ends,
+    smoothed,
 )
 from harness.stats.inference.metric import DESIGN_VALUE, Metric, always, mean
 from harness.stats.modes import (  # noqa: TC001 -- as above
@@ -306,6 +307,7 @@ class Estimated:
             bounds=(first.bounds[0] - second.bounds[1], first.bounds[1] - second.bounds[0]),
             is_share=False,
             further=None,
+            smoothed=None,
         )
         interval, why_none = make_interval(
             difference, level=engine.level, unit=engine.units.kind, method=engine.method
@@ -393,6 +395,7 @@ def _estimated(
             n_items=n_used,
             n_units=n_units,
         ),
+        smoothed=smoothed(metric.value, result.totals, n_units) if metric.beyond_chance else None,
     )
     interval, why_none = make_interval(
         sampled,

@@ -13,6 +13,8 @@ import numpy as np
 from harness.stats.inference.special_functions import gammaincinv, stdtrit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.stats.data.arrays import FloatArray
     from harness.stats.inference.crossed_raters import RaterVariance
     from harness.stats.modes import IntervalMethod
@@ -21,6 +23,7 @@ METHODS: tuple[IntervalMethod, ...] = ("score", "percentile")
 MIN_VALUES = 2  # one value has no spread
 MIN_UNITS = 5  # fewer say too little about the spread of a mean
 RARE = 3.5  # fewer counted items are Poisson rather than normal; errors of resamples are noisy
+ADDED, STEP = 2.0, 1e-4  # items added to a table, and of one for the slope in a cell
 NO_SPREAD = 1e-12  # standard errors up to this are those of a constant
 _NORMAL = NormalDist()
 
@@ -58,6 +61,34 @@ class FurtherItem:
         return max(error, allowed)
 
 
+@dataclass(frozen=True, slots=True)
+class Smoothed:
+    """A coefficient of a table to which two items were added in equal parts, and its error."""
+
+    value: float
+    error: float
+
+
+def smoothed(
+    value: Callable[[FloatArray], FloatArray], cells: FloatArray, n_units: int
+) -> Smoothed | None:
+    """Evaluate a coefficient on (d,) cells and two further items; None where it is undefined.
+
+    A rare option is in few cells of a small table, which can all be empty: kappa's standard error
+    is then far too small, and its interval covered 49 to 90 % (20 items, prevalence 5 to 10 %).
+    Of items in groups, there are as many as groups. The error is the infinitesimal jackknife's.
+    """
+    n_items = float(cells.sum())
+    table = cells * (n_units / n_items) + ADDED / len(cells) if n_items else cells
+    n = float(table.sum())
+    if n < MIN_UNITS:
+        return None
+    values = value(np.vstack([table, table + STEP * np.eye(len(cells))]))
+    influence = (values[1:] - values[0]) / STEP * n
+    error = sqrt(float(table @ influence**2) / (n * (n - 1.0)))
+    return Smoothed(float(values[0]), error) if isfinite(error) else None
+
+
 def _spread_at(value: float, bounds: tuple[float, float]) -> float:
     """Return what the variance of a value between bounds is proportional to."""
     sides = (abs(value - bound) for bound in bounds if isfinite(bound))
@@ -86,6 +117,8 @@ class Sampled:
         Where the raters are a sample too: what they add to the variance.
     further : FurtherItem or None
         Of a mean over items that may have values that none of these has.
+    smoothed : Smoothed or None
+        Of a coefficient of cells: its interval is included.
     """
 
     value: float
@@ -96,6 +129,7 @@ class Sampled:
     is_share: bool = False
     raters: RaterVariance | None = None
     further: FurtherItem | None = None
+    smoothed: Smoothed | None = None
 
     def __repr__(self) -> str:
         return f"Sampled({self.value:g}, {len(self.replicates)} replicates, {self.n_units} units)"
@@ -191,7 +225,7 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
     that is no share, such as a divergence, the error is that of `FurtherItem`: where a judge nearly
     always agrees, a few items may hold no great disagreement, whose variance would be missing.
     Where raters are a sample, too, the variance and the degrees of freedom are those of
-    `RaterVariance.with_items`.
+    `RaterVariance.with_items`. Of agreement beyond chance, it includes the interval of `smoothed`.
     """
     low, high = sampled.bounds
     value = sampled.value
@@ -211,12 +245,27 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
         if not isfinite(high - low):
             return None
         other = quantile**2 / (n + quantile**2)
-        return value - other * (value - low), value + other * (high - value)
+        ends = value - other * (value - low), value + other * (high - value)
+        return _including(sampled.smoothed, ends, quantile, (low, high))
     ends = score_roots(value, quantile * error, (low, high))
+    ends = _including(sampled.smoothed, ends, quantile, (low, high))
     if sampled.is_share:
         n_effective = (value - low) * (high - value) / (error * widened) ** 2
         ends = _with_rare(ends, value, n_effective, level)
     return _within(ends, (low, high))
+
+
+def _including(
+    smoothed: Smoothed | None,
+    ends: tuple[float, float],
+    quantile: float,
+    bounds: tuple[float, float],
+) -> tuple[float, float]:
+    """Include the score interval of a smoothed table, if there is one."""
+    if smoothed is None:
+        return ends
+    low, high = score_roots(smoothed.value, quantile * smoothed.error, bounds)
+    return min(ends[0], low), max(ends[1], high)
 
 
 def _with_rare(

@@ -128,6 +128,8 @@ class Metric:
     squared : SquaredDistance or None
         Of a mean squared distance, how it is one: its value at any number of replies is then known
         in closed form.
+    beyond_chance : bool
+        Whether it is agreement beyond chance of the cells of two labels.
     """
 
     name: str
@@ -151,6 +153,7 @@ class Metric:
     min_ratings: int = 0
     max_ratings: float = np.inf
     squared: SquaredDistance | None = None
+    beyond_chance: bool = False
 
     def __post_init__(self) -> None:
         if not self.display_name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, isfinite, log, log1p
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -143,18 +143,70 @@ def tilted_p(values: FloatArray, worst: float, correction: float = 0.0) -> float
     observed = (float(values.sum()) + correction) / n
     if observed >= 0.0:
         return 1.0
-    points, times = np.unique(np.append(values, worst), return_counts=True)
-    tilts = _Tilts(points, times / times.sum())
-    null, there = tilts.slope(0.0), tilts.slope(observed)
-    log_null, _, _ = tilts.at(null)
-    log_there, _, variance = tilts.at(there)
-    slope = there - null
-    r = -np.sqrt(max(2.0 * n * (slope * observed - log_there + log_null), 0.0))
-    if abs(r) < NEAR:
-        return 0.5
-    density = np.exp(-r * r / 2.0) / np.sqrt(2.0 * np.pi)
-    tail = float(ndtr(r)) + density * (1.0 / r - 1.0 / (slope * np.sqrt(n * variance)))
-    return float(np.clip(tail, 0.0, 1.0))
+    tilts = _Tilts.of(values, worst)
+    return tilts.tail(tilts.slope(0.0), tilts.slope(observed), observed, n)
+
+
+def tilted_bound(values: FloatArray, worst: float, alpha: float) -> float:
+    """Return the greatest mean of bounded values that `tilted_p` doesn't reject.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Independent.
+    worst : float
+        The greatest possible value, at least 0.
+    alpha : float
+        Error probability.
+
+    Returns
+    -------
+    float
+        The mean under the tilt at which the observed mean has this probability; at most ``worst``.
+    """
+    if worst <= 0.0:  # nothing is greater than 0
+        return 0.0
+    n = len(values)
+    observed = (float(values.sum()) + CORRECTION * worst) / n
+    tilts = _Tilts.of(values, worst)
+    there = tilts.slope(observed)
+    low, high = there, tilts.steepest
+    if observed >= worst or tilts.tail(high, there, observed, n) > alpha:
+        return worst
+    for _ in range(N_HALVINGS):
+        middle = (low + high) / 2.0
+        rejected = tilts.tail(middle, there, observed, n) <= alpha
+        low, high = (low, middle) if rejected else (middle, high)
+    return min(tilts.at(high)[1], worst)
+
+
+def mean_interval(
+    values: FloatArray, groups: IntArray, bounds: tuple[float, float], level: float
+) -> tuple[float, float]:
+    """Return the means of bounded values that tests of both sides don't reject.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Of items.
+    groups : (n,) int array
+        The cluster of each value.
+    bounds : (low, high)
+        The least possible value, below 0, and the greatest, above 0.
+    level : float
+        Nominal coverage: each side has half of the rest.
+
+    Notes
+    -----
+    A t interval covers 40 to 83 % if raters nearly always agree, and is empty if all values are
+    the same. The tilt adds a value at the bound to the sample on either side.
+    """
+    _, place = np.unique(groups, return_inverse=True)
+    units = np.asarray(np.bincount(place, values), dtype=np.float64)
+    units *= len(units) / len(values)
+    least, most = min(bounds[0], float(units.min())), max(bounds[1], float(units.max()))
+    alpha = (1.0 - level) / 2.0
+    return -tilted_bound(-units, -least, alpha), tilted_bound(units, most, alpha)
 
 
 class _Tilts:
@@ -165,6 +217,12 @@ class _Tilts:
         self.log_shares = np.log(shares)
         self.steepest = STEEPEST / float(np.abs(points).max())
 
+    @classmethod
+    def of(cls, values: FloatArray, worst: float) -> Self:
+        """Take a sample with one further value at the worst."""
+        points, times = np.unique(np.append(values, worst), return_counts=True)
+        return cls(points, times / times.sum())
+
     def at(self, slope: float) -> tuple[float, float, float]:
         """Return the log of the moment generating function, and mean and variance of the tilt."""
         logs = self.log_shares + slope * self.points
@@ -174,6 +232,21 @@ class _Tilts:
         mean = float(weights @ self.points) / total
         variance = float(weights @ (self.points - mean) ** 2) / total
         return greatest + log(total), mean, variance
+
+    def tail(self, null: float, there: float, observed: float, n: int) -> float:
+        """Return the probability of a mean of n values up to the observed one, under a slope.
+
+        ``there`` is the slope at which the tilt has the observed mean.
+        """
+        log_null, _, _ = self.at(null)
+        log_there, _, variance = self.at(there)
+        slope = there - null
+        r = -np.sqrt(max(2.0 * n * (slope * observed - log_there + log_null), 0.0))
+        if abs(r) < NEAR:
+            return 0.5
+        density = np.exp(-r * r / 2.0) / np.sqrt(2.0 * np.pi)
+        tail = float(ndtr(r)) + density * (1.0 / r - 1.0 / (slope * np.sqrt(n * variance)))
+        return float(np.clip(tail, 0.0, 1.0))
 
     def slope(self, mean: float) -> float:
         """Return the slope at which the tilt has a mean."""

@@ -122,6 +122,7 @@ def label_metric(
         value=value,
         counts=cell_counts,
         symmetric=True,
+        beyond_chance=True,
         paper=paper,
         **fields,
     )
@@ -319,8 +320,12 @@ BINARY: tuple[Metric, ...] = (
     ),
     _decision_metric("recall_negative", _negative(_recall), "no_negative_labels", "section 3"),
     _decision_metric("f1_negative", _negative(_f1), "no_negatives", "footnote 2"),
-    _decision_metric("kappa", cohen_kappa, _CONSTANT, "Eq. 3 and 4", bounds=_SIGNED),
-    _decision_metric("phi", _phi, _CONSTANT, "Eq. 5 to 8", also=_PHI_IS_ALSO, bounds=_SIGNED),
+    _decision_metric(
+        "kappa", cohen_kappa, _CONSTANT, "Eq. 3 and 4", bounds=_SIGNED, beyond_chance=True
+    ),
+    _decision_metric(
+        "phi", _phi, _CONSTANT, "Eq. 5 to 8", also=_PHI_IS_ALSO, bounds=_SIGNED, beyond_chance=True
+    ),
 )
 DIAGNOSTICS: tuple[Metric, ...] = (
     _decision_metric("prevalence", _prevalence, "", "section 2"),

@@ -27,9 +27,14 @@ from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, li
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.engine import Drawn, Engine
 from harness.stats.inference.estimate import TOO_FEW, make_interval
-from harness.stats.inference.interval_methods import NO_SPREAD, FurtherItem, Sampled
+from harness.stats.inference.interval_methods import (
+    MIN_UNITS,
+    NO_SPREAD,
+    FurtherItem,
+    Sampled,
+)
 from harness.stats.inference.metric import mean
-from harness.stats.inference.non_inferiority import non_inferiority_p
+from harness.stats.inference.non_inferiority import mean_interval, non_inferiority_p
 from harness.stats.selection.rank_sets import (
     RankSets,
     SimultaneousInterval,
@@ -89,7 +94,8 @@ class HumanReference:
     difference : float or None
         Judge minus human, as losses: positive where the judge is worse.
     low, high : float or None
-        Two-sided t interval of the difference; None where it is undefined.
+        Interval of the difference by the test that decides, see `mean_interval`: over raters and
+        groups, too, if they are a sample. None with fewer than five items or groups.
     n_items, n_ratings : int
         Items that entered, and ratings left out in turn.
     p : float or None
@@ -111,6 +117,7 @@ class HumanReference:
     n_units: int = 0
 
 
+MOST_PAIRED = 8  # answers up to which any two ratings and an answer are tried
 NO_REFERENCE = HumanReference(None, None, None, None, None, 0, 0)
 
 
@@ -860,20 +867,59 @@ class Scoring:
                 np.ones(1)
             )
             estimate = _over_raters(estimate, raters)
-        ends = estimate.interval(level) or (None, None)
+        ends = self.interval_of_human(values, groups, estimate, level)
         n_ratings = self.counts.sum(axis=1)[sides.used].astype(np.int64)
         return HumanReference(
             human=self.value_of(sides.human),
             judge=self.value_of(sides.judge),
             difference=estimate.mean,
-            low=ends[0],
-            high=ends[1],
+            low=None if ends is None else ends[0],
+            high=None if ends is None else ends[1],
             n_items=int(sides.used.sum()),
             n_ratings=int(n_ratings.sum()),
             judge_by_all=self.value_of(self.sums(replies, shared, 1.0)),
             p=None if margin is None else non_inferiority_p(values, groups, estimate, margin),
             n_units=units.n_entering(sides.used),
         )
+
+    def interval_of_human(
+        self, values: FloatArray, groups: IntArray, estimate: ClusterMean, level: float
+    ) -> tuple[float, float] | None:
+        """Return the interval of a mean of (n,) differences; None with too few units.
+
+        If items come in groups, or raters are a sample, it includes the t interval.
+        """
+        bounds, n_units = self.bounds_of_human(), len(np.unique(groups))
+        if n_units < MIN_UNITS or not isfinite(bounds[1] - bounds[0]):
+            return None
+        low, high = mean_interval(values, groups, bounds, level)
+        by_t = estimate.interval(level)
+        is_widened = n_units < len(values) or estimate.degrees_of_freedom < n_units - 1.0
+        if by_t is not None and is_widened:
+            low, high = min(low, by_t[0]), max(high, by_t[1])
+        return max(low, bounds[0]), min(high, bounds[1])
+
+    def bounds_of_human(self) -> tuple[float, float]:
+        """Return the least and greatest difference between a judge and one human on an item.
+
+        Those of two ratings: with more of them, the human is compared with an average.
+        """
+        W = self.counts.shape[1]
+        if W > MOST_PAIRED:
+            largest = self.metric.largest_difference
+            return -largest, largest
+        first, second = np.triu_indices(W)
+        counts = np.repeat(np.eye(W)[first] + np.eye(W)[second], W, axis=0)
+        answers = np.tile(np.eye(W), (len(first), 1))
+        sides = one_human(
+            self.metric.contributions,
+            counts,
+            answers,
+            human_vectors=self.human_form,
+            judge_vectors=self.judge_form,
+        )
+        differences = self.metric.losses(sides.difference[:, 0])
+        return float(differences.min()), float(differences.max())
 
     def one_human(
         self, replies: Replies, shared: BoolArray, counts: FloatArray | IntArray

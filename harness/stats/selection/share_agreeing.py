@@ -54,7 +54,7 @@ def share_agreeing(
     items : (n,) bool array
         Those that enter, where they have a reply and at least two choices.
     resampling : Resampling
-        Its groups and level: the interval is a t interval over items or groups, and over raters
+        Its groups and level: the interval is over items or groups, and over raters
         where ``panel`` says who they are.
     panel, weights, criteria
         As in `common_footing`.

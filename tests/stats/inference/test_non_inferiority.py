@@ -8,8 +8,10 @@ from scipy.stats import binom
 
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.non_inferiority import (
+    CORRECTION,
     Margin,
     least_items,
+    mean_interval,
     non_inferiority_p,
     student_p,
     tilted_p,
@@ -63,3 +65,29 @@ def test_symmetric_differences_are_tested_as_by_students_t():
 def test_an_undefined_error_has_no_p():
     """A single group has no error."""
     assert p_of(np.zeros(60), np.zeros(60, dtype=int)) is None
+
+
+@pytest.mark.parametrize("n", [5, 20, 100])
+def test_the_interval_of_equal_values_is_not_empty(n):
+    """None of n items differs: the upper end allows for a few that do, the lower one likewise."""
+    low, high = mean_interval(np.zeros(n), np.arange(n), (-0.5, 1.0), 0.95)
+    exact = 1.0 - 0.025 ** (1.0 / n)
+    assert high == pytest.approx(exact, rel=0.35)
+    assert -0.5 <= low < 0.0
+    assert low == pytest.approx(-high / 2.0, rel=1e-6)
+
+
+def test_the_interval_excludes_margins_that_the_tilted_test_rejects():
+    """Its upper end is the margin at which the p-value is half of the error."""
+    values = np.repeat([-1.0 / 3.0, 0.0, 2.0 / 3.0], [12, 60, 8])
+    _, high = mean_interval(values, np.arange(80), (-0.5, 1.0), 0.95)
+    assert tilted_p(values - high, 1.0 - high, CORRECTION) == pytest.approx(0.025, abs=1e-3)
+
+
+def test_the_interval_of_grouped_values_is_wider():
+    values = np.tile([0.0, 0.0, 1.0, -0.5], 20)
+    alone = mean_interval(values, np.arange(80), (-0.5, 1.0), 0.95)
+    groups = np.sort(np.argsort(values, kind="stable") // 8)
+    ordered = np.sort(values)
+    grouped = mean_interval(ordered, groups, (-0.5, 1.0), 0.95)
+    assert grouped[0] < alone[0] < alone[1] < grouped[1]
