@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
@@ -224,10 +225,23 @@ def load_litellm() -> ModuleType:
     with variables_set(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION"):
         import litellm  # noqa: PLC0415 -- takes seconds; only for hosted models
 
+    _use_bundled_headers()
     litellm.suppress_debug_info = True
     litellm.drop_params = litellm.telemetry = False
     module: ModuleType = litellm
     return module
+
+
+@cache
+def _use_bundled_headers() -> None:
+    """Make litellm read its own list of Anthropic's headers, which it fetches from GitHub else."""
+    with suppress(ImportError):  # of versions without that list
+        from litellm.anthropic_beta_headers_manager import (  # noqa: PLC0415 -- loaded by now
+            reload_beta_headers_config,
+        )
+
+        with variables_set(LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS="True"):
+            reload_beta_headers_config()
 
 
 @cache
