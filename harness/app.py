@@ -229,7 +229,7 @@ def _folder_of(
     check_probing(plan.config, place)
     check_race(plan.config, place)
     check_judges(plan)
-    for line in blank_lines(plan.task, plan.config):
+    for line in (*plan.kept_answers, *blank_lines(plan.task, plan.config)):
         observer.say(line)
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")

@@ -43,6 +43,7 @@ from harness.judging.judges.judge_registry import (
     asks_in_both_orders,
     build,
     check_server_is_used,
+    kept_answers,
     own_judges,
     resolve,
     shuffles,
@@ -105,6 +106,8 @@ class Plan:
         What its judges are asked afterwards about changed items; None where they are not probed.
     resume_options : tuple of str
         Options that a resume of the run needs, as its folder does not say where judges are.
+    kept_answers : tuple of str
+        Lines on judges of a resumed run that a new run would ask for another form of answer.
     """
 
     task: Task
@@ -117,6 +120,7 @@ class Plan:
     embedder: JudgeSpec | None = None
     probe: Plan | None = None
     resume_options: tuple[str, ...] = ()
+    kept_answers: tuple[str, ...] = ()
 
     @property
     def specs(self) -> tuple[JudgeSpec, ...]:
@@ -318,6 +322,7 @@ def _plan_rest(folder: RunFolder, task: Task, limit: Limit, server: Server) -> P
         folder=folder,
         embedder=manifest.embedder,
         resume_options=tuple(server.words()),
+        kept_answers=tuple(kept_answers(manifest.judges, load_judges(server.judges_file))),
     )
 
 

@@ -192,3 +192,23 @@ def test_baseline_keeps_its_form_of_answer(tmp_path, stub):
     assert "not comparable" not in look.output
     bodies = [json.loads(request["body"]) for request in stub.requests()]
     assert not any("response_format" in body for body in bodies)
+
+
+def test_resumed_run_says_that_it_keeps_its_form_of_answer(tmp_path, stub):
+    """It sends what it was started with."""
+    task = make_task_folder(tmp_path / "small", 6, response_sets=False)
+    file, runs = tmp_path / "judges.yaml", tmp_path / "runs"
+    judge = {"model": "stub", "base_url": stub.url(), "price": {"input": 1, "output": 1}}
+    words = ("--judges-file", file, "--no-store", "--max-cost")
+    file.write_text(json.dumps({"judges": {"m": judge}}))
+    begun = invoke("run", "--task", task, "--judges", "m", "--out", runs, *words, "0.002")
+    assert begun.exit_code == 4, begun.output
+    file.write_text(json.dumps({"judges": {"m": judge | {"answer": "schema"}}}))
+    [run] = runs.iterdir()
+    stub.reset()
+    resumed = invoke("run", "--resume", run, *words, "1")
+    assert resumed.exit_code == 0, resumed.output
+    assert "m: asked with `answer: plain`, as in this run." in resumed.stderr
+    bodies = [json.loads(request["body"]) for request in stub.requests()]
+    assert bodies
+    assert not any("response_format" in body for body in bodies)
