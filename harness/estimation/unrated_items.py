@@ -332,7 +332,7 @@ class _Judged:
     def filled(self, unanswered: float) -> JudgedMean:
         """Return the sums with a value for items without a usable answer."""
         n = self.n_unanswered
-        return self.sums.plus(JudgedMean(n, n * unanswered, n * unanswered**2))
+        return self.sums.plus(JudgedMean(n, n * unanswered, 0.0))
 
 
 class _Looks:

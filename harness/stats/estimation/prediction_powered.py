@@ -31,18 +31,23 @@ class JudgedMean:
     ----------
     n : int
         Unlabelled items.
-    total, squares : float
-        Sum of the judge's values, and of their squares.
+    total : float
+        Sum of the judge's values.
+    deviations : float
+        Sum of the squared deviations from their mean. Sums of squares would lose the variance of
+        values far from 0 to rounding.
     """
 
     n: int
     total: float
-    squares: float
+    deviations: float
 
     @classmethod
     def of(cls, values: FloatArray) -> JudgedMean:
         """Add up the judge's (N,) values."""
-        return cls(len(values), float(values.sum()), float((values**2).sum()))
+        if not values.size:
+            return cls(0, 0.0, 0.0)
+        return cls(len(values), float(values.sum()), float(((values - values.mean()) ** 2).sum()))
 
     @property
     def mean(self) -> float:
@@ -52,11 +57,16 @@ class JudgedMean:
     @property
     def variance(self) -> float:
         """Variance of the judge's values, over N - 1."""
-        return max(self.squares - self.n * self.mean**2, 0.0) / max(self.n - 1, 1)
+        return self.deviations / max(self.n - 1, 1)
 
     def plus(self, other: JudgedMean) -> JudgedMean:
         """Add the sums of other items."""
-        return JudgedMean(self.n + other.n, self.total + other.total, self.squares + other.squares)
+        if not self.n or not other.n:
+            return self if self.n else other
+        n, gap = self.n + other.n, other.mean - self.mean
+        between = gap**2 * self.n * other.n / n
+        deviations = self.deviations + other.deviations + between
+        return JudgedMean(n, self.total + other.total, deviations)
 
 
 @dataclass(frozen=True, slots=True)

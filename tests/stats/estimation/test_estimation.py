@@ -243,6 +243,17 @@ def test_spread_of_verdicts_adds_up_over_parts():
     assert whole.variance == pytest.approx(values.var(ddof=1))
 
 
+@pytest.mark.parametrize("centre", [0.0, 1e8, -1e12])
+def test_variance_of_verdicts_does_not_depend_on_where_they_are(centre):
+    """Around 1e8, the variance of 0 and 1 was 0: it was the difference of two sums of squares."""
+    values = centre + np.arange(100.0) % 2
+    whole = JudgedMean.of(values[:30]).plus(JudgedMean.of(values[30:]))
+    empty = JudgedMean.of(values[:0])
+    assert JudgedMean.of(values).variance == pytest.approx(25 / 99, rel=1e-6)
+    assert whole.variance == pytest.approx(25 / 99, rel=1e-6)
+    assert empty.plus(whole) == whole.plus(empty) == whole
+
+
 def test_powered_mean_needs_ten_items():
     """With nine labels there is none, and the mean score says why."""
     scores = np.arange(9.0)
