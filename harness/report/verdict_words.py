@@ -61,6 +61,9 @@ def because(v: Validation) -> str:
     if v.decision.reason == "control_first":
         return f"{v.decision.leader} comes first, and it's a control, which isn't a judge to use."
     name = short_name(v.evidence.display_name)
+    if check.reason == "no_baselines":
+        parts.append(f"No baseline has a value to compare it with ({name}).")
+        return " ".join(parts)
     numbers = f"{number(check.value)} against {number(check.threshold)} ({name})"
     rival = baseline_words(v, check.rival)
     if v.decision.verdict == "none":

@@ -308,7 +308,7 @@ def _merged(parts: Sequence[Summands], times: IntArray) -> tuple[FloatArray, Int
     And how many units each stands for, given how many the rows do.
     """
     rows = np.hstack(parts)
-    order = np.lexsort(rows.T[::-1])
+    order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))  # no columns, no keys
     rows = rows[order]
     first = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)])
     return rows[first], np.add.reduceat(times[order], np.flatnonzero(first))

@@ -36,7 +36,9 @@ Family: TypeAlias = Literal[
     "distributions by bin",
     "other",
 ]
-MetricUnit: TypeAlias = Literal["bits", "nats", ""]  # "" of a pure number
+MetricUnit: TypeAlias = Literal[
+    "bits", "nats", "square root of nats", "options", ""
+]  # "" of a pure number
 Perfect: TypeAlias = Literal["bound", "best", "other"]
 SHARE = (0.0, 1.0)  # bounds of a share
 DESIGN_VALUE: Estimand = "design value"
@@ -122,7 +124,7 @@ class Metric:
     counts : callable
         ``(totals, options) -> {name: count}``: counts worth showing beside the value.
     unit : str
-        "bits", "nats", or "" for a pure number.
+        "bits", "nats", "square root of nats", "options", or "" for a pure number.
     min_ratings, max_ratings : float
         Items with fewer or more human ratings do not enter.
     squared : SquaredDistance or None

@@ -111,6 +111,8 @@ def student_p(estimate: ClusterMean, n: int, margin: Margin) -> float | None:
     gap = margin.worst - estimate.mean
     further = ((n - 1.0) * spread + gap**2 * n / (n + 1.0)) / n
     error = float(np.sqrt(max(spread, further) / n))
+    if error == 0.0:  # every difference is the worst there can be
+        return 1.0
     return float(stdtr(estimate.degrees_of_freedom, (estimate.mean - margin.value) / error))
 
 
