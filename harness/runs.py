@@ -547,8 +547,9 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
     """
     out = out or default_out()
     if name is not None:
-        path = Path(name)
-        return RunFolder.open(path if path.exists() else out / name)
+        path, below = Path(name), out / name
+        is_path = path.exists() or (len(path.parts) > 1 and not below.exists())
+        return RunFolder.open(path if is_path else below)
     runs = list_runs(out)
     matches = [
         run

@@ -1,9 +1,15 @@
-"""Run folders: a run says when a provider reports another model version than before."""
+"""Run folders: how a run is found, and when a new model version is named."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from support.look_schedules import Schedule, majority, replies
 from support.processes import invoke
+
+from harness.errors import RunError
+from harness.runs import find_run
 
 
 def test_a_new_model_version_is_named_with_the_command(tmp_path, stub):
@@ -20,3 +26,13 @@ def test_a_new_model_version_is_named_with_the_command(tmp_path, stub):
     assert line.startswith("judge: the provider reports judge-2, and judge-2026-01-01 in small-")
     assert "harness revalidate " in line
     assert schedule.run.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("nothere", "runs/nothere"), ("runs/nothere", "runs/nothere"), ("/x", "/x")]
+)
+def test_run_that_is_not_there_is_named_once(tmp_path, monkeypatch, name, place):
+    """`runs/nothere` was reported as `runs/runs/nothere`."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RunError, match=f"^{place}: not a run folder"):
+        find_run(Path("runs"), name)

@@ -155,7 +155,8 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
         if not ending.exit_code:
             return
     look, baseline = ending.look, ending.baseline
-    for verdict, sentence in ending.said:
+    said = [line for line in ending.said if line[1] not in ending.warnings]
+    for verdict, sentence in said:
         echo(with_command(sentence) if look else sentence, colour=COLOURS.get(verdict))
     if look is not None and baseline is not None and ending.due_in_s is None:
         changed = changed_text(changed_rows(folder, look), look)

@@ -64,6 +64,8 @@ class Sitting:
     ----------
     occasion : NextOccasion
         The one that replies are asked for on. It stays until its replies are recorded.
+    assumed_usd : float
+        How much of the cost limit is only possibly spent.
     """
 
     run: RunFolder
@@ -73,6 +75,7 @@ class Sitting:
     history: HistoryReading
     stop: StopRequests | None = None
     occasion: NextOccasion = field(init=False)
+    assumed_usd: float = 0.0
 
     def __post_init__(self) -> None:
         self.occasion = next_occasion(self.run, self.history.first_unused_occasion)
@@ -212,7 +215,9 @@ class Sitting:
         for line in kept_answers(self.watched, load_judges(self.options.judges_file)):
             observer.say(line)
         store, number = self.options.store, self.occasion.number
-        return ask_occasion(self.run, plan, number, observer, store=store, stop=self.stop)
+        answers = ask_occasion(self.run, plan, number, observer, store=store, stop=self.stop)
+        self.assumed_usd = answers.assumed_usd
+        return answers
 
     def comparable(self, baseline: Baseline) -> Comparable:
         """Return the items that can be compared with a baseline, or why none can."""

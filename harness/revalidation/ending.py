@@ -26,8 +26,8 @@ class LookEnding:
     run : Path
         The run, or the exported baseline.
     exit_code : int
-        0, 1 if a condition failed, 3 if a judge is incomplete, or as of a look that was stopped;
-        see `harness.errors.ExitCode`.
+        0, 1 if a condition failed, 3 if a judge is incomplete or earlier looks are lost, or as of a
+        look that was stopped; see `harness.errors.ExitCode`.
     said : tuple of (str, str)
         Verdict and sentence about each judge, the most serious first; or what was done, or why
         nothing was, with an empty verdict.
@@ -65,7 +65,7 @@ class LookEnding:
         """Return how a re-validation ended with a look, which may be an earlier one."""
         failed = tuple(failures(conditions, look, baseline))
         codes = [ExitCode.CHECK_FAILED] if failed else []
-        if look.ended or any(judge.shortfall for judge in look.judges):
+        if look.lost or look.ended or any(judge.shortfall for judge in look.judges):
             codes.append(ExitCode.INCOMPLETE)
         code = int(ExitCode.most_important([ExitCode.DONE, *codes]))
         said = tuple(lead(look, baseline))

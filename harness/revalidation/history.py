@@ -29,11 +29,15 @@ KEPT = "The replies are kept. Free some space, then repeat the command."
 
 @dataclass(slots=True)
 class HistoryReading:
-    """Contents of a history, in the order of the file; damaged lines are left out and counted."""
+    """Contents of a history, in the order of the file.
+
+    Damaged lines are left out and counted; ``n_damaged_last`` are those after the last look.
+    """
 
     baselines: list[Baseline] = field(default_factory=list)
     looks: list[Look] = field(default_factory=list)
     n_damaged: int = 0
+    n_damaged_last: int = 0
 
     def add(self, record: Baseline | Look) -> None:
         """Add a line; it replaces one of the same number.
@@ -41,6 +45,7 @@ class HistoryReading:
         That is a baseline that had fewer replies, or a look before another was excluded.
         """
         if isinstance(record, Look):
+            self.n_damaged_last = 0
             self.looks = [look for look in self.looks if look.number != record.number]
             self.looks.append(record)
             self.looks.sort(key=lambda look: look.number)
@@ -99,6 +104,7 @@ def read_history(path: Path) -> HistoryReading:
             record = _decoded(without_checksum(line), path)
         except DamagedLine:
             reading.n_damaged += 1
+            reading.n_damaged_last += 1
         else:
             reading.add(record)
     return reading

@@ -39,8 +39,8 @@ WHY: Mapping[Unusable, str] = {
     "unreadable": "{folder} has replies but no readable manifest.json, so their age is unknown.",
 }
 LOST = (
-    "history.jsonl doesn't list {looks} of this run (newest: {folder}, {date}). The file was "
-    "deleted, cut short or replaced, so an earlier alarm is forgotten. Restore the file "
+    "Warning: history.jsonl doesn't list {looks} of this run (newest: {folder}, {date}). The file "
+    "was deleted, cut short or replaced, so an earlier alarm is forgotten. Restore the file "
     "if you can."
 )
 AGAIN = "This look sends all of its requests again."
@@ -60,12 +60,15 @@ class NextOccasion:
         Whether it is late and has all of its replies: they are recorded, and nothing is sent.
     passed_over : tuple of str
         What is wrong with the folders of earlier occasions that no look can use, as sentences.
+    lost : str
+        Which looks have a folder but aren't in the history, as a sentence; "" if none.
     """
 
     number: int
     is_late: bool = False
     is_complete: bool = False
     passed_over: tuple[str, ...] = ()
+    lost: str = ""
 
 
 def next_occasion(run: RunFolder, first: int) -> NextOccasion:
@@ -84,7 +87,7 @@ def next_occasion(run: RunFolder, first: int) -> NextOccasion:
         unusable.append((begun.why, f"{FOLDER}/{number:04d}", begun.date))
         number += 1
     passed_over = tuple(_sentences(unusable))
-    return NextOccasion(number, begun.is_late, begun.is_complete, passed_over)
+    return NextOccasion(number, begun.is_late, begun.is_complete, passed_over, _lost(unusable))
 
 
 def occasion_path(run: RunFolder, occasion: int) -> Path:
@@ -134,11 +137,17 @@ def _waits_for_batches(folder: RunFolder) -> bool:
 
 
 def _sentences(unusable: Sequence[tuple[Unusable, str, str]]) -> Iterator[str]:
-    """Yield a sentence for each folder; those that the history lost have one together."""
+    """Yield a sentence for each folder whose look wasn't finished."""
     for why, folder, date in unusable:
         if why != "finished":
             yield f"{WHY[why].format(folder=folder, date=date)} {AGAIN}"
-    if lost := [(folder, date) for why, folder, date in unusable if why == "finished"]:
-        folder, date = lost[-1]
-        looks = counted([len(lost)], "look")
-        yield f"Warning: {LOST.format(looks=looks, folder=folder, date=date)} {AGAIN}"
+
+
+def _lost(unusable: Sequence[tuple[Unusable, str, str]]) -> str:
+    """Return a sentence about the folders of finished looks; "" without any."""
+    lost = [(folder, date) for why, folder, date in unusable if why == "finished"]
+    if not lost:
+        return ""
+    folder, date = lost[-1]
+    looks = counted([len(lost)], "look")
+    return f"{LOST.format(looks=looks, folder=folder, date=date)} {AGAIN}"

@@ -75,8 +75,12 @@ async def _post(url: str, content: Mapping[str, object]) -> str:
             return "" if accepted else f"the server replied with status {reply.status}"
     except TimeoutError:
         return f"no reply within {TIMEOUT_S:g} s"
-    except (aiohttp.ClientError, OSError, ValueError) as error:
-        return type(error).__name__  # its text may hold the address
+    except aiohttp.ClientSSLError:
+        return "the server's certificate is invalid, or it doesn't use https"
+    except (aiohttp.ClientConnectorError, OSError):
+        return "no server answers at that address"
+    except (aiohttp.ClientError, ValueError) as error:  # its text may hold the address
+        return f"the server's response can't be used ({type(error).__name__})"
 
 
 def _pipeline() -> str:

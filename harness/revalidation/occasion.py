@@ -60,6 +60,8 @@ class OccasionAnswers:
         Whether asking again would bring nothing more.
     skipped : dict of str to str
         Judges that could not be asked, with the reason; they are among ``ended``.
+    assumed_usd : float
+        How much of the cost limit is only possibly spent.
     """
 
     verdicts: list[Verdict]
@@ -67,6 +69,7 @@ class OccasionAnswers:
     exit_code: ExitCode
     is_over: bool = True
     skipped: dict[str, str] = field(default_factory=dict)
+    assumed_usd: float = 0.0
 
 
 def ask_occasion(
@@ -101,7 +104,8 @@ def ask_occasion(
     verdicts = list(folder.read_verdicts().final.values())
     ended = {**plan.skipped, **folder.manifest.ended}
     is_over = folder.manifest.state == "asked"
-    return OccasionAnswers(verdicts, ended, asked.exit_code, is_over, plan.skipped)
+    assumed_usd = asked.budget.assumed_usd
+    return OccasionAnswers(verdicts, ended, asked.exit_code, is_over, plan.skipped, assumed_usd)
 
 
 def answers_of_occasion(run: RunFolder, occasion: int) -> OccasionAnswers:

@@ -414,6 +414,8 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         Test of the judge in use; None before it replied, and where no judge is in use.
     every : {"day", "week", "month"} or None
         The period of ``--if-due``, with which every schedule looks; None without it.
+    lost : str
+        Which earlier looks the history lost, as a sentence: an alarm may be forgotten. "" if none.
     """
 
     number: int
@@ -432,6 +434,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     decision: DecisionFacts | None = None
     in_use: InUse | None = None
     every: Period | None = None
+    lost: str = ""
     streams: tuple[StreamReplies, ...] = ()
 
     def stream(self, judge: str, elicitation: Elicitation) -> StreamReplies | None:

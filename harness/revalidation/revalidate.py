@@ -113,7 +113,7 @@ def _post(options: LookOptions, ending: LookEnding, watching: Watching) -> None:
     problem = notify(options.notify, ending.sentence, ending.facts(), str(ending.run))
     if problem:
         with watching({}) as observer:
-            observer.say(f"--notify: {problem}; the look itself is complete.")
+            observer.say(f"--notify: {problem}. Only the alert wasn't sent.")
 
 
 def _done(
@@ -168,21 +168,35 @@ def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...
 def _warnings(sitting: Sitting) -> Iterator[str]:
     """Yield what is wrong with the history and the replies of earlier looks."""
     history = sitting.history
-    if history.n_damaged:
-        yield f"{history.n_damaged} damaged lines of {sitting.run.path / FILE} are left out"
+    if history.n_damaged > history.n_damaged_last:
+        yield f"{history.n_damaged} damaged lines of {sitting.run.path / FILE} are left out."
     if history.looks and is_ahead(history.looks[-1]):
         yield (
             f"Look {history.looks[-1].number} is dated {history.looks[-1].at}, which is ahead of "
             "the clock of this machine. One of the two clocks is wrong."
         )
     yield from sitting.occasion.passed_over
+    yield from filter(None, [_lost(sitting)])
+
+
+def _lost(sitting: Sitting) -> str:
+    """Say which earlier looks the history lost; "" if none: an alarm may be among them."""
+    if sitting.occasion.lost:
+        return sitting.occasion.lost
+    if not (n := sitting.history.n_damaged_last):
+        return ""
+    lines = "line is" if n == 1 else f"{n} lines are"
+    return (
+        f"Warning: the last {lines} damaged in {sitting.run.path / FILE}, so an earlier alarm may "
+        "be forgotten. Restore the file if you can."
+    )
 
 
 def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding:
     """Say how what was stopped goes on."""
     options = sitting.options
     command = options.command(sitting.run, with_limit=code != ExitCode.COST_LIMIT)
-    observer.say(how_to_resume(command, code, options.max_cost))
+    observer.say(how_to_resume(command, code, options.max_cost, sitting.assumed_usd))
     what = "The look was stopped." if options.accept is None else "No baseline was made."
     return LookEnding(sitting.run.path, int(code), (("", what),))
 
@@ -261,6 +275,7 @@ def _replies_of(
         excluded=earlier[-1].excluded if earlier else {},
         margin=sitting.options.margin,
         every=sitting.options.if_due,
+        lost=_lost(sitting),
         other_ratings=any(
             baseline.ratings_hash != ratings_hash(task, baseline.items)
             for task in sitting.setup.tasks

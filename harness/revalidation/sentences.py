@@ -50,12 +50,15 @@ SAMPLED = (
 def lead(look: Look, baseline: Baseline) -> list[tuple[str, str]]:
     """Return a verdict and a plain sentence for each judge, the most serious first.
 
-    If no judge is comparable, there is one sentence for each cause.
+    If no judge is comparable, there is one sentence for each cause. Looks that the history lost
+    have one, too.
     """
+    lost = [("incomplete", look.lost)] if look.lost else []
     if look.causes:
-        return [("not comparable", f"Nothing was compared: {cause}.") for cause in look.causes]
-    judges = sorted(look.judges, key=lambda judge: SERIOUS.index(judge.verdict))
-    return [(judge.verdict, judge_sentence(judge, look, baseline)) for judge in judges]
+        causes = [("not comparable", f"Nothing was compared: {cause}.") for cause in look.causes]
+        return [*causes, *lost]
+    judges = [(judge.verdict, judge_sentence(judge, look, baseline)) for judge in look.judges]
+    return sorted([*lost, *judges], key=lambda said: SERIOUS.index(said[0]))
 
 
 def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:

@@ -206,8 +206,10 @@ def test_only_the_first_of_several_missing_keys_was_named(place, stub):
     words = ("run", "--task", "task", "--judges", "paid1,paid2", "--judges-file", file)
     done = call_harness(*words, cwd=place)
     assert done.returncode == 2
+    advice = "Set this environment variable to your API key."
     assert done.stderr == (
-        "harness: paid1: MY_MISSING_KEY_1 is not set. paid2: MY_MISSING_KEY_2 is not set\n"
+        f"harness: paid1: MY_MISSING_KEY_1 is not set. {advice} "
+        f"paid2: MY_MISSING_KEY_2 is not set. {advice}\n"
     )
     assert stub.stats()["requests"] == 0
 

@@ -164,8 +164,31 @@ def test_replies_of_a_damaged_line_are_not_used_again(schedule):
     *first, last = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*first, damage(last)]))
     asked = schedule.stub.stats()["requests"]
-    assert schedule.look()["occasion"] == 3
+    look = schedule.look(code=3)
+    assert look["occasion"] == 3
+    assert look["sentences"][0].startswith("Warning: the last line is damaged in ")
     assert schedule.stub.stats()["requests"] == asked + N
+    assert schedule.look()["warnings"] == [f"1 damaged lines of {path} are left out."]
+
+
+def test_cost_limit_that_a_killed_look_reached_says_what_is_only_possibly_spent(schedule):
+    """As a run does: calls in flight when a look was killed count at their maximum."""
+    file = schedule.folder / "judges.yaml"
+    more = "    price: {input: 1000, output: 1000}\n"
+    file.write_text(file.read_text("utf-8").rstrip() + f"\n{more}", "utf-8")
+    words = ("revalidate", schedule.run, "--judges-file", file, "--max-cost", 1)
+    schedule.stub.hold_after(0)
+    process = start_harness(*words, cwd=schedule.folder)
+    end = time.monotonic() + 60
+    while schedule.stub.stats()["in_flight"] < 1 and time.monotonic() < end:
+        time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    schedule.stub.release()
+    done = invoke(*words)
+    assert done.exit_code == 4, done.output
+    shown = " ".join(done.stderr.split())
+    assert re.search(r"--max-cost 1 is reached\. \$0\.\d+ of it is only possibly spent", shown)
 
 
 def printed_by_failures(schedule) -> str:

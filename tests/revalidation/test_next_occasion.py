@@ -8,7 +8,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from support.judge_runs import n_lines
-from support.look_schedules import Schedule, aged, figure, majority, replies, text_of, verdicts
+from support.look_schedules import (
+    Schedule,
+    aged,
+    figure,
+    majority,
+    other,
+    replies,
+    text_of,
+    verdicts,
+)
 from support.processes import call_harness, start_harness
 
 from harness.judging.storage.verdict_log import read_log
@@ -37,11 +46,11 @@ def interrupt(schedule, *arguments) -> None:
     stub.release()
 
 
-def look_again(schedule, *arguments):
+def look_again(schedule, *arguments, code=0):
     """Look by the command line; return the look, what stderr said, and the number of requests."""
     before = schedule.stub.stats()["requests"]
     ended = call_harness("revalidate", schedule.run, "--json", *arguments, cwd=schedule.folder)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode == code, ended.stderr
     n_requests = schedule.stub.stats()["requests"] - before
     return json.loads(ended.stdout), ended.stderr, n_requests
 
@@ -122,12 +131,31 @@ def test_lost_history_doesnt_make_old_replies_new(schedule, edit, lost):
     for _ in range(2):
         schedule.look()
     edit(schedule)
-    look, said, n_requests = look_again(schedule)
+    look, said, n_requests = look_again(schedule, code=3)
     assert n_requests == N
     warning = f"Warning: history.jsonl doesn't list {lost} of this run (newest: looks/0002"
     assert warning in said
     assert [line.startswith(warning) for line in look["warnings"]] == [True]
     assert look["occasion"] == 3
+    assert look["sentences"][0].startswith(warning)
+
+
+def test_lost_alarm_is_printed_until_the_next_look(schedule):
+    """Under --quiet, too, and by calls when no look is due: it ended with 0 and was forgotten."""
+    schedule.stub.set_table("judge", replies(N, lambda i: other(majority(i))))
+    schedule.look(code=1)
+    schedule.stub.set_table("judge", replies(N, majority))
+    without_looks(schedule)
+    words = ("revalidate", schedule.run, "--quiet", *WEEK)
+    looked = call_harness(*words, cwd=schedule.folder)
+    assert looked.returncode == 3
+    assert looked.stderr.startswith("Warning: history.jsonl doesn't list 1 look of this run")
+    assert "Warning" not in looked.stdout
+    not_due = call_harness(*words, cwd=schedule.folder)
+    assert not_due.returncode == 3
+    assert "Not due" in not_due.stdout
+    assert "Warning: history.jsonl doesn't list 1 look of this run" in not_due.stdout
+    schedule.look()
 
 
 def test_look_without_its_manifest_isnt_continued(schedule):

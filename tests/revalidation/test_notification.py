@@ -48,10 +48,14 @@ def test_a_look_that_fails_is_posted_once(schedule, stub, monkeypatch):
 def test_an_alert_that_is_not_accepted_never_fails_the_look(schedule, stub):
     """The line says why, without the address."""
     schedule.stub.set_table("judge", {}, fault="401")
-    for address in (f"{stub.origin}/{SECRET}", f"http://127.0.0.1:9/{SECRET}"):
+    for address, why in (
+        (f"{stub.origin}/{SECRET}", "the server replied with status 404"),
+        (f"http://127.0.0.1:9/{SECRET}", "no server answers at that address"),
+        (f"https://{stub.origin.partition('//')[2]}/{SECRET}", "the server's certificate is inval"),
+    ):
         looked = invoke("revalidate", schedule.run, "--notify", address)
         assert looked.exit_code == 3
-        assert "--notify: " in looked.stderr
+        assert f"--notify: {why}" in looked.stderr
         assert SECRET not in looked.output + looked.stderr
 
 

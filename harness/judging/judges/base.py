@@ -208,7 +208,9 @@ def key_of(judge: str, variable: str | None) -> str | None:
         return None
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise JudgeUnavailable(f"{judge}: {variable} is not set")
+        raise JudgeUnavailable(
+            f"{judge}: {variable} is not set", "Set this environment variable to your API key."
+        )
     if not (key.isascii() and key.isprintable()):
         raise JudgeUnavailable(f"{judge}: {variable} holds characters that no key has")
     return key

@@ -238,7 +238,7 @@ def test_names_that_cannot_be_meant_are_errors(task, names, message):
 def test_a_missing_key_names_its_variable(monkeypatch):
     """One line, before anything is spent."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(JudgeUnavailable, match=r"^gpt: OPENAI_API_KEY is not set$"):
+    with pytest.raises(JudgeUnavailable, match=r"^gpt: OPENAI_API_KEY is not set. Set "):
         check(load_judges()["gpt"])
 
 
