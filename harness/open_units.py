@@ -53,6 +53,7 @@ def ask_open_units(
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
     follow: Callable[[Store, Observer, StopRequests], str] | None = None,
+    shows_text: bool | None = None,
 ) -> Asked:
     """Ask what the log of a run folder does not answer; the store is closed at the end.
 
@@ -65,6 +66,8 @@ def ask_open_units(
     follow : callable, optional
         Starts other processes of the run and returns when they have ended, with the reason if they
         did not end well. Their replies are then taken from the store.
+    shows_text : bool, optional
+        Whether the observer may be shown replies; by default if the folder keeps them.
 
     Raises
     ------
@@ -89,7 +92,7 @@ def ask_open_units(
         race = edge("racing").rounds(plan, logged.final, observer) if plan.config.race else None
         session = Session(
             plan.task,
-            race.next_jobs() if race else _jobs(plan, folder, store, observer),
+            race.next_jobs({}) if race else _jobs(plan, folder, store, observer),
             log=log,
             store=store,
             done=logged.final,
@@ -97,7 +100,7 @@ def ask_open_units(
             limits=limits._replace(
                 retry=retry,
                 keep_going=plan.config.keep_going,
-                shows_text=plan.config.item_text,
+                shows_text=plan.config.item_text if shows_text is None else shows_text,
             ),
             next_jobs=race and race.next_jobs,
         )

@@ -79,6 +79,9 @@ class RaceResult:
         Whether the limit of cost ended the race.
     completed : bool
         Whether ``judge`` was asked about all other items afterwards.
+    dropped : dict of str to str
+        Judges that stopped for a reason of their own, explained: what ``ending`` says is about the
+        others.
     resume : str
         The command that resumes the run.
     """
@@ -97,6 +100,7 @@ class RaceResult:
     judges: tuple[RacedJudge, ...]
     over_budget: bool
     completed: bool
+    dropped: dict[str, str] = field(default_factory=dict)
     resume: str = field(default="harness run --resume", compare=False)
 
     @property

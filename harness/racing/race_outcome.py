@@ -11,6 +11,7 @@ from harness.analysis.race_result import RacedJudge, RaceResult
 from harness.completeness import completeness_of
 from harness.errors import ExitCode
 from harness.judging.judges.config import control_judges
+from harness.judging.judges.response_errors import is_lasting
 from harness.judging.running.budget import paid_replies
 from harness.racing.race_pool import pool_of
 from harness.user_folders import resume_command
@@ -59,7 +60,8 @@ def raced_source(
             name: [verdict for verdict in of_judge if verdict.outcome != "failed"]
             for name, of_judge in replies.items()
         }
-    standings = list(pool.standings(pool.losses_on(slice(None), replies)))
+    dropped = {name for name, reason in manifest.ended.items() if is_lasting(reason)}
+    standings = list(pool.standings(pool.losses_on(slice(None), replies, dropped)))
     last = standings[-1]
     leader = pool.specs[last.leader] if last.ending else None
     unfit = _why_unfit(leader, pool, source) if leader else ""
@@ -81,6 +83,9 @@ def raced_source(
         judges=_judges(pool, standings, replies),
         over_budget=not last.ending and manifest.exit_code == ExitCode.COST_LIMIT,
         completed=completed,
+        dropped={
+            s.name: s.explain(manifest.ended[s.name]) for s in pool.specs if s.name in dropped
+        },
         resume=resume_command(folder.path),
     )
     return replace(

@@ -22,6 +22,7 @@ from harness.stats.racing.race import RaceDesign, advance, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
@@ -88,7 +89,12 @@ class RacePool:
                 needed[member] = max(needed[member], needed[spec.name])
         return {spec.name: needed[spec.name] for spec in self.specs if spec.kind != ENSEMBLE}
 
-    def losses_on(self, rows: slice, replies: Mapping[str, Sequence[Verdict]]) -> FloatArray:
+    def losses_on(
+        self,
+        rows: slice,
+        replies: Mapping[str, Sequence[Verdict]],
+        dropped: AbstractSet[str] = frozenset(),
+    ) -> FloatArray:
         """Return what each judge lost on some items.
 
         Parameters
@@ -98,6 +104,8 @@ class RacePool:
         replies : mapping of str to sequence of Verdict
             Those of each judge that is asked, on these items and on those that its strategy adds;
             others are ignored.
+        dropped : set of str
+            Judges that give no more replies: a reply that they didn't give loses 1.
 
         Returns
         -------
@@ -118,7 +126,9 @@ class RacePool:
             lost = (counts * table).sum(axis=1) / n_answers
             share = self._answered(verdicts[spec.name], items)
             known = np.all([complete[name] for name in spec.members or [spec.name]], axis=0)
-            losses[j] = np.where(known, share * lost + (1.0 - share) * UNANSWERED, np.nan)
+            is_dropped = not dropped.isdisjoint([spec.name, *spec.members])
+            unknown = UNANSWERED if is_dropped else np.nan
+            losses[j] = np.where(known, share * lost + (1.0 - share) * UNANSWERED, unknown)
         return losses
 
     def _are_complete(

@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.completeness import fails_too_often
 from harness.judging.judges.config import control_judges
+from harness.judging.judges.response_errors import is_lasting
 from harness.judging.parsing.verdict import newest
 from harness.judging.running.recorder import NoObserver
 from harness.judging.storage.verdict_log import unit_key
@@ -70,7 +71,8 @@ class Rounds(NoObserver):
         self._observer = observer
         self._completes = plan.config.complete_winner
         self._least = plan.config.choices.min_answered
-        self._n_failed: Counter[str] = Counter()
+        self._failed: dict[str, Counter[str]] = {name: Counter() for name in pool.n_replies}
+        self._dropped: set[str] = set()
         self._place = {item.id: i for i, item in enumerate(pool.items)}
         self._replies: dict[str, dict[str, dict[UnitKey, Verdict]]] = {
             name: {} for name in pool.n_replies
@@ -83,13 +85,18 @@ class Rounds(NoObserver):
 
     # What is asked
 
-    def next_jobs(self) -> Sequence[Job]:
+    def next_jobs(self, stopped: Mapping[str, str]) -> Sequence[Job]:
         """Return what each judge is asked next; empty when the race and its rest are over.
 
-        It doesn't go on while more calls of a judge failed than may be missing.
+        Judges that ``stopped`` for a lasting reason are dropped, and the others race on. Without
+        such a reason, it doesn't go on while more calls of a judge failed than may be missing.
         """
-        if any(map(self._fails_too_often, self.asked_jobs())):
-            return ()
+        for job in filter(self._fails_too_often, self.asked_jobs()):
+            [(reason, _)] = self._failed[job.judge.spec.name].most_common(1)
+            if not is_lasting(reason):
+                return ()
+            stopped = {job.judge.spec.name: reason, **stopped}
+        self._drop(stopped)
         self._update_losses()
         for standing in self._pool.standings(self._losses, self._standing):
             self._say_who_left(standing)
@@ -103,13 +110,21 @@ class Rounds(NoObserver):
         if self._standing.ending and self._completes and not is_control:
             for name in winner.members or [winner.name]:
                 wanted[name] = {item.id for job in self._jobs for item in job.items}
+        wanted |= {name: set() for name in self._dropped}
         jobs = [self._job(job, wanted[job.judge.spec.name]) for job in self._jobs]
         self.has_ended = not any(job.items for job in jobs)
         return () if self.has_ended else jobs
 
     def _fails_too_often(self, job: Job) -> bool:
-        n_planned, n_failed = sum(job.planned.values()), self._n_failed[job.judge.spec.name]
-        return fails_too_often(n_failed, n_planned, self._least)
+        name = job.judge.spec.name
+        n_planned, n_failed = sum(job.planned.values()), self._failed[name].total()
+        return name not in self._dropped and fails_too_often(n_failed, n_planned, self._least)
+
+    def _drop(self, stopped: Mapping[str, str]) -> None:
+        """Ask judges nothing more."""
+        for name in stopped.keys() - self._dropped:
+            self._observer.say(f"{name} is dropped, and the others race on ({stopped[name]})")
+        self._dropped |= stopped.keys()
 
     def asked_jobs(self) -> list[Job]:
         """Return what each judge was asked so far."""
@@ -147,7 +162,7 @@ class Rounds(NoObserver):
                 ]
                 for name, of_judge in self._replies.items()
             }
-            self._losses[:, rows] = self._pool.losses_on(rows, replies)
+            self._losses[:, rows] = self._pool.losses_on(rows, replies, self._dropped)
 
     def _needed(self, counts: Sequence[int]) -> list[FloatArray]:
         """Return the losses of each judge on the items that it was asked about."""
@@ -167,7 +182,7 @@ class Rounds(NoObserver):
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Keep verdicts that were written."""
-        self._n_failed[judge] += sum(verdict.outcome == "failed" for verdict in verdicts)
+        self._failed[judge].update(v.reason for v in verdicts if v.outcome == "failed")
         self._add(verdicts)
         self._observer.advanced(judge, verdicts)
 

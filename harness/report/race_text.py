@@ -88,7 +88,15 @@ def next_step(race: RaceResult) -> str:
 
 def race_lines(race: RaceResult) -> list[str]:
     """Return the race in sentences, what it found first."""
-    return [found(race), saved(race), basis(race), not_compared(race)]
+    return [found(race), *_dropped(race), saved(race), basis(race), not_compared(race)]
+
+
+def _dropped(race: RaceResult) -> list[str]:
+    """Say which judges were dropped and why, a line for each."""
+    return [
+        f"{name} was dropped, so the result is about the other judges. {why}."
+        for name, why in race.dropped.items()
+    ]
 
 
 def race_table(race: RaceResult) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -205,16 +205,34 @@ def test_judge_that_fails_stops_the_race_until_it_answers(place, stub):
     assert n_asked(stub)["good"] <= 20
 
 
-def test_judge_whose_every_call_fails_ends_the_race(place, stub):
-    """A failed call isn't a loss: nobody is returned, and the race ends with 3, whatever failed."""
+NO_SEED = {
+    "if": "seed",
+    "status": 400,
+    "body": {"error": {"message": "seed is not supported", "type": "invalid_request_error"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("server", "reason"),
+    [
+        ({"fault": "context"}, "context_length"),
+        ({"refuse": json.dumps(NO_SEED)}, "refused_parameter:seed"),
+    ],
+)
+def test_judge_that_can_never_answer_is_dropped_alone(place, stub, server, reason):
+    """The others race on, the result says so, and the exit code is 3."""
     judges = json.loads((place / "judges.yaml").read_text("utf-8"))
-    judges["judges"]["coin"]["base_url"] = stub.url(fault="context")
+    judges["judges"]["coin"] |= {"base_url": stub.url(**server), "params": {"seed": 1}}
     (place / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
     done = invoke(*words())
     assert done.exit_code == 3, done.output
     [folder] = runs_of(place)
-    assert (race_of(folder).ending, race_of(folder).judge) == (None, None)
-    assert n_asked(stub)["good"] <= 20
+    race = race_of(folder)
+    assert (race.ending, race.judge, [*race.dropped]) == ("within", "good", ["coin"])
+    text = " ".join(done.stdout.split())
+    assert f"coin was dropped, so the result is about the other judges. {reason}: the " in text
+    assert "coin is dropped, and the others race on (" in done.stderr
+    assert n_asked(stub)["coin"] <= 20 <= n_asked(stub)["good"] < N_ITEMS
     failed = {v.judge for v in read_log(folder.verdicts).final.values() if v.outcome == "failed"}
     assert failed == {"coin"}
 

@@ -140,6 +140,14 @@ MEANINGS = {
 }
 
 
+LASTING = frozenset({"bad_request", "cap_refused", "context_length", UNREADABLE})
+
+
+def is_lasting(reason: str) -> bool:
+    """Return whether a judge that stopped for a reason stays stopped until it is changed."""
+    return reason in LASTING or reason.startswith(REFUSED)
+
+
 def explain(reason: str, *, address: str | None = None, key_env: str | None = None) -> str:
     """Return a failure's slug, followed by its meaning and remedy where there is one.
 

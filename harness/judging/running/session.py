@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError
 from harness.judging.judges.parameter_refusals import REFUSED
-from harness.judging.judges.response_errors import UNREADABLE
+from harness.judging.judges.response_errors import UNREADABLE, is_lasting
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.running.ask import NOTICE_AFTER_S, ask_all
 from harness.judging.running.cap_trials import CapTrials
@@ -78,7 +78,8 @@ class Session:
         Budget of all judges together, the rate limit of each, and how calls are retried.
     next_jobs : callable, optional
         Returns, once all jobs are done, what the judges are asked next, in the same order; empty
-        when there is nothing more. It is not called after a stop, or a failure that may pass.
+        when there is nothing more. It gets the judges that stopped for a lasting reason, with the
+        reason. It is not called after any other stop, or a failure that may pass.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Session:
         done: Mapping[UnitKey, Verdict],
         observer: Observer,
         limits: SessionLimits,
-        next_jobs: Callable[[], Sequence[Job]] | None = None,
+        next_jobs: Callable[[Mapping[str, str]], Sequence[Job]] | None = None,
     ) -> None:
         self.next_jobs = next_jobs
         self.make_gate = limits.make_gate
@@ -103,7 +104,7 @@ class Session:
         self.retry = limits.retry or RetryPolicy()
         self.task = task
         self.recorder = Recorder(log, store, observer, self.interrupt, done)
-        self._is_interrupted = False
+        self.is_interrupted = False
         self.done = done
         ceilings = self._ceilings([job.judge for job in jobs])
         self._judges = [JudgeRun(job, self, n) for job, n in zip(jobs, ceilings, strict=True)]
@@ -160,8 +161,9 @@ class Session:
                 for judge, job in zip(self._judges, jobs, strict=True):
                     judge.job = job
                     group.create_task(self._ask(judge))
-            goes_on = all(judge.goes_on for judge in self._judges)
-            jobs = self.next_jobs() if self.next_jobs and goes_on else ()
+            goes_on = all(judge.goes_on or judge.is_dropped for judge in self._judges)
+            dropped = {judge.name: judge.stop_reason for judge in self._judges if judge.is_dropped}
+            jobs = self.next_jobs(dropped) if self.next_jobs and goes_on else ()
         if self.next_jobs:
             for judge in self._judges:
                 judge.end()
@@ -196,7 +198,7 @@ class Session:
 
     def interrupt(self) -> None:
         """Send nothing more, and wait for nothing but what is in flight."""
-        self._is_interrupted = True
+        self.is_interrupted = True
         self.recorder.stop_waiting()
         self.budget.stop_waiting()
         self.drain()
@@ -205,7 +207,7 @@ class Session:
         """Wait until other processes hold nothing of the budget: they pay for no more replies."""
         await self.budget.return_allowance()
         since_s = time.monotonic()
-        while not self._is_interrupted and await self.budget.is_held_by_others():
+        while not self.is_interrupted and await self.budget.is_held_by_others():
             if time.monotonic() - since_s > NOTICE_AFTER_S:
                 self.observer.say("waiting for the last replies of other processes of this run")
                 since_s = inf
@@ -252,6 +254,11 @@ class JudgeRun:
     def goes_on(self) -> bool:
         """Whether nothing so far keeps it from being asked everything."""
         return not (self.gate.is_shut or self.stop_reason or self._failures or self._held)
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether it stopped for a reason that asking again would not mend."""
+        return is_lasting(self.stop_reason) and not self.session.is_interrupted
 
     async def may_ask(self) -> bool:
         """Wait until one more request can be sent; return whether it can be, or stop the judge."""
