@@ -120,7 +120,7 @@ def part_name(task: Task, prompts: Prompts, judge: str) -> str:
 
 
 def ask_part(
-    plan: Plan, out: Path, *, observer: Observer, place: Place = HERE
+    plan: Plan, out: Path, *, observer: Observer, place: Place = HERE, shows_text: bool = False
 ) -> tuple[RunFolder, Asked]:
     """Ask about a part of many items, in a folder named by what is asked; nothing is validated.
 
@@ -132,6 +132,8 @@ def ask_part(
         Where its folder is created, or goes on.
     observer, place
         As of `run_plan`.
+    shows_text : bool
+        Whether the observer may be shown replies, which the folder doesn't keep.
 
     Raises
     ------
@@ -151,7 +153,7 @@ def ask_part(
         exit_code = ExitCode(folder.manifest.exit_code or 0)
         return folder, Asked(exit_code, CostBudget(None, run_cost_usd(folder)))
     store = _opener(plan, folder, observer, place)()
-    return folder, ask_open_units(plan, folder, store, observer=observer)
+    return folder, ask_open_units(plan, folder, store, observer=observer, shows_text=shows_text)
 
 
 def run_plan(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.errors import ExitCode
+from harness.judging.judges.response_errors import UNREADABLE, explain, is_lasting
 from harness.report.formatting import counted
 
 if TYPE_CHECKING:
@@ -67,12 +68,18 @@ def _without_mean(result: Estimation) -> Iterator[str]:
     """Say why there is no estimate yet."""
     judge, replies = result.judge, result.replies
     if result.exit_code != ExitCode.INCOMPLETE:
-        n = f"{result.n_unlabelled:,}"
-        yield f"{judge} has answered about {n} items; run the same command to go on."
+        is_over_budget = result.exit_code == ExitCode.COST_LIMIT
+        higher = " with a higher --max-cost" if is_over_budget else ""
+        yield f"{judge} has answered about {result.n_unlabelled:,} items."
+        yield f"To continue, run the same command{higher}."
         return
     yield f"No estimate: {judge} is {replies.standing}. {replies}."
-    if replies.n_missing:
-        yield "Run the same command to ask for the missing replies."
+    if result.stopped == UNREADABLE:
+        yield "To request the missing replies anyway, run the same command with --keep-going."
+    elif is_lasting(result.stopped):
+        yield f"{explain(result.stopped)}. Then run the same command."
+    elif replies.n_missing:
+        yield "Run the same command to request the missing replies."
 
 
 def _left_out(result: Estimation) -> Iterator[str]:

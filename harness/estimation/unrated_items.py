@@ -128,6 +128,8 @@ class Estimation:
         aren't new.
     exit_code : ExitCode
         `DONE` once all items were asked about, and enough of the replies are usable.
+    stopped : str
+        Why the judge was asked no more, as a slug; "" if it was asked about all items.
     """
 
     path: Path
@@ -150,6 +152,7 @@ class Estimation:
     cost_usd: float
     reply_dates: ReplyDates = NO_DATES
     exit_code: ExitCode
+    stopped: str = ""
 
     def __repr__(self) -> str:
         return f"Estimation({self.task!r}, {self.judge!r}, n={self.n_unlabelled}, {self.mean})"
@@ -240,7 +243,7 @@ def estimate(
     n_blank = count_blank(items, source.task, wanted.n_items)
     judged = _Judged(quantity, strata, folder.manifest.config.choices.min_answered)
     path = folder.path / FOLDER
-    exit_code, started = ExitCode.DONE, time.time()
+    exit_code, started, stopped = ExitCode.DONE, time.time(), ""
     for part in read_parts(items, source.task, wanted.n_items):
         plan = plan_other_items(
             folder,
@@ -250,13 +253,20 @@ def estimate(
             limit=wanted.limit.after(judged.cost_usd),
             server=wanted.server,
         )
-        part_folder, asked = ask_part(plan, path, observer=observer, place=wanted.place)
+        part_folder, asked = ask_part(
+            plan,
+            path,
+            observer=observer,
+            place=wanted.place,
+            shows_text=folder.manifest.config.item_text,
+        )
         judged.add(part, part_folder)
         replies = part_folder.count_verdicts(()).by_judge.values()
         judged.dates = judged.dates.plus(reply_dates(replies, since=started))
         judged.cost_usd += asked.budget.spent_usd
         progress(judged.n)
         exit_code = asked.exit_code
+        stopped = part_folder.manifest.ended.get(judge, "")
         if part_folder.manifest.state == "stopped" or judged.replies.standing == "not assessed":
             break
     else:
@@ -286,6 +296,7 @@ def estimate(
         cost_usd=judged.cost_usd,
         reply_dates=judged.dates.by_day(),
         exit_code=exit_code,
+        stopped=stopped,
     )
 
 

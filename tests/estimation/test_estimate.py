@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from support.processes import call_harness, invoke
@@ -92,6 +93,62 @@ def test_texts_of_unlabelled_items_are_not_kept(run, tmp_path):
     estimated(run, "--judge", "random", "--items", items)
     for file in (tmp_path / "runs" / run / "estimates").rglob("*"):
         assert not file.is_file() or b"a secret sentence" not in file.read_bytes(), file
+
+
+@pytest.fixture
+def asked(tmp_path, stub, monkeypatch):
+    """Run a judge that answers, about 40 items; return what changes its replies."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_JUDGES", "judges.yaml")
+    make_task_folder(tmp_path / "small", N, response_sets=False)
+    stub.reset()
+    lines = [f"This is comment number {i}." for i in range(N)]
+    lines += [f"{'good' if i % 2 else 'bad'} day {i}" for i in range(60)]
+
+    def set_reply(text, **more):
+        stub.set_table("far", {line: [text] for line in lines}, **more)
+
+    address = {"base_url": stub.url(table="far"), "price": {"input": 1, "output": 1}}
+    judges = {"far": {"kind": "endpoint", "model": "far", "samples": 1} | address}
+    Path("judges.yaml").write_text(json.dumps({"judges": judges}), "utf-8")
+    set_reply("A")
+    words = ("--task", "./small", "--judges", "far", "--elicitation", "forced_choice", "-q")
+    ran = invoke("run", *words)
+    assert ran.exit_code == 0, ran.output
+    return set_reply
+
+
+def test_judge_that_cannot_be_read_is_shown_and_continued_as_the_message_says(asked, tmp_path):
+    """It printed no example, and advised to repeat a command that sent nothing more."""
+    asked("The weather is nice.")
+    command = ("estimate", "--judge", "far", "--items", write_items(tmp_path / "new.jsonl", 60))
+    stopped = invoke(*command)
+    assert stopped.exit_code == 3
+    assert "    - The weather is nice." in stopped.stderr
+    assert "run the same command with --keep-going." in stopped.stdout
+    went_on = invoke(*command, "--keep-going")
+    assert went_on.exit_code == 3
+    assert "0 of 60 replies are usable (60 invalid)" in went_on.stdout
+
+
+def test_judge_that_is_always_refused_is_to_be_changed_first(asked, tmp_path):
+    """Repeating the command alone would not help, so the message says what would."""
+    asked("A", fault="400")
+    items = write_items(tmp_path / "new.jsonl", 60)
+    stopped = invoke("estimate", "--judge", "far", "--items", items)
+    assert stopped.exit_code == 3
+    assert "Check model and params. Then run the same command." in stopped.stdout
+    asked("A")
+    assert invoke("estimate", "--judge", "far", "--items", items).exit_code == 0
+
+
+def test_cost_limit_is_raised_as_the_message_says(asked, tmp_path):
+    """The same command under the same limit sends nothing more."""
+    command = ("estimate", "--judge", "far", "--items", write_items(tmp_path / "new.jsonl", 60))
+    stopped = invoke(*command, "--max-cost", 0.002)
+    assert stopped.exit_code == 4
+    assert "run the same command with a higher --max-cost." in stopped.stdout
+    assert invoke(*command, "--max-cost", 1).exit_code == 0
 
 
 def test_limit_reads_the_first_items(run, tmp_path):
