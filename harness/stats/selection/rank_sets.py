@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MAX_SKEWNESS, NO_SKEWNESS = 1.0 / 3.0, 1e-6
 MIN_UNITS_OF_DIFFERENCES = 20  # with fewer, skewed differences are significant too often
-FEWEST_ABOVE = 10  # resamples above a quantile that is read from them
 MIN_UNITS_OF_WINNER = 30  # with fewer, the lowest of several skewed losses is too low too often
 
 
@@ -284,8 +283,12 @@ def _standard_errors(replicates: FloatArray) -> FloatArray:
 
 
 def _upper_quantile(values: FloatArray, level: float, n: int = 1) -> float:
-    """Return a quantile of the largest of n values; if few are above, at least Bonferroni's."""
+    """Return a quantile of the largest of n values; beyond the resamples, at least Bonferroni's.
+
+    With B resamples, the order statistic that is returned is exceeded with probability at most
+    ``1 - level`` plus 1 / (B + 1), so resamples resolve no level beyond ``1 - 1 / B``.
+    """
     quantile = float(np.quantile(values, level, method="higher"))
-    if (1.0 - level) * len(values) >= FEWEST_ABOVE:
+    if (1.0 - level) * len(values) >= 1.0:
         return quantile
     return max(quantile, float(ndtri(1.0 - (1.0 - level) / n)))
