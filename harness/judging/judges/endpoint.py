@@ -436,11 +436,9 @@ def _with_reasoning(completion: int, prompt: int, usage: JsonObject) -> int:
 def _reasoning_tokens(usage: JsonObject) -> int:
     """Return the number of reasoning tokens in a usage or in its details of the reply."""
     most = 0
-    details = [usage.get(name) for name in REPLY_DETAILS]
-    for source in (usage, *details):
-        if isinstance(source, dict):
-            for name in REASONING_NAMES & source.keys():
-                most = max(most, _count(source[name]) or 0)
+    for source in (usage, *map(usage.get, REPLY_DETAILS)):
+        if isinstance(source, dict) and not REASONING_NAMES.isdisjoint(source):
+            most = max(most, *(_count(source.get(name)) or 0 for name in REASONING_NAMES))
     return most
 
 

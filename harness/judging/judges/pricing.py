@@ -127,9 +127,12 @@ def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
     Tokenizers split texts at blanks, so a word is a token at least; of a text without blanks, eight
     characters. Far fewer are less than half as many.
     """
-    texts = [message.content for message in request.messages]
-    if sum(map(len, texts)) <= CHARS_PER_TOKEN * n_counted:
+    n_chars = 0
+    for message in request.messages:
+        n_chars += len(message.content)
+    if n_chars <= CHARS_PER_TOKEN * n_counted:
         return None  # of most requests: words need not be counted
+    texts = [message.content for message in request.messages]
     least = sum(math.ceil(len(word) / CHARS_PER_TOKEN) for t in texts for word in WORD.findall(t))
     return least if least > max(2 * n_counted, n_counted + NOTED_TOKENS) else None
 

@@ -19,6 +19,7 @@ from harness.tasks.schema import ANSWER_KINDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.judging.parsing.reply_endings import ReplyEnding
     from harness.judging.parsing.verdict import Value
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.judging.prompts.requests import Unit
@@ -147,8 +148,9 @@ class ReplyReader:
         was cut off is ``cut_off`` if it cannot be parsed, or if it is a set or a number that can be
         incomplete, or if reasons come before the verdict.
         """
-        complete = reply.ending != "cut_off"
-        if (unread := self._without_answer(reply)) is not None:
+        ending = reply.ending
+        complete = ending != "cut_off"
+        if (unread := self._without_answer(reply, ending)) is not None:
             return unread
         text = reply.text
         bare = None if order else self._bare_keys.get((kind, text.strip()))
@@ -165,11 +167,11 @@ class ReplyReader:
                 return Parsed("invalid", reason="cut_off")
         return parsed
 
-    def _without_answer(self, reply: Reply) -> Parsed | None:
+    def _without_answer(self, reply: Reply, ending: ReplyEnding) -> Parsed | None:
         """Return why a reply holds no answer whatever its text says; None if it can hold one."""
-        if reply.ending == "filtered":
+        if ending == "filtered":
             return Parsed("refused", reason="content_filter")
-        if reply.ending == "cut_off" and (
+        if ending == "cut_off" and (
             self._strategy.gives_reasons or self.task.is_open or reply.reasoning
         ):
             return Parsed("invalid", reason="cut_off")

@@ -142,6 +142,7 @@ class WorkerPool:
 
     async def _work(self) -> None:
         """Ask one unit after the other."""
+        first = self._judge.first
         for unit in self.units:
             if isinstance(unit, Pause):
                 if self._judge.session.recorder.is_idle:
@@ -155,17 +156,26 @@ class WorkerPool:
                 await asyncio.sleep(0)
                 continue
             self.hire()
-            if not await self._judge.may_ask():
-                self._leave(unit)
-                break
-            try:
+            if first.have_passed:
                 async with self._places:
                     await self.answer(unit)
-            finally:
-                self._judge.first.leave()
+            elif not await self._answer_early(unit):
+                self._leave(unit)
+                break
             if self._n_workers - self._n_waiting > self._concurrency:
                 break  # those that backed off are back
         self._n_workers -= 1
+
+    async def _answer_early(self, unit: WorkUnit) -> bool:
+        """Ask one unit when its judge's first replies allow it; return whether they do."""
+        if not await self._judge.may_ask():
+            return False
+        try:
+            async with self._places:
+                await self.answer(unit)
+        finally:
+            self._judge.first.leave()
+        return True
 
     async def answer(self, unit: WorkUnit) -> None:
         """Ask one unit and record its outcome."""

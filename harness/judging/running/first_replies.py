@@ -33,17 +33,20 @@ class FirstReplies:
     Attributes
     ----------
     n_received : int
-        Requests with a reply, stored ones included.
+        Requests with a reply, stored ones included; no more than `N_FIRST` are counted.
     n_read : float
-        How many of the first `N_FIRST` of them can be read.
+        How many of them can be read.
     examples : list of str
         Beginnings of the first replies that cannot be read.
+    have_passed : bool
+        Whether all of them were received and enough can be read: no request needs to wait.
     """
 
     def __init__(self, *, is_decided: bool = False) -> None:
         self.n_received = 0
         self.n_read = 0.0
         self.examples: list[str] = []
+        self.have_passed = False
         self._is_decided = is_decided
         self._n_open = 0
         self._queue: deque[asyncio.Future[None]] = deque()
@@ -60,7 +63,8 @@ class FirstReplies:
     def leave(self) -> None:
         """Count a request as ended, with a reply or without."""
         self._n_open -= 1
-        self._let_through()
+        if self._queue:
+            self._let_through()
 
     @property
     def _has_room(self) -> bool:
@@ -76,17 +80,18 @@ class FirstReplies:
 
     def count(self, verdicts: Sequence[Verdict]) -> None:
         """Count the replies to one request; failed verdicts have none."""
+        if self.n_received == N_FIRST:
+            return
         replies = [verdict for verdict in verdicts if verdict.outcome != "failed"]
         if not replies:
             return
         self.n_received += 1
-        if self.n_received > N_FIRST:
-            return
         unread = [verdict for verdict in replies if verdict.outcome == "invalid"]
         self.n_read += 1 - len(unread) / len(replies)
         texts = filter(None, map(_example, unread))
         self.examples = list(dict.fromkeys([*self.examples, *texts]))[:N_EXAMPLES]
         if self.n_received == N_FIRST:
+            self.have_passed = not self.are_unreadable
             self.let_all_through()
 
     def let_all_through(self) -> None:
@@ -97,7 +102,7 @@ class FirstReplies:
     @property
     def are_unreadable(self) -> bool:
         """Whether too few of the first replies can be read."""
-        return self.n_received >= N_FIRST and self.n_read <= MOST_READ
+        return self.n_received == N_FIRST and self.n_read <= MOST_READ
 
     def __repr__(self) -> str:
         return f"FirstReplies({self.n_received} received, {self.n_read:g} of the first read)"

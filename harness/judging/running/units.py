@@ -120,8 +120,8 @@ class Job:
         for item, elicitation in islice(self.questions(), N_OPENING):
             yield item, elicitation, islice(requests(item.id, elicitation), n)
         for place, (item, elicitation) in enumerate(self.questions()):
-            n_asked = n if place < N_OPENING else 0
-            yield item, elicitation, islice(requests(item.id, elicitation), n_asked, None)
+            asked = requests(item.id, elicitation)
+            yield item, elicitation, islice(asked, n, None) if place < N_OPENING else asked
 
     def _requests(self, item: str, elicitation: Elicitation) -> Iterator[tuple[int, Request, str]]:
         """Yield each sample with the request for all and the hash of its own."""
