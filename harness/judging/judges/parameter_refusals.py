@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 REFUSED = "refused_parameter:"  # begins the reasons of requests with a parameter that was refused
 OTHER_NAMES = {  # in the protocols that litellm writes, and in messages
@@ -50,6 +50,10 @@ OTHER_NAMES = {  # in the protocols that litellm writes, and in messages
 }
 COMMON_WORDS = frozenset({"metadata", "n", "stop", "store", "think", "user"})
 JOINTS = re.compile(r"[\s_\-.]+")
+AND = "+"
+TOGETHER = re.compile(
+    r"\b(?:both|together|at the same time|simultaneously|mutually exclusive|only one of)\b"
+)
 SHORT = 6  # letters of a name; shorter ones are searched as whole words
 ANOTHER_WAY = {  # parameters that a way of asking needs
     "response_format": "json",
@@ -60,6 +64,8 @@ ANOTHER_WAY = {  # parameters that a way of asking needs
 
 def named_parameter(field: str, message: str, sent: Iterable[str]) -> str:
     """Return the parameter that a refusal names; empty if it names none that was sent.
+
+    Parameters that a server takes only without each other are joined by `AND`.
 
     Parameters
     ----------
@@ -78,13 +84,28 @@ def named_parameter(field: str, message: str, sent: Iterable[str]) -> str:
     'max_tokens'
     >>> named_parameter("messages", "roles must alternate", ["temperature", "n"])
     ''
+    >>> named_parameter("", "top_k and seed cannot both be set", ["seed", "top_k"])
+    'top_k+seed'
     """
     names = tuple(sent)
+    if TOGETHER.search(message) and len(clashing := _own_names(message, names)) > 1:
+        return AND.join(clashing)
     for name in names:
         if any(squeezed(field.partition(".")[0]) == squeezed(text) for text in spellings(name)):
             return name
     places = [(*place, name) for name in names for place in _places(name, message)]
     return min(places)[2] if places else ""
+
+
+def _own_names(message: str, names: Sequence[str]) -> list[str]:
+    """Return which parameters a message has under the names that were sent, in its order."""
+    places = [
+        (place, name)
+        for name in names
+        for place, is_others in _places(name, message)
+        if not is_others
+    ]
+    return [name for _, name in sorted(places)]
 
 
 def spellings(name: str) -> tuple[str, ...]:
@@ -114,6 +135,13 @@ def _places(name: str, message: str) -> Iterator[tuple[int, bool]]:
 def refused_meaning(reason: str) -> str:
     """Say what a server refuses and how it is left out."""
     name = reason.removeprefix(REFUSED)
+    if AND in name:
+        names = name.split(AND)
+        ways = " or ".join(f"`params: {{{each}: null}}`" for each in names)
+        return (
+            f"the server rejects {' together with '.join(names)}. Leave one out: add {ways} to the "
+            "judge in judges.yaml"
+        )
     return f"the server rejects the parameter {name}. {_advice(name)}"
 
 

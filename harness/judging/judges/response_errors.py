@@ -59,6 +59,10 @@ CONTEXT_MESSAGE = re.compile(
     r"(?:prompt|input|request) is too long|maximum context length"
     r"|context[ _](?:length|window|size|limit)|too many (?:input )?tokens"
     r"|token count .{0,40}exceeds|tokens \+ `?max_new_tokens|got -\d"
+    r"|\b(?:prompt|input|sequence|model) (?:length|len)\b"
+    r"|\b(?:prompt|inputs?|messages?|conversation|tokens)\b.{0,80}\b(?:too long"
+    r"|(?:longer|larger|greater|more|less|fewer) than\b.{0,60}(?:max|limit|tokens|length)"
+    r"|exceed(?:s|ed|ing)?\b.{0,60}(?:max|limit|tokens|length))"
 )
 UNREADABLE = "unreadable_replies"
 UNANSWERED = "batch_"  # begins the reasons of requests that a batch did not answer

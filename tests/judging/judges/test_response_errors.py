@@ -142,6 +142,19 @@ PROMPT_TOO_LONG = [
     "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048",
     "max_tokens must be at least 1, got -45.",
     "the request exceeds the available context size",
+    "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+    "This model's maximum prompt length is 8192 but the request contains 9000 tokens.",
+    "`inputs` must have less than 1024 tokens. Given: 5000",
+    "Range of input length should be [1, 30720]",
+    "The messages you sent exceed the limit of 4096 tokens",
+    "Your messages are too long for this model",
+]
+OF_ANOTHER_LENGTH = [
+    "max_tokens (5000) exceeds the maximum of 4096",
+    "temperature: input should be less than or equal to 1",
+    "top_p: input should be greater than 0",
+    "'stop': array too long. Expected an array with maximum length 4",
+    "messages: roles must alternate",
 ]
 
 
@@ -158,6 +171,31 @@ def test_long_prompt_is_no_refused_token_limit(message):
     long = request_of("word " * 2068, max_tokens=32)
     refused = failure(error(message), request=long)
     assert (refused.reason, refused.stops_judge) == ("context_length", False)
+
+
+@pytest.mark.parametrize("message", OF_ANOTHER_LENGTH)
+def test_limit_of_a_parameter_is_no_long_prompt(message):
+    """A value can exceed a maximum too."""
+    sent = request_of(max_tokens=5000, temperature=2, top_p=0, stop=["."])
+    assert failure(error(message), request=sent).reason != "context_length"
+
+
+CLASHES = [
+    "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
+    "temperature and top_p are mutually exclusive",
+    "Only one of temperature or top_p can be set",
+]
+
+
+@pytest.mark.parametrize("message", CLASHES)
+def test_refusal_of_two_parameters_together_names_both(message):
+    """Either can be left out."""
+    refused = failure(error(message), request=request_of(top_p=0.9, seed=1, temperature=0))
+    assert refused.reason == f"{REFUSED}temperature+top_p"
+    assert "rejects temperature together with top_p" in refused.hint
+    assert "`params: {temperature: null}` or `params: {top_p: null}`" in refused.hint
+    only = failure(error(message), request=request_of(temperature=0))
+    assert only.reason == f"{REFUSED}temperature"
 
 
 ENDINGS = {
