@@ -117,7 +117,7 @@ GLOSSARY = (
          "other, of the judge's samples, and of raters with the judge",
          papers=f"HH, MM, HM ({ELANGOVAN})"),
     Term("change", "change (table of strata)", "agreement of raters with the judge less that among "
-         "raters", papers=f"Delta ({ELANGOVAN})"),
+         "raters, both on the items that the judge answered", papers=f"Delta ({ELANGOVAN})"),
     Term("one-human", "one human", "a rater left out in turn and scored by the others, on the "
          "judge's ratings", ("one human", "another rater")),
     Term("baseline", "baseline", "computed from the ratings alone. Guessing: all options are "

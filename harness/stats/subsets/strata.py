@@ -245,9 +245,9 @@ class StratumResult:
     random_h : mapping of str to Estimate
         One human against a rater who answers at random; its ``agreement`` is 1 / K.
     delta : mapping of str to Estimate
-        ``hh`` minus ``hw_mw`` of the same coefficient, as they stand here. None for percentages:
-        those of three raters and of two modes are different quantities. Partly selection: not 0
-        in expectation for a judge that answers like a random rater.
+        ``hh`` minus ``hw_mw`` of the same coefficient, both on the items that the judge answered.
+        None for percentages: those of three raters and of two modes are different quantities.
+        Partly selection: not 0 in expectation for a judge that answers like a random rater.
     js_b : mapping of str to Estimate
         Binned divergence of the labels, in bits and as a distance.
     """
@@ -407,7 +407,8 @@ def _judge_parts(
 ) -> dict[str, list[ItemSums]]:
     """Make the comparisons of a judge with itself and with the humans.
 
-    Those of the humans among themselves are the ones that a coefficient of modes is taken from.
+    Those of the humans among themselves are the ones that a coefficient of modes is taken from, on
+    the items that the judge answered.
     """
     K = h.shape[1]
     options, of_h, of_j, numbers = _labels(h, j, level, scale)
@@ -418,7 +419,7 @@ def _judge_parts(
     return {
         "hh": [
             replace(sums, metrics=paired)
-            for sums in among(h, level, scale)
+            for sums in among(np.where(j.sum(axis=1, keepdims=True) > 0, h, 0.0), level, scale)
             if (paired := tuple(m for m in sums.metrics if counterparts([m.name], of_two)))
         ],
         "mm": among(j, level, scale),

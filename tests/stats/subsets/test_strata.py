@@ -156,6 +156,22 @@ def test_delta_is_the_difference_of_what_is_shown():
         }
 
 
+def test_silence_on_hard_items_does_not_move_delta():
+    """Raters were compared on all items and the judge on easy ones, which made it look better."""
+    rng = np.random.default_rng(2)
+    share = np.concatenate([np.repeat([0.95, 0.05], 30), np.full(60, 0.5)])
+    shares = np.column_stack([share, 1 - share])
+    human, answers = rng.multinomial(3, shares), rng.multinomial(1, shares)
+    silent = np.where(np.arange(120)[:, None] < 60, answers, 0)
+    strata = [Stratum("all", "n_labels")]
+    whole = results(human, silent, strata=strata)["all"]
+    part = results(human[:60], answers[:60], strata=strata)["all"]
+    for name, delta in whole.delta.items():
+        assert delta.value == pytest.approx(part.delta[name].value)
+    name = "krippendorff_alpha_nominal"
+    assert whole.hh[name].value < part.hh[name].value - 0.1  # of all items, as before
+
+
 def test_one_human_is_an_expectation_not_a_draw():
     """H'M of [2, 1] against A: two thirds, whoever is drawn."""
     strata = results([[2, 1]], np.array([[1, 0]]), strata=[Stratum("all", "n_labels")])["all"]
