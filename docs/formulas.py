@@ -108,9 +108,9 @@ RATERS: dict[str, tuple[str, str]] = {
         "fleiss_kappa with P = agreeing pairs / pairs over all items",
         "for unequal numbers of ratings; items with more ratings count more",
     ),
-    "fleiss_kappa_mean_over_items": (
-        "fleiss_kappa over the items with two or more ratings",
-        "for unequal numbers of ratings; every item counts the same",
+    "fleiss_kappa_item_agreements": (
+        "fleiss_kappa over items with two or more ratings, p_k of all their ratings",
+        "for unequal numbers of ratings; items count alike in P, ratings in P_e",
     ),
     "krippendorff_alpha_nominal": (
         "1 - D_o / D_e",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from harness.experiments.self_test import ClaimKind, Selftest, Share
 
-FLEISS = ("fleiss_kappa", "fleiss_kappa_pooled_pairs", "fleiss_kappa_mean_over_items")
+FLEISS = ("fleiss_kappa", "fleiss_kappa_pooled_pairs", "fleiss_kappa_item_agreements")
 SHARE_HEADS = ("what", "planted", "share", "95 % interval", "n", "wanted")
 WANTED = {"choice": "", "power": "", "size": "at most 5 %", "coverage": "95 %"}
 HEADS: dict[ClaimKind, str] = {

@@ -33,7 +33,7 @@ def test_dataset_facts(golden):
                     "pairwise_agreement_mean_over_items"
                 ].value,
                 "fleiss_pooled_pairs": agreement["fleiss_kappa_pooled_pairs"].value,
-                "fleiss_mean_over_items": agreement["fleiss_kappa_mean_over_items"].value,
+                "fleiss_mean_over_items": agreement["fleiss_kappa_item_agreements"].value,
                 "fleiss_defined": agreement["fleiss_kappa"].value is not None,
                 "cohen_mean_over_pairs": by_pairs["cohen_kappa"].value,
                 "cohen_overlap_weighted": by_pairs["cohen_kappa_overlap_weighted"].value,

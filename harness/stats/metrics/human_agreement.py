@@ -173,12 +173,12 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
         paper="Fleiss 1971, generalised: all pairs of ratings alike",
     ),
     _of_raters(
-        name="fleiss_kappa_mean_over_items",
+        name="fleiss_kappa_item_agreements",
         display_name="rater agreement beyond chance, all items alike (Fleiss' kappa)",
         contributions=fleiss_of_item_means,
         value=_generalised_value,
         reason=_reason_not_generalised,
-        paper="Fleiss 1971, generalised: all items alike",
+        paper="Fleiss 1971, generalised: mean agreement of items, chance of all ratings",
     ),
     _of_raters(
         name="randolph_kappa",

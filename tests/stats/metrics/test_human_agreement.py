@@ -61,13 +61,13 @@ def test_randolph_against_statsmodels():
 
 def test_generalised_fleiss_is_strict_fleiss_on_equal_raters():
     """One number where every item has as many ratings; on uneven ones only the generalised."""
-    for name in ("fleiss_kappa_pooled_pairs", "fleiss_kappa_mean_over_items"):
+    for name in ("fleiss_kappa_pooled_pairs", "fleiss_kappa_item_agreements"):
         result, _ = agreement(name, FLEISS_EXAMPLE)
         assert result == pytest.approx(0.20993070442195522, abs=1e-12)
     # pairs: 3 of 3 and 0 of 1; items: 1 and 0; shares 4/5 and 1/5, so Pe = 0.68
     uneven = [[3, 0], [1, 1], [1, 0]]
     assert agreement("fleiss_kappa_pooled_pairs", uneven)[0] == pytest.approx((0.75 - 0.68) / 0.32)
-    assert agreement("fleiss_kappa_mean_over_items", uneven)[0] == pytest.approx(
+    assert agreement("fleiss_kappa_item_agreements", uneven)[0] == pytest.approx(
         (0.5 - 0.68) / 0.32
     )
 
@@ -103,7 +103,7 @@ def test_percentage_agreement_is_three_quantities_under_three_names():
         ("randolph_kappa", [[1, 0], [0, 1]], "too_few_raters"),
         ("randolph_kappa", [[2], [2]], "single_option"),
         ("fleiss_kappa_pooled_pairs", [[3, 0], [2, 0]], "constant_labels"),
-        ("fleiss_kappa_mean_over_items", [[1, 0], [0, 1]], "too_few_raters"),
+        ("fleiss_kappa_item_agreements", [[1, 0], [0, 1]], "too_few_raters"),
         ("majority_share", [[1, 0], [0, 1]], "too_few_raters"),
         ("fleiss_kappa", [[2, 1], [1, 1]], "unequal_raters"),
         ("fleiss_kappa", [[3, 0], [3, 0]], "constant_labels"),
