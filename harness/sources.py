@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import chain
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.analysis import JudgeFacts, Settings, Source
@@ -144,8 +145,13 @@ def _on_holdout(folder: RunFolder, task: Task) -> Iterator[str]:
     if config.confirms:
         yield f"these items were held out of {config.confirms}"
     elif config.holdout is not None:
-        command = f"harness confirm {folder.path.name} --judge NAME"
-        yield f"{_n_held_out(task, config.holdout)}, and neither shown nor scored until: {command}"
+        judge = next(iter(folder.manifest.judges)).name
+        command = f"harness confirm {quote(str(folder.path))} --judge {quote(judge)}"
+        which = ", with the judge you select" if folder.manifest.judges[1:] else ""
+        yield (
+            f"{_n_held_out(task, config.holdout)}, and neither shown nor scored until you confirm "
+            f"a judge{which}: {command}"
+        )
 
 
 def _n_held_out(task: Task, share: float) -> str:

@@ -20,6 +20,7 @@ HARNESS = Path(harness.__file__).resolve().parent
 COMMAND = re.compile(r"\bharness (?=[a-z]+(?:-[a-z]+)* |$)(?:[^`]*)")
 QUOTING = {"quote", "join", "argument", "resume_command", "words", "validate_anew"}
 PLAIN = {  # names, numbers and words that are made of safe characters, or are quoted elsewhere
+    *("explained", "labels", "TABLE"),
     *("_escaped", "_on_labels", "slug", "SCHEMA_VERSION", "METRICS_SCHEMA"),
     *("number", "n_items", "changed_by", "kind", "budget", "task_name", "plan", "folder_name"),
     *(
@@ -145,3 +146,79 @@ def test_the_next_commands_of_an_import_run(place):
     for command in commands:
         done = started(command)
         assert done.returncode == 0, (command, done.stderr)
+
+
+def done_in_process(command):
+    """Run a command in this process, as a shell splits it; return its result."""
+    words = shlex.split(command, comments=True)
+    assert words[0] == "harness"
+    return invoke(*words[1:])
+
+
+def check_runs(command):
+    """Check that a command ends well, or with something wrong that isn't the command."""
+    done = done_in_process(command)
+    code = int(getattr(done.exception, "exit_code", done.exit_code))
+    assert code in {0, 1, 3}, (command, done.output, done.exception)
+    assert done.exception is None or isinstance(done.exception, SystemExit), (command, done.output)
+    return done
+
+
+def test_commands_of_an_audit_run(place):
+    """Those with a placeholder explain it; `--as 'a task-2'` isn't a name that a task may have."""
+    commands = re.findall(
+        r"^Run: (.*)$", invoke("curate", "audit", "./a task").stdout, re.MULTILINE
+    )
+    assert len(commands) == 4
+    for command in commands:
+        placeholders = re.findall(r" ([A-Z]{4,})", command.partition("#")[0])
+        assert all(f"{name}: " in command.partition("#")[2] for name in placeholders), command
+        verdicts = Path("verdicts.csv")
+        judges = ("far", "near") if command.endswith("two judges") else ("far",)
+        rows = "".join(f"i{i},{j},{'AB'[i % 2]}\n" for j in judges for i in range(24))
+        verdicts.write_text(f"item,judge,value\n{rows}", "utf-8")
+        check_runs(command.replace(" FILE", f" {verdicts}"))
+    assert Path("a-task-2", "task.yaml").exists()
+
+
+def test_held_out_items_are_confirmed_as_the_note_says(place):
+    """It named the run without its folder, and printed `--judge NAME`."""
+    _, asked = run_of("--judges", "random", "--holdout", 0.3)
+    [command] = re.findall(r"harness confirm [^\n]* --judge \w+", asked.stdout.replace("\n", " "))
+    assert "confirm" in check_runs(command).output.lower()
+
+
+def test_cost_limit_is_raised_as_the_message_says(place, stub):
+    """And the run is then finished."""
+    judge = {"kind": "endpoint", "model": "far", "base_url": stub.url(say="A"), "samples": 1}
+    judges = {"far": judge | {"price": {"input": 1, "output": 1}}}
+    Path("my judges.yaml").write_text(json.dumps({"judges": judges}), "utf-8")
+    _, asked = run_of("--judges", "far", "--judges-file", "my judges.yaml", "--max-cost", 0.004)
+    assert asked.exit_code == 4
+    [command] = re.findall(r"Raise it and resume: (harness .*)", asked.stderr)
+    while (done := done_in_process(command)).exit_code == 4:
+        [command] = re.findall(r"Raise it and resume: (harness .*)", done.stderr)
+    assert done.exit_code in {0, 3}, (command, done.output, done.exception)
+
+
+def test_first_steps_run(place):
+    """Of a folder without runs, and of a task that was made."""
+    [command] = commands_in(str(invoke("history").exception))
+    check_runs(f"{command} --dry-run")
+    made = invoke("new-task", "new")
+    [command] = re.findall(r"^  (harness run [^\n]*)$", made.stdout, re.MULTILINE)
+    check_runs(f"{command} --dry-run")
+
+
+def test_a_changed_task_is_validated_anew_as_the_look_says(place):
+    """The printed `harness run` has the task, the judges and the elicitation of the run."""
+    run, _ = run_of("--judges", "random", "--elicitation", "forced_choice")
+    assert invoke("revalidate", run).exit_code == 0
+    described = Path("a task", "task.yaml")
+    described.write_text(described.read_text("utf-8").replace("Toxic", "Rude"), "utf-8")
+    looked = invoke("revalidate", run)
+    assert looked.exit_code == 1
+    [command] = re.findall(r"^harness run [^\n]*$", looked.stdout, re.MULTILINE)
+    check_runs(command)
+    accepted = invoke("revalidate", run, "--accept", 1)
+    assert accepted.exit_code in {0, 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -38,6 +39,9 @@ LABELS: tuple[FindingKind, ...] = (
     "answers_without_content",
 )
 PAIRS_WANTED = 100  # for an estimate of beta
+# Placeholders, explained in a comment behind the command:
+FILE = "FILE: verdicts of {judges}"
+TABLE = "TABLE: the table you imported"
 
 
 def with_commands(
@@ -56,14 +60,19 @@ def with_commands(
     """
     name = shlex.quote(task)
     shown = f" --verdicts {shlex.quote(str(verdicts)) if verdicts else 'FILE'}"
-    return [
-        replace(f, command=_command(f, name, shown if is_given else "", shown)) for f in findings
-    ]
+    new = shlex.quote(_new_name(task))
+    always, given = shown, shown if is_given else ""
+    return [replace(f, command=_command(f, name, new, given, always)) for f in findings]
 
 
-def _command(finding: Finding, task: str, verdicts: str, always: str) -> str:
+def _new_name(task: str) -> str:
+    """Return where a changed copy of a task goes: next to it, under a name that tasks may have."""
+    folder, slash, name = task.rstrip("/").rpartition("/")
+    return folder + slash + re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") + "-2"
+
+
+def _command(finding: Finding, task: str, new: str, verdicts: str, always: str) -> str:
     kind = finding.kind
-    new = f"{task.rstrip('/')}-2"
     if kind in DROP:
         return f"harness curate drop {task} --as {new} --finding {kind}{verdicts}"
     following = f"harness curate next {task}"
@@ -75,9 +84,12 @@ def _command(finding: Finding, task: str, verdicts: str, always: str) -> str:
     if kind == "not_fully_specified":
         return f"{following} --budget {2 * PAIRS_WANTED} --queue queue.csv"
     if kind in LABELS:
-        return f"harness curate import TABLE --as {new} {_on_labels(finding)}"
+        labels = "; LABELS: its options, with commas" if kind == "unused_options" else ""
+        return f"harness curate import TABLE --as {new} {_on_labels(finding)}  # {TABLE}{labels}"
     plan = "annotators" if kind == "low_annotator_power" else "difference 0.05"
-    return f"harness plan {plan} --task {task}{always}"
+    judges = "one judge" if plan == "annotators" else "two judges"
+    explained = f"  # {FILE.format(judges=judges)}" if always.endswith(" FILE") else ""
+    return f"harness plan {plan} --task {task}{always}{explained}"
 
 
 def _on_labels(finding: Finding) -> str:
