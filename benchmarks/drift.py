@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 from dataclasses import astuple, dataclass, field, replace
+from itertools import product
 from math import inf, pi, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ YES, NO, INVALID = range(3)
 NOISE = (0.0, 0.02, 0.1, 0.3)
 SHARES = (0.01, 0.05, 0.2)
 STARTS = (1, 10, 50)
+BASE_RATES = (0.0, 0.01, 0.02, 0.05, 0.1)  # of invalid replies, before 5 points more
 PROCEDURES = {
     "chosen": "harness",
     "e-values": "e-values alone",
@@ -99,9 +101,9 @@ class Schedule:
         return self.copied == 0.0 and self.day_sd == 0.0
 
     @property
-    def rises_from_none(self) -> bool:
-        """Whether invalid replies appear where there were none."""
-        return self.invalid[0] == 0.0 < self.invalid[1]
+    def is_short(self) -> bool:
+        """Whether it ends ten looks after the change, since only its first looks are shown."""
+        return self.n_looks < N_LOOKS
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """Draw the counts, (looks + 1, n, 3), or (looks + 1, n, 2) if no reply is invalid."""
@@ -517,11 +519,16 @@ def changed_rows() -> Iterator[Row]:
 
 
 def outcome_rows() -> Iterator[Row]:
-    """List schedules in which invalid replies appear among none, and unchanged rates of them."""
+    """List schedules in which more replies become invalid, among none and from several rates."""
     for s0, start in ((5, 1), (5, 21), (2, 11)):
         for after in (0.08, 0.05, 0.03):
             schedule = Schedule(n=150, s0=s0, n_looks=start + 9, invalid=(0.0, after), start=start)
             yield changed_row(f"invalid 0% to {after:.0%}", schedule)
+    for s0, before in product((5, 2), BASE_RATES):
+        after = before + 0.05
+        schedule = Schedule(n=150, s0=s0, n_looks=10, invalid=(before, after), start=1)
+        if before or s0 != 5:  # else it is listed above
+            yield changed_row(f"invalid {before:.0%} to {after:.0%}", schedule)
 
 
 def changed_row(what: str, schedule: Schedule) -> Row:
@@ -571,16 +578,17 @@ def tables(rows: list[Row], worse: list[WorseRow], sequences: list[SequenceRow])
         "",
         "| change | alarm | looks | alarm before the change | McNemar, alpha spent | schedules |",
         "| --- | --: | --: | --: | --: | --: |",
-        *(changed_line(row) for row in changed if not row.schedule.rises_from_none),
+        *(changed_line(row) for row in changed if not row.schedule.is_short),
         "",
-        "## Outcomes that rise from none",
+        "## Outcomes that become more frequent",
         "",
         "Share of schedules with an alarm at the first changed look, by the second and by the",
-        "third: replies become unreadable, refused or abstained that never were before.",
+        "third: replies become unreadable, refused or abstained that never were before, or 5",
+        "points more often. The more frequent they were, the later the test detects it.",
         "",
         "| change | look 1 | by look 2 | by look 3 | alarm before the change | schedules |",
         "| --- | --: | --: | --: | --: | --: |",
-        *(outcome_line(row) for row in changed if row.schedule.rises_from_none),
+        *(outcome_line(row) for row in changed if row.schedule.is_short),
         "",
         "## Worse",
         "",
@@ -619,7 +627,7 @@ def changed_line(row: Row) -> str:
 
 
 def outcome_line(row: Row) -> str:
-    """Return a row of the table on outcomes that rise from none."""
+    """Return a row of the table on outcomes that become more frequent."""
     soon = f"{row.share_by(1):.0%} | {row.share_by(2):.0%} | {row.share_by(3):.0%}"
     return f"| {row.name} | {soon} | {row.early_share():.0%} | {row.n_schedules:,} |"
 
@@ -704,7 +712,7 @@ def main() -> None:
             n = n * N_LOOKS // max(row.schedule.n_looks, N_LOOKS)  # at most as many looks
             rows.append(fill_row(row, n, options.rows))
             line = unchanged_line if is_unchanged else changed_line
-            print((outcome_line if row.schedule.rises_from_none else line)(row), flush=True)
+            print((outcome_line if row.schedule.is_short else line)(row), flush=True)
     for schedule in worse_schedules() if not options.only else ():
         n = options.changed if schedule.is_worse else options.schedules
         worse.append(fill_worse(schedule, n, options.rows))
