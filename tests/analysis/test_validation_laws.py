@@ -87,6 +87,16 @@ def test_judge_that_is_always_wrong_beside_unanimous_raters_is_rejected():
     assert result.evidence.judges[0].human.p == 1.0
 
 
+def test_validation_of_a_judge_that_shares_no_error_with_raters_is_read_back():
+    """The ratio of a copy was -inf, which JSON has as null: no decision was read from a run."""
+    ratings = {f"r{r}": {f"i{i}": "AB"[i % 2 ^ (i % 4 == r)] for i in range(40)} for r in range(3)}
+    answers = {f"i{i}": "AB"[i % 2] for i in range(40)}
+    result = validate(source_of(task_of(ratings), {"own": answers}))
+    assert result.evidence.copying.log_ratio is None
+    assert not result.evidence.copying.copies
+    assert Validation.from_json(result.to_json()).decision == result.decision
+
+
 @pytest.mark.parametrize("metric", ["js_distance(s/s)", "predictive_efficiency(h/-)", "mse(s/s)"])
 def test_json_of_a_metric_with_a_unit_validates(metric):
     """The units of the first two were not in the schema."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from math import isinf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,9 +43,10 @@ class CopyTest:
         One or two whose copies explain the answers best, the most copied first.
     shares : tuple of float
         Share of the answers that are copied from each of them, of those that they rated.
-    log_ratio : float
+    log_ratio : float or None
         Twice the log likelihood of a copy of these raters, less that of a judge that answers by
-        itself, on the items that they rated.
+        itself, on the items that they rated. None if the judge shares no answer with any two
+        raters that most others contradict: nothing then speaks for a copy.
     bound : float
         The least ``log_ratio`` of a copy.
     n_items : int
@@ -53,14 +55,14 @@ class CopyTest:
 
     raters: tuple[str, ...]
     shares: tuple[float, ...]
-    log_ratio: float
+    log_ratio: float | None
     bound: float
     n_items: int
 
     @property
     def copies(self) -> bool:
         """Whether the judge counts as a copy."""
-        return self.log_ratio > self.bound
+        return self.log_ratio is not None and self.log_ratio > self.bound
 
 
 def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest | None:
@@ -107,13 +109,14 @@ def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest 
     if not pairs:
         return None
     best = int(ratios[0].argmax())
+    log_ratio = float(ratios[0, best])
     pair = sorted(zip(shares[0, best].tolist(), pairs[best], strict=True), reverse=True)
     copied = [(rho, j) for rho, j in pair if rho > LEAST_SHARE]
     n_items = int(times[(kinds[:, [j for _, j in copied]] != UNANSWERED).any(axis=1)].sum())
     return CopyTest(
         raters=tuple(panel.raters[frequent[j]] for _, j in copied),
         shares=tuple(rho for rho, _ in copied),
-        log_ratio=float(ratios[0, best]),
+        log_ratio=None if isinf(log_ratio) else log_ratio,
         bound=bound_of(len(codes), float((codes[:, :-1] != UNANSWERED).sum(axis=1).mean())),
         n_items=n_items,
     )
