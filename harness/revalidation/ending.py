@@ -114,9 +114,9 @@ class LookEnding:
 def _models(judge: JudgeLook, baseline: Baseline) -> dict[str, object]:
     now, before = judge.provider, baseline.providers.get(judge.judge) or ProviderReport()
     return {
-        "models": now.models,
-        "fingerprints": now.fingerprints,
-        "models_at_baseline": before.models,
-        "fingerprints_at_baseline": before.fingerprints,
+        "models": list(now.models),
+        "fingerprints": list(now.fingerprints),
+        "models_at_baseline": list(before.models),
+        "fingerprints_at_baseline": list(before.fingerprints),
         "is_new": bool(model_change(judge, baseline)),
     }
