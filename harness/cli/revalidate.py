@@ -23,12 +23,12 @@ from harness.option_declarations import (
     Options,
     option,
 )
-from harness.revalidation import Period
-from harness.revalidation.look_options import LookOptions, use_of_look
+from harness.revalidation.look_options import Every, LookOptions, use_of_look
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.revalidation import Period
     from harness.revalidation.ending import LookEnding
     from harness.runs import RunFolder
 
@@ -164,7 +164,7 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
         echo(look_text(look, baseline, details=details))
 
 
-class HistoryOptions(Options):
+class HistoryOptions(Every):
     """Which looks are shown."""
 
     last: int | None = option(None, "Show the last N looks.", (HISTORY,), metavar="N", ge=1)
@@ -174,11 +174,6 @@ class HistoryOptions(Options):
     overdue: bool = option(
         False,
         "Exit with 1 if no look got replies for two periods of its schedule.",
-        (HISTORY,),
-    )
-    every: Period | None = option(
-        None,
-        "With {overdue}: the period. Default: that of the last scheduled look.",
         (HISTORY,),
     )
 

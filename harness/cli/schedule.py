@@ -13,13 +13,14 @@ from harness.command_options import Out
 from harness.errors import RunError
 from harness.option_declarations import SCHEDULE, Options, option
 from harness.revalidation import Period, Target
-from harness.revalidation.look_options import LookOptions
+from harness.revalidation.look_options import Every, LookOptions
+
+USUAL: Period = "week"
 
 
-class ScheduleOptions(Options):
+class ScheduleOptions(Every):
     """For which scheduler, and how often."""
 
-    every: Period = option("week", "Time between looks.", (SCHEDULE,))
     emit: Target = option(..., "Scheduler to write for.", (SCHEDULE,))
 
 
@@ -43,7 +44,7 @@ class EmittedOptions(Options):
     )
 
 
-@takes(SCHEDULE)
+@takes(SCHEDULE, every=USUAL)
 def schedule(
     run: Annotated[
         str, typer.Argument(help="A finished run, or the folder of an exported baseline.")
@@ -96,7 +97,7 @@ def schedule(
     keys = keys_of(watched_judges(folder, watched.judges), look_options.key_env)
     described = Schedule(
         run=run if Path(run).exists() else str(folder.path),
-        every=wanted.every,
+        every=wanted.every or USUAL,
         options=(
             *("--fail-on", look_options.fail_on),
             *_asking(watched.judges, look_options),

@@ -16,7 +16,16 @@ from harness.command_options import (
     TaskOption,
 )
 from harness.errors import OptionError
-from harness.option_declarations import ACCEPT, EXCLUDE, EXPORT, REVALIDATE, SCHEDULE, option
+from harness.option_declarations import (
+    ACCEPT,
+    EXCLUDE,
+    EXPORT,
+    HISTORY,
+    REVALIDATE,
+    SCHEDULE,
+    Options,
+    option,
+)
 from harness.revalidation import FAIL_ON, Period
 
 if TYPE_CHECKING:
@@ -38,6 +47,17 @@ def use_of_look(values: Mapping[str, Any]) -> str:
     if values.get("exclude") is not None:
         return EXCLUDE
     return REVALIDATE if values.get("accept") is None else ACCEPT
+
+
+class Every(Options):
+    """How often a schedule looks."""
+
+    every: Period | None = option(
+        None,
+        "Time between looks.",
+        (SCHEDULE, HISTORY),
+        texts={HISTORY: "With {overdue}: the period. Default: that of the last scheduled look."},
+    )
 
 
 class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption, Judges):
