@@ -74,18 +74,22 @@ def test_accepting_a_look_keeps_the_baseline_of_judges_that_were_not_watched(tmp
 def test_a_schedule_watches_the_best_judges_by_default(schedule, monkeypatch):
     """They are those of the run's decision, also after the first look and in an export."""
     monkeypatch.chdir(schedule.folder)
+
+    def emitted_for(run, *options):
+        return invoke("schedule", run, "--emit", "cron", "--judges-file", "judges.yaml", *options)
+
     assert invoke("baseline", "export", schedule.run, "exported").exit_code == 0
     for run in (schedule.run, "exported"):
-        emitted = invoke("schedule", run, "--emit", "cron")
+        emitted = emitted_for(run)
         assert "--judges best" in emitted.stdout.replace("best,flawed", "best")
         assert "wrong" not in emitted.stdout.replace(str(schedule.run), "")
         assert "To watch all 3: --judges all" in emitted.stderr
-    everyone = invoke("schedule", schedule.run, "--emit", "cron", "--judges", "all")
-    assert "--judges" not in everyone.stdout
+    everyone = emitted_for(schedule.run, "--judges", "all")
+    assert "--judges " not in everyone.stdout
     assert "Watches best, flawed, wrong." in everyone.stderr
-    named = invoke("schedule", schedule.run, "--emit", "cron", "--judges", "wrong")
+    named = emitted_for(schedule.run, "--judges", "wrong")
     assert "--judges wrong" in named.stdout
-    unknown = invoke("schedule", schedule.run, "--emit", "cron", "--judges", "x")
+    unknown = emitted_for(schedule.run, "--judges", "x")
     assert "no judge is named 'x'" in str(unknown.exception)
 
 
@@ -94,7 +98,7 @@ def test_a_schedule_without_a_best_judge_watches_all_and_says_so(tmp_path, stub)
     tables = {judge: replies(N, flipped) for judge in ("a", "b")}
     schedule = Schedule(tmp_path, stub, tables, n=N)
     emitted = invoke("schedule", schedule.run, "--emit", "cron")
-    assert "--judges" not in emitted.stdout
+    assert "--judges " not in emitted.stdout
     assert "Watches a, b: the run does not say which one is the best." in emitted.stderr
 
 
