@@ -15,6 +15,7 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
+from harness.report.recommendation import next_steps
 
 HARNESS = Path(harness.__file__).resolve().parent
 COMMAND = re.compile(r"\bharness (?=[a-z]+(?:-[a-z]+)* |$)(?:[^`]*)")
@@ -208,6 +209,15 @@ def test_first_steps_run(place):
     made = invoke("new-task", "new")
     [command] = re.findall(r"^  (harness run [^\n]*)$", made.stdout, re.MULTILINE)
     check_runs(f"{command} --dry-run")
+
+
+def test_ratings_without_verdicts_lead_to_a_run(place):
+    """NAME is one that the second command lists."""
+    [step] = next_steps(harness.validate("./a task"))
+    run, listing = commands_in(step)
+    assert "random" in done_in_process(listing).stdout
+    Path("a task").rename("small")  # the folder has the name of its task
+    check_runs(f"{run.replace('NAME', 'random')} --dry-run")
 
 
 def test_a_changed_task_is_validated_anew_as_the_look_says(place):

@@ -149,7 +149,8 @@ def next_steps(v: Validation) -> list[str]:
     if v.decision.verdict not in RECOMMENDING and (readable := first_step(v)):
         return [readable]
     if not v.judges:
-        run = f"Run judges on it: `harness run --task {quote(v.task.name)} --judges NAME`."
+        command = f"`harness run --task {quote(v.task.name)} --judges NAME`"
+        run = f"Run a judge on it: {command}. `harness judges` lists the names."
         return [next_step(v.race) if v.race else run]
     if first := ANSWER_FIRST if _nothing_answered(v) else _resuming(v) or _other_metric(v):
         return [first]
@@ -166,7 +167,7 @@ def next_steps(v: Validation) -> list[str]:
 def _using(v: Validation) -> str:
     """Say how the judge is used: where it can be asked again, with the command that watches it."""
     leader = v.judge(v.decision.leader or "")
-    return USE_IT if leader.kind == "external" else WATCH_IT.format(leader.name)
+    return USE_IT if leader.kind == "external" else WATCH_IT.format(quote(leader.name))
 
 
 def decision(v: Validation) -> str:
