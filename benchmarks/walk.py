@@ -5,9 +5,9 @@
 It also counts the files that rows in memory enter on their way to a task: with a mapping that says
 all, and with one that leaves options to be read from the labels.
 
-A judge at a stub server is asked about three items, one at a time; the second is followed, so that
-what is done once for a run is not counted. The walk begins where its request is made and ends when
-its verdict is written.
+A judge at a stub server answers about more items than decide whether it can be read, one at a
+time. The last but one is followed, so what's done once for a run or a judge doesn't count. The walk
+begins where its request is made and ends when its verdict is written.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import harness
 from harness.app import ask_open_units, start
 from harness.command_options import RunOptions, Server
+from harness.judging.running.first_replies import N_FIRST
 from harness.judging.running.recorder import NoObserver
 from harness.judging.storage.response_cache import ResponseCache
 from harness.run_plans import plan_run
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from harness.table_tasks import TableMapping
 
+N_ITEMS = N_FIRST + 5
 PACKAGE = Path(harness.__file__).parent
 JUDGES = """\
 judges:
@@ -44,14 +46,15 @@ class Walk:
 
     Attributes
     ----------
-    item : str
-        Item of the unit.
+    n_before : int
+        Items whose requests are made before that of the unit.
     functions : dict of str to set of str
         By path of the file in the package.
     """
 
-    item: str
+    n_before: int
     functions: dict[str, set[str]] = field(default_factory=dict)
+    _requested: list[str] = field(default_factory=list)
     _is_under_way: bool = False
 
     def follow(self, frame: FrameType, event: str, _: object) -> None:
@@ -63,18 +66,25 @@ class Walk:
             return
         name = frame.f_code.co_name
         if event == "call" and name == "request":
-            unit = frame.f_locals.get("unit")
-            self._is_under_way |= getattr(unit, "item", None) == self.item
+            item = getattr(frame.f_locals.get("unit"), "item", "")
+            if item not in self._requested:
+                self._requested.append(item)
+            self._is_under_way |= item == self._item
         if event == "call" and self._is_under_way:
             self.functions.setdefault(str(path.relative_to(PACKAGE)), set()).add(name)
         if event == "return" and name == "append":
             written = frame.f_locals.get("records") or ()
-            if any(getattr(verdict, "item", None) == self.item for verdict in written):
+            if any(getattr(verdict, "item", None) == self._item for verdict in written):
                 self._is_under_way = False
+
+    @property
+    def _item(self) -> str | None:
+        """The item of the unit, once its request is made."""
+        return self._requested[self.n_before] if len(self._requested) > self.n_before else None
 
 
 def walk_of(task: Path, url: str, folder: Path) -> Walk:
-    """Ask a judge at a server about three items of a task, and follow the second.
+    """Run a judge at a server on `N_ITEMS` items of a task, and follow the last but one.
 
     Parameters
     ----------
@@ -87,10 +97,10 @@ def walk_of(task: Path, url: str, folder: Path) -> Walk:
     """
     judges = folder / "judges.yaml"
     judges.write_text(JUDGES.format(url=url), encoding="utf-8")
-    options = RunOptions(elicitations=("forced_choice",), limit=3)
+    options = RunOptions(elicitations=("forced_choice",), limit=N_ITEMS)
     plan = plan_run(str(task), ["local"], options, server=Server(judges_file=judges))
     run = start(plan, folder / "runs")
-    walk = Walk(plan.task.items[1].id)
+    walk = Walk(N_ITEMS - 2)
     threading.setprofile(walk.follow)
     sys.setprofile(walk.follow)
     try:
@@ -135,7 +145,7 @@ def main() -> None:
     with stub_running(find_yardstick(None)) as port, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         url = f"http://127.0.0.1:{port}/v1"
-        walk = walk_of(write_task(folder / "task", 3), url, folder)
+        walk = walk_of(write_task(folder / "task", N_ITEMS), url, folder)
     for file, names in sorted(walk.functions.items()):
         print(f"{file}: {', '.join(sorted(names))}")
     n_functions = sum(map(len, walk.functions.values()))

@@ -209,7 +209,7 @@ def test_levels_need_criteria_and_groups():
         (True, {"level": "macro"}, "Give each item its criterion, or use level micro"),
         (True, {"level": "item"}, "Give each item its criterion, or use level micro"),
         (False, {"level": "item", "beta": 0.2}, "beta cannot be assumed at level item"),
-        (False, {"level": "item", "metric": "phi"}, "did you mean phi"),
+        (False, {"level": "item", "metric": "phi"}, "Did you mean phi"),
     ],
 )
 def test_levels_are_checked_before_anything_is_asked(bare, choices, words):

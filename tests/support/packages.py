@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
@@ -21,4 +22,6 @@ def need(package: str) -> None:
 def checking(package: str, module: str) -> Any:
     """Import a module of a package of the group; without it, skip the test, or the file."""
     need(package)
-    return import_module(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what others write while they are imported
+        return import_module(module)

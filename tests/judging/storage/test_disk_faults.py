@@ -339,7 +339,7 @@ def test_whichever_rename_fails_the_verdicts_are_safe_and_it_is_said(tmp_path, t
     )
     (folder.path / name).unlink(missing_ok=True)
     (folder.path / name / "in the way").mkdir(parents=True)
-    with pytest.raises(RunError, match=r"cannot be written.*the verdicts are kept"):
+    with pytest.raises(RunError, match=r"cannot be written.*The verdicts are kept"):
         folder.write(name, "new")
     assert (folder.path / name / "in the way").is_dir()
 
