@@ -79,8 +79,8 @@ REFUSED = {
     "probe": (NEEDS_OPTIONS, "probe", "injection", *ON_TASK, *JUDGE),
     "shuffle": (NEEDS_OPTIONS, "run", *ON_TASK, *JUDGE, "--shuffle-options"),
     "sets": (NEEDS_OPTIONS, "run", *ON_TASK, *JUDGE, "--elicitation", "response_set"),
-    "position": ("write 'pairwise' with", "probe", "position", *ON_TASK, *JUDGE),
-    "systems": ("write 'pairwise' with", "systems", "RUN"),
+    "position": ("Write 'pairwise' with", "probe", "position", *ON_TASK, *JUDGE),
+    "systems": ("Write 'pairwise' with", "systems", "RUN"),
     "history": ("never re-validated", "history", "RUN"),
     "estimate": (
         "its answers are not numbers|the file was not found",  # of texts; of numbers, which go on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, isfinite, prod, sqrt
+from math import inf, isfinite, isqrt, prod, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ MIN_VALUES = 2  # one value has no spread
 MIN_UNITS = 5  # fewer say too little about the spread of a mean
 RARE = 3.5  # fewer counted items are Poisson rather than normal; errors of resamples are noisy
 ADDED, STEP = 2.0, 1e-4  # items added to a table, and of one for the slope in a cell
+ENOUGH = 10.0  # items with each label, and items that disagree: the standard error needs no help
 NO_SPREAD = 1e-12  # standard errors up to this are those of a constant
 _NORMAL = NormalDist()
 
@@ -72,13 +73,15 @@ class Smoothed:
 def smoothed(
     value: Callable[[FloatArray], FloatArray], cells: FloatArray, n_units: int
 ) -> Smoothed | None:
-    """Evaluate a coefficient on (d,) cells and two further items; None where it is undefined.
+    """Evaluate a coefficient on (K * K,) cells and two more items; None if it isn't needed.
 
     A rare option is in few cells of a small table, which can all be empty: kappa's standard error
     is then far too small, and its interval covered 49 to 90 % (20 items, prevalence 5 to 10 %).
     Of items in groups, there are as many as groups. The error is the infinitesimal jackknife's.
     """
     n_items = float(cells.sum())
+    if n_items and _fewest(cells) * n_units / n_items >= ENOUGH:
+        return None
     table = cells * (n_units / n_items) + ADDED / len(cells) if n_items else cells
     n = float(table.sum())
     if n < MIN_UNITS:
@@ -87,6 +90,13 @@ def smoothed(
     influence = (values[1:] - values[0]) / STEP * n
     error = sqrt(float(table @ influence**2) / (n * (n - 1.0)))
     return Smoothed(float(values[0]), error) if isfinite(error) else None
+
+
+def _fewest(cells: FloatArray) -> float:
+    """Return the fewest items with a label of either rater, or on which the two disagree."""
+    table = cells.reshape(isqrt(len(cells)), -1)
+    labels = np.concatenate([table.sum(axis=0), table.sum(axis=1)])
+    return min(float(labels[labels > 0].min()), float(table.sum() - np.trace(table)))
 
 
 def _spread_at(value: float, bounds: tuple[float, float]) -> float:
