@@ -48,6 +48,15 @@ def scripted_judges() -> dict:
     }
 
 
+def _as_of_a_server(manifest: Path) -> None:
+    """Let scripted judges, which are controls and never recommended, be judges at a server."""
+    fields = json.loads(manifest.read_text(encoding="utf-8"))
+    for judge in fields["judges"]:
+        judge |= {"kind": "endpoint", "base_url": "http://127.0.0.1:9/v1"}
+        judge.pop("replies", None)
+    manifest.write_text(json.dumps(fields), encoding="utf-8")
+
+
 def run_hostile_task(folder: Path) -> Path:
     """Write a hostile task into a new folder and run `harness` on it there."""
     shutil.rmtree(folder, ignore_errors=True)  # left by a worker that failed
@@ -70,4 +79,8 @@ def run_hostile_task(folder: Path) -> Path:
         env={**os.environ, "HOME": str(folder)},
     )
     assert run.returncode == 3, run.stderr  # a third of one judge's replies can't be read
+    [path] = (folder / "runs").iterdir()
+    _as_of_a_server(path / "manifest.json")
+    run = run_harness("validate", path, cwd=folder, env={**os.environ, "HOME": str(folder)})
+    assert run.returncode == 3, run.stderr
     return folder

@@ -185,6 +185,10 @@ def test_the_interval_covers_no_bias_as_often_as_it_says():
     assert 0.92 * 400 <= covered <= 0.98 * 400
 
 
+def rows_of(source, judge):
+    return {(v.item, v.sample, v.value, v.shown) for v in source.verdicts[judge]}
+
+
 def test_a_run_keeps_its_orders(task, judges_file, tmp_path):
     """A resumed run and a look send the same, and read it alike; orders are part of the keys."""
     judges = ["letter@few-shot:1"]
@@ -195,15 +199,12 @@ def test_a_run_keeps_its_orders(task, judges_file, tmp_path):
     before = ask(plan, folder)
     keys = {verdict.request for verdict in before.verdicts[judges[0]]}
     assert len(keys) == 36
+    rows = rows_of(before, judges[0])
     log_lines = folder.verdicts.read_bytes().splitlines(keepends=True)
     folder.verdicts.write_bytes(b"".join(log_lines[:10]))
     resumed = plan_resumed_run(folder)
     after = ask(resumed, folder)
-    rows = [
-        {(v.item, v.sample, v.value, v.shown) for v in source.verdicts[judges[0]]}
-        for source in (before, after)
-    ]
-    assert rows[0] == rows[1]
+    assert rows_of(after, judges[0]) == rows
     setup = setup_of(folder, None)
     for sample in (0, 1):
         unit = Unit("i3", "forced_choice", sample)

@@ -169,7 +169,7 @@ def test_sliders_rank_as_the_command_line_does(tab, folder):
     """What the sliders show is what `harness validate --beta --tau` prints, in its order."""
     command = ("validate", folder.path, "--beta", 0.3, "--tau", 0.5, "--json")
     done = run_harness(*command, "--metric", "decision_consistency", cwd=folder.path.parents[1])
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr  # one judge has too few usable replies
     check_ranking(tab, Validation.from_json(done.stdout))
 
 
