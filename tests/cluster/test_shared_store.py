@@ -96,7 +96,7 @@ def test_tables_of_a_newer_version_are_refused(database):
         pass
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("UPDATE harness_schema SET version = %s", [len(SCHEMA) + 1])
-    with pytest.raises(RunError, match="update judge-harness"):
+    with pytest.raises(RunError, match="Update judge-harness"):
         open_store(database, "run")
 
 
