@@ -77,7 +77,7 @@ def one_judge(human: np.ndarray, judge: np.ndarray) -> tuple[float, float]:
     row, one_hot = stats.find_metric(KAPPA, stats.METRICS), np.eye(2)
     cells = row.contributions(one_hot[human], one_hot[judge])
     sums = stats.ItemSums(contributions=cells, metrics=(row,), options=SPACE.options)
-    resampling = stats.Resampling(rng=np.random.default_rng(7), n_resamples=B, method="percentile")
+    resampling = stats.Resampling(rng=np.random.default_rng(7), n_resamples=B)
     result = stats.estimate_sums({"": sums}, resampling=resampling)[""][KAPPA]
     return result.interval.low, result.interval.high
 
@@ -88,12 +88,13 @@ def first_replicates(wanted: np.ndarray, actual: stats.Evaluation) -> None:
 
 
 def alike_spread(wanted: np.ndarray, actual: tuple[float, float]) -> None:
-    """Compare the ends of an interval from draws that were made otherwise, within sampling error.
+    """Compare the width of an interval with draws that were made otherwise, within sampling error.
 
-    The standard error of a 2.5 % quantile of S normal draws is 2.67 standard deviations / sqrt(S).
+    The standard error of the deviation of S normal draws is that deviation / sqrt(2 S).
     """
-    ends = np.quantile(wanted, [0.025, 0.975])
-    np.testing.assert_allclose(actual, ends, atol=5 * 2.67 * wanted.std() / wanted.size**0.5)
+    low, high = actual
+    error = 5 * wanted.std() / (2 * wanted.size) ** 0.5
+    np.testing.assert_allclose((high - low) / 2 / 1.96, wanted.std(), atol=error)
 
 
 def main() -> None:

@@ -18,7 +18,6 @@ from harness.tasks.model import Task as Task
 _Elicitations: TypeAlias = Literal["forced_choice", "response_set", "paired"]
 _Humans: TypeAlias = Literal["rated", "reconstructed"]
 _IfDue: TypeAlias = Literal["day", "week", "month"]
-_Interval: TypeAlias = Literal["score", "percentile"]
 _Level: TypeAlias = Literal["micro", "macro", "item"]
 _Mode: TypeAlias = Literal["exclude", "recode", "third_class"]
 _Probe: TypeAlias = Literal["injection"]
@@ -88,7 +87,6 @@ async def arun(
     mode: _Mode | None = None,
     level: _Level | None = None,
     confidence: float | None = None,
-    interval: _Interval | None = None,
     replies: int | _Replies | None = None,
     min_answered: float | None = None,
     worth: float | None = None,
@@ -129,7 +127,6 @@ def confirm_verdicts(
     mode: _Mode | None = None,
     level: _Level | None = None,
     confidence: float | None = None,
-    interval: _Interval | None = None,
     replies: int | _Replies | None = None,
     min_answered: float | None = None,
     worth: float | None = None,
@@ -245,7 +242,6 @@ def run(
     mode: _Mode | None = None,
     level: _Level | None = None,
     confidence: float | None = None,
-    interval: _Interval | None = None,
     replies: int | _Replies | None = None,
     min_answered: float | None = None,
     worth: float | None = None,
@@ -288,7 +284,6 @@ def validate(
     mode: _Mode | None = None,
     level: _Level | None = None,
     confidence: float | None = None,
-    interval: _Interval | None = None,
     replies: int | _Replies | None = None,
     min_answered: float | None = None,
     worth: float | None = None,

@@ -77,7 +77,7 @@ from harness.option_declarations import (
     option,
 )
 from harness.stats import modes
-from harness.stats.modes import AbstentionMode, IntervalMethod
+from harness.stats.modes import AbstentionMode
 
 AnswerKind: TypeAlias = modes.AnswerKind
 ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
@@ -154,7 +154,6 @@ class Choices(Options):
         "Confidence level of the intervals; 0.95 by default.",
         (RUN, *VALIDATING, ESTIMATE),
     )
-    interval: IntervalMethod | None = option(None, "Method of the intervals.", (RUN, *VALIDATING))
     replies: RepliesCompared = option(
         None,
         "Replies per item at which judges are compared, or inf to remove reply noise; by default, "

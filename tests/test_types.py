@@ -119,7 +119,6 @@ WRITTEN_BY_OTHERS = {  # the words of a file, a page, an option or a column befo
     "curation.convert:elicitation",
     "curation.verdict_sources.verdict_entries:elicitation",
     "interop.annotation_tools:status",
-    "stats.inference.interval_methods:method",
     "tasks.columns.column_mapping:elicitation",
     "tasks.columns.table_answers:elicitation",
     "tasks.columns.table_reader:elicitation",

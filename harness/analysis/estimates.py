@@ -235,7 +235,6 @@ def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resamp
         groups=groups,
         n_resamples=source.settings.n_resamples,
         level=source.settings.confidence,
-        method=source.settings.interval,
     )
 
 

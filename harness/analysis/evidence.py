@@ -503,9 +503,7 @@ def evidence_of(
             judge=name,
             **_completeness(source, footing, estimates[name], name, fractions[name]),
             ranked=True,
-            estimate=footing.estimate(
-                name, estimates[name], is_first=name == order[0], method=source.settings.interval
-            ),
+            estimate=footing.estimate(name, estimates[name], is_first=name == order[0]),
             annotator_test=annotator_tests.of(name, alpha=level_of[name]),
             difference=_difference(source, footing, name, order[0]) if name != order[0] else None,
             close_to_first=name in close,

@@ -20,7 +20,7 @@ from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.alpha_spending import level_after, share_of_validation
 from harness.stats.inference.cluster_robust import effective_number, inverse_probability_weights
 from harness.stats.metrics.advantage import ADVANTAGE
-from harness.stats.modes import AbstentionMode, IntervalMethod
+from harness.stats.modes import AbstentionMode
 from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.open_scales.text_answers import SIMILARITY
 from harness.stats.selection.replies import MIN_ANSWERED
@@ -161,7 +161,6 @@ class Settings:
     mode: AbstentionMode = "exclude"
     level: AggregationLevel = "micro"
     confidence: float = 0.95
-    interval: IntervalMethod = "score"
     replies: int | Literal["inf"] | None = None
     min_answered: float = MIN_ANSWERED
     worth: float = WORTH

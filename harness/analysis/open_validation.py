@@ -108,7 +108,7 @@ def validate_open(source: Source) -> Validation:
 
 def _changed(source: Source) -> dict[str, object]:
     """Return the choices of a source that are not the default."""
-    names = {*OF_OPTIONS, "replies", "interval", "metric"}
+    names = {*OF_OPTIONS, "replies", "metric"}
     defaults = {f.name: f.default for f in fields(Settings) if f.name in names}
     current = {name: getattr(source.settings, name) for name in defaults}
     return {name: value for name, value in current.items() if value != defaults[name]}

@@ -136,7 +136,7 @@ def _fixed_raters_reason(p: Prepared) -> FixedRatersReason:
     if not ratings.is_crossed:
         return "raters_not_crossed"
     is_sample = p.metric in p.own.covariances or not p.judges
-    return "" if p.panel and is_sample and p.settings.interval == "score" else "not_computed"
+    return "" if p.panel and is_sample else "not_computed"
 
 
 def _notes(p: Prepared) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
-IntervalMethod: TypeAlias = Literal["score", "percentile"]
 IntervalConstruction: TypeAlias = Literal[  # how any interval came about
-    IntervalMethod,
+    "score",
+    "percentile",
     "crossed",
     "profile likelihood",
     "simultaneous",

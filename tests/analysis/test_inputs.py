@@ -128,25 +128,18 @@ def test_item_level_asks_for_every_criterion_of_a_group():
     assert kappa.counts["met | met"] + kappa.counts["met | unmet"] == met
 
 
-MADE_BY = {"score": "crossed", "percentile": "percentile"}  # over items and raters
-
-
-@pytest.mark.parametrize("interval", ["score", "percentile"])
-def test_interval_and_confidence_are_those_asked_for(interval):
+def test_confidence_is_the_one_asked_for():
     """In every estimate that has an interval, and in the settings."""
-    result = validate(
-        indeterminate_source(indeterminate_task(20), interval=interval, confidence=0.8)
-    )
+    result = validate(indeterminate_source(indeterminate_task(20), confidence=0.8))
     spans = [e.interval for judge in result.judges for e in judge.metrics.values() if e.interval]
-    assert {span.method for span in spans} - {"simultaneous"} == {MADE_BY[interval]}
+    assert {span.method for span in spans} - {"simultaneous"} == {"crossed"}
     assert {span.level for span in spans} == {0.8}
-    assert (result.settings.interval, result.settings.confidence) == (interval, 0.8)
+    assert result.settings.confidence == 0.8
 
 
-@pytest.mark.parametrize("interval", ["score", "percentile"])
-def test_interval_of_every_section_is_the_one_asked_for(interval):
+def test_all_sections_have_one_kind_of_interval():
     """By certainty, of the raters' agreement beside the annotator test and of the errors."""
-    source = indeterminate_source(indeterminate_task(20), interval=interval)
+    source = indeterminate_source(indeterminate_task(20))
     result = validate(source)
     methods: dict[str, set[str]] = {}
     for section in (result.certainty, result.replacement, result.errors):
@@ -155,7 +148,7 @@ def test_interval_of_every_section_is_the_one_asked_for(interval):
     agreement = result.humans.agreement.values()
     for method in {estimate.interval.method for estimate in agreement if estimate.interval}:
         methods.setdefault(method, set()).add("agreement")
-    assert set(methods) == {interval, MADE_BY[interval]}
+    assert set(methods) == {"score", "crossed"}
 
 
 def methods_in(value, place=""):

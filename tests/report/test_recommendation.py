@@ -328,9 +328,7 @@ def test_metric_that_is_na_for_all_recommends_nobody():
     )
 
 
-@pytest.mark.parametrize(
-    "choices", [{}, {"beta": 0.3}, {"interval": "percentile"}, {"level": "macro"}, {"tau": 0.2}]
-)
+@pytest.mark.parametrize("choices", [{}, {"beta": 0.3}, {"level": "macro"}, {"tau": 0.2}])
 def test_terminal_output_fits_eighty_columns_and_a_screen(choices, terminal):
     """Ranking, verdict, agreement, error and next step; a table of at most seven columns."""
     if choices:
@@ -420,9 +418,7 @@ def test_legend_names_method_unit_and_estimand():
     see = "for infinitely many see disagreement with raters, rater noise removed"
     assert see in " ".join(terminal.split())
     task = indeterminate_task(n=40, paired=40)
-    noise = validate(
-        indeterminate_source(task, metric="mse_without_rater_noise(s/s)", interval="percentile")
-    )
+    noise = validate(indeterminate_source(task, metric="mse_without_rater_noise(s/s)"))
     assert "bootstrap of groups, 300 resamples, population value." in render(noise, details=True)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling
-    from harness.stats.inference.estimate import Exclusion
+    from harness.stats.inference.estimate import Estimated, Exclusion
     from harness.stats.reasons import NAReason, Reason
 
 BoundsKind: TypeAlias = Literal["free_per_item", "common"]
@@ -110,7 +110,7 @@ def free_bounds(
     tau, positive
         As in `evaluate`.
     resampling : Resampling
-        How intervals are made; they are percentiles whatever its method.
+        How resamples are drawn; intervals are percentiles.
     n_replies : float, optional
         Replies per item by which judges decide. Default: all of them.
 
@@ -131,13 +131,13 @@ def free_bounds(
     decided = [decisions_at_replies(table, cut, n_replies) for table in judges]
     jobs = [_free_jobs(ends[0], ends[1], decisions, dist.n_forced) for decisions in decided]
     units = resampling.units(len(human.items))
-    engine = Engine.draw(units, replace(resampling, method="percentile"))
+    engine = Engine.draw(units, resampling)
     estimates = estimate_all(jobs, engine)
     return {
         table.name: {
             row.name: Bound(
-                by_metric[f"{row.name} low"].estimate,
-                by_metric[f"{row.name} high"].estimate,
+                _with_percentiles(by_metric[f"{row.name} low"], engine),
+                _with_percentiles(by_metric[f"{row.name} high"], engine),
                 "free_per_item",
             )
             for row in downstream.METRICS
@@ -169,6 +169,14 @@ def _free_jobs(
         )
         for name, values in per_item.items()
     ]
+
+
+def _with_percentiles(extreme: Estimated, engine: Engine) -> Estimate:
+    """Give the mean of extremes a percentile interval, if there are enough units for any."""
+    if not extreme.sampled.has_enough_units:
+        return extreme.estimate
+    interval, _ = percentile_interval(extreme.replicates, engine.level, engine.units.kind)
+    return replace(extreme.estimate, interval=interval, interval_reason="")
 
 
 def _nothing(human: FloatArray, judge: FloatArray) -> NAReason:

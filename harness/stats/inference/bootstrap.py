@@ -30,12 +30,10 @@ from harness.stats.data.arrays import (
     total,
     weighted_total,
 )
-from harness.stats.inference.interval_methods import check_level, check_method
+from harness.stats.inference.interval_methods import check_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from harness.stats.modes import IntervalMethod
 
 
 ResampledUnit: TypeAlias = Literal["item", "group", "criterion"]
@@ -64,9 +62,6 @@ class Resampling:
         Bootstrap replicates; 0 for none, and then no intervals.
     level : float in (0, 1)
         Confidence level of the intervals.
-    method : {"score", "percentile"}
-        How intervals are made. Differences between judges have score intervals whatever the
-        method.
 
     Raises
     ------
@@ -76,25 +71,24 @@ class Resampling:
     Examples
     --------
     >>> Resampling(rng=np.random.default_rng(0), n_resamples=500)
-    Resampling(500 resamples of items, 95 % score intervals)
+    Resampling(500 resamples of items, 95 % intervals)
     """
 
     rng: np.random.Generator
     groups: Sequence[str | None] | None = None
     n_resamples: int = N_RESAMPLES
     level: float = LEVEL
-    method: IntervalMethod = "score"
 
     def __post_init__(self) -> None:
         check_level(self.level)
-        check_method(self.method)
         if self.n_resamples < 0:
             raise ValueError(f"n_resamples is {self.n_resamples}; wanted 0 or more")
 
     def __repr__(self) -> str:
         unit = "items" if self.groups is None else "groups"
-        how = f"{100 * self.level:g} % {self.method} intervals"
-        return f"Resampling({self.n_resamples} resamples of {unit}, {how})"
+        return (
+            f"Resampling({self.n_resamples} resamples of {unit}, {100 * self.level:g} % intervals)"
+        )
 
     def units(self, n_items: int) -> Units:
         """Return what is resampled among n items; ValueError if ``groups`` has another length."""

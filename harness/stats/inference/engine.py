@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling, Weights
     from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.metric import Metric
-    from harness.stats.modes import IntervalMethod
 
 Side: TypeAlias = "Callable[[FloatArray], FloatArray]"  # (B, n) weights -> (B,) values, or (S, B)
 AnyWeights = TypeVar("AnyWeights", bound="Weights")
@@ -67,8 +66,6 @@ class Engine:
         The draws; they are the same however often a side is evaluated.
     level : float
         Confidence level of intervals.
-    method : {"score", "percentile"}
-        How intervals are made.
     weights : (n,) array or None
         How often each item counts; None for once.
     """
@@ -76,7 +73,6 @@ class Engine:
     units: Units
     resamples: Resamples
     level: float
-    method: IntervalMethod
     weights: FloatArray | None = None
 
     @classmethod
@@ -89,7 +85,6 @@ class Engine:
             units=units,
             resamples=Resamples.draw(units, resampling.n_resamples, resampling.rng),
             level=resampling.level,
-            method=resampling.method,
             weights=None if counts_once else weights,
         )
 

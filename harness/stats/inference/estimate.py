@@ -15,15 +15,14 @@ from harness.stats.inference.bootstrap import ResampledUnit, Units
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import (
     Sampled,
-    interval_ends,
     percentile_ends,
+    score_ends,
     smoothed,
 )
 from harness.stats.inference.metric import DESIGN_VALUE, Metric, always, mean
 from harness.stats.modes import (  # noqa: TC001 -- as above
     Estimand,
     IntervalConstruction,
-    IntervalMethod,
 )
 from harness.stats.reasons import ExclusionReason, NAReason, Reason  # noqa: TC001 -- as above
 
@@ -167,7 +166,6 @@ def make_interval(
     *,
     level: float,
     unit: ResampledUnit,
-    method: IntervalMethod = "score",
     estimand: Estimand = DESIGN_VALUE,
 ) -> tuple[Interval | None, Reason]:
     """Return the interval of a value.
@@ -176,7 +174,7 @@ def make_interval(
     ----------
     sampled : Sampled
         The value and its resamples.
-    level, unit, method, estimand
+    level, unit, estimand
         As in `Interval`.
 
     Returns
@@ -190,11 +188,11 @@ def make_interval(
         return None, TOO_FEW[unit]
     if not len(sampled.replicates):
         return None, "no_resamples"
-    ends = interval_ends(method, sampled, level)
+    ends = score_ends(sampled, level)
     if ends is None:
         return None, "constant"
-    crossed = method == "score" and sampled.raters is not None
-    return Interval(*ends, level, "crossed" if crossed else method, unit, estimand), ""
+    method: IntervalConstruction = "score" if sampled.raters is None else "crossed"
+    return Interval(*ends, level, method, unit, estimand), ""
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -309,9 +307,7 @@ class Estimated:
             further=None,
             smoothed=None,
         )
-        interval, why_none = make_interval(
-            difference, level=engine.level, unit=engine.units.kind, method=engine.method
-        )
+        interval, why_none = make_interval(difference, level=engine.level, unit=engine.units.kind)
         return replace(
             other.estimate,
             value=None if undefined else value,
@@ -401,7 +397,6 @@ def _estimated(
         sampled,
         level=engine.level,
         unit=units.kind,
-        method=engine.method,
         estimand=metric.estimand,
     )
     estimate = Estimate(

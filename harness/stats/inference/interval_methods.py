@@ -1,4 +1,4 @@
-"""Interval methods: score and percentile."""
+"""Ends of intervals: score intervals, and percentiles of values far from normal."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray
     from harness.stats.inference.crossed_raters import RaterVariance
-    from harness.stats.modes import IntervalMethod
 
-METHODS: tuple[IntervalMethod, ...] = ("score", "percentile")
 MIN_VALUES = 2  # one value has no spread
 MIN_UNITS = 5  # fewer say too little about the spread of a mean
 RARE = 3.5  # fewer counted items are Poisson rather than normal; errors of resamples are noisy
@@ -175,30 +173,10 @@ class Sampled:
         return sqrt(variance), freedom if defined_freedom else n - 1.0
 
 
-def check_method(method: str) -> None:
-    """Refuse a method that is none of `METHODS`."""
-    if method not in METHODS:
-        raise ValueError(f"method is {method!r}; wanted one of {', '.join(METHODS)}")
-
-
 def check_level(level: float) -> None:
     """Refuse a confidence level outside (0, 1)."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level is {level!r}; a confidence level lies between 0 and 1")
-
-
-def interval_ends(
-    method: IntervalMethod, sampled: Sampled, level: float
-) -> tuple[float, float] | None:
-    """Make the ends of an interval by any method, within the bounds of the value.
-
-    None where units are too few, and where there are no replicates.
-    """
-    if not sampled.has_enough_units:
-        return None
-    if method == "percentile":
-        return percentile_ends(sampled.replicates, level)
-    return score_ends(sampled, level)
 
 
 def _within(ends: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:

@@ -227,9 +227,7 @@ def estimate_on(
         n_units=engine.units.n_entering(items),
         bounds=metric.bounds,
     )
-    interval, why_none = make_interval(
-        sampled, level=engine.level, unit=engine.units.kind, method=engine.method
-    )
+    interval, why_none = make_interval(sampled, level=engine.level, unit=engine.units.kind)
     return Estimate(
         value=float(value) if is_defined else None,
         reason="" if is_defined else metric.reason(np.array([n_used])) if n_used else "no_items",

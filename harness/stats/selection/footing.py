@@ -73,7 +73,6 @@ if TYPE_CHECKING:
     from harness.stats.inference.estimate import Estimate, Interval
     from harness.stats.inference.metric import Metric
     from harness.stats.inference.non_inferiority import Margin
-    from harness.stats.modes import IntervalMethod
     from harness.stats.reasons import Reason
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.stats.selection.references import OneHuman
@@ -230,9 +229,7 @@ class Footing:
             sampled, level=self.level, unit=self.unit, estimand=self.metric.estimand
         )
 
-    def estimate(
-        self, judge: str, about: Estimate, *, is_first: bool, method: IntervalMethod = "score"
-    ) -> Estimate:
+    def estimate(self, judge: str, about: Estimate, *, is_first: bool) -> Estimate:
         """Return the estimate of a ranked judge.
 
         Parameters
@@ -240,16 +237,12 @@ class Footing:
         judge : str
             One of ``judges``.
         about : Estimate
-            Its counts, why it is NA, and its interval by other methods than "score".
+            Its counts, and why it is NA.
         is_first : bool
             Whether it comes first: its interval then allows for its choice among all judges.
-        method : str, optional
-            How the intervals of other judges are made.
         """
         value = float(self.values[self.judges.index(judge)])
         interval, why_none = self.interval(judge)
-        if not is_first and method != "score":
-            interval, why_none = about.interval, about.interval_reason
         if is_first and interval is not None and self.winner is not None:
             interval = self.interval_of_winner(interval)
             is_constant = self.by_name[judge][1].std(ddof=1) <= NO_SPREAD

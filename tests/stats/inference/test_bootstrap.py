@@ -174,7 +174,7 @@ def test_undefined_bootstrap_replicates_are_dropped():
     """Their share is reported: the interval is conditional on being defined."""
     contributions = np.zeros((10, 2))
     contributions[:2] = 1.0
-    result = run(contributions, method="percentile")
+    result = run(contributions)
     assert result.undefined_share == pytest.approx(0.8**10, abs=0.03)
     assert (result.interval, result.interval_reason) == (None, "too_few_items")
     assert (result.n_used, result.n_excluded, result.n_resamples) == (2, 8, 2000)

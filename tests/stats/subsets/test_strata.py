@@ -15,6 +15,7 @@ from harness.stats.data.labels import (
     n_distinct,
 )
 from harness.stats.inference.bootstrap import Resamples, Units
+from harness.stats.inference.interval_methods import Sampled, score_ends
 from harness.stats.subsets.strata import Stratum, default_strata, stratify
 
 counts_of_items = arrays.arrays(np.int64, (6, 4), elements=st.integers(0, 3))
@@ -220,16 +221,24 @@ def test_strata_against_a_loop_over_resamples(grouped):
     )
     stratum = Stratum("split", "n_labels", 2)
     chosen = {"n_resamples": n_resamples, "rng": np.random.default_rng(5), "groups": groups}
-    strata = results(human, judge, strata=[stratum], level=0.5, method="percentile", **chosen)[
-        "split"
-    ]
+    strata = results(human, judge, strata=[stratum], level=0.5, **chosen)["split"]
     inside = stratum.members(human)
     modes = judge == judge.max(axis=1, keepdims=True)
     share = (human / 3 * modes / modes.sum(axis=1, keepdims=True)).sum(axis=1)
     by_item = weights[:, units.of_item] * inside
-    wanted = np.quantile((by_item @ share) / by_item.sum(axis=1), [0.25, 0.75])
+    wanted = score_ends(
+        Sampled(
+            value=share[inside].mean(),
+            replicates=(by_item @ share) / by_item.sum(axis=1),
+            n_units=units.n_entering(inside),
+            n_items=int(inside.sum()),
+            bounds=(0.0, 1.0),
+            is_share=True,
+        ),
+        0.5,
+    )
     interval = strata.h_mw["agreement"].interval
-    assert (interval.low, interval.high) == pytest.approx(tuple(wanted))
+    assert (interval.low, interval.high) == pytest.approx(wanted)
 
 
 def test_judges_together_are_judges_alone():
@@ -278,10 +287,6 @@ def test_items_that_are_alike_are_drawn_together(monkeypatch):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: results([[1, 1]], strata=default_strata(2, ordinal=True), method="normal"),
-            "method is 'normal'; wanted one of score",
-        ),
         (lambda: Stratum("x", "mood"), "stratum 'x': by is 'mood'"),
         (lambda: Stratum("x", "n_labels", 2, 2), r"stratum 'x': \[2, 2\) is empty"),
         (lambda: results([[1, 1]], strata=[]), "strata is empty"),
