@@ -145,7 +145,13 @@ def all_say(form: str) -> Callable[[Watch], None]:
 
 
 def fails(fault: str) -> Callable[[Watch], None]:
-    return lambda watch: watch.reply(steady(6), fault=fault)
+    """Let all requests fail, one after another: how many fail before the stop is then fixed."""
+
+    def change(watch: Watch) -> None:
+        watch.edit("judges.yaml", "concurrency: 32", "concurrency: 1")
+        watch.reply(steady(6), fault=fault)
+
+    return change
 
 
 def add_rating(watch: Watch) -> None:

@@ -86,7 +86,7 @@ def write_run(folder: Path, n: int) -> Path:
     run = RunFolder.create(
         folder / "runs",
         task,
-        RunConfig(task=str(folder / "task")),
+        RunConfig(task=str(folder / "task"), elicitations=("forced_choice",)),
         NewJudges(specs=specs),
         prompts=Prompts.load(task),
         name="many",
@@ -142,10 +142,19 @@ def _verdicts(toxic: np.ndarray, rng: np.random.Generator) -> Iterator[Verdict]:
 
 def validate(run: Path) -> Used:
     """Validate a run in a process of its own, as the command does."""
-    folder = run.parent.parent
+    done, used = measured_command("validate", str(run), folder=run.parent.parent)
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    return used
+
+
+def measured_command(
+    *arguments: str, folder: Path
+) -> tuple[subprocess.CompletedProcess[str], Used]:
+    """Run a command in a folder, in a process of its own with one thread, and measure it."""
     of_own = {"XDG_DATA_HOME": str(folder / "data"), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", CODE, "validate", str(run)],
+        [sys.executable, "-c", CODE, *arguments],
         cwd=folder,
         env=os.environ | of_own,
         capture_output=True,
@@ -153,9 +162,9 @@ def validate(run: Path) -> Used:
         check=False,
     )
     found = re.search(r"used ([\d.]+) s, (\d+) KiB", done.stderr)
-    if done.returncode or found is None:
+    if found is None:
         raise RuntimeError(done.stdout + done.stderr)
-    return Used(float(found[1]), int(found[2]) * 1024 / 1e6)
+    return done, Used(float(found[1]), int(found[2]) * 1024 / 1e6)
 
 
 def parsing_s(run: Path) -> float:

@@ -33,7 +33,7 @@ from harness.stats import (
     metrics_for,
     primary_metric,
 )
-from harness.stats.data.rating_table import ELICITATION_OF, Form, check_tau
+from harness.stats.data.rating_table import ELICITATION_OF, FORMS, Form, check_tau
 from harness.stats.data.resolved_tables import (
     ITEM_SPACE,
     MET,
@@ -532,7 +532,14 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
 
 
 def _check_ranking(source: Source, metric: Metric) -> None:
-    """Refuse a metric that cannot rank at these replies."""
+    """Refuse a metric that cannot rank, at these replies or at all."""
+    if FORMS[metric.judge_form].needs_pairs and not FORMS[metric.judge_form].names_raters:
+        raise ValueError(
+            f"{metric.name} can't rank judges: it needs the noise of each judge's own replies, and "
+            f"a ranking compares all judges at the same number of replies. Rank by "
+            f"mse({metric.judge_form.removeprefix('noisy_')}/"
+            f"{metric.human_form.removeprefix('noisy_')})"
+        )
     if source.settings.replies == "inf" and metric.squared is None:
         raise ValueError(
             f"replies inf removes the reply noise of squared distances alone. Compare by one, such "

@@ -156,3 +156,31 @@ def test_constant_judge_on_ordinal_response_sets_has_a_result():
         planned={"constant": {"response_set": 30}},
     )
     assert validate(source).decision.verdict == "none"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", ["binary", "ordinal"])
+def test_any_metric_ranks_ordinary_judges_or_is_refused(scale):
+    """One that removes the noise of a judge's own replies was NA for every judge, without a why."""
+    rng = np.random.default_rng(3)
+    keys = "AB" if scale == "binary" else "1234"
+    truth = {f"i{i}": rng.integers(len(keys)) for i in range(60)}
+
+    def answers(accuracy):
+        wrong = rng.random(60) > accuracy
+        return {item: keys[(k + wrong[i]) % len(keys)] for i, (item, k) in enumerate(truth.items())}
+
+    task = task_of({f"r{r}": answers(0.85) for r in range(4)}, scale=scale, options=tuple(keys))
+    replies = {
+        judge: {item: list(pair) for (item, *pair) in zip(truth, *both, strict=True)}
+        for judge, accuracy in {"careful": 0.9, "careless": 0.6}.items()
+        for both in [[answers(accuracy).values() for _ in range(2)]]
+    }
+    source = source_of(task, replies)
+    for name in metric_definitions(scale, tuple(keys), task.positive):
+        try:
+            judges = validate(source.with_settings(metric=name, n_resamples=40)).evidence.judges
+        except HarnessError:
+            continue  # refused, in a sentence
+        for judge in judges:
+            assert (judge.value is None) == bool(judge.estimate.reason), name

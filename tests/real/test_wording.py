@@ -39,7 +39,7 @@ async def odds(task):
     logs = []
     for item in task.items:
         reply = await judge.ask(judge.request(Unit(item.id, "forced_choice")))
-        probabilities = word_probabilities(reply.logprobs, task.verbalised.words)
+        probabilities = word_probabilities(reply.logprobs, reply.text, task.verbalised.words)
         logs.append(np.log(probabilities["A"] / probabilities["B"]))
     await judge.aclose()
     return np.array(logs)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shlex
 import shutil
-import subprocess
-import sys
 
 import jsonschema
 import numpy as np
@@ -16,6 +13,7 @@ import pytest
 from support.processes import call_harness, invoke
 from support.task_folders import TASK, write_jsonl
 
+from benchmarks.validation import measured_command
 from harness.analysis import validate
 from harness.analysis.evidence import deciding_evidence
 from harness.curation.audit import audit_task, audit_text, suspected_raters
@@ -369,17 +367,14 @@ def test_a_hundred_thousand_items_take_less_than_a_minute_and_2_gib(tmp_path, *,
     ]
     write_jsonl(folder / "verdicts.jsonl", verdicts)
     options = ["--verdicts", str(folder / "verdicts.jsonl")] if has_verdicts else []
-    words = [sys.executable, "-m", "harness", "curate", "audit", str(folder), "--json", *options]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
-        printed = process.stdout.read()
-        _, status, used = os.wait4(process.pid, 0)  # of this process, not of earlier ones
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    measured = [row["kind"] for row in json.loads(printed)["findings"] if row["effect"]]
-    assert len(measured) == 5 * has_verdicts, measured
-    # s of CPU, of one process with one thread
-    assert used.ru_utime + used.ru_stime < 60
-    assert used.ru_maxrss < 2 * 2**20  # KiB
+    done, used = measured_command(
+        "curate", "audit", str(folder), "--json", *options, folder=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    effects = [row["kind"] for row in json.loads(done.stdout)["findings"] if row["effect"]]
+    assert len(effects) == 5 * has_verdicts, effects
+    assert used.cpu_s < 60
+    assert used.peak_mb < 2**31 / 1e6
 
 
 def test_another_name_in_front_of_equals_changes_nothing(tmp_path):
