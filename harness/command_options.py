@@ -169,7 +169,8 @@ class Choices(Options):
     )
     worth: float | None = option(
         None,
-        "Smallest difference that matters, as a share of the metric's range; 0.05 by default.",
+        "Smallest difference that matters, as a share of the metric's range; 0.05 by default. "
+        "Metrics without an upper bound have none.",
         (RUN, *VALIDATING),
         gt=0,
         le=1,

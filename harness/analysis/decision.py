@@ -122,8 +122,8 @@ class NextStep:
     ----------
     n_items : int
         Items on which the judges were compared.
-    worth : float
-        The difference that matters, in the unit of the metric that ranks.
+    worth : float or None
+        The difference that matters, in the unit of the metric that ranks; None if it has no range.
     n_items_needed : int or None
         Items that detect a difference of ``worth`` between the first two judges in 80 % of data
         sets; None where there are enough, no number of items is, or no other judge may be the best,
@@ -141,7 +141,7 @@ class NextStep:
     """
 
     n_items: int = 0
-    worth: float = 0.0
+    worth: float | None = None
     n_items_needed: int | None = None
     more_raters: bool = False
     equivalent: tuple[str, ...] = ()
@@ -387,6 +387,8 @@ def _annotator_test(leader: JudgeEvidence, evidence: Evidence) -> Check:
 
 def _one_human(leader: JudgeEvidence, evidence: Evidence) -> Check:
     human = leader.human
+    if evidence.margin is None:
+        return Check(kind="one_human", passed=None, reason="no_range")
     if human is None or human.difference is None:
         return Check(
             kind="one_human", passed=None, reason="single_rating", threshold=evidence.margin
@@ -547,9 +549,9 @@ def _usual_choices(
     return tuple(choices)
 
 
-def _within(difference: Difference | None, margin: float) -> bool:
+def _within(difference: Difference | None, margin: float | None) -> bool:
     """Whether the interval of a difference lies within the margin."""
-    if difference is None or difference.interval is None:
+    if difference is None or difference.interval is None or margin is None:
         return False
     return max(abs(difference.interval.low), abs(difference.interval.high)) < margin
 

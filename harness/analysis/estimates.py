@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
-from math import isfinite
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from harness.analysis.inputs import (
     Source,
     check_open_choices,
     human_sets,
+    margin_in,
     metrics_of,
     ranking_elicitation,
     sampling_weights,
@@ -48,7 +48,6 @@ from harness.stats.indeterminacy.reconstruction import (
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.interval_methods import check_level
-from harness.stats.inference.non_inferiority import Margin
 from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.selection.footing import ComparisonRules, common_footing
 from harness.stats.selection.replies import (
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from harness.command_options import AggregationLevel, Choices
     from harness.stats import Distributions, Estimate, Evaluation, RatingTable
     from harness.stats.data.arrays import FloatArray
+    from harness.stats.inference.non_inferiority import Margin
     from harness.stats.selection.footing import Footing
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.tasks import Item, Task
@@ -327,18 +327,9 @@ def footing_without(p: Prepared, rater: str, judge: str, *, beside_human: bool) 
     )
 
 
-def range_of(metric: Metric, n_options: int) -> float:
-    """Return the greatest possible difference between two values of a metric."""
-    low, high = metric.bounds
-    if not isfinite(high - low):  # a sum over options of squared differences of shares
-        return float(n_options)
-    return high - low
-
-
-def margin_of(source: Source, compared: Compared, metric: Metric) -> Margin:
-    """Return how much worse than one human a judge may be, of the range of a metric."""
-    worst = range_of(metric, len(compared.human.space.options))
-    return Margin(source.settings.worth * worst, worst)
+def margin_of(source: Source, compared: Compared, metric: Metric) -> Margin | None:
+    """Return how much worse than one human a judge may be; see `margin_in`."""
+    return margin_in(metric.loss_range(len(compared.human.space.options)), source.settings)
 
 
 def _footing(
@@ -522,7 +513,9 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
     try:
         check_tau(source.cutoff)
         check_level(source.settings.confidence)
-        _check_ranking(source, _ranking_metric(source, compared.rows))
+        metric = _ranking_metric(source, compared.rows)
+        _check_ranking(source, metric)
+        margin_of(source, compared, metric)
         if source.settings.humans == "reconstructed":
             _check_reconstruction(compared.human, source)
         if source.settings.beta is not None:

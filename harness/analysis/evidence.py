@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Source
     from harness.stats import AltTestDesign, Panel, Resampling
+    from harness.stats.inference.non_inferiority import Margin
     from harness.tasks import Task
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
@@ -182,8 +183,8 @@ class Evidence:
         are groups.
     min_answered : float
         Share of the rated items that a ranked judge answered.
-    margin : float
-        Of non-inferiority to one human, in the metric's unit.
+    margin : float or None
+        Of non-inferiority to one human, in the metric's unit; None if the metric has no range.
     annotator_reason : str
         Why the annotator test does not apply: "positional_raters", "too_few_raters", or
         "too_few_choices" where enough raters are named, and fewer than three made single choices;
@@ -255,7 +256,7 @@ class Evidence:
     n_items: int
     n_rated: int
     min_answered: float
-    margin: float
+    margin: float | None
     annotator_reason: Reason
     n_items_for_human: int
     alpha: float
@@ -313,7 +314,7 @@ def section(p: Prepared, *, test_copies: bool = True) -> Evidence | None:
         source,
         footing,
         {name: estimates[p.metric] for name, estimates in p.estimates.items()},
-        margin=margin_of(source, p.compared, footing.metric).value,
+        margin=margin_of(source, p.compared, footing.metric),
         annotator_tests=tests,
         ranks_by=ELICITATION_OF[footing.metric.human_form],
         unusable=_unusable(p),
@@ -413,7 +414,8 @@ def with_copies_tested(
             if alone is not None:
                 passes, effect = alone.passes, alone.panel.p or 0.0
         elif (difference := footing.references[0].difference) is not None:
-            passes, effect = difference <= evidence.margin, difference
+            within = evidence.margin is not None and difference <= evidence.margin
+            passes, effect = within, difference
         left_out.append(WithoutRater(rater, _unbeaten(footing), passes, effect))
     reason = "" if left_out else "not_computed"
     return replace(evidence, without_raters=tuple(left_out), without_raters_reason=reason)
@@ -477,7 +479,7 @@ def evidence_of(
     footing: Footing,
     estimates: Mapping[str, Estimate],
     *,
-    margin: float,
+    margin: Margin | None,
     annotator_tests: AnnotatorTests,
     ranks_by: RanksBy | Literal[""] = "",
     unusable: tuple[Exclusion, ...] = (),
@@ -485,8 +487,8 @@ def evidence_of(
     """Return the evidence that common footing gives, whose judges are in the order of the source.
 
     ``estimates`` are those of each judge on these items, by name, without the interval of the
-    first that allows for its choice; ``margin``, of non-inferiority to one human, is in the
-    metric's unit; ``unusable`` counts the items with a rating that the metric cannot use.
+    first that allows for its choice; ``margin`` is that of non-inferiority to
+    one human; ``unusable`` counts the items with a rating that the metric cannot use.
     """
     metric = footing.metric
     names = [judge.name for judge in source.judges]
@@ -533,7 +535,7 @@ def evidence_of(
         n_items=n_items,
         n_rated=int(footing.n_rated),
         min_answered=footing.min_answered,
-        margin=margin,
+        margin=None if margin is None else margin.value,
         annotator_reason=annotator_tests.reason,
         n_items_for_human=least_items(alpha, source.settings.worth),
         alpha=alpha,
@@ -663,7 +665,7 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
         level=source.settings.confidence,
         unit=unit,
         n_units=footing.n_units,
-        largest=footing.metric.largest_difference,
+        largest=footing.metric.loss_range(),
         raters=footing.raters_of({name: 1.0, first: -1.0}),
     )
     if footing.ranks is None or footing.ranks.critical_value is None or difference.value is None:
@@ -742,12 +744,14 @@ def _one_human(footing: Footing, first: JudgeEvidence) -> _OneHuman:
     return {"human_value": value, "human_low": low, "human_high": high}
 
 
-def _items_for(footing: Footing, order: Sequence[str], margin: float) -> tuple[int | None, bool]:
+def _items_for(
+    footing: Footing, order: Sequence[str], margin: Margin | None
+) -> tuple[int | None, bool]:
     """Return the items that detect a difference of the margin between the first two judges.
 
     And whether there is no such number, as raters vary too much.
     """
-    if len(order) < 2 or not footing.replicates.shape[1] or margin <= 0:  # noqa: PLR2004 -- a pair
+    if len(order) < 2 or not footing.replicates.shape[1] or margin is None or margin.value <= 0:  # noqa: PLR2004 -- a pair
         return None, False
     losses = footing.metric.losses(footing.replicates)
     first, second = (footing.judges.index(name) for name in order[:2])
@@ -762,7 +766,7 @@ def _items_for(footing: Footing, order: Sequence[str], margin: float) -> tuple[i
     if ranks is not None and ranks.critical_value is not None:
         critical = max(critical, ranks.critical_value)
     by_raters = 0.0 if raters is None else max(raters.raters - raters.cells, 0.0)
-    delta = difference_beside_raters(margin, by_raters, critical=critical)
+    delta = difference_beside_raters(margin.value, by_raters, critical=critical)
     if delta == 0.0:
         return None, sd > 0.0
     return sample_size_for_difference(sd, delta, critical=critical), False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import msgspec
@@ -19,6 +19,7 @@ from harness.stats.indeterminacy.reconstruction import missing_pairs
 from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.alpha_spending import level_after, share_of_validation
 from harness.stats.inference.cluster_robust import effective_number, inverse_probability_weights
+from harness.stats.inference.non_inferiority import Margin
 from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.modes import AbstentionMode
 from harness.stats.open_scales.open_metrics import numeric_metrics
@@ -357,6 +358,24 @@ def _n_paired_raters(source: Source) -> int:
 
 
 OF_OPTIONS = ("tau", "ranks_by", "beta", "mode", "level", "humans")
+
+
+def margin_in(loss_range: float, settings: Settings) -> Margin | None:
+    """Return the smallest difference that matters in a range of losses; None if it is infinite.
+
+    Raises
+    ------
+    ValueError
+        If the range is infinite, and the user names a share of it.
+    """
+    if isfinite(loss_range):
+        return Margin(settings.worth * loss_range, loss_range)
+    if settings.worth != WORTH:
+        raise ValueError(
+            "worth is a share of the metric's range, and this metric has no upper bound. Leave "
+            "worth out, or rank by a bounded metric such as js_divergence(s/s)"
+        )
+    return None
 
 
 def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:

@@ -6,8 +6,6 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from harness.analysis.evidence import (
     AnnotatorTests,
     evidence_of,
@@ -21,6 +19,7 @@ from harness.analysis.inputs import (
     Settings,
     check_open_choices,
     common_metrics,
+    margin_in,
     metrics_of,
     on_sampling,
     sampling_weights,
@@ -45,8 +44,8 @@ from harness.stats import Estimate, annotator_controls, annotator_tests
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Exclusion, exclusions
 from harness.stats.inference.metric import find_metric
-from harness.stats.inference.non_inferiority import Margin
 from harness.stats.open_scales.open_footing import estimate_on, open_footing
+from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.selection.footing import ComparisonRules
 
 if TYPE_CHECKING:
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from harness.analysis.result import HumanResult
     from harness.stats import Metric
     from harness.stats.data.arrays import BoolArray
+    from harness.stats.inference.non_inferiority import Margin
     from harness.stats.reasons import NAReason
     from harness.stats.selection.footing import Footing
 
@@ -156,7 +156,7 @@ def _evidence(
         source,
         footing,
         {name: of_judge[metric.name] for name, of_judge in estimates.items()},
-        margin=_margin(scale, metric).value,
+        margin=_margin(scale, metric),
         annotator_tests=tests,
         unusable=exclusions([("human_abstained", n_with_rating(source) - int(scale.rated.sum()))]),
     )
@@ -169,17 +169,10 @@ def _engine(scale: OpenScaleSetup) -> Engine:
     return Engine.draw(units, resampling, weights)
 
 
-def _margin(scale: OpenScaleSetup, metric: Metric) -> Margin:
-    worst = _range_of(scale, metric)
-    return Margin(scale.source.settings.worth * worst, worst)
-
-
-def _range_of(scale: OpenScaleSetup, metric: Metric) -> float:
-    """Return the range of a metric; without bounds, as if the scale were that of the ratings."""
-    low, high = metric.bounds
-    if np.isfinite(high - low):
-        return high - low
-    return scale.range ** (2 if metric.name == "mse" else 1)
+def _margin(scale: OpenScaleSetup, metric: Metric) -> Margin | None:
+    """Return the margin; without bounds, as if the scale were that of the ratings."""
+    rows = {row.name: row for row in numeric_metrics(scale.range)}
+    return margin_in(rows.get(metric.name, metric).loss_range(), scale.source.settings)
 
 
 def _annotator_tests(scale: OpenScaleSetup, footing: Footing) -> AnnotatorTests:

@@ -480,7 +480,9 @@ def _claims(reference: Validation, design: Design, seed: int) -> dict[str, dict[
         "one_human": {
             row.judge: row.human.difference < evidence.margin
             for row in evidence.judges
-            if row.human is not None and row.human.difference is not None
+            if evidence.margin is not None
+            and row.human is not None
+            and row.human.difference is not None
         },
     }
 

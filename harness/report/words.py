@@ -144,6 +144,7 @@ REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is N
     "not_sampled": "it is a count and no sample",
     "no_resamples": "intervals were not asked for",
     "no_interval": "it has no interval",
+    "no_range": "the metric has no upper bound, so no share of its range can be the margin",
     **NOT_PROBED,
 }
 FIXED_RATERS: dict[FixedRatersReason, str] = {

@@ -11,7 +11,7 @@ from msgspec import convert
 
 from harness.analysis import JudgeFacts, Settings, Source, evidence
 from harness.analysis.decision import verdict_and_judge
-from harness.analysis.estimates import prepare, range_of
+from harness.analysis.estimates import prepare
 from harness.judging.parsing.verdict import PairValue
 from harness.revalidation.records import BETA, ComparedJudge, DecisionFacts, Figure
 from harness.revalidation.reply_categories import by_judge, replies_per_item, verdicts_of
@@ -215,7 +215,7 @@ class Scorer:
         return cls(
             scoring,
             human.space,
-            range_of(metric, len(human.space.options)),
+            metric.loss_range(len(human.space.options)),
             p.settings.worth,
         )
 

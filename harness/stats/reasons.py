@@ -97,6 +97,7 @@ NAReason: TypeAlias = Literal[
     "not_sampled",
     "no_resamples",
     "no_interval",
+    "no_range",
 ]
 Reason: TypeAlias = NAReason | Literal[""]  # "" where nothing is undefined
 

@@ -16,6 +16,7 @@ from support.analysis_inputs import (
 from harness.analysis import validate
 from harness.analysis.decision import verdict_of
 from harness.analysis.evidence import BaselineEvidence
+from harness.report.formatting import span
 from harness.stats import holm
 
 
@@ -148,3 +149,16 @@ def test_strongest_baseline_of_a_metric_whose_best_is_0_is_the_nearest_to_0():
         _, checks, _ = verdict_of(replace(evidence, baselines=baselines, judges=(first, *others)))
         check = checks["beats_baselines"]
         assert (check.rival, check.threshold) == (rival, 0.05 if rival == "uniform" else -0.4)
+
+
+@pytest.mark.parametrize("n_judges", [1, 2, 3])
+def test_perfect_judges_have_one_kind_of_interval(n_judges):
+    """One had none, the next Wilson's for 0 of 182, and one human one of no width."""
+    truth = {f"i{i}": "AB"[i % 2] for i in range(182)}
+    task = task_of({f"r{j}": truth for j in range(3)})
+    result = validate(source_of(task, {f"j{j}": truth for j in range(n_judges)}))
+    spans = {
+        row.estimate.interval and span(row.estimate.interval) for row in result.evidence.judges
+    }
+    assert spans == {"[0.000, 0.021]"}
+    assert 0.0 == result.evidence.human_low < result.evidence.human_high

@@ -12,6 +12,7 @@ from harness.analysis import Settings, check_choices, validate
 from harness.analysis.estimates import prepare
 from harness.command_options import Choices
 from harness.errors import TaskError
+from harness.report import render
 
 GOALS = ("decision_consistency", "prevalence_bias")
 
@@ -169,6 +170,7 @@ def methods_in(value, place=""):
         ({"tau": 0.0}, {}, "tau"),
         ({"confidence": 1.0}, {}, "confidence level"),
         ({"metric": "accuracy"}, {}, "no metric is named 'accuracy'"),
+        ({"metric": "bce(hrs/hrs)", "worth": 0.1}, {}, "this metric has no upper bound"),
         ({"beta": 0.3}, {"sensitivity": {}}, "sensitivity"),
         ({"mode": "recode"}, {"positive": ()}, "2"),
         ({"humans": "reconstructed"}, {}, "humans reconstructed needs pairs: raters who gave both"),
@@ -240,6 +242,17 @@ def test_replies_min_answered_and_worth_reach_the_evidence():
     assert wider.margin == pytest.approx(2 * default.margin)
     assert wider.n_replies == 1
     assert evidence_under(metric="mse(s/s)", replies="inf").n_replies is None
+
+
+def test_margin_of_a_metric_without_range_is_na():
+    """5 % of the number of options: judges were "equivalent within 0.200" nats."""
+    metric = "kl_dirichlet_0.5(s/s, human->judge)"
+    result = validate(indeterminate_source(indeterminate_task(60), metric=metric))
+    assert result.evidence.margin is None
+    check = result.decision.checks["one_human"]
+    assert (check.passed, check.reason, check.threshold) == (None, "no_range", None)
+    assert (result.decision.next_step.worth, result.decision.next_step.equivalent) == (None, ())
+    assert "equivalent within" not in render(result)
 
 
 def test_infinitely_many_replies_survive_the_manifest():

@@ -26,6 +26,6 @@ def difference_of(evaluation: Evaluation, metric: str) -> Difference:
         level=evaluation.level,
         unit=evaluation.units.kind,
         n_units=min(evaluation.units.n_units, *(estimate.n_used for estimate in estimates)),
-        largest=row.largest_difference,
+        largest=row.loss_range(),
         raters=covariance and covariance.variance(np.array([-1.0, 1.0]) * signs),
     )

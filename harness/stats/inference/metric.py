@@ -109,6 +109,8 @@ class Metric:
         Whether swapping human and judge vectors changes nothing.
     bounds : (low, high)
         Least and greatest possible value.
+    most_per_option : float
+        Of a sum over options: the most that one option adds. Infinite for others.
     human_form, judge_form : str
         Which aggregation makes the rating vectors; see `aggregate`.
     family : str
@@ -143,6 +145,7 @@ class Metric:
     better: Better = "higher"
     symmetric: bool = False
     bounds: tuple[float, float] = (-1.0, 1.0)
+    most_per_option: float = np.inf
     human_form: Form = "h"
     judge_form: Form = "h"
     family: Family = "other"
@@ -212,8 +215,8 @@ class Metric:
         if not self.is_item_mean or self.is_share or not n_items or isinf(n_replies):
             return None
         low, high = self.bounds
-        if isinf(high) and self.squared is not None:
-            high = float(n_options)  # a sum over options of squared differences of shares
+        if isinf(high):
+            high = low + self.loss_range(n_options)
         if not isfinite(high - low):
             return None
         weight = max(1.0 / n_replies, (1.0 / n_replies + 1.0 / n_raters) / 2.0)
@@ -227,11 +230,15 @@ class Metric:
             return 0.0, max(abs(low), abs(high))
         return (low, high) if self.is_error else (-high, -low)
 
-    @property
-    def largest_difference(self) -> float:
-        """The greatest possible difference between two losses, maybe infinite."""
+    def loss_range(self, n_options: int | None = None) -> float:
+        """Return the greatest possible difference between two losses; infinite without bounds.
+
+        A sum over options is bounded by ``n_options``, if these are known.
+        """
         low, high = self.loss_bounds
-        return high - low
+        if isfinite(high - low) or n_options is None:
+            return high - low
+        return n_options * self.most_per_option
 
     @property
     def is_item_mean(self) -> bool:

@@ -164,7 +164,7 @@ def _reference(
     difference = float(losses[0] - losses[1])
     if not isfinite(difference):
         return NO_REFERENCE
-    largest = metric.largest_difference
+    largest = metric.loss_range()
     sampled = Sampled(
         value=difference,
         replicates=drawn[0] - drawn[1],

@@ -212,7 +212,7 @@ class Footing:
         )
         return dict(zip((*self.judges, *self.baselines), (*judges, *baselines), strict=True))
 
-    def interval(self, name: str) -> tuple[Interval | None, Reason]:
+    def interval(self, name: str, level: float | None = None) -> tuple[Interval | None, Reason]:
         """Return the interval of a judge's or baseline's value, or why there is none."""
         value, replicates = self.by_name[name]
         sampled = Sampled(
@@ -226,7 +226,7 @@ class Footing:
             further=self.further if name in self.judges else None,
         )
         return make_interval(
-            sampled, level=self.level, unit=self.unit, estimand=self.metric.estimand
+            sampled, level=level or self.level, unit=self.unit, estimand=self.metric.estimand
         )
 
     def estimate(self, judge: str, about: Estimate, *, is_first: bool) -> Estimate:
@@ -244,9 +244,8 @@ class Footing:
         value = float(self.values[self.judges.index(judge)])
         interval, why_none = self.interval(judge)
         if is_first and interval is not None and self.winner is not None:
-            interval = self.interval_of_winner(interval)
-            is_constant = self.by_name[judge][1].std(ddof=1) <= NO_SPREAD
-            why_none = "" if interval else "constant" if is_constant else TOO_FEW[self.unit]
+            interval = self.interval_of_winner(judge, interval)
+            why_none = "" if interval else TOO_FEW[self.unit]
         elif is_first and interval is not None and len(self.judges) > 1:
             interval, why_none = None, "undefined_in_resamples"
         return replace(
@@ -257,9 +256,18 @@ class Footing:
             interval_reason=why_none,
         )
 
-    def interval_of_winner(self, interval: Interval) -> Interval | None:
-        """Return an interval with the ends that allow for having been chosen; None without."""
-        if self.winner is None or self.winner.low is None or self.winner.high is None:
+    def interval_of_winner(self, judge: str, interval: Interval) -> Interval | None:
+        """Return an interval with the ends that allow for having been chosen; None without.
+
+        That of a judge that is the same in all resamples is made as if it had not been chosen, at a
+        higher level.
+        """
+        if self.winner is None:
+            return None
+        if self.by_name[judge][1].std(ddof=1) <= NO_SPREAD:
+            constant, _ = self.interval(judge, self.winner.level)
+            return constant and replace(constant, level=self.level, method="simultaneous")
+        if self.winner.low is None or self.winner.high is None:
             return None
         low, high = self.winner.low, self.winner.high
         least, most = self.metric.bounds
@@ -899,7 +907,7 @@ class Scoring:
         """
         W = self.counts.shape[1]
         if W > MOST_PAIRED:
-            largest = self.metric.largest_difference
+            largest = self.metric.loss_range()
             return -largest, largest
         first, second = np.triu_indices(W)
         counts = np.repeat(np.eye(W)[first] + np.eye(W)[second], W, axis=0)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.inference.interval_methods import FurtherItem
 
+DIGITS = 12  # to which values that are the same agree
 MAX_SKEWNESS, NO_SKEWNESS = 1.0 / 3.0, 1e-6
 MIN_UNITS_OF_DIFFERENCES = 20  # with fewer, skewed differences are significant too often
 MIN_UNITS_OF_WINNER = 30  # with fewer, the lowest of several skewed losses is too low too often
@@ -62,12 +63,16 @@ class SimultaneousInterval:
         30 units, or than five where nobody else could have won.
     critical_value : float or None
         Of the largest absolute standardised deviation over the judges.
+    level : float
+        Level of an interval of each judge by itself, if all of them hold at once (Bonferroni).
+        Judges that are the same in all resamples count once.
     """
 
     winner: int
     low: float | None
     high: float | None
     critical_value: float | None
+    level: float
 
 
 def rank_sets(
@@ -165,11 +170,13 @@ def winner_interval(
     winner = int(np.argmin(values)) if winner is None else winner
     J = len(values)
     n_judges = J if n_judges is None else n_judges
+    n_distinct = len(np.unique(np.column_stack([values, replicates]).round(DIGITS), axis=0))
+    by_itself = 1.0 - (1.0 - level) / (n_judges - J + n_distinct)
     level = 1.0 - (1.0 - level) * J / n_judges
     errors = _standard_errors(replicates)
     kept = errors > NO_SPREAD
     if not kept.any():
-        return SimultaneousInterval(winner, None, None, None)
+        return SimultaneousInterval(winner, None, None, None, by_itself)
     off = np.abs(replicates[kept] - values[kept, None]) / errors[kept, None]
     of_winner = None if freedom is None else freedom[winner]
     normal_value = _upper_quantile(off.max(axis=0), level)
@@ -177,14 +184,14 @@ def winner_interval(
     least = MIN_UNITS_OF_WINNER if n_judges > 1 else MIN_UNITS
     too_few = n_units is not None and n_units < least
     if not kept[winner] or too_few:
-        return SimultaneousInterval(winner, None, None, critical_value)
+        return SimultaneousInterval(winner, None, None, critical_value, by_itself)
     value, error = float(values[winner]), float(errors[winner])
     inside = bounds[0] < value < bounds[1]
     if further is not None and n_units is not None and inside:
         error = further.widened(error, value, n_units, bounds)
     reach = critical_value * error
     ends = score_roots(value, reach, bounds if inside else (-inf, inf))
-    return SimultaneousInterval(winner, *ends, critical_value)
+    return SimultaneousInterval(winner, *ends, critical_value, by_itself)
 
 
 def better_than(
