@@ -12,19 +12,28 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import astuple
 
 from harness.command_options import MAX_TOKENS
 from harness.errors import CallFailed, TaskError
 from harness.judging.judges.base import PromptedJudge, current_key
 from harness.judging.judges.http_exchange import KEPT, KeepingWire, Wire
-from harness.judging.judges.pricing import TokenCounts, cost_of, cut_prompt_tokens, price_of
-from harness.judging.judges.response_errors import (
-    OK,
-    ending_word,
-    failure_of,
-    failure_of_choice,
-    failure_within,
+from harness.judging.judges.pricing import (
+    CHARS_PER_TOKEN,
+    TokenCounts,
+    cost_of,
+    cut_prompt_tokens,
+    price_of,
 )
+from harness.judging.judges.response_errors import (
+    MEANINGS,
+    OK,
+    code_in,
+    failure_of,
+    failure_within,
+    is_error,
+)
+from harness.judging.parsing.reply_endings import ending_of
 from harness.judging.parsing.verdict import Reply
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 from harness.tasks.schema import ANSWER_KINDS
@@ -41,15 +50,24 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
 
+    Completion = tuple[JsonObject, str | None]  # a choice that holds a reply, and its `ending_word`
 
 REST_S = 10.0  # for which a server that cannot be reached is skipped
 FILTERED = "content_filter"
 GONE = frozenset({502, 503, 504})  # what a gateway says of a server that does not reply
+ENDING_MEMBERS = (
+    "finish_reason",
+    "native_finish_reason",
+    "finishReason",
+    "stop_reason",
+    "done_reason",
+)
 NO_SERVER = frozenset({"unreachable", "connection_lost"})
 REPLY_DETAILS = ("completion_tokens_details", "output_tokens_details")
 REASONING_NAMES = frozenset(  # of OpenAI and most others, Anthropic, Gemini
     {"reasoning_tokens", "thinking_tokens", "thoughts_tokens", "thoughts_token_count"}
 )
+REASONING_MEMBERS = REASONING_NAMES.union(REPLY_DETAILS)
 _DECODER = msgspec.json.Decoder()
 
 
@@ -66,6 +84,8 @@ class ServerList:
 
     def next(self) -> str:
         """Return the address of the next call."""
+        if len(self._urls) == 1:
+            return self._urls[0]
         now, until_s = self._now_s(), self._skipped_until_s
         url = min(self._urls, key=lambda url: max(0.0, until_s[url] - now))
         self._urls.remove(url)
@@ -91,6 +111,8 @@ class HttpJudge(PromptedJudge):
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
         self._price = price_of(spec)
+        caps = (self._params.get(name) for name in TOKEN_LIMITS)
+        self._reply_caps = frozenset(cap for cap in caps if isinstance(cap, int))
         self.wire = Wire(spec.concurrency)
 
     async def ask(self, request: Request) -> Reply:
@@ -140,14 +162,13 @@ class HttpJudge(PromptedJudge):
         """Return the replies in a chat completion, by choice."""
         completions = _completions(document, requests)
         usage = document.get("usage")
-        total = token_counts(usage if isinstance(usage, dict) else {})
-        shares = split_counts(total, len(completions))
-        used_all = _used_all_tokens(requests[0], total, len(completions))
+        total, n = token_counts(usage if isinstance(usage, dict) else {}), len(completions)
+        used_all = total.completion is not None and total.completion / n in self._reply_caps
         prompt_at_least = _prompt_at_least(requests[0], total)
         return [
             _reply_of(
                 document,
-                choice,
+                completion,
                 request,
                 counts=share,
                 cost_usd=self._cost_usd(share),
@@ -155,7 +176,9 @@ class HttpJudge(PromptedJudge):
                 used_all_tokens=used_all,
                 prompt_at_least=prompt_at_least,
             )
-            for choice, request, share in zip(completions, requests, shares, strict=False)
+            for completion, request, share in zip(
+                completions, requests, split_counts(total, n), strict=False
+            )
         ]
 
     def _cost_usd(self, counts: TokenCounts) -> float | None:
@@ -258,7 +281,7 @@ def document_of(answer: Response, request: Request | None = None, n: int = 1) ->
     document = _document(body)
     if not isinstance(document, dict):
         raise CallFailed("bad_body", retry=True, paid=True, hint="not a JSON object")
-    if failure := failure_within(document, headers, body, request):
+    if document.get("error") and (failure := failure_within(document, headers, body, request)):
         raise failure
     return document
 
@@ -268,8 +291,8 @@ def filtered_reply(request: Request, latency_s: float | None = None) -> Reply:
     return Reply(request=request.hash, text="", finish_reason=FILTERED, latency_s=latency_s)
 
 
-def _completions(document: JsonObject, requests: Sequence[Request]) -> list[JsonObject]:
-    """Return the choices of a chat completion that hold a reply, as many as there are requests.
+def _completions(document: JsonObject, requests: Sequence[Request]) -> list[Completion]:
+    """Return the completions in a response, at most one per request.
 
     Raises
     ------
@@ -281,29 +304,58 @@ def _completions(document: JsonObject, requests: Sequence[Request]) -> list[Json
     for choice in choices[: len(requests)] if isinstance(choices, list) else ():
         if not isinstance(choice, dict):
             continue
-        if failed := failure_of_choice(choice, requests[0]):
+        ending = ending_word(choice)
+        if failed := failure_of_choice(choice, ending, requests[0]):
             failure = failed
         else:
-            completions.append(choice)
+            completions.append((choice, ending))
     if not completions:
         raise failure or CallFailed("no_choices", retry=True, paid=True)
     return completions
 
 
-def _used_all_tokens(request: Request, total: TokenCounts, n: int) -> bool:
-    """Whether each of ``n`` replies has as many tokens as its request allowed."""
-    n_tokens = total.completion
-    for name in TOKEN_LIMITS:
-        cap = request.params.get(name)
-        if isinstance(cap, int) and n_tokens == n * cap:
-            return True
-    return False
+def failure_of_choice(
+    choice: JsonObject, ending: str | None, request: Request
+) -> CallFailed | None:
+    """Return the failure that a choice with an `ending_word` reports; None without one.
+
+    That is an error in the choice or in its message, or a word for its end that means one. The
+    model may have written a part of the reply, which is no answer.
+    """
+    message = choice.get("message")
+    is_message = isinstance(message, dict)
+    if choice.get("error") or (isinstance(message, dict) and message.get("error")):
+        for place in (choice, message):
+            if isinstance(place, dict) and is_error(place.get("error")):
+                failure = failure_of(code_in(place), {}, json.dumps(place).encode(), request)
+                failure.paid = True
+                return failure
+    meaning = ending_of(ending)
+    if meaning == "failed":
+        return CallFailed("error_body", retry=True, paid=True, hint=MEANINGS["error_body"])
+    if meaning == "complete" and not is_message and "text" not in choice:
+        return CallFailed("no_choices", retry=True, paid=True, hint=MEANINGS["no_choices"])
+    return None
+
+
+def ending_word(choice: JsonObject) -> str | None:
+    """Return the provider's word for the end of a reply in any protocol; None without one.
+
+    A gateway's own word can be ``stop`` for whatever happened, so the word that it passes on goes
+    before if that one means that the reply is not complete.
+    """
+    own = choice.get("finish_reason")
+    if isinstance(own, str) and "native_finish_reason" not in choice:
+        return own  # of most replies: the others take three times as long
+    words = [word for name in ENDING_MEMBERS if isinstance(word := choice.get(name), str)]
+    incomplete = [word for word in words if ending_of(word) not in {"complete", "unknown"}]
+    return next(iter([*incomplete, *words]), None)
 
 
 def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:
     """Return the fewest tokens of a prompt if the server counted far fewer."""
-    if total.prompt is None:
-        return None
+    if total.prompt is None or len(request.turns) <= CHARS_PER_TOKEN * total.prompt:
+        return None  # of most requests: words need not be counted
     n_counted = total.prompt + (total.cached or 0) + (total.written or 0)
     return cut_prompt_tokens(request, n_counted)
 
@@ -320,7 +372,7 @@ def _document(body: bytes) -> object:
 
 def _reply_of(
     document: JsonObject,
-    choice: JsonObject,
+    completion: Completion,
     request: Request,
     *,
     counts: TokenCounts,
@@ -329,19 +381,19 @@ def _reply_of(
     used_all_tokens: bool,
     prompt_at_least: int | None,
 ) -> Reply:
+    choice, ending = completion
     content = choice.get("message")
     message = content if isinstance(content, dict) else {}
-    finish_reason = ending_word(choice)
     text = text_of(message.get("content", choice.get("text")))
     if not text and (refusal := _refusal(message)):
-        text, finish_reason = text_of(refusal), FILTERED
+        text, ending = text_of(refusal), FILTERED
     reasoning = "" if text.strip() else _reasoning(message)
     return Reply(
         request=request.hash,
         text=text,
         model=_name(document.get("model")),
         fingerprint=_name(document.get("system_fingerprint")),
-        finish_reason=_name(finish_reason),
+        finish_reason=_name(ending),
         prompt_tokens=counts.prompt,
         completion_tokens=counts.completion,
         cached_tokens=counts.cached,
@@ -384,10 +436,11 @@ def json_logprobs(logprobs: object) -> JsonValue:
 
 def text_of(content: object) -> str:
     """Return the text of a message: a string, or the text parts of a list; "" if there is none."""
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        content = "".join(part for part in parts if isinstance(part, str))
-    return clean(content) if isinstance(content, str) else ""
+    if isinstance(content, str):
+        return clean(content)
+    parts = content if isinstance(content, list) else ()
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return clean("".join(text for text in texts if isinstance(text, str)))
 
 
 def clean(text: str) -> str:
@@ -435,6 +488,8 @@ def _with_reasoning(completion: int, prompt: int, usage: JsonObject) -> int:
 
 def _reasoning_tokens(usage: JsonObject) -> int:
     """Return the number of reasoning tokens in a usage or in its details of the reply."""
+    if REASONING_MEMBERS.isdisjoint(usage):
+        return 0
     most = 0
     for source in (usage, *map(usage.get, REPLY_DETAILS)):
         if isinstance(source, dict) and not REASONING_NAMES.isdisjoint(source):
@@ -446,7 +501,8 @@ def split_counts(counts: TokenCounts, n: int) -> list[TokenCounts]:
     """Split the tokens of a request among its ``n`` replies; the shares sum to the total."""
     if n == 1:
         return [counts]
-    return [TokenCounts(*(_share(total, n, index) for total in counts)) for index in range(n)]
+    totals: tuple[int | None, ...] = astuple(counts)
+    return [TokenCounts(*(_share(total, n, index) for total in totals)) for index in range(n)]
 
 
 def _share(total: int | None, n: int, index: int) -> int | None:

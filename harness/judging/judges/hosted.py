@@ -25,12 +25,14 @@ from harness.judging.judges.endpoint import (
     FILTERED,
     HttpJudge,
     document_of,
+    ending_word,
+    failure_of_choice,
     filtered_reply,
     sent_turns,
 )
 from harness.judging.judges.parameter_refusals import REFUSED, named_parameter, refused_meaning
 from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
-from harness.judging.judges.response_errors import OK, ending_word, failure_of_choice, sent_names
+from harness.judging.judges.response_errors import OK, sent_names
 from harness.judging.parsing.reply_endings import ending_of
 from harness.scoped_state import SharedBlock, silenced, variables_set
 
@@ -292,11 +294,15 @@ async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exch
     answer = await wire.post(url, headers, await request.aread())
     document = document_of(answer, exchange.request, exchange.n)
     choices = _replies_in_protocol(document)
-    failures = [failure_of_choice(choice, exchange.request) for choice in choices]
+    endings = [ending_word(choice) for choice in choices]
+    failures = [
+        failure_of_choice(choice, ending, exchange.request)
+        for choice, ending in zip(choices, endings, strict=True)
+    ]
     if "choices" in document and all(failures):
         failure, *_ = *filter(None, failures), CallFailed("no_choices", retry=True, paid=True)
         raise failure
-    exchange.endings = [ending_word(choice) or "" for choice in choices]
+    exchange.endings = [ending or "" for ending in endings]
     return answer.body
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 from unicodedata import normalize
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.command_options import REPLY_CAP
@@ -127,11 +128,6 @@ def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
     Tokenizers split texts at blanks, so a word is a token at least; of a text without blanks, eight
     characters. Far fewer are less than half as many.
     """
-    n_chars = 0
-    for message in request.messages:
-        n_chars += len(message.content)
-    if n_chars <= CHARS_PER_TOKEN * n_counted:
-        return None  # of most requests: words need not be counted
     texts = [message.content for message in request.messages]
     least = sum(math.ceil(len(word) / CHARS_PER_TOKEN) for t in texts for word in WORD.findall(t))
     return least if least > max(2 * n_counted, n_counted + NOTED_TOKENS) else None
@@ -246,7 +242,7 @@ def _price_list() -> dict[str, JsonObject]:
     return prices
 
 
-class TokenCounts(NamedTuple):
+class TokenCounts(Struct, frozen=True, gc=False):
     """Tokens of a reply; None where the provider reported no count.
 
     ``cached`` (read from the provider's prompt cache) and ``written`` (put into it) are part of

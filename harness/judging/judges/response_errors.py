@@ -15,7 +15,6 @@ from harness.errors import CallFailed
 from harness.judging.judges.parameter_refusals import REFUSED, named_parameter, refused_meaning
 from harness.judging.judges.pricing import estimated_prompt_tokens
 from harness.judging.judges.requested_waits import requested_wait_s
-from harness.judging.parsing.reply_endings import ending_of
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 
 if TYPE_CHECKING:
@@ -92,13 +91,6 @@ NOT_BILLED = frozenset(  # nothing was sent, or refused before the model read it
     }
 )
 NUMBER = re.compile(r"\d+")
-ENDING_MEMBERS = (
-    "finish_reason",
-    "native_finish_reason",
-    "finishReason",
-    "stop_reason",
-    "done_reason",
-)
 VARYING = re.compile(r"[0-9a-f]*\d[0-9a-f-]*")  # what differs between the same refusals
 STOPS = {
     402: "quota_spent",
@@ -224,48 +216,12 @@ def failure_within(
 
     An error counts by its own code.
     """
-    if not _is_error(document.get("error")):
+    if not is_error(document.get("error")):
         return None
     return failure_of(code_in(document), headers, body, request)
 
 
-def failure_of_choice(choice: JsonObject, request: Request | None = None) -> CallFailed | None:
-    """Return the failure that a choice of a chat completion reports; None without one.
-
-    That is an error in the choice or in its message, or a word for its end that means one. The
-    model may have written a part of the reply, which is no answer.
-    """
-    message = choice.get("message")
-    is_message = isinstance(message, dict)
-    if choice.get("error") or (isinstance(message, dict) and message.get("error")):
-        for place in (choice, message):
-            if isinstance(place, dict) and _is_error(place.get("error")):
-                failure = failure_of(code_in(place), {}, json.dumps(place).encode(), request)
-                failure.paid = True
-                return failure
-    ending = ending_of(ending_word(choice))
-    if ending == "failed":
-        return CallFailed("error_body", retry=True, paid=True, hint=MEANINGS["error_body"])
-    if ending == "complete" and not is_message and "text" not in choice:
-        return CallFailed("no_choices", retry=True, paid=True, hint=MEANINGS["no_choices"])
-    return None
-
-
-def ending_word(choice: JsonObject) -> str | None:
-    """Return the provider's word for the end of a reply in any protocol; None without one.
-
-    A gateway's own word can be ``stop`` for whatever happened, so the word that it passes on goes
-    before if that one means that the reply is not complete.
-    """
-    own = choice.get("finish_reason")
-    if isinstance(own, str) and "native_finish_reason" not in choice:
-        return own  # of most replies: the others take three times as long
-    words = [word for name in ENDING_MEMBERS if isinstance(word := choice.get(name), str)]
-    incomplete = [word for word in words if ending_of(word) not in {"complete", "unknown"}]
-    return next(iter([*incomplete, *words]), None)
-
-
-def _is_error(error: object) -> bool:
+def is_error(error: object) -> bool:
     """Whether the member ``error`` of a response holds one: some servers always send it."""
     return any(error.values()) if isinstance(error, dict) else bool(error)
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from harness.judging.parsing.grammar import OUTCOMES, Parsed, is_quoted, parse
 from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.option_probabilities import OptionTokens
+from harness.judging.parsing.reply_endings import ending_of
 from harness.judging.parsing.statement_faults import FAULTS
 from harness.judging.parsing.verdict import PairValue, Reply, Verdict, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
@@ -148,14 +149,14 @@ class ReplyReader:
         was cut off is ``cut_off`` if it cannot be parsed, or if it is a set or a number that can be
         incomplete, or if reasons come before the verdict.
         """
+        text = reply.text
+        bare = None if order else self._bare_keys.get((kind, text.strip()))
+        if bare and not reply.used_all_tokens and ending_of(reply.finish_reason) == "complete":
+            return bare
         ending = reply.ending
         complete = ending != "cut_off"
         if (unread := self._without_answer(reply, ending)) is not None:
             return unread
-        text = reply.text
-        bare = None if order else self._bare_keys.get((kind, text.strip()))
-        if bare is not None and complete:
-            return bare
         parse_text = self._parse_cached if len(text) <= MAX_CACHED_CHARS else self._parse_text
         parsed, quotable = parse_text(text, kind, order, complete)
         if quotable and is_quoted(quotable, _item_text(item, self.task), self._options(order)):

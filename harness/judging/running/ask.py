@@ -50,6 +50,7 @@ LOOKUP_BATCH = 64  # units that are looked up and claimed at once, at least
 CLAIMED_PER_PLACE = 4  # units that are claimed at once per call that may be in flight
 WORKERS_PER_PLACE = 4  # most workers (calling or backing off) per call that may be in flight
 LOCK_POLL_S = 0.1  # between looks for the reply that somebody else is waiting for
+NS_PER_MS = 1_000_000
 NOTICE_AFTER_S = 5.0  # of waiting for that reply
 NO_SAMPLES = frozenset({"bad_request", "unsupported_params"})  # answers to `n` greater than 1
 
@@ -199,7 +200,8 @@ class WorkerPool:
     async def _record(self, outcome: UnitOutcome) -> None:
         """Record an outcome, and stop the judge or the run if it demands that."""
         judge, session = self._judge, self._judge.session
-        judge.first.count(outcome.verdicts)
+        if not judge.first.have_passed:
+            judge.first.count(outcome.verdicts)
         if outcome.failure is not None:
             judge.count_failure(outcome.failure)
         if outcome.held_by:
@@ -312,8 +314,9 @@ class WorkerPool:
             asker.read(unit, reply, from_store=not asker.count_paid(reply))
             for unit, reply in replies
         ]
-        for verdict in verdicts:
-            self._judge.first.count([verdict])
+        if not self._judge.first.have_passed:
+            for verdict in verdicts:
+                self._judge.first.count([verdict])
         self._judge.session.recorder.record(verdicts)
 
     def _wait_for(self, units: Sequence[WorkUnit], *, is_progress: bool) -> None:
@@ -402,6 +405,7 @@ class Asker:
         self._judge = judge
         self._name = judge.spec.name
         self._reader = reader
+        self._task = reader.task.name
         self._store = store
         self._gate = gate
         self._budget = budget
@@ -440,7 +444,7 @@ class Asker:
             outcome = await self._ask_one(unit)
         if self._budget.limit_usd is None or not outcome.received or outcome.failure is not None:
             return outcome
-        return outcome._replace(failure=self._budget.overrun(self._name))
+        return replace(outcome, failure=self._budget.overrun(self._name))
 
     async def _ask_one(self, unit: WorkUnit) -> UnitOutcome:
         received: list[Reply] = []
@@ -531,7 +535,8 @@ class Asker:
             gate.check()
             await self._judge.prepare()
             if self._budget.limit_usd is None:
-                replies = await self._send(requests)
+                with self._deadline:
+                    replies = await self._judge.ask_many(requests)
             else:
                 replies = await self._send_within_budget(requests, elicitation)
             gate.succeeded()
@@ -545,18 +550,14 @@ class Asker:
         finally:
             gate.leave()
         replies = [without_key(reply, spec.key_env) for reply in replies]
-        received_at, task = round(time.time(), 3), self._reader.task.name
+        received_at = time.time_ns() // NS_PER_MS / 1000
         for reply in replies:
             force_setattr(reply, "cache_key", requests[0].cache_key)
-            force_setattr(reply, "task", task)
+            force_setattr(reply, "task", self._task)
             force_setattr(reply, "judge", self._name)
             if reply.received_at is None:
                 force_setattr(reply, "received_at", received_at)
         return replies
-
-    async def _send(self, requests: Sequence[Request]) -> list[Reply]:
-        with self._deadline:
-            return await self._judge.ask_many(requests)
 
     async def _send_within_budget(
         self, requests: Sequence[Request], elicitation: Elicitation
@@ -571,7 +572,8 @@ class Asker:
             await budget.wait_for_room(request.hash, needed_usd)
             self._gate.check()
             with budget.reserve(spec.name, request.hash, needed_usd, most_usd) as bill:
-                replies = await self._send(requests)
+                with self._deadline:
+                    replies = await judge.ask_many(requests)
                 bill.settle(replies)
             if bill.is_kept:
                 self._trials.keep(trial)
@@ -579,8 +581,8 @@ class Asker:
 
     def count_paid(self, *replies: Reply | None) -> bool:
         """Whether processes that this one started paid for any of some replies; counts each."""
-        n_paid = sum(self._store.count_paid(reply.request) for reply in replies if reply)
-        return n_paid > 0
+        are_paid = [self._store.count_paid(reply.request) for reply in replies if reply]
+        return any(are_paid)
 
     def read(
         self, unit: WorkUnit, reply: Reply, *, first: Reply | None = None, from_store: bool

@@ -113,7 +113,7 @@ class Rate:
         self._requests, self._tokens = _Spacing(rpm), _Spacing(tpm)
         self.n_started = 0
         self._cut_at = 0  # calls started before the last cut
-        self._next_probe_s = self._refused_until_s = float("-inf")
+        self.next_call_s = self._next_probe_s = self._refused_until_s = float("-inf")
         self._probe_s, self._longest_probe_s = probe_s, longest_probe_s
         self._n_unanswered = self._n_probes = 0
         self._probed_at = 0  # calls started before the last probe was planned
@@ -128,11 +128,6 @@ class Rate:
     def is_probing(self) -> bool:
         """Whether calls are sent one at a time, to see whether the server replies."""
         return self._n_probes > 0
-
-    @property
-    def next_call_s(self) -> float:
-        """When the next call may be sent, on the caller's clock."""
-        return max(self._next_probe_s, self._refused_until_s)
 
     @property
     def n_places(self) -> int:
@@ -171,6 +166,7 @@ class Rate:
         if self._n_unanswered:
             self._n_unanswered = self._n_probes = 0
             self._next_probe_s = float("-inf")
+            self._plan_next_call()
         if self.limit >= self.ceiling:
             return
         self.limit = min(self.ceiling, self.limit + (1 / self.limit if self._cut_at else 1.0))
@@ -183,6 +179,7 @@ class Rate:
         The server asked for a wait of ``wait_s``, for which no call is sent.
         """
         self._refused_until_s = max(self._refused_until_s, now + wait_s)
+        self._plan_next_call()
         if ticket > self._cut_at:
             self.limit = max(1.0, self.limit * CUT)
             self._cut_at = self.n_started
@@ -197,9 +194,13 @@ class Rate:
         if self._n_unanswered < OPENS_AFTER or (self.is_probing and ticket <= self._probed_at):
             return False
         self._next_probe_s = now + min(self._probe_s * 2.0**self._n_probes, self._longest_probe_s)
+        self._plan_next_call()
         self._probed_at = self.n_started
         self._n_probes += 1
         return self._n_probes > PROBES
+
+    def _plan_next_call(self) -> None:
+        self.next_call_s = max(self._next_probe_s, self._refused_until_s)
 
     def _note(self, now: float, reason: str) -> None:
         if len(self.history) < MOST_EVENTS:

@@ -158,7 +158,8 @@ class Recorder:
         group = self._group
         group.verdicts += self._numbered(verdicts)
         group.received += received
-        self.received_usd += sum(reply.cost_usd or 0.0 for reply in received)
+        for reply in received:
+            self.received_usd += reply.cost_usd or 0.0
         await group.done.wait()
         if group.error is not None:
             raise group.error

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harness.judging.parsing.verdict import Reply
+from harness.errors import CallFailed
+from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.judging.prompts.requests import Request, Unit
 from harness.judging.storage.verdict_log import UnitKey
 from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from harness.errors import CallFailed
     from harness.judging.judges.base import Judge
-    from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.tasks import Item
 
@@ -186,7 +186,7 @@ class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
         return [replace(self, samples=(s,), hashes=(h,)) for s, h in parts]
 
 
-class UnitOutcome(NamedTuple):
+class UnitOutcome(Struct, frozen=True):
     """Result of asking one unit of work.
 
     Attributes

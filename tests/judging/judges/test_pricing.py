@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.endpoint import split_counts, token_counts
@@ -71,7 +72,7 @@ def test_replies_of_one_request_share_its_tokens_to_the_last(prompt, completion,
     whole = TokenCounts(prompt, completion, cached)
     shares = split_counts(whole, n)
     assert len(shares) == n
-    for place, total in enumerate(whole):
-        parts = [share[place] for share in shares]
+    for place, total in enumerate(astuple(whole)):
+        parts = [astuple(share)[place] for share in shares]
         assert (sum(parts) == total) if total is not None else parts == [None] * n
         assert total is None or max(parts) - min(parts) <= 1
