@@ -5,9 +5,10 @@
 It also counts the files that rows in memory enter on their way to a task: with a mapping that says
 all, and with one that leaves options to be read from the labels.
 
-A judge at a stub server answers about more items than decide whether it can be read, one at a
-time. The last but one is followed, so what's done once for a run or a judge doesn't count. The walk
-begins where its request is made and ends when its verdict is written.
+A judge at a stub server answers about more items than are claimed at once, one at a time. The last
+but one is followed. By then its judge has shown that it can be read, so what's done once for a run
+or a judge doesn't count. The walk begins where its request is made and ends when its verdict is
+written.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 import harness
 from harness.app import ask_open_units, start
 from harness.command_options import RunOptions, Server
-from harness.judging.running.first_replies import N_FIRST
+from harness.judging.running.ask import LOOKUP_BATCH
 from harness.judging.running.recorder import NoObserver
 from harness.judging.storage.response_cache import ResponseCache
 from harness.run_plans import plan_run
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from harness.table_tasks import TableMapping
 
-N_ITEMS = N_FIRST + 5
+N_ITEMS = LOOKUP_BATCH + 5
 PACKAGE = Path(harness.__file__).parent
 JUDGES = """\
 judges:
