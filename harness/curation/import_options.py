@@ -22,6 +22,13 @@ class FileOptions(Options):
         (), "Sheets of a workbook, read one after the other.", READING, flag="--sheet"
     )
     encoding: str = option("", "Encoding of files that are not UTF-8.", READING)
+    header: int | None = option(
+        None,
+        "Number of the line that names the columns; 0 if none does. By default the first that "
+        "looks so.",
+        READING,
+        ge=0,
+    )
     drop: Lists = option((), "Columns to leave out.", READING)
     plain: bool = False  # rows are taken as they stand, although they have the marks of a format
 
@@ -29,6 +36,7 @@ class FileOptions(Options):
         """Return the options as they are given on the command line."""
         words = [word for sheet in self.sheets for word in ("--sheet", sheet)]
         words += ["--encoding", self.encoding] if self.encoding else []
+        words += ["--header", str(self.header)] if self.header is not None else []
         return words + [word for column in self.drop for word in ("--drop", column)]
 
 

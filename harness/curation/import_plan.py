@@ -25,7 +25,15 @@ from harness.tasks.columns.cell_values import ballots_by_rater, list_of, with_po
 from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_of
 from harness.tasks.columns.column_words import parts
 from harness.tasks.columns.table_answers import RatedOptions
-from harness.tasks.columns.table_columns import with_decimals, with_sets, with_whole_sets
+from harness.tasks.columns.table_columns import (
+    EMPTY,
+    POSITIONAL,
+    with_decimals,
+    with_none,
+    with_places,
+    with_sets,
+    with_whole_sets,
+)
 from harness.tasks.columns.table_reader import ItemColumns, TableTask
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import OPEN_SCALES, as_number
@@ -125,6 +133,10 @@ def _plans(
 ) -> tuple[ImportPlan, ...]:
     """Complete the settings, as they stand."""
     roles = {**table.reading.columns, **roles}
+    if (*roles.get("rater", ()),) == (POSITIONAL,) and POSITIONAL not in table.columns:
+        if not roles.get("id"):
+            raise TaskError(f"{table.path}: --rater {POSITIONAL} needs the item. Give --id.")
+        table = with_places(table, mapping_of({"id": roles["id"]}, table).id)
     fixed = mapping_of(roles, table)
     settings = _with_format(settings, table.reading)
     raw = table
@@ -132,15 +144,24 @@ def _plans(
     table = with_sets(table, settings.separator, fixed.by_role()) if settings.separator else table
     if not table.reading.columns and "elicitation" not in table.columns:
         table = with_whole_sets(table)
-    draft = guess_roles(table, fixed, roles)
-    mapping = draft.mapping
+    draft = guess_roles(table, fixed, roles, settings.scale)
+    table, mapping = draft.table, draft.mapping
     if mapping.judges == (NO_JUDGES,):
         mapping = replace(mapping, judges=())
     check(mapping, table)
     _check_effect(settings, mapping, raw)
     table, corrections = _corrected(table, mapping, settings)
     mapping, list_doubts = _read_lists(mapping, table, settings)
-    reader = AnswerReader(table, mapping, settings.raters_per_item, settings.lists)
+    if settings.none and not mapping.sets:
+        table = with_none(table, mapping.rating_columns, settings.none)
+    reader = AnswerReader(
+        table,
+        mapping,
+        settings.raters_per_item,
+        settings.lists,
+        settings.separator,
+        settings.none,
+    )
     counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
     where = str(table.path)
     if settings.scales and len(counts) <= 1:
@@ -151,7 +172,7 @@ def _plans(
     )
     by_task = {None: merged(counts.values())} if shared else counts
     doubts = (*draft.doubts, *list_doubts, *_line_doubts(table, mapping))
-    doubts += (*_share_doubts(reader), *corrections)
+    doubts += (*_share_doubts(reader), *_none_doubts(reader, settings), *corrections)
     who = {
         "kind": rated.kind or mapping.kind,
         "rater_ids": rated.rater_ids or guess_rater_ids(reader),
@@ -272,36 +293,64 @@ def _share_doubts(reader: AnswerReader) -> list[Doubt]:
     return [Doubt(question, {"raters_per_item": NUMBER})]
 
 
+def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
+    """Ask what it means that a rater chose no option: an answer, or that they could not say."""
+    if settings.none:
+        return []
+    empty = sum(list_of(answer.text) == [] for answer in reader.answers() if not answer.is_judge)
+    if not empty:
+        return []
+    times = "once" if empty == 1 else f"{empty} times"
+    question = (
+        f"a rater chose none of the options {times}: give --none 'none of these' if that is an "
+        f"answer, or --none {CANNOT_ASSESS} if they could not say"
+    )
+    return [Doubt(question, {"none": "none of these"}, ({"none": CANNOT_ASSESS},))]
+
+
 def _corrected(
     table: Table, mapping: ColumnMapping, settings: AnswerSettings
 ) -> tuple[Table, list[Doubt]]:
-    """Leave out ratings that a later one of the same item and rater corrects, or ask."""
-    if not mapping.rater or mapping.votes:
+    """Blank the ratings that a later one of the same item and rater corrects, or ask.
+
+    A blank cell is no rating, so it corrects none.
+    """
+    if not mapping.rater or mapping.votes or mapping.rater == POSITIONAL:
         return table, []
     order = table.columns[mapping.rated_at].by_row() if mapping.rated_at else []
     if settings.on_duplicate == "last" and not order:
         raise TaskError(
             f"{table.path}: --on-duplicate last needs the times of the ratings. Give --rated-at."
         )
-    rater = table.columns[mapping.rater]
-    people = same_names(rater)
-    names = [people[text] for text in rater.by_row()]
+    people = same_names(table.columns[mapping.rater])
+    names = [people[text] for text in table.columns[mapping.rater].by_row()]
     within = [n for n in (mapping.criterion, mapping.elicitation) if n]
     keys = list(zip(table.keys((*mapping.id, *within)).tolist(), names, strict=True))
-    latest: dict[tuple[int, str], int] = {}
-    former = []
-    for row, key in enumerate(keys):
-        if key in latest:
-            late = not order or order[row] >= order[latest[key]]
-            former.append(latest[key] if late else row)
-            latest[key] = row if late else latest[key]
-        else:
-            latest[key] = row
-    if settings.on_duplicate == "last":
-        return table.without(rows=np.array(former, dtype=np.int64)), []
-    answers = [n for n in (mapping.label, mapping.set, *mapping.criteria, *mapping.sets) if n]
-    given = table.keys(answers)
-    if order and any(given[row] != given[latest[keys[row]]] for row in former):
-        question = f"{len(former)} ratings are corrected later: give --on-duplicate last, or reject"
+    single = [(n,) for n in (mapping.label, mapping.set, *mapping.criteria) if n]
+    n_corrected = 0
+    for columns in [*single, *([mapping.sets] if mapping.sets else [])]:
+        former, is_changed = _former(table, columns, keys, order)
+        n_corrected += sum(is_changed)
+        if settings.on_duplicate == "last":
+            table = table.blanked(columns, np.array(former, dtype=np.int64))
+    if settings.on_duplicate == "reject" and order and n_corrected:
+        question = f"{n_corrected} ratings are corrected later: give --on-duplicate last, or reject"
         return table, [Doubt(question, {"on_duplicate": "last"})]
     return table, []
+
+
+def _former(
+    table: Table, columns: Sequence[str], keys: Sequence[tuple[int, str]], order: Sequence[str]
+) -> tuple[list[int], list[bool]]:
+    """Return the rows whose rating a later row corrects, and whether it differs from that one."""
+    filled = np.any([table.columns[name].codes != EMPTY for name in columns], axis=0)
+    given = table.keys(columns)
+    latest: dict[tuple[int, str], int] = {}
+    former = []
+    for row in np.flatnonzero(filled).tolist():
+        before = latest.setdefault(keys[row], row)
+        if before != row:
+            is_late = not order or order[row] >= order[before]
+            former.append(before if is_late else row)
+            latest[keys[row]] = row if is_late else before
+    return former, [bool(given[row] != given[latest[keys[row]]]) for row in former]

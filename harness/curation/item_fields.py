@@ -17,9 +17,12 @@ FEW_PER_ITEM = 1.5  # ratings per item below which a text always depends on the 
 MIN_WORDS = 2  # of a phrase, on average; a category has one
 MAX_SUFFIX_CHARS = 2  # of a rater's name: the number or letter that ends comment_1
 FEW_BLANK = 0.02
+MOST_CATEGORIES = 20
+ASIDE = column_words.GROUPS | column_words.MARGINS
+MIN_REPEATS = 3  # items per category
 
 
-def show_fields(draft: RoleDraft) -> None:
+def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of column
     """Take the texts of the item to be shown to judges: those that depend on it alone.
 
     In a table with a row per rating, a text that differs between the raters of an item is a remark.
@@ -35,6 +38,7 @@ def show_fields(draft: RoleDraft) -> None:
         for n in mapping.unused(facts.table)
         if mapping.one_row_per_item or facts.table.determines(mapping.id, n)
     ]
+    free = [n for n in free if len(facts[n].values) > 1 or n_items == 1]
     texts = [n for n in free if facts.is_prose(n) and not facts.called(n, column_words.SUMMARIES)]
     short = [n for n in free if n not in texts and _may_be_text(facts, n)]
     shown, remarks, unclear = list(own), list[str](), list[str]()
@@ -61,9 +65,14 @@ def show_fields(draft: RoleDraft) -> None:
     of_raters = [n for n in short if _is_remark(facts, n) and _names_rater(n, mapping)]
     remarks += of_raters
     for name in short:
-        if name not in of_raters:
-            alone = not (texts or len(short) > 1)
-            _place_short(facts, name, shown, unclear, alone=alone)
+        alone = not (texts or len(short) > 1)
+        is_category = bool(texts or own) and _is_category(facts, name, n_items)
+        if name in of_raters:
+            continue
+        if not is_category and _is_short_text(facts, name, alone=alone):
+            shown.append(name)
+        elif not facts.called(name, column_words.METADATA | ASIDE):
+            unclear.append(name)
     shown = [n for n in facts.table.columns if n in shown]
     if unclear:
         every = [n for n in facts.table.columns if n in {*shown, *unclear}]
@@ -78,17 +87,6 @@ def show_fields(draft: RoleDraft) -> None:
             f"{', '.join(remarks)}: remarks of raters, not shown to judges (--text shows them)"
         )
     draft.set(text=tuple(shown))
-
-
-def _place_short(
-    facts: Facts, name: str, shown: list[str], unclear: list[str], *, alone: bool
-) -> None:
-    """Show a column of short values, or ask about it unless it is called after other things."""
-    others = column_words.METADATA | column_words.GROUPS | column_words.MARGINS
-    if _is_short_text(facts, name, alone=alone):
-        shown.append(name)
-    elif not facts.called(name, others):
-        unclear.append(name)
 
 
 def group_column(facts: Facts, mapping: ColumnMapping) -> str:
@@ -109,6 +107,13 @@ def group_column(facts: Facts, mapping: ColumnMapping) -> str:
         if 1 < len(column.values) < n_items and constant and not facts.is_plain(name):
             return name
     return ""
+
+
+def _is_category(facts: Facts, name: str, n_items: int) -> bool:
+    """Return whether a column holds a few single words, which sort items rather than say them."""
+    values = facts[name].values
+    single = all(len(value.split()) == 1 for value in values[:LOOKED_AT])
+    return single and len(values) <= min(MOST_CATEGORIES, n_items / MIN_REPEATS)
 
 
 def _may_be_text(facts: Facts, name: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.curation.column_facts import (
     KEY,
     LOOKED_AT,
@@ -15,7 +17,7 @@ from harness.curation.column_facts import (
 )
 from harness.curation.doubts import Doubt
 from harness.curation.label_joins import FEW_LABELS, separator_of
-from harness.curation.role_draft import RoleDraft, names_of
+from harness.curation.role_draft import N_NAMED, RoleDraft, names_of
 from harness.plain_text import visible
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import (
@@ -23,6 +25,7 @@ from harness.tasks.columns.cell_values import (
 )
 from harness.tasks.columns.column_words import parts, stem
 from harness.tasks.columns.rater_names import is_model, who_are, who_are_raters
+from harness.tasks.columns.table_columns import POSITIONAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +38,7 @@ N_PAIR = 2  # columns: a choice, and the set that it is from
 MOST_RATERS = 0.6  # of the rows: a rater rates two items or so
 NO_RATERS = (column_words.MARGINS - {"number", "n", "num"}) | column_words.CRITERIA
 RATER_MARKS = column_words.PEOPLE | {"w", "r", "worker"}
+MACHINES = frozenset({"machine", "model", "llm", "ai", "auto", "automatic", "bot", "judge"})
 ITEM_MARKS = column_words.ITEMS | {"d", "q", "doc", "text", "comment", "post", "story"}
 
 
@@ -88,6 +92,69 @@ def find_lone_rater(draft: RoleDraft) -> bool:
         return False
     draft.set(rater=raters[0], label=labels[0], id=(keys[0],))
     return True
+
+
+def find_repeated(draft: RoleDraft) -> bool:
+    """Find an item that repeats although nothing names a rater: each of its rows is a rater's.
+
+    Nothing else may tell the rows apart than ratings, times and what raters wrote.
+    """
+    facts, mapping = draft.facts, draft.mapping
+    given = mapping.criteria or ((mapping.label,) if mapping.label else ())
+    items = [mapping.id] if mapping.id else item_keys(draft)[:1]
+    if not items or not _repeats_as_rated(draft, items[0]):
+        return False
+    named = facts.called(items[0][0], column_words.ITEMS)
+    if not mapping.id and ((facts.is_labels(items[0][0]) and not named) or _names_rows(draft)):
+        return False
+    within = [n for n in draft.free() if n not in items[0]]
+    varying = [n for n in within if not draft.table.determines(items[0], n)]
+    ratings = [n for n in varying if facts.is_labels(n) and not facts.is_prose(n)]
+    others = [n for n in varying if n not in ratings and not _is_of_rater(draft, n)]
+    people = [n for n in within if facts.is_labels(n)]
+    people = [n for n, who in who_are(people).items() if who == "person"]
+    if not given and (others or not ratings or len(people) > 1):
+        return False
+    without = draft.place_raters(items[0])
+    draft.set(id=items[0], rater=POSITIONAL)
+    _label_roles(draft)
+    if not draft.mapping.rating_columns:
+        draft.set(id=mapping.id, rater="")
+        draft.use(without)
+        return False
+    item = quote(",".join(items[0]))
+    if mapping.id or "rater" in draft.fixed:
+        draft.notes.append(
+            f"{item} repeats and no column names a rater: the ratings of an item are numbered"
+        )
+    else:
+        draft.ask(
+            f"{item} repeats and no column names a rater: give --id {item} --rater {POSITIONAL} if "
+            "each row of an item is another rater's"
+        )
+    return True
+
+
+def _names_rows(draft: RoleDraft) -> bool:
+    """Return whether a text, or a column that is called after items, differs in every row."""
+    facts = draft.facts
+    return any(
+        facts.keys(name) >= KEY and (facts.is_prose(name) or facts.called(name, column_words.ITEMS))
+        for name in draft.free()
+    )
+
+
+def _repeats_as_rated(draft: RoleDraft, item: tuple[str, ...]) -> bool:
+    """Return whether most items have several rows."""
+    n_rows = np.bincount(draft.table.keys(item))
+    return bool(np.mean(n_rows > 1) >= MOST)
+
+
+def _is_of_rater(draft: RoleDraft, name: str) -> bool:
+    """Return whether a column may hold what one rater did or wrote: a time, a measure, a remark."""
+    facts = draft.facts
+    words = column_words.MARGINS | column_words.REMARK_COLUMNS
+    return facts.is_plain(name) or facts.called(name, words) or facts[name].unique
 
 
 def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bool:
@@ -514,27 +581,75 @@ def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:
 
 
 def judges_among_raters(draft: RoleDraft) -> None:
-    """Find the models among the raters, and columns of models beside them."""
+    """Take as judges the raters of rows that a column calls a model's, and ask about names.
+
+    A name never moves a rater's ratings to a judge: people have ids that look like anything.
+    """
     if "judges" in draft.fixed:
         return
     mapping = draft.mapping
-    raters = draft.facts[mapping.rater].values
-    who = who_are_raters(mapping.rater, raters)
-    models = [name for name in raters if who[name] == "model"]
-    unclear = [name for name in raters if who[name] == "unclear"]
-    if len(models) == len(raters):
-        text = f"every name in {mapping.rater!r} is called after a model"
-        draft.ask(f"{text}: give --judges with those that are, or --judges none")
-        models = []
-    elif unclear:
-        remedy = f"give --judges {quote(','.join(models) or 'none')} if they are people"
-        text = f"{names_of(unclear)} in {mapping.rater!r} may be people or models: {remedy}"
-        question = visible(f"{text}, or --judges with the models among them")
-        draft.ask(question, {"judges": tuple(models + unclear)})
+    models = _machines(draft)
+    if models is None:
+        models = _named_models(draft)
     labels = [n for n in (mapping.label, *mapping.criteria, mapping.set) if n]
     columns = [n for n in draft.free() if draft.facts.is_labels(n) and is_model(n)]
     similar = {n for label in labels for n in draft.facts.alike(columns, label)}
     draft.set(judges=(*models, *(n for n in columns if n in similar)))
+
+
+def _machines(draft: RoleDraft) -> list[str] | None:
+    """Return the raters that a column of people and machines calls machines; None without one."""
+    rater = draft.facts[draft.mapping.rater]
+    for name in draft.free():
+        kinds = {label: _kind_of(label) for label in draft.facts.labels(name)}
+        if {*kinds.values()} == {"person", "machine"} and draft.facts.fixes(rater.name, name):
+            pairs = zip(rater.by_row(), draft.facts[name].by_row(), strict=True)
+            return list(dict.fromkeys(who for who, kind in pairs if kinds.get(kind) == "machine"))
+    return None
+
+
+def _kind_of(label: str) -> str:
+    """Return whether a label says that a person or a machine rated."""
+    if column_words.contains_word(label, column_words.PEOPLE):
+        return "person"
+    return "machine" if column_words.contains_word(label, MACHINES) else ""
+
+
+def _named_models(draft: RoleDraft) -> list[str]:
+    """Return the raters who are called like models, and ask about them."""
+    column = draft.mapping.rater
+    raters = draft.facts[column].values
+    who = who_are_raters(column, raters)
+    models = [name for name in raters if who[name] == "model"]
+    unclear = [name for name in raters if who[name] == "unclear"]
+    if len(models) == len(raters):
+        text = f"every name in {column!r} is called after a model"
+        draft.ask(f"{text}: give --judges with those that are, or --judges none")
+        return []
+    if unclear and len(models) + len(unclear) > N_NAMED:
+        draft.ask(
+            f"some names in {column!r} may be people or models: give --judges none if all are "
+            "people, or --judges with the models",
+            *([{"judges": ()}] if models else []),
+        )
+    elif models or unclear:
+        several = len(models) + len(unclear) > 1
+        likely = (
+            "may be people or models"
+            if unclear
+            else f"{'are' if several else 'is'} called "
+            + ("like models" if several else "like a model")
+        )
+        named = quote(",".join(models + unclear))
+        draft.ask(
+            visible(
+                f"{names_of(models + unclear)} in {column!r} {likely}: give --judges none if "
+                f"{'they are people' if several else 'it is a person'}, or --judges {named}"
+            ),
+            *([{"judges": tuple(models + unclear)}] if unclear else []),
+            *([{"judges": ()}] if models else []),
+        )
+    return models if len(models) <= N_NAMED else []
 
 
 def time_of_ratings(draft: RoleDraft) -> str:

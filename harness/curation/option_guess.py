@@ -18,7 +18,7 @@ from harness.errors import TaskError
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import labels_of, with_point
 from harness.tasks.columns.table_answers import TableAnswers
-from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS
+from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS, POSITIONAL
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import OPEN_SCALES, Scale, as_number
 
@@ -100,8 +100,9 @@ def guess_rater_ids(reader: AnswerReader) -> RaterIds:
     if mapping.layout in {"counts", "rated_once"}:
         return "positional"
     if mapping.votes:
-        names = {answer.name for answer in reader.answers() if not answer.is_judge}
-        return "real" if len({column_words.stem(name) for name in names}) > 1 else "positional"
+        return "real" if mapping.rater or _name_people(reader) else "positional"
+    if mapping.rater == POSITIONAL:
+        return "positional"
     raters = {name: mapping.criterion_and_rater(name)[1] for name in mapping.raters}
     if mapping.pattern and raters and all(rater.isdecimal() for rater in raters.values()):
         return "positional"
@@ -111,6 +112,25 @@ def guess_rater_ids(reader: AnswerReader) -> RaterIds:
     nested = bool(np.all(filled[:, :-1] >= filled[:, 1:]))
     n_uneven = int(np.sum(~filled.all(axis=1)))
     return "positional" if _are_places(mapping.raters, n_uneven, nested=nested) else "real"
+
+
+def _name_people(reader: AnswerReader) -> bool:
+    """Return whether cells name who gave each rating; the numbers from 0 or 1 are places."""
+    if not reader.by_rater:
+        return False
+    by_row: dict[int, list[str]] = {}
+    for answer in reader.answers():
+        if not answer.is_judge:
+            by_row.setdefault(answer.row, []).append(answer.name)
+    return not all(map(_count_places, by_row.values()))
+
+
+def _count_places(names: Sequence[str]) -> bool:
+    """Return whether names are the numbers from 0, or from 1."""
+    if not all(map(str.isdecimal, names)):
+        return False
+    numbers = sorted(map(int, names))
+    return numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
 
 
 def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool:

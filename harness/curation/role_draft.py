@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.curation.column_facts import Facts
 from harness.curation.doubts import Doubt
 from harness.tasks.columns import column_words
+from harness.tasks.columns.table_columns import with_places
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -52,6 +53,15 @@ class RoleDraft:
         """Give roles to columns, except for those that the user gave."""
         new = {role: value for role, value in roles.items() if role not in self.fixed}
         self.mapping = self.mapping.with_roles(new)
+
+    def use(self, table: Table) -> Table:
+        """Read another table from here on, and return the one before."""
+        before, self.table, self.facts = self.table, table, Facts(table)
+        return before
+
+    def place_raters(self, item: Sequence[str]) -> Table:
+        """Add a column that numbers the rows of each item, and return the table without it."""
+        return self.use(with_places(self.table, item))
 
     def free(self) -> list[str]:
         """Return the columns that have no role yet."""

@@ -16,6 +16,7 @@ from harness.curation.item_fields import group_column, show_fields
 from harness.curation.long_roles import (
     find_lone_rater,
     find_long,
+    find_repeated,
     judges_among_raters,
     time_of_ratings,
 )
@@ -26,12 +27,14 @@ from harness.curation.wide_roles import (
     find_wide,
     judges_beside_raters,
 )
+from harness.tasks.columns import column_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.table_columns import Table
+    from harness.tasks.schema import Scale
 
 REJECTED = frozenset({"rejected", "cancelled", "canceled", "discarded", "expired", "invalid"})
 STATUSES = REJECTED | {"approved", "accepted", "submitted", "completed", "valid", "pending", "ok"}
@@ -39,11 +42,16 @@ LAYOUT_ROLES = (
     *("raters", "pattern", "rater", "label", "set", "criteria", "sets", "counts", "votes"),
 )
 LAYOUTS = (  # in the order of trial
-    *(find_votes, find_counts, find_long, find_lone_rater, find_pattern, find_wide),
+    *(find_votes, find_counts, find_long, find_lone_rater, find_pattern, find_repeated, find_wide),
 )
 
 
-def guess_roles(table: Table, mapping: ColumnMapping, fixed: Collection[str]) -> RoleDraft:
+def guess_roles(
+    table: Table,
+    mapping: ColumnMapping,
+    fixed: Collection[str],
+    scale: Scale | None = None,
+) -> RoleDraft:
     """Complete the roles that the user gave.
 
     Parameters
@@ -54,6 +62,8 @@ def guess_roles(table: Table, mapping: ColumnMapping, fixed: Collection[str]) ->
         Roles that the user gave.
     fixed : collection of str
         Which they are; they are kept, also where they are empty.
+    scale : str, optional
+        Of the answers, if the user gave it.
     """
     draft = RoleDraft(table, mapping, fixed)
     _find_layout(draft)
@@ -66,7 +76,8 @@ def guess_roles(table: Table, mapping: ColumnMapping, fixed: Collection[str]) ->
         draft.set(rated_at=time_of_ratings(draft))
     if "text" not in fixed:
         show_fields(draft)
-    _swapped_sides(draft)
+    if scale in {None, "pairwise"}:
+        _swapped_sides(draft)
     _rejected_work(draft)
     if "group" not in fixed and not draft.mapping.group:
         draft.set(group=group_column(draft.facts, draft.mapping))
@@ -81,7 +92,7 @@ def _find_layout(draft: RoleDraft) -> None:
     if mapping.votes or mapping.counts:
         find_total(draft)
     elif mapping.rater or {"label", "criteria", "set", "sets"} & set(given):
-        find_long(draft, required=True)
+        find_long(draft, required=True) or (mapping.rater or find_repeated(draft))
     elif mapping.raters or mapping.pattern:
         judges_beside_raters(draft)
     else:
@@ -101,21 +112,33 @@ def _by_criterion(draft: RoleDraft) -> None:
 
 
 def _swapped_sides(draft: RoleDraft) -> None:
-    """Ask about two texts that change their places between rows."""
+    """Ask about two texts that change their places between rows, if ratings may name a side."""
     texts = [
         n for n in draft.table.columns if draft.facts.is_prose(n) and not draft.facts.is_list(n)
     ]
     known = [n for n in draft.mapping.id if not draft.facts.is_prose(n)]
     items = draft.table.keys(known).tolist()
     for first, second in combinations(texts, 2):
+        if not (column_words.are_pair(first, second) or _may_name_sides(draft, first, second)):
+            continue
         cells = zip(items, draft.facts[first].by_row(), draft.facts[second].by_row(), strict=True)
         pairs = set(cells)
         if any(a != b and a and b and (item, b, a) in pairs for item, a, b in pairs):
             question = (
                 f"{first} and {second} change places between rows: put each pair in one order, "
-                "and exchange its label with it"
+                "and exchange its label with it, or give a --scale other than pairwise if labels "
+                "name no side"
             )
             draft.doubts.append(Doubt(question, in_table=True))
+
+
+def _may_name_sides(draft: RoleDraft, first: str, second: str) -> bool:
+    """Return whether two labels, ties aside, may name the first and the second of two texts."""
+    names = draft.mapping.rating_columns
+    labels = {label.casefold() for name in names for label in draft.facts.labels(name)}
+    sides = {label for label in labels if not column_words.contains_word(label, column_words.TIES)}
+    known = (*column_words.SIDES, {"0", "1"}, {first.casefold(), second.casefold()})
+    return sides in known or column_words.are_sides(sorted(sides), tied=False)
 
 
 def _rejected_work(draft: RoleDraft) -> None:

@@ -7,13 +7,17 @@ import re
 import zipfile
 import zlib
 from contextlib import closing
+from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from harness.curation.import_options import FileOptions
+from harness.curation.importing.headings import N_OPENING as N_COMPARED
+from harness.curation.importing.headings import heading_of
+from harness.curation.importing.json_tables import rows_of_json
 from harness.errors import TaskError
-from harness.tasks.columns.table_columns import UNNAMED, Table, cleaned, encode
+from harness.tasks.columns.table_columns import Table, cleaned, encode
 from harness.tasks.dataset_fields import derived
 from harness.tasks.tables import parse_json, read_rows
 from harness.tasks.tables.checks import (
@@ -42,30 +46,30 @@ CHUNK = 1 << 20
 SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 FORMULA = re.compile(rb'<c r="([A-Z]+\d+)"[^<>]*>\s*<f\b[^<>]*?(?:/>|>[^<]*</f>)\s*(<v>[^<]|<is>)?')
 STATE = "state.json"
+JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from the header
 
 
 def excel_rows(
-    path: Path, limits: Limits, notes: list[str], bad: Ragged, sheets: Sequence[str]
+    path: Path, limits: Limits, notes: list[str], bad: Ragged, how: FileOptions
 ) -> Iterator[tuple[int, Row]]:
     """Yield number and cells by column of each row of the named sheets, or the only one."""
     n_formulas = _check_unpacked(path, limits)
     if n_formulas:
         notes.append(f"{n_formulas} cells are formulas; their stored values are read")
-    for sheet in sheets or ("",):
+    for sheet in how.sheets or ("",):
         with closing(native_lines("xlsx", path, limits, sheet)) as lines:
-            names = next(lines)
+            n_others, *names = next(lines)
             if not sheet and len(names) > 1:
                 raise PlaceError(
                     f"has the sheets {', '.join(map(repr, names[:8]))}. Give --sheet with the one "
                     "to read, or with several that have the same columns."
                 )
-            cells = (
-                (line, [str(c) if k == 0 and c is None else c for k, c in enumerate(row)], "")
-                for line, row in enumerate(lines, 1)
-            )
-            more = {"sheet": sheet} if len(sheets) > 1 else {}
-            for line, row in _headed(cells, limits, notes, bad, kind="row"):
+            if not sheet and n_others:
+                notes.append(f"read from the sheet {names[0]!r}: no other holds a table")
+            cells = ((line, row, "") for line, row in enumerate(lines, 1))
+            more = {"sheet": sheet} if len(how.sheets) > 1 else {}
+            for line, row in _headed(cells, limits, notes, bad, header=how.header, kind="row"):
                 yield line, row | more
 
 
@@ -75,6 +79,7 @@ def _headed(
     notes: list[str],
     bad: Ragged,
     *,
+    header: int | None,
     kind: Literal["line", "row"] = "line",
 ) -> Iterator[tuple[int, Row]]:
     """Yield line and cells by column of each row below the header; title rows are skipped.
@@ -82,50 +87,33 @@ def _headed(
     ``bad`` gets line and problem of each row of csv that has too few or too many cells.
     """
     rows = ((line, row, mark) for line, row, mark in cells if any(c not in {"", None} for c in row))
-    opening = list(islice(rows, N_OPENING * 2))
-    place = _header_place([row for _, row, _ in opening])
-    if place:
-        notes.append(f"{place} title {'row' if place == 1 else 'rows'} above the header left out")
+    opening = list(islice(rows, N_COMPARED))
     if not opening:
         return
-    line, names, _ = opening[place]
-    header = _header([str(name) for name in names])
-    check_columns(header, (), limits, f"{kind} {line}")
-    for line, row, mark in chain(opening[place + 1 :], rows):
-        if line > limits.n_rows + place and kind == "row":
+    lines = [line for line, _, _ in opening]
+    if header and header not in lines:
+        raise PlaceError(f"--header: {kind} {header} is blank, or too far from the first.")
+    heading = heading_of([row for _, row, _ in opening], lines, header)
+    notes += [heading.note] if heading.note else []
+    names, titles = heading.names, [row for _, row, _ in opening[: heading.place + 1]]
+    check_columns(names, (), limits, f"{kind} {lines[max(heading.place, 0)]}")
+    for line, row, mark in chain(opening[heading.place + 1 :], rows):
+        if titles and list(row) == list(titles[-1]):
+            notes.append("lines that repeat the header are left out")
+            continue
+        if line > limits.n_rows + len(titles) and kind == "row":
             too_many_rows(limits)
         if kind == "row":
-            if extra := [text for text in row[len(header) :] if text != ""]:
+            if extra := [text for text in row[len(names) :] if text not in {"", None}]:
                 raise PlaceError(
                     f"found {len(extra)} cells beyond the header's columns.", f"row {line}"
                 )
-        elif len(row) != len(header) and not (
-            len(row) > len(header) and not any(row[len(header) :])
-        ):
-            bad.append((line, ragged(len(row), len(header), mark)))
+        elif len(row) != len(names) and not (len(row) > len(names) and not any(row[len(names) :])):
+            bad.append((line, ragged(len(row), len(names), mark)))
             continue
-        entries = dict(zip(header, row, strict=False))
+        entries = dict(zip(names, row, strict=False))
         check_lengths(entries, limits, f"{kind} {line}")
         yield line, entries
-
-
-def _header_place(rows: Sequence[Sequence[object]]) -> int:
-    """Return the first row that fills more than half as many cells as the fullest."""
-    filled = [sum(cell not in {"", None} for cell in row) for row in rows]
-    most = max(filled, default=0)
-    for place, n_filled in enumerate(filled):
-        is_indexed = not rows[place][0] and n_filled == most - 1  # a name lacks for an index
-        if 2 * n_filled > most or is_indexed or most <= 1:
-            return place
-    return 0
-
-
-def _header(names: list[str]) -> list[str]:
-    while names and not names[-1].strip():
-        names.pop()
-    if names and not names[0].strip():
-        names[0] = UNNAMED
-    return names
 
 
 def _check_unpacked(path: Path, limits: Limits) -> int:
@@ -194,11 +182,16 @@ def _saved_files(path: Path, limits: Limits) -> list[Path]:
     return [path / name for name in names]
 
 
-def _json_rows(path: Path, how: FileOptions, found: Reading) -> Iterator[tuple[int, Row]]:
+def _json_rows(
+    path: Path, limits: Limits, how: FileOptions, found: Reading
+) -> Iterator[tuple[int, Row]]:
     """Yield number and row of each entry of a JSON file: a list of rows, or a named format."""
     raw = path.read_bytes().removeprefix(BOM)
     if b"\0" in raw and not how.encoding:
         raise PlaceError("holds the character NUL. Save the file as UTF-8 text.")
+    if _are_lines(raw):
+        yield from jsonl_rows(path, (), limits, how.encoding)
+        return
     try:
         content = parse_json(raw.decode(how.encoding or "utf-8"))
     except UnicodeDecodeError as error:
@@ -206,15 +199,41 @@ def _json_rows(path: Path, how: FileOptions, found: Reading) -> Iterator[tuple[i
         raise PlaceError(f"{problem}. Save the file as UTF-8.") from None
     except ValueError as error:
         raise PlaceError(f"{error}. Write strict JSON.") from None
-    if not (isinstance(content, list) and all(isinstance(row, dict) for row in content)):
-        known = format_of(content)
-        if known is None:
-            raise PlaceError(
-                "this JSON is neither a list of rows nor an export that is read. See the manual."
-            )
+    is_list = isinstance(content, list) and all(isinstance(row, dict) for row in content)
+    known = None if is_list else format_of(content)
+    if known is not None:
         found.name = known.name
-        content = known.rows(content, found)
-    yield from enumerate(content, 1)
+        yield from enumerate(known.rows(content, found), 1)
+    elif (rows := rows_of_json(content, found.notes)) is not None:
+        yield from enumerate(rows, 1)
+    else:
+        raise PlaceError(
+            "this JSON is neither a table nor an export that is read. Write a list of objects, one "
+            "per row."
+        )
+
+
+def _line_rows(
+    path: Path, limits: Limits, how: FileOptions, found: Reading
+) -> Iterator[tuple[int, Row]]:
+    """Yield number and row of each line; a file that opens with a bracket is one document."""
+    with path.open("rb") as file:
+        is_document = file.read(64).removeprefix(BOM).lstrip().startswith(b"[")
+    if is_document and path.stat().st_size > limits.json_bytes:
+        raise PlaceError(f"is one JSON document of more than {limits.json_bytes} bytes. Split it.")
+    if is_document:
+        return _json_rows(path, limits, how, found)
+    return jsonl_rows(path, (), limits, how.encoding)
+
+
+def _are_lines(raw: bytes) -> bool:
+    """Return whether a file has an object on each of its first two lines, whatever its name."""
+    lines = list(islice((line for line in BytesIO(raw) if line.strip()), 2))
+    try:
+        first = [json.loads(line) for line in lines if len(lines) > 1]
+    except ValueError:
+        return False
+    return bool(first) and all(isinstance(row, dict) for row in first)
 
 
 def read_source(
@@ -339,15 +358,15 @@ def source_rows(
             check_size(path, limits)
             if suffix in SEPARATORS:
                 cells = csv_cells(path, limits, SEPARATORS[suffix], how.encoding)
-                rows = _headed(cells, limits, notes, listed)
+                rows = _headed(cells, limits, notes, listed, header=how.header)
             elif suffix == ".xlsx":
-                rows = excel_rows(path, limits, notes, listed, how.sheets)
+                rows = excel_rows(path, limits, notes, listed, how)
             elif suffix == ".json":
-                rows = _json_rows(path, how, found or Reading())
+                rows = _json_rows(path, limits, how, found or Reading())
             elif suffix == ".arrow":
                 rows = native_rows("arrow", path, (), limits)
-            elif suffix == ".jsonl" and how.encoding:
-                rows = jsonl_rows(path, (), limits, how.encoding)
+            elif suffix in JSON_LINES:
+                rows = _line_rows(path, limits, how, found or Reading())
             else:
                 rows = read_rows(path, limits=limits)
         more = {"file": path.stem} if several else {}

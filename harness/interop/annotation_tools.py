@@ -330,17 +330,25 @@ def _id(name: int | str | None, number: int) -> int | str:
 
 
 def _is_alt_test(content: object) -> bool:
-    """Whether a file holds labels by annotator and item."""
-    return (
-        isinstance(content, dict)
-        and len(content) > 1
-        and all(isinstance(labels, dict) and labels for labels in content.values())
-        and all(_is_label(label) for labels in content.values() for label in labels.values())
-    )
+    """Return whether a file holds labels by annotator and item.
+
+    Its labels are few and recur, and annotators don't outnumber items: objects by id, whose values
+    are texts and other fields, have the same outer form.
+    """
+    if not isinstance(content, dict) or len(content) <= 1:
+        return False
+    if not all(isinstance(labels, dict) and labels for labels in content.values()):
+        return False
+    labels = [label for of in content.values() for label in of.values() if label is not None]
+    if not all(map(_is_label, labels)):
+        return False
+    items = {item for of in content.values() for item in of}
+    n_labels = len({str(label).casefold() for label in labels})
+    return n_labels <= max(2, min(MOST_LABELS, len(labels) / 2)) and len(content) <= len(items)
 
 
 def _is_label(label: object) -> bool:
-    return label is None or isinstance(label, str | int | float)
+    return isinstance(label, str | int | float)
 
 
 def _alt_test(content: dict[str, JsonObject], reading: Reading) -> Iterator[Row]:
@@ -350,6 +358,7 @@ def _alt_test(content: dict[str, JsonObject], reading: Reading) -> Iterator[Row]
             yield {"item_id": item, "annotator": annotator, "label": label}
 
 
+MOST_LABELS = 20
 ALT_TEST = Format("labels by annotator and item (AltTest)", _is_alt_test, _alt_test)
 
 

@@ -119,7 +119,7 @@ def test_wide_table_becomes_the_same_task(truth, tmp_path, name, change):
 @pytest.mark.parametrize("name", RENAMED)
 @pytest.mark.parametrize("columns", [("case", "worker", "relation"), ("q", "who", "x")])
 def test_long_table_becomes_the_same_task(truth, tmp_path, name, columns):
-    """Raters' and judges' rows of a long export are told apart; each is there again."""
+    """Raters' rows become judges' only when the user says so; each row is there again."""
     items, ratings, verdicts = truth_rows(truth, name)
     by_id = {item["id"]: item for item in items}
     rows = [
@@ -128,8 +128,9 @@ def test_long_table_becomes_the_same_task(truth, tmp_path, name, columns):
         for r in ratings + verdicts
     ]
     write_csv(tmp_path / "t.csv", rows)
-    plan = plan_of(tmp_path / "t.csv")
-    assert set(plan.mapping.judges) == JUDGES
+    [question] = plan_of(tmp_path / "t.csv").questions()
+    assert "give --judges none if they are people, or --judges" in question
+    plan = plan_of(tmp_path / "t.csv", {"judges": sorted(JUDGES)})
     make_task(plan, tmp_path / "mine")
     task = load_task(tmp_path / "mine")
     assert {(r.item, r.rater, r.value) for r in task.ratings} == {

@@ -81,6 +81,8 @@ class AnswerReader:
     mapping: ColumnMapping
     n_raters: int | None = None  # of every item, for shares without a column that says it
     lists: str | None = None  # "raters": numbers in a cell are ratings by rater, no counts
+    separator: str | None = None  # what divides the options of a set in a list of ratings
+    none: str | None = None  # the option that a rater chose who ticked no other
 
     @cached_property
     def by_rater(self) -> bool:
@@ -192,9 +194,10 @@ class AnswerReader:
         for row in range(self.table.n_rows):
             cells = [(label, label_of(texts[row]).casefold()) for label, texts in columns]
             chosen = [label for label, text in cells if text not in UNTICKED]
-            rows.append(
-                json.dumps(chosen, ensure_ascii=False) if any(text for _, text in cells) else ""
-            )
+            if not chosen and self.none:
+                chosen = [self.none]
+            filled = chosen or any(text for _, text in cells)
+            rows.append(json.dumps(chosen, ensure_ascii=False) if filled else "")
         return rows
 
     def _voted(self) -> Iterator[CellAnswer]:
@@ -226,15 +229,25 @@ class AnswerReader:
             names, given = list_of(who), list_of(text)
             if names is None or given is None or len(names) != len(given):
                 return "its raters are not as many as its labels"
-            pairs = zip(names, given, strict=True)
-            return [(name_of(name), label_of(label)) for name, label in pairs if label_of(label)]
+            pairs = [(name_of(n), label_of(x)) for n, x in zip(names, given, strict=True)]
+            return [(name, self._member(label)) for name, label in pairs if label]
         if self.by_rater and (named := ballots_by_rater(text)) is not None:
-            return [(name, label) for name, label in named if label]
+            return [(name, self._member(label)) for name, label in named if label]
+        if self.separator and (sets := list_of(text)):
+            members = [self._member(label) for label in map(label_of, sets) if label]
+            return [(f"p{place}", member) for place, member in enumerate(members, 1)]
         counts = _ballot_counts(text)
         labels = counts if isinstance(counts, str) else ballots(counts, total)
         if isinstance(labels, str):
             return labels
         return [(f"p{place}", label) for place, label in enumerate(labels, 1)]
+
+    def _member(self, label: str) -> str:
+        """Return a member of a list of ratings; a set if its options are divided."""
+        if not self.separator or list_of(label) is not None:
+            return label
+        options = [part.strip() for part in label.split(self.separator) if part.strip()]
+        return json.dumps(options, ensure_ascii=False)
 
     def _counted(self) -> Iterator[CellAnswer]:
         criteria = self.criteria()

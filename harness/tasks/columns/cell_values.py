@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from harness.tasks.columns.column_words import LABELS, RATERS, contains_word
+from harness.tasks.columns.column_words import DATE_WORDS, LABELS, MONTHS, RATERS, contains_word
 from harness.tasks.schema import as_number
 from harness.tasks.tables import parse_json
 from harness.tasks.tables.checks import as_text, looks_like_label
@@ -25,6 +25,9 @@ DATE = re.compile(
     r"(?:[T ,]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
     r"\s*(?:[AaPp]\.?[Mm]\.?|Z|UTC|[+-]\d{2}:?\d{2})?)?"
 )
+CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?")
+DATE_TOKENS = re.compile(r"[^\W\d_]+|\d[\d:.]*")
+MAX_DATE_CHARS = 40
 DECIMAL_COMMA = re.compile(r"(-?\d+),(\d+)", re.ASCII)
 MAX_LITERAL_CHARS = 100_000
 N_NEAREST, N_COMPARED = 3, 1000  # names that a message lists for one that is absent, and looks at
@@ -205,8 +208,18 @@ def is_date(text: str) -> bool:
     --------
     >>> is_date("2024-05-01T10:30:00Z"), is_date("3/4/2024 9:15 PM"), is_date("2024")
     (True, True, False)
+    >>> is_date("Mon Mar 25 07:39:42 PDT 2019"), is_date("07:39"), is_date("May I go in 5 minutes?")
+    (True, True, False)
     """
-    return DATE.fullmatch(text) is not None
+    return bool(DATE.fullmatch(text) or CLOCK.fullmatch(text)) or _is_worded_date(text)
+
+
+def _is_worded_date(text: str) -> bool:
+    """Return whether a text names a month and consists of numbers and the words of dates."""
+    if len(text) > MAX_DATE_CHARS or not any(map(str.isdecimal, text)):
+        return False
+    words = {token for token in DATE_TOKENS.findall(text.casefold()) if token.isalpha()}
+    return words <= DATE_WORDS and not words.isdisjoint(MONTHS)
 
 
 def is_iso_time(text: str) -> bool:

@@ -131,15 +131,26 @@ class ColumnMapping:
         return "expert" if all("expert" in parts(name) for name in names) else "crowd"
 
     def item_fields(self, table: Table) -> dict[str, str]:
-        """Return the columns that become fields of items, with their names there."""
-        columns = self.text if self.rater else (*self.text, *self.unused(table))
+        """Return the columns that become fields of items, with their names there.
+
+        They are the texts, and every column without a role that says the same in all rows of an
+        item. Judges see the texts only.
+        """
+        unused = self.unused(table)
+        if self.rater and not self.votes:
+            items = table.keys(self.id)
+            unused = tuple(name for name in unused if table.is_constant_within(items, name))
         named: dict[str, str] = {}
-        for column in columns:
+        for column in (*self.text, *unused):
             name = column
-            while name in RESERVED or name in named.values():
+            while name in self._not_for(column) or name in named.values():
                 name += "_"
             named[column] = name
         return named
+
+    def _not_for(self, column: str) -> frozenset[str]:
+        """Return the names that a column's field can't have: a field "text" is shown by default."""
+        return RESERVED if self.text or column != "text" else RESERVED | {"text"}
 
     def with_roles(self, roles: Mapping[str, object]) -> ColumnMapping:
         """Return the mapping with other columns for some roles."""

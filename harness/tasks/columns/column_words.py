@@ -164,6 +164,14 @@ NO = _words(
 )
 COUNT_MARKS = _words("n num count counts cnt votes vote nb number")
 TOTALS = _words("total sum all raters annotators annotations ratings votes workers judgments")
+MONTHS = _words(
+    "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july "
+    "august september october november december"
+)
+DATE_WORDS = MONTHS | _words(
+    "mon tue tues wed thu thur thurs fri sat sun monday tuesday wednesday thursday friday saturday "
+    "sunday am pm utc gmt z est edt cst cdt mst mdt pst pdt cet cest bst ist at of st nd rd th t"
+)
 
 SIDES = (
     *({"a", "b"}, {"1", "2"}, {"left", "right"}, {"first", "second"}),

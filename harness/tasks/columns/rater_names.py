@@ -14,11 +14,22 @@ if TYPE_CHECKING:
 
 Who = Literal["person", "model", "unclear"]
 
-VERSION = re.compile(r"(?<![a-z0-9])(v\d|(\d+x)?\d+b(?![a-z0-9])|\d+o(?![a-z0-9]))|\d\.\d")
+_TOKENS = re.compile(r"[^\W_]+")
+_VERSION_END = re.compile(r"v?\d+(x\d+)?[a-z]{0,2}$")  # of gpt4o, v2, 70b and 8x7b
+_SIZE = re.compile(r"(?<![a-z0-9])(v\d{1,2}|(\d{1,2}x)?\d{1,3}b)(?![a-z0-9])|\d\.\d")
 FILLERS = frozenset(
     {"by", "of", "from", "s", "the", "no", "nr", "number", "id", "de", "von", "par"}
 )
 LOOKED_AT = 2000  # names
+_WORDS_OF_MODELS = (
+    column_words.MODELS
+    | column_words.MODEL_MARKS
+    | column_words.LABELS
+    | FILLERS
+    | {"v", "r", "chat", "preview", "latest", "exp", "hf", "meta", "google", "text", "it", "base"}
+    | {"distill", "large", "small", "medium", "ultra", "reasoner", "thinking"}
+) - column_words.PEOPLE
+_MARKS = column_words.MODELS | column_words.MODEL_MARKS
 PLACES = frozenset({"a", "r", "p", "h", "j", "w", "an", "ra", "hr"})  # as in r1, r2, r3
 
 
@@ -49,7 +60,7 @@ def who_are_raters(column: str, names: Sequence[str]) -> dict[str, Who]:
 
     They are people where the column is called so, or no name has the mark of a model.
     """
-    marked = any(not column_words.MODEL_MARKS.isdisjoint(parts(name)) for name in names[:LOOKED_AT])
+    marked = any(map(_is_marked, names[:LOOKED_AT]))
     people = column_words.contains_word(column, column_words.PEOPLE) or not marked
     return who_are(names, people=people)
 
@@ -74,32 +85,37 @@ def _who_is(name: str, forms: Mapping[str, int], *, people: bool) -> Who:
 
 
 def is_model(name: str) -> bool:
-    """Whether a name holds a product's name, or a model's family with a version.
+    """Return whether a whole name is a model's: a product, or a family with a version.
+
+    A product's name within an id isn't enough: people get ids at random.
 
     Examples
     --------
     >>> is_model("gpt-4o-mini"), is_model("claude-3-opus"), is_model("Claude")
     (True, True, False)
+    >>> is_model("A26O4OGE3YI0"), is_model("gpt4_score"), is_model("our_gpt4_tune")
+    (False, True, False)
     """
-    words = {*parts(name), "".join(parts(name))}
-    words |= {re.sub(r"\d+$", "", word) for word in words}
-    if not words.isdisjoint(column_words.PEOPLE):
+    words = _TOKENS.findall(name.casefold())
+    stems = {word if word in _WORDS_OF_MODELS else _VERSION_END.sub("", word) for word in words}
+    if not stems <= _WORDS_OF_MODELS | {""}:
         return False
-    family = not words.isdisjoint(column_words.MODEL_FAMILIES)
-    return not words.isdisjoint(column_words.MODELS) or (family and _has_version(name))
-
-
-def _has_version(name: str) -> bool:
-    return VERSION.search(name.casefold()) is not None or (
-        len(parts(name)) > 1 and any(part.isdecimal() for part in parts(name))
+    is_versioned = any(char.isdecimal() for word in words for char in word)
+    return not stems.isdisjoint(column_words.MODELS) or (
+        is_versioned and not stems.isdisjoint(column_words.MODEL_FAMILIES)
     )
 
 
 def _may_be_model(name: str) -> bool:
-    """Whether a name has the marks of a model's name; a single given name does not count."""
-    words = parts(name)
-    marked = not column_words.MODEL_MARKS.isdisjoint(words)
-    return (marked and len(words) > 1) or VERSION.search(name.casefold()) is not None
+    """Return whether a name has the marks of a model's; a single given name doesn't count."""
+    is_phrase = len(_TOKENS.findall(name)) > 1
+    return (is_phrase and _is_marked(name)) or _SIZE.search(name.casefold()) is not None
+
+
+def _is_marked(name: str) -> bool:
+    """Return whether a whole word of a name is a mark of models."""
+    words = _TOKENS.findall(name.casefold())
+    return any({word, _VERSION_END.sub("", word)} & _MARKS for word in words)
 
 
 def opens_with_rater(words: Collection[str]) -> bool:

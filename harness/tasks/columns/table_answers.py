@@ -65,6 +65,12 @@ class AnswerSettings(Options):
     separator: str | None = option(
         None, "What divides the options of a response set in a cell, such as ';'.", READING
     )
+    none: str | None = option(
+        None,
+        "Option that a blank means, or a row of zeros, where the answer is none of the options.",
+        READING,
+        metavar="KEY",
+    )
     decimal: Literal["comma", "point"] | None = option(
         None, "Whether 3,5 in a cell is a number; asked where it may be one.", READING
     )

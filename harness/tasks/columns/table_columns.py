@@ -49,8 +49,7 @@ TEXT_WORDS = 3  # of a part, on average, from which commas do not divide labels
 EMPTY = 0  # code of an empty cell
 JOINT = "__"  # between the parts of an item's name
 N_TOTALS = 3  # last rows that may be totals
-INDEX = re.compile(r"Unnamed: 0(\.\d+)*")
-UNNAMED = "Unnamed: 0"
+UNNAMED = re.compile(r"Unnamed: \d+(\.\d+)*")
 
 
 @dataclass(frozen=True)
@@ -182,6 +181,28 @@ class Table:
         """Whether rows that are equal in some columns are equal in another, but for 1 %."""
         return self.n_distinct((*names, other)) <= 1.01 * self.n_distinct(names)
 
+    def is_constant_within(self, keys: Codes, name: str) -> bool:
+        """Return whether rows with the same key have the same cell in a column."""
+        codes = self.columns[name].codes
+        last = np.zeros(int(keys.max(initial=-1)) + 1, dtype=np.int64)
+        last[keys] = codes
+        return bool(np.array_equal(last[keys], codes))
+
+    def with_column(self, name: str, texts: Sequence[str]) -> Table:
+        """Return the table with one more column, or another in its place."""
+        index = {text: code for code, text in enumerate(dict.fromkeys(("", *texts)))}
+        codes = np.array([index[text] for text in texts], dtype=np.int64)
+        return replace(self, columns={**self.columns, name: Column(name, tuple(index), codes)})
+
+    def blanked(self, columns: Sequence[str], rows: Codes) -> Table:
+        """Return the table with blank cells in some columns of some rows."""
+        changed = {}
+        for name in columns:
+            codes = self.columns[name].codes.copy()
+            codes[rows] = EMPTY
+            changed[name] = Column(name, self.columns[name].texts, codes).compact()
+        return replace(self, columns={**self.columns, **changed})
+
     def without(self, columns: Sequence[str] = (), rows: Codes | None = None) -> Table:
         """Return the table without some columns, and without some rows by their indices."""
         kept = np.ones(self.n_rows, dtype=bool)
@@ -295,16 +316,18 @@ def cleaned(table: Table, found: Reading) -> Table:
 
 
 def _without_index(table: Table, notes: list[str]) -> Table:
-    """Leave out the column of row numbers that pandas writes."""
-    names = [n for n in table.columns if INDEX.fullmatch(n)]
+    """Leave out nameless columns of row numbers, as pandas writes, or of nothing at all."""
+    names = [n for n in table.columns if UNNAMED.fullmatch(n)]
     numbered = [n for n in names if _numbers_rows(table, n)]
-    if odd := [n for n in names if n not in numbered]:
-        raise TaskError(
-            f"{table.path}: found a column without a name. Name every column, or --drop {odd[0]!r}."
-        )
+    blank = [n for n in names if not table.columns[n].n_filled]
     if numbered:
         notes.append("the column of row numbers without a name is left out")
-    return table.without(numbered) if numbered else table
+    notes += [
+        f"a column without a name is called {name!r} (--drop {name!r} leaves it out)"
+        for name in names
+        if name not in {*numbered, *blank}
+    ]
+    return table.without([*numbered, *blank]) if numbered or blank else table
 
 
 def _numbers_rows(table: Table, name: str) -> bool:
@@ -336,10 +359,14 @@ def with_sets(table: Table, separator: str, roles: Mapping[str, Sequence[str]]) 
     """
     given = ("set",) if roles.get("set") else ("label", "raters", "judges")
     named = [n for role in given for n in roles.get(role, ())]
-    parts = {name: _parts_of(column, separator) for name, column in table.columns.items()}
+    parts = {
+        name: Counter[str]() if _holds_lists(column) else _parts_of(column, separator)
+        for name, column in table.columns.items()
+    }
+    named = [n for n in named if n in table.columns and not _holds_lists(table.columns[n])]
     divided = [n for n in table.columns if _is_divided(table.columns[n], parts[n], separator)]
     known = {part for n in divided for part in parts[n]}
-    chosen = [n for n in named if n in table.columns] or [
+    chosen = named or [
         n
         for n in table.columns
         if n in divided or (len(divided) > 1 and parts[n] and parts[n].keys() <= known)
@@ -349,6 +376,19 @@ def with_sets(table: Table, separator: str, roles: Mapping[str, Sequence[str]]) 
         for name, column in table.columns.items()
     }
     return replace(table, columns=columns)
+
+
+POSITIONAL = "positional"
+
+
+def with_places(table: Table, items: Sequence[str]) -> Table:
+    """Add the column `POSITIONAL`: which of its item's rows a row is, from p1."""
+    seen: Counter[int] = Counter()
+    places = []
+    for key in table.keys(items).tolist():
+        seen[key] += 1
+        places.append(f"p{seen[key]}")
+    return table.with_column(POSITIONAL, places)
 
 
 def with_decimals(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
@@ -399,6 +439,11 @@ def _parts_of(column: Column, separator: str) -> Counter[str]:
     return parts
 
 
+def _holds_lists(column: Column) -> bool:
+    """Return whether the cells of a column are lists or objects, whose members a reader divides."""
+    return bool(column.values) and all(text[0] in "[{" for text in column.values)
+
+
 def _is_divided(column: Column, parts: Mapping[str, int], separator: str) -> bool:
     """Whether a separator stands in the cells, and most of their parts are those of others."""
     joined = [text for text in column.values if separator in text]
@@ -420,9 +465,28 @@ def _as_lists(column: Column, separator: str) -> Column:
 
 def _recoded(column: Column, texts: Sequence[str]) -> Column:
     """Return a column with another text for each of its distinct cells."""
-    index = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+    index = {text: code for code, text in enumerate(dict.fromkeys(("", *texts)))}
     codes = np.array([index[text] for text in texts], dtype=np.int64)[column.codes]
     return Column(column.name, tuple(index), codes)
+
+
+def with_none(table: Table, columns: Sequence[str], option: str) -> Table:
+    """Read blank cells and empty lists of columns of ratings as an option of their own."""
+    changed = {
+        name: _recoded(
+            column,
+            [_or_none(text, option, is_set=_holds_lists(column)) for text in column.texts],
+        )
+        for name, column in table.columns.items()
+        if name in columns
+    }
+    return replace(table, columns={**table.columns, **changed})
+
+
+def _or_none(text: str, option: str, *, is_set: bool) -> str:
+    if text and list_of(text) != []:
+        return text
+    return json.dumps([option], ensure_ascii=False) if is_set or text else option
 
 
 def item_names(table: Table, columns: Sequence[str]) -> list[str]:

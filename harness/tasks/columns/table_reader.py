@@ -198,7 +198,7 @@ class TableReader:
         self._table, self._mapping = table, mapping
         self._lines: list[int] = table.lines.tolist()
         self._names = item_names(table, mapping.id)
-        self._fields = table.keys(columns.fields).tolist()
+        self._shown = table.keys(mapping.text).tolist()
         self._groups, self._criteria, self._elicitations = (
             item_names(table, (name,)) if name else []
             for name in (mapping.group, mapping.criterion, mapping.elicitation)
@@ -271,7 +271,7 @@ class TableReader:
             return
         item = self._id(row, criterion)
         if item not in seen.items:
-            seen.items[item] = self._fields[row]
+            seen.items[item] = self._shown[row]
             yield TableItem(row, self._made(row, item, criterion), is_rated=True)
 
     def _refused(self, row: int, reason: str) -> Rejected:
@@ -305,8 +305,8 @@ class TableReader:
         problem = answer.problem or problem or self._problem(answer.name, key)
         if problem:
             yield Rejected(row, answer.column, problem)
-        elif self._seen.items[item] != self._fields[row]:
-            columns = ", ".join(self._columns.fields)
+        elif self._seen.items[item] != self._shown[row]:
+            columns = ", ".join(self._mapping.text)
             problem = f"{quoted('item', item)} differs from an earlier row"
             yield Rejected(row, columns, problem)
         else:

@@ -156,13 +156,19 @@ def _batches(file: BufferedReader) -> Iterator[Any]:
 
 
 def _xlsx(file: BufferedReader, sheet: str) -> Iterator[list[Any]]:
-    """Yield the names of the sheets that hold something, then the rows of one or the first."""
+    """Yield the number of sheets without a table and the names of the others, then rows of one.
+
+    A sheet of one row or one column, such as a note, is no table unless all are.
+    """
     from python_calamine import CalamineWorkbook  # noqa: PLC0415 -- only for workbooks
 
     workbook = CalamineWorkbook.from_filelike(file)
-    filled = [name for name in workbook.sheet_names if workbook.get_sheet_by_name(name).height]
-    yield filled
-    name = sheet or (filled or workbook.sheet_names)[0]
+    sheets = {name: workbook.get_sheet_by_name(name) for name in workbook.sheet_names}
+    filled = [name for name, cells in sheets.items() if cells.height]
+    tables = [name for name in filled if min(sheets[name].height, sheets[name].width) > 1]
+    tables = tables or filled
+    yield [len(filled) - len(tables), *tables]
+    name = sheet or (tables or workbook.sheet_names)[0]
     if name not in workbook.sheet_names:
         raise Refused("", f"has no sheet {name[:80]!r}. Its sheets are {', '.join(filled)[:200]}.")
     for cells in workbook.get_sheet_by_name(name).to_python(skip_empty_area=False):

@@ -1,0 +1,1 @@
+"""Making tasks from tables of ratings."""

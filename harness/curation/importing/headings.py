@@ -1,0 +1,156 @@
+"""Column names of delimited files and workbooks: titles above them, blank ones, or none at all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.tasks.columns import column_words
+from harness.tasks.columns.cell_values import is_date, is_number, text_of
+from harness.tasks.columns.column_words import contains_word
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Cells = Sequence[object]
+
+N_OPENING = 100  # rows that are compared with the first
+MIN_KIN = 2  # columns whose first cell looks like the cells below
+MAX_NAME_WORDS = 3
+TEXT_RATIO = 3  # times the words of a name that a text has on average
+NAMING = (
+    column_words.ITEMS
+    | column_words.RATERS
+    | column_words.WEAK_RATERS
+    | column_words.LABELS
+    | column_words.TEXTS
+    | column_words.CRITERIA
+    | column_words.METADATA
+    | column_words.MEASURES
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The names of the columns.
+
+    Attributes
+    ----------
+    names : list of str
+        One per column; those without a name are called ``Unnamed: N`` by their place from 0, as
+        pandas calls them.
+    place : int
+        Index of the row that holds them; -1 if no row does.
+    note : str
+        What a reader of the import should know; "" if nothing.
+    """
+
+    names: list[str]
+    place: int
+    note: str = ""
+
+
+def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) -> Heading:
+    """Return the names of the columns of a table.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of object
+        The first rows, without blank ones.
+    lines : sequence of int
+        Their numbers in the file.
+    header : int, optional
+        Number of the row that holds the names, 0 if no row does; None to look for it.
+    """
+    place = _title_rows(rows) if header is None else lines.index(header) if header else 0
+    if header == 0 or (header is None and is_data(rows[place], rows[place + 1 :])):
+        width = max(map(len, rows))
+        names = [f"column {number}" for number in range(1, width + 1)]
+        note = (
+            ""
+            if header == 0
+            else (
+                f"line {lines[place]} looks like those below it, so the table has no header: its "
+                f"columns are called column 1 to column {width} (--header {lines[place]} if it has)"
+            )
+        )
+        return Heading(names, place - 1, note)
+    names = [str(cell) if text_of(cell) else f"Unnamed: {k}" for k, cell in enumerate(rows[place])]
+    titles = f"{place} title {'row' if place == 1 else 'rows'} above the header left out"
+    return Heading(names, place, titles if place and header is None else "")
+
+
+def _title_rows(rows: Sequence[Cells]) -> int:
+    """Return how many rows come before the first that fills most of the columns."""
+    filled = [sum(cell not in {"", None} for cell in row) for row in rows]
+    most = max(filled, default=0)
+    for place, n_filled in enumerate(filled):
+        is_indexed = not rows[place][0] and n_filled == most - 1  # an index has no name
+        if 2 * n_filled > most or is_indexed or most <= 1:
+            return place
+    return 0
+
+
+def is_data(first: Cells, rows: Sequence[Cells]) -> bool:
+    """Return whether a first row looks like the rows below it, so that it holds no names.
+
+    Several of its cells recur below them, or are numbers above numbers, and none looks like the
+    name of its column. Names that count the columns, such as 1, 2, 3, are names.
+
+    Examples
+    --------
+    >>> is_data(["11", "ann", "3"], [["11", "bea", "3"], ["12", "ann", "n"]])
+    True
+    >>> is_data(["item", "1", "2"], [["d1", "1", "2"], ["d2", "2", "1"]])
+    False
+    """
+    below = [[text_of(cell) for cell in row] for row in rows if list(row) != list(first)]
+    names = [text_of(cell) for cell in first]
+    columns = [[row[k] for row in below if k < len(row) and row[k]] for k in range(len(names))]
+    kin = []
+    for name, values in zip(names, columns, strict=True):
+        if _is_name(name, values):
+            return False
+        if name and values and (name in values or _are_alike(name, values)):
+            kin.append(name)
+    return len(kin) >= MIN_KIN and not _count_columns(kin)
+
+
+def _is_name(name: str, values: Sequence[str]) -> bool:
+    """Return whether a cell looks like the name of a column with these values."""
+    if not name or not values or name in values:
+        return False
+    if not is_number(name) and all(map(is_number, values)):
+        return True
+    words = len(name.split())
+    if words <= MAX_NAME_WORDS and contains_word(name, NAMING):
+        return True
+    has_digit = any(map(str.isdecimal, name))
+    with_digits = all(any(map(str.isdecimal, value)) for value in values)
+    n_words = sum(len(value.split()) for value in values) / len(values)
+    is_short = words <= MAX_NAME_WORDS and n_words >= TEXT_RATIO * words
+    return (with_digits and not has_digit) or is_short
+
+
+def _are_alike(name: str, values: Sequence[str]) -> bool:
+    """Return whether a cell is a number, a date or a code as all those below it are."""
+    if is_number(name):
+        return all(map(is_number, values))
+    if is_date(name):
+        return all(map(is_date, values))
+    form = _form_of(name)
+    return "0" in form and all(_form_of(value) == form for value in values)
+
+
+def _form_of(text: str) -> str:
+    """Return a code with its numbers and runs of letters replaced: ``d0`` and ``d12`` are alike."""
+    return re.sub(r"\d+", "0", text)
+
+
+def _count_columns(names: Sequence[str]) -> bool:
+    """Return whether names are numbers that count up by one."""
+    if not all(map(str.isdecimal, names)):
+        return False
+    numbers = list(map(int, names))
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
