@@ -344,7 +344,7 @@ def _former(
 ) -> tuple[list[int], list[bool]]:
     """Return the rows whose rating a later row corrects, and whether it differs from that one."""
     filled = np.any([table.columns[name].codes != EMPTY for name in columns], axis=0)
-    given = table.keys(columns)
+    answers = table.keys(columns)
     latest: dict[tuple[int, str], int] = {}
     former = []
     for row in np.flatnonzero(filled).tolist():
@@ -353,4 +353,4 @@ def _former(
             is_late = not order or order[row] >= order[before]
             former.append(before if is_late else row)
             latest[keys[row]] = row if is_late else before
-    return former, [bool(given[row] != given[latest[keys[row]]]) for row in former]
+    return former, [bool(answers[row] != answers[latest[keys[row]]]) for row in former]

@@ -24,7 +24,7 @@ from harness.tasks.columns.cell_values import (
     is_iso_time,
 )
 from harness.tasks.columns.column_words import parts, stem
-from harness.tasks.columns.rater_names import is_model, who_are, who_are_raters
+from harness.tasks.columns.rater_names import names_model, who_are, who_are_raters
 from harness.tasks.columns.table_columns import POSITIONAL
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def find_repeated(draft: RoleDraft) -> bool:
     Nothing else may tell the rows apart than ratings, times and what raters wrote.
     """
     facts, mapping = draft.facts, draft.mapping
-    given = mapping.criteria or ((mapping.label,) if mapping.label else ())
+    is_rated = bool(mapping.criteria or mapping.label)
     items = [mapping.id] if mapping.id else item_keys(draft)[:1]
     if not items or not _repeats_as_rated(draft, items[0]):
         return False
@@ -113,7 +113,7 @@ def find_repeated(draft: RoleDraft) -> bool:
     others = [n for n in varying if n not in ratings and not _is_of_rater(draft, n)]
     people = [n for n in within if facts.is_labels(n)]
     people = [n for n, who in who_are(people).items() if who == "person"]
-    if not given and (others or not ratings or len(people) > 1):
+    if not is_rated and (others or not ratings or len(people) > 1):
         return False
     without = draft.place_raters(items[0])
     draft.set(id=items[0], rater=POSITIONAL)
@@ -378,7 +378,7 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
         and (not facts.is_prose(n) or _repeats_often(draft, n))
         and len(facts.labels(n)) > 1
         and not (facts.called(n, column_words.ITEMS) and ends_in_id(n))
-        and not is_model(n)
+        and not names_model(n)
         and not draft.table.determines((*item, *within), n)
         and not draft.table.determines((rater,), n)
     ]
@@ -490,7 +490,7 @@ def _agreed_ratings(draft: RoleDraft) -> None:
         and facts.is_labels(n)
         and n in facts.alike([n], chosen[0])
         and not facts.called(n, known | column_words.ITEMS)
-        and not is_model(n)
+        and not names_model(n)
     ]
     if alike:
         every = (*chosen, *alike)
@@ -592,7 +592,7 @@ def judges_among_raters(draft: RoleDraft) -> None:
     if models is None:
         models = _named_models(draft)
     labels = [n for n in (mapping.label, *mapping.criteria, mapping.set) if n]
-    columns = [n for n in draft.free() if draft.facts.is_labels(n) and is_model(n)]
+    columns = [n for n in draft.free() if draft.facts.is_labels(n) and names_model(n)]
     similar = {n for label in labels for n in draft.facts.alike(columns, label)}
     draft.set(judges=(*models, *(n for n in columns if n in similar)))
 

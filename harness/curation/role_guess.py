@@ -137,8 +137,8 @@ def _may_name_sides(draft: RoleDraft, first: str, second: str) -> bool:
     names = draft.mapping.rating_columns
     labels = {label.casefold() for name in names for label in draft.facts.labels(name)}
     sides = {label for label in labels if not column_words.contains_word(label, column_words.TIES)}
-    known = (*column_words.SIDES, {"0", "1"}, {first.casefold(), second.casefold()})
-    return sides in known or column_words.are_sides(sorted(sides), tied=False)
+    pairs = (*column_words.SIDES, {"0", "1"}, {first.casefold(), second.casefold()})
+    return sides in pairs or column_words.are_sides(sorted(sides), tied=False)
 
 
 def _rejected_work(draft: RoleDraft) -> None:

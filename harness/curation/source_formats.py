@@ -200,10 +200,10 @@ def _json_rows(
     except ValueError as error:
         raise PlaceError(f"{error}. Write strict JSON.") from None
     is_list = isinstance(content, list) and all(isinstance(row, dict) for row in content)
-    known = None if is_list else format_of(content)
-    if known is not None:
-        found.name = known.name
-        yield from enumerate(known.rows(content, found), 1)
+    tool = None if is_list else format_of(content)
+    if tool is not None:
+        found.name = tool.name
+        yield from enumerate(tool.rows(content, found), 1)
     elif (rows := rows_of_json(content, found.notes)) is not None:
         yield from enumerate(rows, 1)
     else:

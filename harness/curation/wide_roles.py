@@ -18,7 +18,7 @@ from harness.curation.role_draft import RoleDraft, names_of
 from harness.tasks.columns import column_words
 from harness.tasks.columns.column_mapping import PLACEHOLDERS, ColumnMapping, pattern_of
 from harness.tasks.columns.column_words import contains_word, parts
-from harness.tasks.columns.rater_names import FILLERS, is_model, opens_with_rater, who_are
+from harness.tasks.columns.rater_names import FILLERS, names_model, opens_with_rater, who_are
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ def find_wide(draft: RoleDraft) -> bool:
         if _may_be_ratings(draft, n, is_person=who.get(n) == "person")
         and not facts.called(n, excluded)
         and not set(parts(n)) <= column_words.ITEMS | column_words.ID_MARKS
-        and not (contains_word(n, column_words.GROUPS) and not is_model(n))
+        and not (contains_word(n, column_words.GROUPS) and not names_model(n))
     ]
     judges = draft.mapping.judges
     people = [n for n in columns if who.get(n) == "person" and n not in judges]
@@ -196,7 +196,7 @@ def judges_beside_raters(draft: RoleDraft) -> None:
                 f"{quote(patterns[0])}, or --pattern none if each is a rater",
                 *({"pattern": other} for other in (*patterns[1:], "")),
             )
-    columns = [n for n in draft.free() if draft.facts.is_labels(n) and is_model(n)]
+    columns = [n for n in draft.free() if draft.facts.is_labels(n) and names_model(n)]
     draft.set(judges=tuple(n for n in columns if n in draft.facts.alike(columns, raters[0])))
 
 
@@ -308,11 +308,13 @@ def _with_pattern(
     for name in columns:
         match = expression.fullmatch(name)
         if match and not _names_raters(match["criterion"]):
-            if _is_place(match["rater"]) and (is_model(name) or match["criterion"][-1].isdigit()):
+            if _is_place(match["rater"]) and (
+                names_model(name) or match["criterion"][-1].isdigit()
+            ):
                 continue
             if _is_place(match["rater"]):
                 pairs[name] = (match["criterion"], match["rater"])
-            elif is_model(match["rater"]):
+            elif names_model(match["rater"]):
                 verdicts[name] = match["criterion"]
     criteria = {criterion for criterion, _ in pairs.values()}
     raters = {rater for _, rater in pairs.values()}

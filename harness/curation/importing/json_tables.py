@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.json_values import JsonObject
     from harness.tasks.tables import Row
 
 SHARED = 0.5  # of the fields of all objects, those that one has on average
@@ -35,7 +36,7 @@ def _are_objects(content: object) -> bool:
     return isinstance(content, list) and all(isinstance(row, dict) for row in content)
 
 
-def _split(content: dict[str, Any]) -> list[Row] | None:
+def _split(content: JsonObject) -> list[Row] | None:
     """Read ``{"columns": [...], "data": [[...], ...]}``."""
     if not content.keys() >= SPLIT:
         return None
@@ -52,7 +53,7 @@ def _split(content: dict[str, Any]) -> list[Row] | None:
     ]
 
 
-def _by_column(content: dict[str, Any]) -> list[Row] | None:
+def _by_column(content: JsonObject) -> list[Row] | None:
     """Read lists of the same length by column, or cells by column and number of the row."""
     cells = list(content.values())
     if all(isinstance(column, list) and not _are_objects(column) for column in cells):
@@ -70,7 +71,7 @@ def _by_column(content: dict[str, Any]) -> list[Row] | None:
     return [{name: column[number] for name, column in content.items()} for number in numbers]
 
 
-def _by_id(content: dict[str, Any], notes: list[str]) -> list[Row] | None:
+def _by_id(content: JsonObject, notes: list[str]) -> list[Row] | None:
     """Read objects by id whose fields are mostly the same, or lists of objects by id."""
     entries = list(content.items())
     if all(_are_objects(entry) and entry for _, entry in entries) and len(entries) > 1:
@@ -95,7 +96,7 @@ def _free_name(rows: Sequence[Row]) -> str:
     return name
 
 
-def _nested(content: dict[str, Any]) -> list[Row] | None:
+def _nested(content: JsonObject) -> list[Row] | None:
     """Read the only list of objects among the values."""
     lists = [value for value in content.values() if _are_objects(value) and value]
     return lists[0] if len(lists) == 1 else None

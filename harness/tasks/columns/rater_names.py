@@ -71,7 +71,7 @@ def are_people(column: str, names: Sequence[str]) -> bool:
 
 
 def _who_is(name: str, forms: Mapping[str, int], *, people: bool) -> Who:
-    if is_model(name):
+    if names_model(name):
         return "model"
     place = {_numbered_form(name), _lettered_form(name)} - {""}
     words = parts(name)
@@ -104,6 +104,19 @@ def is_model(name: str) -> bool:
     return not stems.isdisjoint(column_words.MODELS) or (
         is_versioned and not stems.isdisjoint(column_words.MODEL_FAMILIES)
     )
+
+
+def names_model(name: str) -> bool:
+    """Return whether the name of a column is a model's, or opens with a product's.
+
+    Examples
+    --------
+    >>> names_model("gpt-careful"), names_model("A26O4OGE3YI0")
+    (True, False)
+    """
+    opening = _VERSION_END.sub("", "".join(_TOKENS.findall(name.casefold())[:1]))
+    people = not column_words.PEOPLE.isdisjoint(parts(name))
+    return is_model(name) or (opening in column_words.MODELS and not people)
 
 
 def _may_be_model(name: str) -> bool:
