@@ -79,6 +79,9 @@ class RaceResult:
         Whether the limit of cost ended the race.
     completed : bool
         Whether ``judge`` was asked about all other items afterwards.
+    n_replies : int
+        Most replies of a judge to an item: their losses are averaged, so that judges are compared
+        by what one reply loses.
     dropped : dict of str to str
         Judges that stopped for a reason of their own, explained: what ``ending`` says is about the
         others.
@@ -100,6 +103,7 @@ class RaceResult:
     judges: tuple[RacedJudge, ...]
     over_budget: bool
     completed: bool
+    n_replies: int = 1
     dropped: dict[str, str] = field(default_factory=dict)
     resume: str = field(default="harness run --resume", compare=False)
 

@@ -83,6 +83,7 @@ def raced_source(
         judges=_judges(pool, standings, replies),
         over_budget=not last.ending and manifest.exit_code == ExitCode.COST_LIMIT,
         completed=completed,
+        n_replies=max(pool.n_replies.values(), default=1),
         dropped={
             s.name: s.explain(manifest.ended[s.name]) for s in pool.specs if s.name in dropped
         },

@@ -19,19 +19,25 @@ def found(race: RaceResult) -> str:
         why = "is a control" if race.unfit == "control" else f"is {race.unfit}"
         return f"No judge is returned: {race.leader} has the lowest loss, and it {why}."
     error = f"at error rate {race.alpha * 100:.3g}%"
+    pool = f"on this pool{_with_one_reply(race)}"
     if race.ending == "unique":
-        return f"{race.judge} is the best of these judges on this pool, {error}."
+        return f"{race.judge} is the best of these judges {pool}, {error}."
     if race.ending is not None and race.within:
-        within = f"within {race.within:g} of the best of these judges on this pool"
+        within = f"within {race.within:g} of the best of these judges {pool}"
         return f"{race.judge} is {within}, {error}."
     if race.ending is not None:
         asked = f"all {race.n_items:,} items were asked"
-        return f"No judge is better than {race.judge} on this pool, {error} ({asked})."
+        return f"No judge is better than {race.judge} {pool}, {error} ({asked})."
     left = [row.judge for row in race.judges if row.left_at_items is not None]
     others = [row.judge for row in race.judges if row.left_at_items is None]
     why = "The cost limit ended the race first" if race.over_budget else "The race has not ended"
     so_far = f"{listed(left)} left, and " if left else ""
     return f"{why}: {so_far}the best may be any of {listed(others)}."
+
+
+def _with_one_reply(race: RaceResult) -> str:
+    """Say that a race compares single replies, if judges give several and a ranking uses them."""
+    return " with one reply per item" if race.n_replies > 1 else ""
 
 
 def saved(race: RaceResult) -> str:

@@ -28,13 +28,12 @@ from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.engine import Drawn, Engine
 from harness.stats.inference.estimate import TOO_FEW, make_interval
 from harness.stats.inference.interval_methods import (
-    MIN_UNITS,
     NO_SPREAD,
     FurtherItem,
     Sampled,
 )
 from harness.stats.inference.metric import mean
-from harness.stats.inference.non_inferiority import mean_interval, non_inferiority_p
+from harness.stats.inference.non_inferiority import bounded_mean_interval, non_inferiority_p
 from harness.stats.selection.rank_sets import (
     RankSets,
     SimultaneousInterval,
@@ -868,7 +867,7 @@ class Scoring:
                 np.ones(1)
             )
             estimate = _over_raters(estimate, raters)
-        ends = self.interval_of_human(values, groups, estimate, level)
+        ends = bounded_mean_interval(values, groups, self.bounds_of_human(), level, estimate)
         n_ratings = self.counts.sum(axis=1)[sides.used].astype(np.int64)
         return HumanReference(
             human=self.value_of(sides.human),
@@ -882,23 +881,6 @@ class Scoring:
             p=None if margin is None else non_inferiority_p(values, groups, estimate, margin),
             n_units=units.n_entering(sides.used),
         )
-
-    def interval_of_human(
-        self, values: FloatArray, groups: IntArray, estimate: ClusterMean, level: float
-    ) -> tuple[float, float] | None:
-        """Return the interval of a mean of (n,) differences; None with too few units.
-
-        If items come in groups, or raters are a sample, it includes the t interval.
-        """
-        bounds, n_units = self.bounds_of_human(), len(np.unique(groups))
-        if n_units < MIN_UNITS or not isfinite(bounds[1] - bounds[0]):
-            return None
-        low, high = mean_interval(values, groups, bounds, level)
-        by_t = estimate.interval(level)
-        is_widened = n_units < len(values) or estimate.degrees_of_freedom < n_units - 1.0
-        if by_t is not None and is_widened:
-            low, high = min(low, by_t[0]), max(high, by_t[1])
-        return max(low, bounds[0]), min(high, bounds[1])
 
     def bounds_of_human(self) -> tuple[float, float]:
         """Return the least and greatest difference between a judge and one human on an item.
