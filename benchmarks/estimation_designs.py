@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,24 +24,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.estimation import JUDGES, LEAST_COVERAGE, LEVEL, PAGE
+from harness.stats.estimation.effective_counts import Labelled
 from harness.stats.estimation.identified_set import endorsed_share
 from harness.stats.estimation.labelling import draw_probabilities, label_spreads
-from harness.stats.estimation.population import (
-    Labelled,
-    effective_counts,
-    effective_number,
-    freedom,
-    paired_beta,
-    population_share,
-    stratum_weights,
-)
+from harness.stats.estimation.population import paired_beta, population_share
 from harness.stats.estimation.prediction_powered import JudgedMean
-from harness.stats.estimation.two_phase import (
-    TwoPhaseCounts,
-    share_interval,
-    squared_critical,
-    two_phase_interval,
-)
+from harness.stats.estimation.stratified import PopulationStratum, ShareSums
 
 if TYPE_CHECKING:
     from harness.stats.estimation.paired_beta import PairedBeta
@@ -98,15 +86,12 @@ class Design:
             return self.prevalence
         return COMMON_SHARE * COMMON + (1.0 - COMMON_SHARE) * RARE
 
-    def draw(self, rng: np.random.Generator) -> tuple[Labelled, JudgedMean]:
-        """Draw labelled items and the judge's verdicts about others."""
-        return {
-            "active": _active,
-            "groups": _groups,
-            "strata": _strata,
-            "weighted": _weighted,
-            "raters": _raters,
-        }[self.labels](self, rng)
+    def draw(self, rng: np.random.Generator) -> list[PopulationStratum]:
+        """Draw labelled items and the judge's verdicts about others, by stratum."""
+        if self.labels == "weighted":
+            return _weighted(self, rng)
+        draw = {"active": _active, "groups": _groups, "strata": _strata, "raters": _raters}
+        return [PopulationStratum(*draw[self.labels](self, rng))]
 
 
 def _verdicts(design: Design, rng: np.random.Generator, yes: np.ndarray) -> np.ndarray:
@@ -165,19 +150,23 @@ def _strata(design: Design, rng: np.random.Generator) -> tuple[Labelled, JudgedM
     return labelled, _judged(design, rng, others)
 
 
-def _weighted(design: Design, rng: np.random.Generator) -> tuple[Labelled, JudgedMean]:
+def _weighted(design: Design, rng: np.random.Generator) -> list[PopulationStratum]:
     """Five strata are labelled alike, by chance; the unlabelled items say how large each is."""
     n_strata = len(LANGUAGES)
     strata = rng.integers(n_strata, size=design.n)
     while np.bincount(strata, minlength=n_strata).min() < MIN_OF_STRATUM:
         strata = rng.integers(n_strata, size=design.n)
-    yes = rng.random(design.n) < POSITIVE[strata]
+    labels = (rng.random(design.n) < POSITIVE[strata]).astype(float)
+    verdicts = _best(labels, _verdicts(design, rng, labels > 0.0))
     others = rng.choice(n_strata, size=N_UNLABELLED, p=LANGUAGES)
-    sizes = np.bincount(others, minlength=n_strata).astype(float)
-    labels = yes.astype(float)
-    verdicts = _best(labels, _verdicts(design, rng, yes))
-    labelled = Labelled(labels, verdicts, weights=stratum_weights(strata, sizes))
-    return labelled, _judged(design, rng, rng.random(N_UNLABELLED) < POSITIVE[others])
+    judged = _verdicts(design, rng, rng.random(N_UNLABELLED) < POSITIVE[others])[0]
+    return [
+        PopulationStratum(
+            Labelled(labels[strata == stratum], verdicts[strata == stratum]),
+            JudgedMean.of(judged[others == stratum]),
+        )
+        for stratum in range(n_strata)
+    ]
 
 
 def _raters(design: Design, rng: np.random.Generator) -> tuple[Labelled, JudgedMean]:
@@ -204,21 +193,11 @@ class Result:
 def simulate(design: Design, n_data_sets: int) -> Result:
     """Draw data sets; the interval is that of `population_share`."""
     rng = np.random.default_rng(crc32(repr(design).encode()))
-    drawn = [design.draw(rng) for _ in range(n_data_sets)]
-    cells = [astuple(effective_counts(labelled, judged)) for labelled, judged in drawn]
-    counts = TwoPhaseCounts(*np.concatenate(cells, axis=1))
-    n_alone = np.array([effective_number(labelled) for labelled, _ in drawn])
-    means = np.array([labelled.shares @ labelled.labels for labelled, _ in drawn])
-    between = freedom(drawn[0][0])
-    alone = share_interval(means * n_alone, n_alone, squared_critical(LEVEL, freedom=between))
-    critical = squared_critical(LEVEL, design.n_judges, freedom=between)
-    both = two_phase_interval(counts, critical)
-    helps = (design.n_judges == 1) | (both[1] - both[0] < alone[1] - alone[0])
-    low, high = (np.where(helps, *ends) for ends in zip(both, alone, strict=True))
-    covered = (low <= design.truth) & (design.truth <= high)
-    return Result(
-        float(covered.mean()), float(np.median(high - low) / np.median(alone[1] - alone[0]))
-    )
+    sums = ShareSums.of([design.draw(rng) for _ in range(n_data_sets)])
+    found, _ = sums.reported(LEVEL, design.n_judges)
+    covered = (found.low <= design.truth) & (design.truth <= found.high)
+    ratio = float(np.median(found.width) / np.median(sums.alone(LEVEL).width))
+    return Result(float(covered.mean()), ratio)
 
 
 @dataclass(frozen=True)
@@ -269,12 +248,13 @@ def simulate_paired(design: PairedDesign, n_data_sets: int) -> Result:
     covered, widths, known = [], [], []
     for _ in range(n_data_sets):
         labelled, judged, beta = design.draw(rng)
-        found = population_share(labelled, judged, betas=beta).estimate
+        found = population_share([PopulationStratum(labelled, judged)], betas=beta).estimate
         covered.append(found.low <= truth <= found.high)
         widths.append(found.width)
         if len(known) < N_WIDTHS:
-            at_truth = population_share(labelled, judged, betas=(design.beta, design.beta))
-            known.append(at_truth.estimate.width)
+            at_truth = (design.beta, design.beta)
+            of_truth = population_share([PopulationStratum(labelled, judged)], betas=at_truth)
+            known.append(of_truth.estimate.width)
     return Result(float(np.mean(covered)), float(np.median(widths) / np.median(known)))
 
 

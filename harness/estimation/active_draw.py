@@ -12,7 +12,7 @@ from harness.app import part_name
 from harness.errors import RunError, TaskError
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import read_parts
-from harness.estimation.unrated_items import FOLDER, filled, labelled_items
+from harness.estimation.unrated_items import FOLDER, filled, rated_items
 from harness.run_plans import other_items
 from harness.runs import RunFolder
 from harness.sources import compared_source, verdicts_of
@@ -86,7 +86,7 @@ def draw_items(
         names = ", ".join(source.verdicts)
         raise RunError(f"{folder.path}: no judge {judge!r}", f"Name one of {names}")
     quantity = Quantity.of(source.task, source.ranking_elicitation)
-    labelled, unanswered = filled(labelled_items(source, judge, quantity)[0], quantity)
+    labelled, unanswered = filled(rated_items(source, judge, quantity).labelled, quantity)
     parts = []
     for part in read_parts(items, source.task):
         path = folder.path / FOLDER / part_name(*other_items(folder, judge, part), judge)

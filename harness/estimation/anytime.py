@@ -13,7 +13,7 @@ from harness.stats.estimation.labelling import confidence_sequence
 if TYPE_CHECKING:
     from harness.analysis import Source
     from harness.estimation.quantity import Quantity
-    from harness.stats.estimation.population import Labelled
+    from harness.stats.estimation.effective_counts import Labelled
     from harness.stats.estimation.prediction_powered import JudgedMean
 
 

@@ -47,6 +47,7 @@ def _lines(result: Estimation) -> Iterator[str]:
         f"from {mean.n_labelled} rated items{weighted} and {result.judge}'s answers about {n} "
         f"unlabelled ones{_allowance(mean)}."
     )
+    yield _population(result)
     if result.paired_beta is not None:
         beta, n_pairs = result.paired_beta.value, result.paired_beta.n_pairs
         yield f"beta is {beta:.2f}, from {n_pairs} raters' pairs of a negative choice and a set."
@@ -112,12 +113,26 @@ def _look(look: AnytimeLook, result: Estimation) -> Iterator[str]:
         f"from {look.n_labelled} items in the order in which they were rated and {result.judge}'s "
         f"answers about {result.n_unlabelled:,} unlabelled ones; it holds at every look."
     )
+    yield _population(result)
     yield ""
     if look.is_narrow_enough:
         yield f"That is no wider than {wanted}: you can stop."
     else:
         yield f"Not yet {wanted}: rate more items in random order, and look again."
     yield from _warning(result)
+
+
+def _population(result: Estimation) -> str:
+    """Say what the interval is about."""
+    grouped = f" in {result.n_groups:,} groups" if result.n_groups else ""
+    rated = " and the rated ones" if not result.is_drawn else ""
+    if result.strata is not None:
+        rated = f", and the rated ones of each {result.strata.field},"
+    samples = "must be random samples of it" if rated else "must be a random sample of it"
+    return (
+        "The interval is about a population, not only these items: the "
+        f"{result.n_unlabelled:,} unlabelled items{grouped}{rated} {samples}."
+    )
 
 
 def _subject(result: Estimation) -> str:

@@ -10,15 +10,43 @@ import numpy as np
 
 from harness.errors import OptionError, TaskError
 from harness.estimation.unlabelled import read_parts
-from harness.stats.estimation.population import Labelled, stratum_weights
+from harness.tasks.model import INCLUSION_PROBABILITY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from harness.stats.data.arrays import BoolArray
+    from harness.stats.estimation.effective_counts import Labelled
     from harness.tasks import Item, Task
 
 MIN_RATED = 2  # items of a stratum, below which nothing is known of its spread
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """Rated items that the judge was run on.
+
+    Attributes
+    ----------
+    items : tuple of Item
+        The items.
+    labelled : Labelled
+        Their labels and verdicts; a verdict without a usable answer is nan.
+    """
+
+    items: tuple[Item, ...]
+    labelled: Labelled
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether they were drawn with known probabilities."""
+        return any(INCLUSION_PROBABILITY in item.fields for item in self.items)
+
+    def rows(self, which: BoolArray) -> Rated:
+        """Return some of them."""
+        items = tuple(item for item, keep in zip(self.items, which, strict=True) if keep)
+        return Rated(items, self.labelled.rows(which))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +79,13 @@ class Strata:
             counts.update(strata_of(part, field, str(path)))
         return cls(field, dict(sorted(counts.items())), {})
 
-    def weighted(
-        self, labelled: Labelled, items: Sequence[Item], task: Task
-    ) -> tuple[Strata, Labelled, tuple[Item, ...]]:
-        """Weight labels so that each stratum has its share of the unlabelled items.
-
-        Labels of strata without unlabelled items are left out. Weights that labels have, keep their
-        proportions within a stratum.
-
-        Parameters
-        ----------
-        labelled : Labelled
-            Labels and verdicts of
-        items : sequence of Item
-            these items of
-        task : Task
-            this task.
+    def split(self, rated: Rated, task: Task) -> tuple[Strata, dict[str, Rated]]:
+        """Split rated items by stratum; those of strata without unlabelled items are left out.
 
         Returns
         -------
-        strata, labelled, items
-            With the counts of rated items; the labels and items that are left.
+        strata, rated
+            With the counts of rated items; the rated items of each stratum.
 
         Raises
         ------
@@ -80,7 +94,7 @@ class Strata:
         OptionError
             If a stratum of the unlabelled items has fewer than two rated ones.
         """
-        names = np.array(strata_of(items, self.field, f"task {task.name}"))
+        names = np.array(strata_of(rated.items, self.field, f"task {task.name}"))
         for name, n in self.n_unlabelled.items():
             if (n_rated := int((names == name).sum())) < MIN_RATED:
                 raise OptionError(
@@ -88,24 +102,9 @@ class Strata:
                     f"{n:,} unlabelled items have {self.field} {name!r}, and {n_rated} rated ones",
                     f"Rate at least {MIN_RATED} of them, or leave them out of the items",
                 )
-        kept = np.isin(names, list(self.n_unlabelled))
-        names = names[kept]
-        places = np.searchsorted(list(self.n_unlabelled), names)
-        counted = replace(
-            self, n_labelled={name: int((names == name).sum()) for name in self.n_unlabelled}
-        )
-        left = tuple(item for item, keep in zip(items, kept, strict=True) if keep)
-        of_strata = Labelled(
-            labelled.labels[kept],
-            labelled.verdicts[kept],
-            groups=None if labelled.groups is None else labelled.groups[kept],
-            weights=stratum_weights(
-                places,
-                np.array(list(self.n_unlabelled.values()), dtype=float),
-                None if labelled.weights is None else labelled.weights[kept],
-            ),
-        )
-        return counted, of_strata, left
+        by_name = {name: rated.rows(names == name) for name in self.n_unlabelled}
+        counted = {name: len(own.items) for name, own in by_name.items()}
+        return replace(self, n_labelled=counted), by_name
 
 
 def strata_of(items: Sequence[Item], field: str, where: str) -> list[str]:

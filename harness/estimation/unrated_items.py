@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import time
-from array import array
-from collections import Counter
 from dataclasses import dataclass, replace
-from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,30 +14,30 @@ from harness.app import ask_part
 from harness.completeness import completeness_of, exit_code_of
 from harness.errors import ExitCode, OptionError, RunError, TaskError
 from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
-from harness.estimation.item_strata import Strata, strata_of
+from harness.estimation.item_strata import Rated, Strata, strata_of
+from harness.estimation.judged_items import JudgedItems
 from harness.estimation.quantity import Quantity
-from harness.estimation.unlabelled import OF_SAMPLES, count_blank, read_parts
+from harness.estimation.unlabelled import count_blank, read_parts
 from harness.ledger import tried_in_run
 from harness.ratings import human_table
 from harness.run_plans import plan_other_items
 from harness.sources import compared_source, verdicts_of
+from harness.stats.estimation.effective_counts import Labelled, dispersion
 from harness.stats.estimation.identified_set import share_above
 from harness.stats.estimation.labelling import labels_for_width, least_width
 from harness.stats.estimation.population import (
-    Labelled,
     PopulationMean,
-    dispersion,
     paired_beta,
     population_score,
     population_share,
 )
-from harness.stats.estimation.prediction_powered import JudgedMean
+from harness.stats.estimation.stratified import PopulationStratum, all_labels, all_verdicts
 from harness.stats.estimation.transfer import Grouped, Transfer, jointly, transfer
 from harness.stats.indeterminacy.translation import beta_contributions
 from harness.tasks.model import INCLUSION_PROBABILITY, unit_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from harness.analysis import Source
@@ -49,7 +46,7 @@ if TYPE_CHECKING:
     from harness.estimation.estimate_options import EstimateOptions
     from harness.judging.running.recorder import Observer
     from harness.runs import RunFolder
-    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.arrays import FloatArray
     from harness.stats.estimation.paired_beta import PairedBeta
     from harness.tasks import Item
     from harness.tasks.schema import Elicitation
@@ -101,6 +98,10 @@ class Estimation:
         known probabilities and need not. With strata, they are compared within each.
     n_unlabelled : int
         Items that were asked about.
+    n_groups : int
+        Groups of these items; 0 if they don't come in groups.
+    is_drawn : bool
+        Whether the rated items were drawn from the unlabelled ones, with known probabilities.
     n_unanswered : int
         Of these, items without a usable answer: not positive, or with the judge's mean score.
     n_left_out : int
@@ -140,6 +141,8 @@ class Estimation:
     above_tau: tuple[float, float] | None
     likeness: Transfer | None
     n_unlabelled: int
+    n_groups: int
+    is_drawn: bool
     n_unanswered: int
     n_left_out: int
     n_blank: int
@@ -232,14 +235,14 @@ def estimate(
             "Give a smaller width",
             found=wanted.options.n_labels,
         )
-    labelled, rated = labelled_items(source, judge, quantity)
-    strata = None
+    all_rated = rated_items(source, judge, quantity)
+    strata, rated = None, {"": all_rated}
     if wanted.options.strata is not None:
         strata = Strata.read(items, source.task, wanted.options.strata, wanted.n_items)
-        strata, labelled, rated = strata.weighted(labelled, rated, source.task)
+        strata, rated = strata.split(all_rated, source.task)
     if wanted.options.until_width is not None:
-        check_order(labelled)
-    beta = pairs_of(source, labelled) if wanted.options.paired_beta else None
+        check_order(all_rated.labelled)
+    beta = pairs_of(source, all_rated.labelled) if wanted.options.paired_beta else None
     n_blank = count_blank(items, source.task, wanted.n_items)
     judged = _Judged(quantity, strata, folder.manifest.config.choices.min_answered)
     path = folder.path / FOLDER
@@ -274,7 +277,8 @@ def estimate(
     done = exit_code == ExitCode.DONE
     tried = tried_in_run(folder)
     n_judges = tried.n if tried else len(folder.manifest.judges)
-    mean = _mean(labelled, judged, n_judges, wanted, beta) if done else None
+    populations = judged.strata_of(rated) if done else []
+    mean = _mean(populations, quantity, n_judges, wanted, beta) if done else None
     return Estimation(
         path=path,
         task=source.task.name,
@@ -282,15 +286,17 @@ def estimate(
         quantity=quantity,
         mean=mean,
         above_tau=_above(source.cutoff, mean, quantity),
-        likeness=_likeness(labelled, rated, judged) if done else None,
+        likeness=_likeness(rated, judged) if done else None,
         n_unlabelled=judged.n,
+        n_groups=judged.n_groups,
+        is_drawn=all_rated.is_drawn,
         n_unanswered=judged.n_unanswered,
-        n_left_out=len(source.items) - len(labelled.labels),
+        n_left_out=len(source.items) - sum(len(own.items) for own in rated.values()),
         n_blank=n_blank,
         strata=strata,
         beta_range=wanted.options.beta_range,
         paired_beta=beta,
-        needed=_needed(labelled, judged, n_judges, wanted) if done else None,
+        needed=_needed(populations, quantity, n_judges, wanted) if done else None,
         look=_look(source, judge, judged, n_judges, wanted) if done else None,
         replies=judged.replies,
         cost_usd=judged.cost_usd,
@@ -310,8 +316,7 @@ class _Judged:
         self.min_answered = min_answered
         self.replies = completeness_of((), {quantity.answers: 0}, (), min_answered)
         self.strata = strata
-        self.sums = JudgedMean(0, 0.0, 0.0)
-        self.looks: dict[str, _Looks] = {}  # by stratum; all items are one without
+        self.by_stratum: dict[str, JudgedItems] = {}  # all items are one stratum without strata
         self.cost_usd = 0.0
         self.dates = NO_DATES
 
@@ -325,47 +330,37 @@ class _Judged:
         verdicts = [verdict for verdict in verdicts if verdict.outcome != "failed"]
         values = self.quantity.first_verdicts(items, verdicts)
         asked = {verdict.item for verdict in verdicts}
-        self.sums = self.sums.plus(JudgedMean.of(values[~np.isnan(values)]))
         for name, rows in _by_stratum(items, self.strata).items():
-            looks = self.looks.setdefault(name, _Looks())
-            looks.add([(items[row], values[row]) for row in rows if items[row].id in asked])
+            judged = self.by_stratum.setdefault(name, JudgedItems())
+            judged.add([(items[row], values[row]) for row in rows if items[row].id in asked])
 
     @property
     def n_unanswered(self) -> int:
-        """Items that were asked about, without a usable answer."""
-        return sum(looks.n_unanswered for looks in self.looks.values())
+        """Items without a usable answer, of those the judge was run on."""
+        return sum(judged.n_unanswered for judged in self.by_stratum.values())
 
     @property
     def n(self) -> int:
-        """Items that were asked about."""
-        return self.sums.n + self.n_unanswered
+        """Items that the judge was run on."""
+        return sum(judged.n for judged in self.by_stratum.values())
 
-    def filled(self, unanswered: float) -> JudgedMean:
-        """Return the sums with a value for items without a usable answer."""
-        n = self.n_unanswered
-        return self.sums.plus(JudgedMean(n, n * unanswered, 0.0))
+    @property
+    def n_groups(self) -> int:
+        """Groups of the items, an item without one on its own; 0 if no item has a group."""
+        strata = self.by_stratum.values()
+        names = {name for judged in strata for name in judged.by_group}
+        return len(names) + sum(judged.n_alone for judged in strata) if names else 0
 
-
-class _Looks:
-    """What items look like: how often the judge gave each answer, and lengths of texts."""
-
-    def __init__(self) -> None:
-        self.lengths = array("L")
-        self.counts: Counter[float] = Counter()
-        self.n_unanswered = 0
-
-    def add(self, judged_items: Iterable[tuple[Item, float]]) -> None:
-        """Add items with their verdicts, nan where not usable."""
-        for item, value in judged_items:
-            self.lengths.append(length_of(item))
-            if isnan(value):
-                self.n_unanswered += 1
-            else:
-                self.counts[value] += 1
-
-    def answers(self, kinds: Iterable[float]) -> IntArray:
-        """Return how often each answer was given, those that are not usable last."""
-        return np.array([*(self.counts[kind] for kind in kinds), self.n_unanswered])
+    def strata_of(self, rated: Mapping[str, Rated]) -> list[PopulationStratum]:
+        """Return rated and unlabelled items by stratum, with a number for every item."""
+        strata = []
+        for name, own in rated.items():
+            labelled, unanswered = filled(own.labelled, self.quantity)
+            judged = self.by_stratum.get(name, JudgedItems())
+            strata.append(
+                PopulationStratum(labelled, judged.filled(unanswered, self.quantity.bounds))
+            )
+        return strata
 
 
 def _by_stratum(items: Sequence[Item], strata: Strata | None) -> Mapping[str, list[int]]:
@@ -378,18 +373,10 @@ def _by_stratum(items: Sequence[Item], strata: Strata | None) -> Mapping[str, li
     return rows
 
 
-def length_of(item: Item) -> int:
-    """Return the characters of an item's texts."""
-    return sum(len(text) for name, text in item.fields.items() if name not in OF_SAMPLES)
-
-
-def labelled_items(
-    source: Source, judge: str, quantity: Quantity
-) -> tuple[Labelled, tuple[Item, ...]]:
+def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
     """Return labels and first verdicts of the rated items that the judge was asked about.
 
-    The verdict of an item without a usable answer is nan. Items that were drawn with known
-    probabilities have weights. Beside them the items.
+    Items that were drawn with known probabilities have weights.
 
     Raises
     ------
@@ -422,7 +409,7 @@ def labelled_items(
         groups=None if len(set(groups.tolist())) == len(items) else groups,
         weights=weights,
     )
-    return labelled, items
+    return Rated(items, labelled)
 
 
 def filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
@@ -458,16 +445,16 @@ def pairs_of(source: Source, labelled: Labelled) -> PairedBeta:
 
 
 def _mean(
-    labelled: Labelled, judged: _Judged, n_judges: int, wanted: Wanted, beta: PairedBeta | None
+    strata: Sequence[PopulationStratum],
+    quantity: Quantity,
+    n_judges: int,
+    wanted: Wanted,
+    beta: PairedBeta | None,
 ) -> PopulationMean:
-    quantity = judged.quantity
-    completed, unanswered = filled(labelled, quantity)
-    sums, level = judged.filled(unanswered), wanted.level
     if quantity.kind == "share":
-        return population_share(
-            completed, sums, level=level, n_judges=n_judges, betas=beta or wanted.options.beta_range
-        )
-    return population_score(completed, sums, bounds=quantity.bounds, level=level, n_judges=n_judges)
+        betas = beta or wanted.options.beta_range
+        return population_share(strata, level=wanted.level, n_judges=n_judges, betas=betas)
+    return population_score(strata, bounds=quantity.bounds, level=wanted.level, n_judges=n_judges)
 
 
 def _above(
@@ -479,7 +466,7 @@ def _above(
 
 
 def _needed(
-    labelled: Labelled, judged: _Judged, n_judges: int, wanted: Wanted
+    strata: Sequence[PopulationStratum], quantity: Quantity, n_judges: int, wanted: Wanted
 ) -> NeededLabels | None:
     """Return the labels that an interval of the wanted width takes.
 
@@ -489,7 +476,7 @@ def _needed(
     width = wanted.options.n_labels
     if width is None:
         return None
-    completed, _ = filled(labelled, judged.quantity)
+    judged, completed = all_verdicts(strata), all_labels(strata)
     labels, shares = completed.labels, completed.shares
     fitted = np.empty_like(labels)
     for value in np.unique(completed.verdicts):
@@ -497,10 +484,10 @@ def _needed(
         fitted[rows] = np.average(labels[rows], weights=shares[rows])
     mean = np.full_like(labels, shares @ labels)
     residual, total = (
-        _variance_per_label(completed, center, judged.quantity) for center in (fitted, mean)
+        _variance_per_label(completed, center, quantity) for center in (fitted, mean)
     )
     explained = float(shares @ (fitted - mean) ** 2)
-    n_items = judged.n + (len(labels) if labelled.weights is None else 0)
+    n_items = judged.n + (len(labels) if completed.weights is None else 0)
     for_all = 1.0 - (1.0 - wanted.level) / n_judges
     with_judge = labels_for_width(
         residual, width, judge_variance=explained, n_items=n_items, level=for_all
@@ -529,33 +516,34 @@ def _look(
     options, quantity = wanted.options, judged.quantity
     if options.until_width is None:
         return None
-    unanswered = 0.0 if quantity.kind == "share" else judged.sums.mean
+    items = judged.by_stratum[""]
+    unanswered = 0.0 if quantity.kind == "share" else items.sums.mean
     stopping = Stopping(
         width=options.until_width,
         ratings_per_item=options.ratings_per_item or 1,
         level=1.0 - (1.0 - wanted.level) / n_judges,
     )
-    return look_at(source, judge, quantity, judged.filled(unanswered), stopping)
+    return look_at(source, judge, quantity, items.filled(unanswered, quantity.bounds), stopping)
 
 
-def _likeness(labelled: Labelled, rated: Sequence[Item], judged: _Judged) -> Transfer | None:
+def _likeness(rated: Mapping[str, Rated], judged: _Judged) -> Transfer | None:
     """Compare labelled and unlabelled items, unless the former were drawn to be unlike."""
-    if any(INCLUSION_PROBABILITY in item.fields for item in rated):
+    if any(own.is_drawn for own in rated.values()):
         return None
     tests = []
-    for name, rows in _by_stratum(rated, judged.strata).items():
-        looks, others = _Looks(), judged.looks.get(name)
-        if others is None:  # of no item, the judge was asked about one
+    for name, own in rated.items():
+        others = judged.by_stratum.get(name)
+        if others is None:  # the judge was run on none of its items
             continue
-        looks.add([(rated[row], labelled.verdicts[row]) for row in rows])
-        kinds = sorted({*looks.counts, *others.counts})
-        answers = looks.answers(kinds), others.answers(kinds)
+        labelled, judged_rated = own.labelled, JudgedItems()
+        judged_rated.add(zip(own.items, labelled.verdicts.tolist(), strict=True))
+        kinds = sorted({*judged_rated.counts, *others.counts})
+        answers = judged_rated.answers(kinds), others.answers(kinds)
         grouped = None
         if labelled.groups is not None:
-            groups = labelled.groups[rows]
-            if len(np.unique(groups)) == 1:
+            if len(np.unique(labelled.groups)) == 1:
                 continue
-            lengths = np.array(looks.lengths, dtype=float)
-            grouped = Grouped.of(labelled.verdicts[rows], lengths, groups)
-        tests.append(transfer(*answers, looks.lengths, others.lengths, grouped=grouped))
+            lengths = np.array(judged_rated.lengths, dtype=float)
+            grouped = Grouped.of(labelled.verdicts, lengths, labelled.groups)
+        tests.append(transfer(*answers, judged_rated.lengths, others.lengths, grouped=grouped))
     return jointly(tests)

@@ -221,3 +221,57 @@ def test_planned_labels_allow_for_groups(run, tmp_path):
     grouped = next((tmp_path / "other").iterdir())
     needed = estimated(grouped, "--n-labels", "0.3")["needed"]["n"]
     assert needed > 3 * alone
+
+
+def test_one_sentence_says_what_the_interval_is_about(run):
+    """A population; the items are a sample of it, and the rated ones within each stratum."""
+    samples = "random samples of it."
+    assert (
+        "The interval is about a population, not only these items: the 400 unlabelled items and "
+        f"the rated ones must be {samples}" in invoke(*words(run)).stdout
+    )
+    text = invoke(*words(run, "--strata", "language")).stdout
+    assert f"items, and the rated ones of each language, must be {samples}" in text
+
+
+def test_strata_have_no_other_estimates(run):
+    """PPI++ and Rogan-Gladen take all items together, which rare strata don't survive."""
+    found = estimated(run, "--strata", "language")["mean"]
+    assert (found["powered"], found["corrected"], found["corrected_profile"]) == (None,) * 3
+    assert "PPI++" not in invoke(*words(run, "--strata", "language")).stdout
+
+
+def test_rare_stratum_without_positive_ratings_keeps_a_wide_interval(run, tmp_path):
+    """Twenty negative labels leave a share of up to a tenth in the common stratum."""
+    rows = read(tmp_path / "new.jsonl")
+    ratings = [row | {"value": "B"} for row in read(tmp_path / "small/ratings.jsonl")]
+    write_jsonl(tmp_path / "small/ratings.jsonl", ratings)
+    write_jsonl(tmp_path / "few.jsonl", [row for row in rows if row["language"] != "fr"])
+    done = invoke("run", "--task", tmp_path / "small", "--judges", "random", "--out", "runs", "-q")
+    assert done.exit_code == 0, done.output
+    found = json.loads(
+        invoke(
+            *("estimate", "--judge", "random", "--items", "few.jsonl", "--out", "runs", "-q"),
+            *("--strata", "language", "--json"),
+        ).stdout
+    )
+    assert found["mean"]["labels_alone"]["high"] > 0.1
+    assert found["mean"]["estimate"]["low"] == 0.0
+
+
+def test_groups_of_unlabelled_items_are_read_from_the_file(run, tmp_path):
+    """400 verdicts in 20 groups say less than 400 of independent items."""
+    rows = read(tmp_path / "new.jsonl")
+    rows.sort(key=lambda row: "bad" in row["text"])
+    grouped = [row | {"group": f"g{i // 20}"} for i, row in enumerate(rows)]
+    write_jsonl(tmp_path / "grouped.jsonl", grouped)
+    found, apart = estimated(run, items="grouped.jsonl"), estimated(run)
+    assert (found["n_groups"], apart["n_groups"]) == (20, 0)
+    assert found["mean"]["judge_alone"] == apart["mean"]["judge_alone"]
+    widths = [
+        one["mean"]["estimate"]["high"] - one["mean"]["estimate"]["low"] for one in (found, apart)
+    ]
+    assert widths[0] > 1.1 * widths[1]
+    assert (
+        "400 unlabelled items in 20 groups and" in invoke(*words(run, items="grouped.jsonl")).stdout
+    )

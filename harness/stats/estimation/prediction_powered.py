@@ -36,11 +36,15 @@ class JudgedMean:
     deviations : float
         Sum of the squared deviations from their mean. Sums of squares would lose the variance of
         values far from 0 to rounding.
+    dispersion : float or None
+        Variance of their mean over that of as many independent values, if items come in groups;
+        None if nothing is known of their groups.
     """
 
     n: int
     total: float
     deviations: float
+    dispersion: float | None = None
 
     @classmethod
     def of(cls, values: FloatArray) -> JudgedMean:
@@ -60,7 +64,7 @@ class JudgedMean:
         return self.deviations / max(self.n - 1, 1)
 
     def plus(self, other: JudgedMean) -> JudgedMean:
-        """Add the sums of other items."""
+        """Add the sums of other items; the groups of both together are no longer known."""
         if not self.n or not other.n:
             return self if self.n else other
         n, gap = self.n + other.n, other.mean - self.mean
@@ -147,7 +151,9 @@ def powered_mean(
     farthest = max(value - bounds[0], bounds[1] - value)
     floor = (farthest / (n_units + 1)) ** 2 * n_units / (n_units + 1)
     of_judged = judged.variance / judged.n
-    if groups is not None:  # unlabelled items come in such groups, too
+    if judged.dispersion is not None:
+        of_judged *= max(judged.dispersion, 1.0)
+    elif groups is not None:  # unlabelled items come in such groups, too
         of_judged *= design_effect(verdicts, groups)
     total = max(variance, floor) + mean_lambda**2 * of_judged
     return PoweredMean(value, sqrt(total), n_units - 1, mean_lambda)

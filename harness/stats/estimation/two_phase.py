@@ -11,6 +11,7 @@ at few positives and the second too little. Coverage: docs/estimation.md.
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
+from math import inf
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -77,11 +78,14 @@ def squared_critical(level: float, n_judges: int = 1, *, freedom: int | None = N
 
     The judge whose verdicts are used may have been chosen among ``n_judges`` by the same labels;
     an interval that is right for all of them at once is right for the one chosen. Where the spread
-    of labels is one between groups, the squared t quantile with ``freedom`` takes its place.
+    of labels is one between groups, the squared t quantile with ``freedom`` takes its place; it is
+    infinite for a single group.
     """
     upper = 0.5 + level / 2.0 if n_judges == 1 else 1.0 - (1.0 - level) / (2.0 * n_judges)
     if freedom is None:
         return DISCRETENESS * NormalDist().inv_cdf(upper) ** 2
+    if freedom < 1:
+        return inf
     return DISCRETENESS * float(stdtrit(freedom, upper)) ** 2
 
 

@@ -19,6 +19,7 @@ from benchmarks.estimation import (
     replayed,
 )
 from benchmarks.estimation_designs import Design, PairedDesign, simulate, simulate_paired
+from harness.stats.estimation.effective_counts import Labelled, dispersion, effective_counts
 from harness.stats.estimation.identified_set import (
     identified_interval,
     partial_critical,
@@ -33,15 +34,12 @@ from harness.stats.estimation.labelling import (
 )
 from harness.stats.estimation.paired_beta import PairedBeta
 from harness.stats.estimation.population import (
-    Labelled,
-    dispersion,
-    effective_counts,
     population_score,
     population_share,
-    stratum_weights,
 )
 from harness.stats.estimation.prediction_powered import JudgedMean, powered_mean
 from harness.stats.estimation.rogan_gladen import corrected_share
+from harness.stats.estimation.stratified import PopulationStratum
 from harness.stats.estimation.transfer import MIN_EXPECTED, Grouped, jointly, pooled, transfer
 from harness.stats.estimation.two_phase import (
     TwoPhaseCounts,
@@ -170,7 +168,7 @@ def test_interval_of_beta_must_be_ordered():
 def test_share_is_that_of_labels_and_judge():
     """A good judge narrows the interval; the labels alone, and the judge alone, stand beside it."""
     labelled, judged = population(0)
-    result = population_share(labelled, judged)
+    result = population_share([PopulationStratum(labelled, judged)])
     assert result.method == "labels_and_judge"
     assert result.estimate.low < 0.3 < result.estimate.high
     assert result.worth > 1.5
@@ -184,7 +182,7 @@ def test_share_is_that_of_labels_and_judge():
 def test_useless_judge_that_was_chosen_leaves_the_labels_alone():
     """Where ten judges were tried and none helps, the labels' own interval is reported."""
     labelled, judged = population(1, accuracy=0.5)
-    result = population_share(labelled, judged, n_judges=10)
+    result = population_share([PopulationStratum(labelled, judged)], n_judges=10)
     assert result.method == "labels_alone"
     assert result.estimate == result.labels_alone
 
@@ -192,9 +190,9 @@ def test_useless_judge_that_was_chosen_leaves_the_labels_alone():
 def test_share_under_unknown_beta_has_no_single_value():
     """With beta in an interval there is an interval and no value; with one beta there is both."""
     labelled, judged = population(2)
-    choices = population_share(labelled, judged)
-    unknown = population_share(labelled, judged, betas=(0.1, 0.3))
-    known = population_share(labelled, judged, betas=(0.2, 0.2))
+    choices = population_share([PopulationStratum(labelled, judged)])
+    unknown = population_share([PopulationStratum(labelled, judged)], betas=(0.1, 0.3))
+    known = population_share([PopulationStratum(labelled, judged)], betas=(0.2, 0.2))
     assert unknown.estimate.value is None
     assert unknown.estimate.low < known.estimate.low
     assert known.estimate.value == pytest.approx(0.2 + 0.8 * choices.estimate.value)
@@ -204,7 +202,7 @@ def test_share_under_unknown_beta_has_no_single_value():
 def test_few_positive_labels_have_no_t_interval():
     """Below ten labels of either kind PPI++ is not shown for shares."""
     labelled, judged = population(3, n=50, prevalence=0.05)
-    result = population_share(labelled, judged)
+    result = population_share([PopulationStratum(labelled, judged)])
     assert result.powered is None
     assert result.estimate is not None
 
@@ -259,9 +257,9 @@ def test_powered_mean_needs_ten_items():
     scores = np.arange(9.0)
     judged = JudgedMean.of(np.arange(100.0) % 9)
     assert powered_mean(scores, scores, judged, bounds=(0.0, 8.0)) is None
-    assert population_score(Labelled(scores, scores), judged, bounds=(0, 8)).reason == (
-        "too_few_labels"
-    )
+    assert population_score(
+        [PopulationStratum(Labelled(scores, scores), judged)], bounds=(0, 8)
+    ).reason == ("too_few_labels")
 
 
 def test_labels_that_are_all_alike_keep_a_width():
@@ -279,7 +277,8 @@ def test_mean_score_holds_its_level():
         truth = rng.normal(3.0, 1.0, 1100)
         verdicts = truth + rng.normal(0.5, 0.5, 1100)
         labelled = Labelled(truth[:100], verdicts[:100])
-        result = population_score(labelled, JudgedMean.of(verdicts[100:]), bounds=(-2.0, 8.0))
+        stratum = PopulationStratum(labelled, JudgedMean.of(verdicts[100:]))
+        result = population_score([stratum], bounds=(-2.0, 8.0))
         held.append(result.estimate.low <= 3.0 <= result.estimate.high)
         assert result.worth > 1.0
     assert np.mean(held) >= 0.93 - 3.0 * np.sqrt(0.93 * 0.07 / 400)
@@ -433,13 +432,6 @@ def test_strata_that_look_alike_are_rarely_said_to_differ():
     assert jointly([]).differs == ()
 
 
-def test_weights_of_strata_keep_the_proportions_within_them():
-    """By hand: they add up to the stratum's items."""
-    strata, own = np.array([0, 0, 1, 1, 1]), np.array([1.0, 3.0, 1.0, 1.0, 2.0])
-    weights = stratum_weights(strata, np.array([40.0, 10.0]), own)
-    assert weights == pytest.approx([10.0, 30.0, 2.5, 2.5, 5.0])
-
-
 def test_powered_mean_took_grouped_verdicts_as_independent():
     """With a perfect judge the error is that of the mean verdict of 2,000 items in 400 groups."""
     rng = np.random.default_rng(9)
@@ -517,9 +509,9 @@ def test_intervals_hold_where_labels_are_weighted_grouped_or_shared(design):
 
 def test_judge_known_from_groups_is_known_less_well():
     """Verdicts on 2,000 items in groups counted as if independent: coverage was 82 %."""
-    labelled, judged = Design("groups", 100, 0.3, "near-perfect").draw(np.random.default_rng(1))
-    counts = effective_counts(labelled, judged)
-    assert 0 < counts.judged_yes[0] + counts.judged_no[0] < 0.8 * judged.n
+    [stratum] = Design("groups", 100, 0.3, "near-perfect").draw(np.random.default_rng(1))
+    counts = effective_counts(stratum.labelled, stratum.judged)
+    assert 0 < counts.judged_yes[0] + counts.judged_no[0] < 0.8 * stratum.judged.n
 
 
 @pytest.mark.slow
@@ -534,9 +526,11 @@ def test_intervals_hold_where_beta_is_estimated_from_pairs(beta):
 def test_pairs_without_end_are_a_known_beta():
     """With a million pairs the interval is that at the true beta; with ten it is wider."""
     labelled, judged = population(4)
-    known = population_share(labelled, judged, betas=(0.3, 0.3)).estimate
+    known = population_share([PopulationStratum(labelled, judged)], betas=(0.3, 0.3)).estimate
     many, few = (
-        population_share(labelled, judged, betas=PairedBeta(0.3, n, int(n))).estimate
+        population_share(
+            [PopulationStratum(labelled, judged)], betas=PairedBeta(0.3, n, int(n))
+        ).estimate
         for n in (1e6, 10.0)
     )
     assert (many.low, many.high) == pytest.approx((known.low, known.high), abs=2e-3)
@@ -551,8 +545,9 @@ def test_share_from_active_labels_is_unbiased(prevalence):
     design = Design("active", 100, prevalence, "weak")
     values, unweighted = [], []
     for _ in range(SIMULATED):
-        labelled, judged = design.draw(rng)
-        values.append(effective_counts(labelled, judged).estimate[0])
+        [stratum] = design.draw(rng)
+        labelled = stratum.labelled
+        values.append(effective_counts(labelled, stratum.judged).estimate[0])
         unweighted.append(labelled.labels.mean())
     error = np.std(values) / np.sqrt(SIMULATED)
     assert np.mean(values) == pytest.approx(prevalence, abs=4 * error)

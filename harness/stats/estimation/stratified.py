@@ -1,0 +1,263 @@
+"""Intervals for a mean over strata, made from an interval for each stratum.
+
+Zou and Donner, Construction of confidence limits about effect measures: a general approach
+(Statistics in Medicine 2008): the method of variance estimates recovery, MOVER. Each limit of each
+stratum says how far its mean can lie on that side, so that a rare stratum keeps its skewness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.estimation.effective_counts import (
+    Labelled,
+    effective_counts,
+    effective_number,
+    freedom,
+    two_phase_counts,
+)
+from harness.stats.estimation.prediction_powered import JudgedMean
+from harness.stats.estimation.two_phase import (
+    DISCRETENESS,
+    TwoPhaseCounts,
+    share_interval,
+    squared_critical,
+    two_phase_interval,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.data.arrays import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationStratum:
+    """Labelled items of a stratum, and what the judge says about its unlabelled ones.
+
+    Attributes
+    ----------
+    labelled : Labelled
+        Weights, if any, are those within the stratum.
+    judged : JudgedMean
+        Its unlabelled items, whose number is the stratum's size.
+    """
+
+    labelled: Labelled
+    judged: JudgedMean
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLimits:
+    """An estimated share with its interval, of each of R data sets.
+
+    Attributes
+    ----------
+    value, low, high : (R,) arrays
+        The share and the ends of its interval.
+    """
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @property
+    def width(self) -> FloatArray:
+        """(R,) widths of the intervals."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareSums:
+    """What labels and verdicts say about a share, in each of S strata of R data sets.
+
+    Attributes
+    ----------
+    counts : TwoPhaseCounts
+        (S, R) effective counts; see `effective_counts`.
+    likely : (S, R) array
+        Most likely share.
+    mean, n_alone : (S, R) arrays
+        Share of the labels alone, and how many independent labels they are worth.
+    freedom : tuple of int or None
+        Degrees of freedom of each stratum; see `freedom`.
+    shares : (S, R) array
+        Share of each stratum among the unlabelled items.
+    n_items : (R,) array
+        Unlabelled items.
+    linked : bool
+        Whether strata share groups of items.
+    """
+
+    counts: TwoPhaseCounts
+    likely: FloatArray
+    mean: FloatArray
+    n_alone: FloatArray
+    freedom: tuple[int | None, ...]
+    shares: FloatArray
+    n_items: FloatArray
+    linked: bool
+
+    @classmethod
+    def of(cls, data_sets: Sequence[Sequence[PopulationStratum]]) -> ShareSums:
+        """Add up data sets of the same design; a population without strata is one stratum."""
+        cells, likely, mean, n_alone = [], [], [], []
+        for strata in data_sets:
+            effective = [effective_counts(s.labelled, s.judged) for s in strata]
+            cells.append([astuple(counts) for counts in effective])
+            likely.append([_most_likely(*pair) for pair in zip(strata, effective, strict=True)])
+            mean.append([float(s.labelled.shares @ s.labelled.labels) for s in strata])
+            n_alone.append([effective_number(s.labelled) for s in strata])
+        design = data_sets[0]
+        sizes = np.array([[float(s.judged.n) for s in strata] for strata in data_sets]).T
+        return cls(
+            counts=TwoPhaseCounts(*np.array(cells)[..., 0].transpose(2, 1, 0)),
+            likely=np.array(likely).T,
+            mean=np.array(mean).T,
+            n_alone=np.array(n_alone).T,
+            freedom=tuple(freedom(s.labelled) for s in design),
+            shares=sizes / sizes.sum(axis=0),
+            n_items=sizes.sum(axis=0),
+            linked=share_groups(design),
+        )
+
+    def of_stratum(self, place: int) -> TwoPhaseCounts:
+        """Return the (R,) counts of a stratum."""
+        return TwoPhaseCounts(*(cell[place] for cell in astuple(self.counts)))
+
+    def alone(self, level: float) -> ShareLimits:
+        """Return the share that the labels alone give."""
+        ends = share_interval(self.mean * self.n_alone, self.n_alone, self._critical(level, 1))
+        return self._over_strata(self.mean, ends, level, 1)
+
+    def with_judge(self, level: float, n_judges: int) -> ShareLimits:
+        """Return the share that labels and verdicts give, right for ``n_judges`` at once."""
+        ends = two_phase_interval(self.counts, self._critical(level, n_judges))
+        return self._over_strata(self.likely, ends, level, n_judges)
+
+    def reported(self, level: float, n_judges: int) -> tuple[ShareLimits, BoolArray]:
+        """Return what is reported, and whether that is the share by labels and judge."""
+        return reported(self.alone(level), self.with_judge(level, n_judges), n_judges)
+
+    def _critical(self, level: float, n_judges: int) -> FloatArray:
+        return np.array([[squared_critical(level, n_judges, freedom=f)] for f in self.freedom])
+
+    def _over_strata(
+        self,
+        values: FloatArray,
+        ends: tuple[FloatArray, FloatArray],
+        level: float,
+        n_judges: int,
+    ) -> ShareLimits:
+        if len(values) == 1:
+            return ShareLimits(values[0], ends[0][0], ends[1][0])
+        critical = squared_critical(level, n_judges) / DISCRETENESS
+        reach = critical * shares_variance(values, self.shares, self.n_items)
+        low, high = mover(values, *ends, self.shares, shares_reach=reach, linked=self.linked)
+        mean = (self.shares * values).sum(axis=0)
+        return ShareLimits(mean, np.maximum(low, 0.0), np.minimum(high, 1.0))
+
+
+def reported(
+    alone: ShareLimits, with_judge: ShareLimits, n_judges: int
+) -> tuple[ShareLimits, BoolArray]:
+    """Return what is reported, and whether that is the share by labels and judge.
+
+    It is the share by labels alone if the judge was chosen among several and its interval, right
+    for all of them at once, isn't narrower.
+    """
+    helps = (n_judges == 1) | (with_judge.width < alone.width)
+    pairs = zip(astuple(with_judge), astuple(alone), strict=True)
+    return ShareLimits(*(np.where(helps, *pair) for pair in pairs)), helps
+
+
+def _most_likely(stratum: PopulationStratum, effective: TwoPhaseCounts) -> float:
+    labelled, judged = stratum.labelled, stratum.judged
+    counts = two_phase_counts(labelled, judged) if labelled.independent else effective
+    return float(counts.estimate[0])
+
+
+def mover(
+    values: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    shares: FloatArray,
+    *,
+    shares_reach: FloatArray | float = 0.0,
+    linked: bool = False,
+) -> tuple[FloatArray, FloatArray]:
+    """Return limits of the mean over strata from the limits of each stratum.
+
+    Parameters
+    ----------
+    values, low, high : (S, ...) arrays
+        Mean of each stratum, with its limits.
+    shares : (S, ...) array
+        Share of each stratum in the population.
+    shares_reach : float, optional
+        Squared half-width of an interval for what the strata's shares add to the mean; see
+        `shares_variance`.
+    linked : bool, optional
+        If strata share groups of items, their errors can be one and the same. Half-widths are then
+        added, not their squares.
+
+    Examples
+    --------
+    >>> low, high = np.array([0.0, 0.4]), np.array([0.1, 0.6])
+    >>> ends = mover(np.array([0.0, 0.5]), low, high, np.array([0.98, 0.02]))
+    >>> [round(float(end), 3) for end in ends]
+    [0.008, 0.108]
+    """
+    mean = (shares * values).sum(axis=0)
+    below, above = shares * (values - low), shares * (high - values)
+    if linked:
+        reaches = below.sum(axis=0) ** 2, above.sum(axis=0) ** 2
+    else:
+        reaches = (below**2).sum(axis=0), (above**2).sum(axis=0)
+    return mean - np.sqrt(reaches[0] + shares_reach), mean + np.sqrt(reaches[1] + shares_reach)
+
+
+def shares_variance(
+    values: FloatArray, shares: FloatArray, n_items: FloatArray | float
+) -> FloatArray:
+    """Return the variance of the mean over strata whose shares come from a random sample.
+
+    Parameters
+    ----------
+    values, shares : (S, ...) arrays
+        Mean and share of each stratum.
+    n_items : float or array
+        Unlabelled items, which show how large strata are.
+    """
+    mean = (shares * values).sum(axis=0)
+    return np.asarray((shares * (values - mean) ** 2).sum(axis=0) / n_items)
+
+
+def share_groups(strata: Sequence[PopulationStratum]) -> bool:
+    """Return whether a group has items in several strata."""
+    owned = [np.unique(s.labelled.groups) for s in strata if s.labelled.groups is not None]
+    n_groups = len(np.unique(np.concatenate(owned))) if owned else 0
+    return sum(map(len, owned)) > n_groups
+
+
+def all_verdicts(strata: Sequence[PopulationStratum]) -> JudgedMean:
+    """Return the sums of all strata's unlabelled items."""
+    return reduce(JudgedMean.plus, (stratum.judged for stratum in strata))
+
+
+def all_labels(strata: Sequence[PopulationStratum]) -> Labelled:
+    """Return the labels of all strata, weighted so that each has its share of the population."""
+    if len(strata) == 1:
+        return strata[0].labelled
+    labelled = [stratum.labelled for stratum in strata]
+    groups = [own.groups for own in labelled if own.groups is not None]
+    return Labelled(
+        np.concatenate([own.labels for own in labelled]),
+        np.concatenate([own.verdicts for own in labelled]),
+        groups=np.concatenate(groups) if groups else None,
+        weights=np.concatenate([own.labelled.shares * own.judged.n for own in strata]),
+    )
