@@ -32,6 +32,7 @@ from harness.tasks.columns.column_words import (
     parts,
     stem,
 )
+from harness.tasks.columns.keyed_labels import keyed_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -225,7 +226,7 @@ def _is_prose(column: Column) -> bool:
         return False
     if all(list_of(value) is not None for value in values):
         return any(isinstance(part, dict) for part in list_of(values[0]) or ())
-    if known_order(values) is not None or joins_labels(values):
+    if known_order(values) is not None or joins_labels(values) or _are_keyed(values):
         return False
     n_words = sum(len(value.split()) for value in values) / len(values)
     n_chars = sum(map(len, values)) / len(values)
@@ -235,6 +236,12 @@ def _is_prose(column: Column) -> bool:
     if is_cjk:
         return n_chars >= PROSE_CJK_CHARS
     return n_words >= PROSE_WORDS or (n_words > 1 and n_chars >= PROSE_CHARS)
+
+
+def _are_keyed(values: Sequence[str]) -> bool:
+    """Return whether a few values, remarks aside, are labels that carry their key."""
+    labels = {value.casefold() for value in values if not is_remark(value)}
+    return len(labels) <= FEW_LABELS and bool(keyed_labels(labels))
 
 
 def _is_flat_list(value: str) -> bool:

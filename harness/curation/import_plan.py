@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,13 @@ from harness.curation.option_guess import (
 from harness.curation.role_guess import guess_roles
 from harness.errors import TaskError
 from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader, same_names
-from harness.tasks.columns.cell_values import ballots_by_rater, list_of, with_point
+from harness.tasks.columns.cell_values import (
+    ballots_by_rater,
+    label_of,
+    labels_of,
+    list_of,
+    with_point,
+)
 from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_of
 from harness.tasks.columns.column_words import parts
 from harness.tasks.columns.table_answers import RatedOptions
@@ -45,6 +52,7 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_columns import Table
     from harness.tasks.tables.formats import Reading
 
+MIN_PAIRS = 10  # of a choice and a set, from which it is no chance that no set holds the choice
 NO_JUDGES = "none"  # the name that says that there are none
 
 
@@ -150,6 +158,7 @@ def _plans(
         mapping = replace(mapping, judges=())
     check(mapping, table)
     _check_effect(settings, mapping, raw)
+    table, joined = _with_choices(table, mapping)
     table, corrections = _corrected(table, mapping, settings)
     mapping, list_doubts = _read_lists(mapping, table, settings)
     if settings.none and not mapping.sets:
@@ -193,7 +202,7 @@ def _plans(
                 ),
                 settings=settings,
                 doubts=(*doubts, *guess.doubts),
-                notes=(*table.notes, *draft.notes, *guess.notes),
+                notes=(*table.notes, *draft.notes, *joined, *guess.notes),
             )
         )
     return tuple(plans)
@@ -291,6 +300,23 @@ def _share_doubts(reader: AnswerReader) -> list[Doubt]:
         return []
     question = "shares of raters need their number: give --n-raters N, or --total with its column"
     return [Doubt(question, {"raters_per_item": NUMBER})]
+
+
+def _with_choices(table: Table, mapping: ColumnMapping) -> tuple[Table, list[str]]:
+    """Add each rater's choice to a set of what else would be reasonable, if sets never hold it."""
+    if not (mapping.label and mapping.set):
+        return table, []
+    choices = [label_of(text) for text in table.columns[mapping.label].by_row()]
+    sets = [list(labels_of(text)[0]) for text in table.columns[mapping.set].by_row()]
+    pairs = [(x, [*map(str.casefold, of)]) for x, of in zip(choices, sets, strict=True) if x and of]
+    if len(pairs) < MIN_PAIRS or any(choice.casefold() in labels for choice, labels in pairs):
+        return table, []
+    cells = [
+        json.dumps([choice, *of], ensure_ascii=False) if choice else ""
+        for choice, of in zip(choices, sets, strict=True)
+    ]
+    note = f"{mapping.set} never holds the choice: it is read as what else is reasonable"
+    return table.with_column(mapping.set, cells), [note]
 
 
 def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:

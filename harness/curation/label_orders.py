@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.tasks.columns.column_words import plain
+from harness.tasks.columns.keyed_labels import key_ranks, keyed_labels
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -43,6 +44,9 @@ def step_numbers_of(names: Collection[str]) -> dict[str, int]:
     >>> step_numbers_of(["★★☆", "★☆☆"]), step_numbers_of(["1/5", "poor"])
     ({'★★☆': 2, '★☆☆': 1}, {})
     """
+    if keyed := keyed_labels(names):
+        ranks = key_ranks(keyed)
+        return ranks if all(part.key.lstrip("-").isdecimal() for part in keyed.values()) else {}
     for form in (STEP, OF_STEPS, SIGNS):
         matches = {name: form.fullmatch(name) for name in names}
         numbers = {

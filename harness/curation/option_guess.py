@@ -17,6 +17,7 @@ from harness.curation.label_orders import ORDERS, known_order, plain_label, step
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import labels_of, with_point
+from harness.tasks.columns.keyed_labels import key_ranks, keyed_labels
 from harness.tasks.columns.table_answers import TableAnswers
 from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS, POSITIONAL
 from harness.tasks.options import CANNOT_ASSESS
@@ -197,6 +198,7 @@ def guess_answers(
     remarks = [] if settings.options else [name for name in names if column_words.is_remark(name)]
     variants = [] if settings.options else _variants(names, meanings)
     names = [name for name in names if name not in remarks] or names
+    names = _once_per_key(names)
     notes += _rare(human, settings)
     _check_number(names, where)
     doubts = _decimal_questions(names, settings)
@@ -213,6 +215,13 @@ def guess_answers(
         (*_remark_questions(remarks), *_variant_questions(variants), *doubts),
         tuple(notes),
     )
+
+
+def _once_per_key(names: list[str]) -> list[str]:
+    """Return labels that carry their key, one for each key."""
+    keyed = keyed_labels(names)
+    first = {part.folded: name for name, part in reversed(keyed.items())}
+    return [name for name in names if not keyed or first[keyed[name].folded] == name]
 
 
 def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> AnswerGuess:
@@ -350,7 +359,8 @@ def _codes(names: Sequence[str]) -> list[str]:
 def _has_order(names: Sequence[str]) -> bool:
     """Whether labels say themselves in which order they stand."""
     numeric = all(as_number(name) is not None for name in names)
-    return numeric or bool(step_numbers_of(names)) or known_order(names) is not None
+    ordered = step_numbers_of(names) or keyed_labels(names) or known_order(names)
+    return numeric or bool(ordered)
 
 
 def _scale_questions(
@@ -371,13 +381,16 @@ def _scale_questions(
             f"{_listed(names)} may be ordered: give --scale ordinal and --options from low to "
             "high, or --scale nominal"
         )
-        ordered = {"scale": "ordinal", "options": PLACEHOLDER}
+        order = tuple(_in_order(names, "ordinal", [])) if _has_order(names) else PLACEHOLDER
+        ordered = {"scale": "ordinal", "options": order}
         return [Doubt(question, ordered, ({"scale": "nominal", "options": ()},))]
     return []
 
 
 def _may_be_ordered(names: Sequence[str]) -> bool:
     """Whether labels repeat each other's words, or most stand in one list of ordered words."""
+    if keyed_labels(names) and len(names) > N_BINARY:
+        return True
     plain = {plain_label(name) for name in names}
     words = [set(name.split()) for name in plain]
     nested = sum(a < b for a in words for b in words)
@@ -431,8 +444,11 @@ def _judge_labels(
 
 def _rare(human: Mapping[str, int], settings: AnswerSettings) -> list[str]:
     """Note rare labels, which may be remarks rather than options."""
-    even_share = sum(human.values()) / max(len(human), 1)
-    rare = [label for label, n in human.items() if n < RARE_SHARE * even_share]
+    uses: Counter[str] = Counter()
+    for label, n in human.items():
+        uses[label.casefold()] += n
+    even_share = sum(uses.values()) / max(len(uses), 1)
+    rare = [label for label in human if uses[label.casefold()] < RARE_SHARE * even_share]
     if settings.options or not rare:
         return []
     n_ratings = sum(human[label] for label in rare)
@@ -450,10 +466,15 @@ def _spellings(counts: Mapping[str, int], notes: list[str]) -> list[str]:
     """Return labels by their most frequent spelling, where they differ by case alone."""
     chosen: dict[str, str] = {}
     for label in sorted(counts, key=lambda name: -counts[name]):
-        spelling = chosen.setdefault(label.casefold(), label)
-        if spelling != label:
-            notes.append(f"{label!r} is read as {spelling!r}: they differ by case alone")
-    return [label for label in counts if chosen[label.casefold()] == label]
+        chosen.setdefault(label.casefold(), label)
+    others = [label for label in counts if chosen[label.casefold()] != label]
+    if len(others) == 1:
+        notes.append(
+            f"{others[0]!r} is read as {chosen[others[0].casefold()]!r}: they differ by case alone"
+        )
+    elif others:
+        notes.append(f"{_listed(others)} are read as labels that differ by case alone")
+    return [label for label in counts if label not in others]
 
 
 def _check_number(names: Sequence[str], where: str) -> None:
@@ -481,21 +502,22 @@ def _scale(names: Sequence[str], where: str, *, pairs: bool = False) -> Scale:
                 "or --scale ordinal to use each number as a step."
             )
         return "ordinal"
-    if _has_order(names):
+    if step_numbers_of(names) or known_order(names):
         return "ordinal"
     return "pairwise" if column_words.are_sides(names, tied=True) else "nominal"
 
 
 def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]:
-    if scale != "ordinal":
+    keyed = keyed_labels(names)
+    if scale != "ordinal" and not keyed:
         last = column_words.TIES if scale == "pairwise" else frozenset()
         return sorted(
             names, key=lambda name: (column_words.contains_word(name, last), name.casefold())
         )
     if order := known_order(names):
         return sorted(names, key=lambda name: order.index(plain_label(name)))
-    if step_numbers := step_numbers_of(names):
-        return sorted(names, key=lambda name: step_numbers[name])
+    if ranks := key_ranks(keyed) or step_numbers_of(names):
+        return sorted(names, key=lambda name: ranks[name])
     numbers = {name: as_number(name) for name in names}
     steps = sorted(n for n in numbers.values() if n is not None)
     if len(steps) < len(names):
@@ -513,6 +535,9 @@ def _affirmative(names: Sequence[str]) -> tuple[str, ...]:
     """Return which of two labels says yes; none where neither does."""
     if len(names) != N_BINARY:
         return ()
+    if keyed := keyed_labels(names):
+        labels = {part.label: name for name, part in keyed.items()}
+        return tuple(labels[label] for label in _affirmative(list(labels)))
     short, long = sorted(names, key=len)
     if long.casefold().endswith(short.casefold()) and short != long:
         return (short,)  # "toxic" and "not toxic", "safe" and "unsafe"

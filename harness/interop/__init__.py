@@ -12,6 +12,7 @@ from harness.interop.annotation_tools import (
     LABEL_STUDIO,
 )
 from harness.interop.crowd_platforms import MTURK, QUALTRICS, TOLOKA
+from harness.interop.form_answers import FORM
 from harness.interop.preference_data import ARENA, HELPSTEER, ULTRAFEEDBACK
 from harness.interop.text_labellers import DOCCANO, PRODIGY
 
@@ -29,6 +30,7 @@ FORMATS = (
     ARENA,
     JUDGE_BENCH,
     ALT_TEST,
+    FORM,
 )
 
 __all__ = ["FORMATS"]

@@ -12,6 +12,7 @@ from pydantic import field_validator, model_validator
 from harness.errors import OptionError, TaskError
 from harness.option_declarations import IMPORT, Lists, Options, Repeated, option
 from harness.tasks.columns.cell_values import label_of, labels_of, nearest
+from harness.tasks.columns.keyed_labels import keyed_labels, split_label
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
 from harness.tasks.schema import (
     ANSWER_KINDS,
@@ -156,6 +157,7 @@ class AnswerSettings(Options):
         }
         check_labels(named, cells, where, self.scale)
         options = {*self.options, *_option_keys(self.options)}
+        options |= {word for part in keyed_labels(self.options).values() for word in part}
         meanings = {text.casefold() for text in (*options, *self.ignore, CANNOT_ASSESS)}
         for _, meaning in renamed if self.options else ():
             if meaning.casefold() not in meanings:
@@ -272,8 +274,13 @@ class TableAnswers:
             If a positive label is not an option.
         """
         assert settings.scale is not None, "given or guessed"
-        labels = dict(zip(_option_keys(settings.options), settings.options, strict=True))
-        keys = {label.casefold(): key for key, label in labels.items()}
+        if keyed := keyed_labels(settings.options):
+            labels = {part.key: part.label for part in keyed.values()}
+            keys = {name.casefold(): part.key for name, part in keyed.items()}
+            keys |= {label.casefold(): key for key, label in labels.items()}
+        else:
+            labels = dict(zip(_option_keys(settings.options), settings.options, strict=True))
+            keys = {label.casefold(): key for key, label in labels.items()}
         positive = _positive_keys(settings.positive, labels, keys, where)
         keys |= {key.casefold(): key for key in labels}
         meanings = settings.meanings()
@@ -389,6 +396,9 @@ class TableAnswers:
         key = self.keys.get(label.casefold())
         if key is not None or self.scale == "text":
             return key or label
+        if part := split_label(label):
+            written = self.labels.get(part.key, "").casefold()
+            return part.key if written in {part.label.casefold(), part.key.casefold()} else None
         number = as_number(label)
         if number is None or self.scale not in {"continuous", "ordinal"}:
             return None

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     Codes = npt.NDArray[np.int64]
 
 MAX_LABELS = 100  # a column with more distinct values holds no labels
+WORD = re.compile(r"\w+")
 TEXT_WORDS = 3  # of a part, on average, from which commas do not divide labels
 EMPTY = 0  # code of an empty cell
 JOINT = "__"  # between the parts of an item's name
@@ -371,8 +372,15 @@ def with_sets(table: Table, separator: str, roles: Mapping[str, Sequence[str]]) 
         for n in table.columns
         if n in divided or (len(divided) > 1 and parts[n] and parts[n].keys() <= known)
     ]
+    whole = frozenset(
+        text.casefold()
+        for role in ("label", "raters")
+        for name in roles.get(role, ())
+        if name in table.columns and name not in chosen
+        for text in table.columns[name].values
+    )
     columns = {
-        name: _as_lists(column, separator) if name in chosen else column
+        name: _as_lists(column, separator, whole) if name in chosen else column
         for name, column in table.columns.items()
     }
     return replace(table, columns=columns)
@@ -433,7 +441,7 @@ def with_whole_sets(table: Table) -> Table:
 def _parts_of(column: Column, separator: str) -> Counter[str]:
     parts: Counter[str] = Counter()
     for text, n in zip(column.values, column.counts[1:].tolist(), strict=True):
-        parts.update({part.strip(): n for part in text.split(separator) if part.strip()})
+        parts.update({part.strip().casefold(): n for part in text.split(separator) if part.strip()})
         if len(parts) > MAX_LABELS:
             return Counter()
     return parts
@@ -447,20 +455,34 @@ def _holds_lists(column: Column) -> bool:
 def _is_divided(column: Column, parts: Mapping[str, int], separator: str) -> bool:
     """Whether a separator stands in the cells, and most of their parts are those of others."""
     joined = [text for text in column.values if separator in text]
-    is_text = sum(len(part.split()) for part in parts) >= TEXT_WORDS * len(parts)
+    is_text = sum(len(WORD.findall(part)) for part in parts) >= TEXT_WORDS * len(parts)
     return bool(joined) and len(parts) > 1 and all(n > 1 for n in parts.values()) and not is_text
 
 
-def _as_lists(column: Column, separator: str) -> Column:
+def _as_lists(column: Column, separator: str, whole: frozenset[str]) -> Column:
+    """Divide the cells of a column; a label in ``whole`` may hold the separator."""
     texts = [
-        json.dumps(
-            [part.strip() for part in text.split(separator) if part.strip()], ensure_ascii=False
-        )
-        if text
-        else ""
+        json.dumps(_divided(text, separator, whole), ensure_ascii=False) if text else ""
         for text in column.texts
     ]
     return _recoded(column, texts)
+
+
+def _divided(text: str, separator: str, whole: frozenset[str]) -> list[str]:
+    """Return the labels in a cell: the longest joins that are a label, and the parts between."""
+    parts = text.split(separator)
+    labels = []
+    start = 0
+    while start < len(parts):
+        ends = range(len(parts), start + 1, -1) if whole else range(0)
+        joins = ((end, separator.join(parts[start:end]).strip()) for end in ends)
+        end, label = next(
+            ((end, label) for end, label in joins if label.casefold() in whole),
+            (start + 1, parts[start].strip()),
+        )
+        labels.append(label)
+        start = end
+    return [label for label in labels if label]
 
 
 def _recoded(column: Column, texts: Sequence[str]) -> Column:
