@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -12,16 +12,18 @@ from harness.analysis import JudgeFacts, Settings, Source
 from harness.analysis.inputs import N_RESAMPLES
 from harness.errors import TaskError
 from harness.judging.parsing.verdict import Verdict
+from harness.stats.modes import AnswerKind  # noqa: TC001 -- a field's type
 from harness.stats.planning.planted import EXACT, PlantedJudge, PlantedRaters
 from harness.tasks import CANNOT_ASSESS, Item, Option, Rating, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from harness.experiments.selftest_options import SelftestOptions
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.tasks.model import Rating as HumanRating
 
+PlantedAnswer: TypeAlias = "str | tuple[str, ...]"  # an option, or a response set
 AGREEMENT = 0.75  # of the best judge with a rater, where there is no task
 
 
@@ -43,6 +45,8 @@ class Design:
     ----------
     task : Task
         Options, metric, margins and names of raters; its ratings are not used.
+    elicitation : {"forced_choice", "response_set"}
+        What is drawn: the ratings that rank.
     raters : PlantedRaters
         What raters answer.
     abstention : float
@@ -64,7 +68,13 @@ class Design:
     of_rater: IntArray
     n_items: int
     judges: tuple[DesignJudge, ...]
+    elicitation: AnswerKind = "forced_choice"
     notes: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> tuple[PlantedAnswer, ...]:
+        """What raters and judges answer: options, or response sets."""
+        return answers_of(self.task, self.elicitation)
 
     @property
     def n_calls(self) -> int:
@@ -108,12 +118,12 @@ class Design:
         rng = np.random.default_rng(list(seed))
         chances, chosen = self.choices(rng)
         items = tuple(Item(f"i{i:06}", {"text": f"item {i}"}) for i in range(self.n_items))
-        values = [option.key for option in self.task.options]
+        values = self.answers
         ratings = tuple(
             Rating(
                 items[i].id,
                 f"r{j:04}",
-                "forced_choice",
+                self.elicitation,
                 CANNOT_ASSESS if choice < 0 else values[choice],
             )
             for i, j, choice in zip(
@@ -133,25 +143,28 @@ class Design:
             judges=tuple(JudgeFacts(name=judge.name) for judge in self.judges),
             verdicts=verdicts,
             planned={
-                judge.name: {"forced_choice": self.n_items * judge.n_replies}
+                judge.name: {self.elicitation: self.n_items * judge.n_replies}
                 for judge in self.judges
             },
             settings=Settings(
-                ranks_by="forced_choice",
+                ranks_by=self.elicitation,
                 seed=int(rng.integers(2**31)),
                 n_resamples=n_resamples,
             ),
         )
 
-    @staticmethod
     def _verdicts(
-        judge: DesignJudge, items: Sequence[Item], replies: IntArray, values: Sequence[str]
+        self,
+        judge: DesignJudge,
+        items: Sequence[Item],
+        replies: IntArray,
+        values: Sequence[PlantedAnswer],
     ) -> list[Verdict]:
         return [
             Verdict(
                 item=item.id,
                 judge=judge.name,
-                elicitation="forced_choice",
+                elicitation=self.elicitation,
                 sample=sample,
                 outcome="abstained" if choice < 0 else "answered",
                 value=None if choice < 0 else values[choice],
@@ -159,6 +172,13 @@ class Design:
             for item, row in zip(items, replies.tolist(), strict=True)
             for sample, choice in enumerate(row)
         ]
+
+
+def answers_of(task: Task, elicitation: AnswerKind) -> tuple[PlantedAnswer, ...]:
+    """Return the options of a task, or its response sets."""
+    if elicitation == "response_set":
+        return task.space.sets
+    return tuple(option.key for option in task.options)
 
 
 def given_design(options: SelftestOptions) -> Design:
@@ -214,28 +234,31 @@ def given_judges(
 
 
 def design_of(source: Source, options: SelftestOptions) -> Design:
-    """Estimate the design of a task from its forced choices, and its judges from their verdicts.
+    """Estimate the design of a task from the ratings that rank, and its judges from their verdicts.
 
     Raises
     ------
     TaskError
-        If the task has no options, or too few choices to tell how often raters agree.
+        If the task has no options, or too few ratings to tell how often raters agree.
     """
     task = source.task
     task.require_options("a self-test")
     places = {item.id: place for place, item in enumerate(source.items)}
-    ratings = [r for r in task.ratings if r.elicitation == "forced_choice" and r.item in places]
-    codes = {option.key: k for k, option in enumerate(task.options)}
+    form = source.ranking_elicitation
+    ratings = [r for r in task.ratings if r.elicitation == form and r.item in places]
+    codes = {_key(answer): k for k, answer in enumerate(answers_of(task, form))}
     counts, n_abstained = _counts(ratings, places, codes)
     raters = PlantedRaters.of_counts(counts)
     if raters is None:
         raise TaskError(
-            f"task {task.name}: no item has two forced choices, so that nothing tells how often "
-            "raters agree. Describe a design with --items and --rater-agreement."
+            f"task {task.name}: no item has two ratings ({form}), so how often raters agree can't "
+            "be estimated. Describe a design with --items and --rater-agreement."
         )
     names = {name: j for j, name in enumerate(dict.fromkeys(r.rater for r in ratings))}
     judges = tuple(
-        _estimated_judge(name, source.verdicts[name], counts, (places, codes), raters)
+        _estimated_judge(
+            name, _of_form(source.verdicts[name], form), counts, (places, codes), raters
+        )
         for name in source.verdicts
     )
     if options.reply_cost is not None:
@@ -250,6 +273,7 @@ def design_of(source: Source, options: SelftestOptions) -> Design:
         of_rater=np.array([names[r.rater] for r in ratings]),
         n_items=len(source.items),
         judges=judges or given_judges(raters, options, raters.agreement),
+        elicitation=form,
         notes=tuple(_left_out(source)),
     )
 
@@ -261,28 +285,49 @@ def _left_out(source: Source) -> Iterable[str]:
         yield "items come in groups, and are drawn as if they were independent"
     if any(item.criterion for item in source.items):
         yield "items have criteria, and are drawn as if they had none"
-    if any(r.elicitation == "response_set" for r in source.task.ratings):
-        yield "response sets are not drawn; judges are ranked by forced choices"
+    names: dict[AnswerKind, str] = {
+        "forced_choice": "forced choices",
+        "response_set": "response sets",
+    }
+    ranking = source.ranking_elicitation
+    for form in names.keys() & {r.elicitation for r in source.task.ratings} - {ranking}:
+        yield f"{names[form]} are not drawn; judges are ranked by {names[ranking]}"
+
+
+def _key(answer: PlantedAnswer) -> Hashable:
+    """Return an option, or what two orders of the same set have in common."""
+    return answer if isinstance(answer, str) else frozenset(answer)
+
+
+def _of_form(verdicts: Iterable[Verdict], form: AnswerKind) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.elicitation == form]
 
 
 def _counts(
-    ratings: Iterable[HumanRating], places: Mapping[str, int], codes: Mapping[str, int]
+    ratings: Iterable[HumanRating], places: Mapping[str, int], codes: Mapping[Hashable, int]
 ) -> tuple[IntArray, int]:
-    """Count the choices, (n, K), and those that abstain."""
+    """Count the answers, (n, K), and those that abstain."""
     counts, n_abstained = np.zeros((len(places), len(codes)), dtype=np.int64), 0
     for rating in ratings:
-        if isinstance(rating.value, str) and rating.value in codes:
-            counts[places[rating.item], codes[rating.value]] += 1
+        if _key(rating.value) in codes:
+            counts[places[rating.item], codes[_key(rating.value)]] += 1
         else:
             n_abstained += 1
     return counts, n_abstained
+
+
+def _answer_of(value: object) -> Hashable:
+    """Return the key of a verdict's value; that of no answer for any other."""
+    if isinstance(value, str):
+        return value
+    return frozenset(value) if isinstance(value, list | tuple | frozenset) else None
 
 
 def _estimated_judge(
     name: str,
     verdicts: Sequence[Verdict],
     ratings: IntArray,
-    index: tuple[Mapping[str, int], Mapping[str, int]],
+    index: tuple[Mapping[str, int], Mapping[Hashable, int]],
     raters: PlantedRaters,
 ) -> DesignJudge:
     places, codes = index
@@ -290,17 +335,16 @@ def _estimated_judge(
     asked, costs = Counter[str](), defaultdict[str, list[float]](list)
     n_asked = 0
     for verdict in verdicts:
-        if verdict.elicitation != "forced_choice":
-            continue
         n_asked += 1
         asked[verdict.item] += 1
         if verdict.reply is not None and verdict.reply.cost_usd is not None:
             costs[name].append(float(verdict.reply.cost_usd))
-        if isinstance(verdict.value, str) and verdict.value in codes:
-            replies[places[verdict.item], codes[verdict.value]] += 1
+        answer = _answer_of(verdict.value)
+        if answer in codes:
+            replies[places[verdict.item], codes[answer]] += 1
     answered = int(replies.sum())
     if not answered:
-        raise TaskError(f"judge {name} made no forced choice. Leave its verdicts out.")
+        raise TaskError(f"judge {name} gave no such answer. Leave its verdicts out.")
     each = replies.sum(axis=1)
     compared = float((each * ratings.sum(axis=1)).sum())
     agreement = float((replies * ratings).sum()) / compared if compared else raters.by_chance

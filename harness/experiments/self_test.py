@@ -105,7 +105,7 @@ class Selftest:
         Of which the design is.
     n_items, n_raters, n_ratings : int
         Of a data set.
-    shares_of_options : dict of str to float
+    shares_of_answers : dict of str to float
         Planted, of all ratings.
     rater_agreement, abstention : float
         Planted, of the raters.
@@ -135,7 +135,7 @@ class Selftest:
     n_items: int
     n_raters: int
     n_ratings: int
-    shares_of_options: dict[str, float]
+    shares_of_answers: dict[str, float]
     rater_agreement: float
     abstention: float
     metric: str
@@ -259,7 +259,9 @@ def run_selftest(
         for row in _shares(world.number, [held for of, held, _ in measured if of == world.number])
     ]
     if not any((row.kind, row.name) == ("size", REPLACE) for row in rows):
-        reason = "no judge is at the margin" if at_margin is None else "no annotator test"
+        is_tested = design.elicitation == "forced_choice"
+        no_judge = at_margin is None and is_tested
+        reason = "no judge is at the margin" if no_judge else "no annotator test"
         rows.append(_undefined("size", REPLACE, MARGIN, reason))
     regrets = np.array([r for of, _, r in measured if of == PLANTED and r is not None])
     n = regrets.size
@@ -271,9 +273,9 @@ def run_selftest(
         n_items=design.n_items,
         n_raters=len(np.unique(design.of_rater)),
         n_ratings=len(design.of_item),
-        shares_of_options={
-            option.key: share
-            for option, share in zip(design.task.options, design.raters.shares, strict=True)
+        shares_of_answers={
+            answer if isinstance(answer, str) else f"{{{', '.join(answer)}}}": share
+            for answer, share in zip(design.answers, design.raters.shares, strict=True)
         },
         rater_agreement=design.raters.agreement,
         abstention=design.abstention,
@@ -339,8 +341,11 @@ def _at_margin(design: Design, seed: int) -> Design | None:
     """Return the design with judges that lose to each rater by exactly the margin.
 
     That is, on the share eps of the items more than they win. None where even guessing judges lose
-    by less, or the best judges by more, or no two raters rate the same item.
+    by less, or the best judges by more, or no two raters rate the same item; and of response sets,
+    which the annotator test doesn't compare.
     """
+    if design.elicitation == "response_set":
+        return None
     lost, first = _losing(design, seed), design.judges[0].planted
     low, high = 0.0, 1.0
     if not lost(replace(first, insight=high)) < 0.0 < lost(replace(first, insight=low)):
@@ -355,7 +360,7 @@ def _at_margin(design: Design, seed: int) -> Design | None:
 
 def _share_lost(design: Design, chosen: IntArray, reply: IntArray) -> float:
     """Return how much more often a rater agrees better with the others than the reply does."""
-    K = len(design.task.options)
+    K = len(design.answers)
     made = chosen >= 0
     item, choice = design.of_item[made], chosen[made]
     counts = np.zeros((design.n_items, K), dtype=np.int64)

@@ -39,7 +39,7 @@ def _parts(result: Selftest) -> Iterator[str]:
 
 def lead(result: Selftest) -> list[str]:
     """Return the design, what is planted, and how many data sets are drawn."""
-    options = ", ".join(f"{key} {share:.0%}" for key, share in result.shares_of_options.items())
+    options = ", ".join(f"{key} {share:.0%}" for key, share in result.shares_of_answers.items())
     rated = f"{result.n_items} items, {result.n_raters} raters, {result.n_ratings} ratings"
     agreed = f"two raters agree {result.rater_agreement:.1%}, {result.abstention:.1%} abstain"
     drawn = f"{result.n_data_sets} data sets of each kind, seed {result.seed}"

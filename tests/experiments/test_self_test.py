@@ -7,7 +7,12 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from support.analysis_inputs import source_of, task_of
+from support.analysis_inputs import (
+    indeterminate_source,
+    indeterminate_task,
+    source_of,
+    task_of,
+)
 from support.html_pages import assert_headings_are_numbered_as_listed
 from support.processes import call_harness, invoke
 
@@ -101,8 +106,38 @@ def test_a_task_without_verdicts_has_judges_within_reach_of_its_raters(name):
 def test_a_task_without_two_choices_of_an_item_tells_no_design():
     """Nothing tells how often raters agree."""
     task = task_of({"r1": {f"i{i}": "A" for i in range(12)}})
-    with pytest.raises(HarnessError, match="no item has two forced choices"):
+    with pytest.raises(HarnessError, match="no item has two ratings"):
         harness.selftest(source_of(task, {}))
+
+
+def test_design_of_a_task_that_ranks_by_response_sets_plants_them():
+    """They were replaced by forced choices, so what was tested wasn't what ranks."""
+    task = indeterminate_task(40, raters=5, paired=40)
+    source = indeterminate_source(task, judges=("strict", "lenient"))
+    design = design_of(source, SelftestOptions())
+    assert (design.elicitation, design.answers) == ("response_set", (("A",), ("B",), ("A", "B")))
+    assert "forced choices are not drawn; judges are ranked by response sets" in design.notes
+    drawn = design.draw((1,), n_resamples=100)
+    result = validate(drawn)
+    assert result.ranking_metric == "mse(srs/srs)"
+    assert {rating.elicitation for rating in drawn.task.ratings} == {"response_set"}
+    sets = [
+        frozenset(rating.value) for rating in drawn.task.ratings if rating.value != "CANNOT_ASSESS"
+    ]
+    both = sum(rating.value == ("A", "B") for rating in task.ratings) / (40 * 5)
+    assert sum(len(answer) == 2 for answer in sets) / len(sets) == pytest.approx(both, abs=0.1)
+
+
+@pytest.mark.slow
+def test_self_test_of_response_sets_says_what_is_planted():
+    """Each share is of sets, and the annotator test, which doesn't compare them, is NA."""
+    task = indeterminate_task(30, raters=5, paired=30)
+    source = indeterminate_source(task, judges=("strict", "lenient"))
+    result = harness.selftest(source, data_sets=2, processes=1)
+    assert set(result.shares_of_answers) == {"{A}", "{B}", "{A, B}"}
+    assert result.metric == "mse(srs/srs)"
+    [row] = [row for row in result.shares if (row.kind, row.name) == ("size", REPLACE)]
+    assert (row.share, row.reason) == (None, "no annotator test")
 
 
 @pytest.mark.slow
