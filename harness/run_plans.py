@@ -71,7 +71,6 @@ from harness.plan_checks import (
 from harness.ratings import is_held_out
 from harness.runs import CONFIRMATION, RunConfig, RunFolder
 from harness.tasks import Item, Task, load_task
-from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -264,9 +263,10 @@ def _check_probe(folder: RunFolder, probe: str) -> None:
     changed_by = folder.manifest.config.changed_by
     if changed_by == probe:
         return
+    verb = f"probe {changed_by}" if changed_by else "run"
+    command = folder.location.command_to_resume(verb)
     if not changed_by:
-        raise RunError(f"{folder.path}: this run is not a probe. Resume it with harness run.")
-    command = resume_command(folder.path, None, f"probe {changed_by}")
+        raise RunError(f"{folder.path}: this run is not a probe. Resume it with: {command}")
     raise RunError(
         f"{folder.path}: this run is a probe, whose items are changed, so judges are not ranked on "
         f"them. Resume it with: {command}"

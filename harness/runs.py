@@ -28,7 +28,7 @@ import secrets
 import shlex
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -43,11 +43,13 @@ from pydantic import (
     ValidationError,
 )
 
+from harness.analysis.location import Location, location_of
 from harness.analysis.result import SCHEMA_VERSION as METRICS_SCHEMA
-from harness.command_options import Choices, RunOptions
-from harness.errors import RunError, TaskError, fault_of
+from harness.command_options import Choices, RunOptions, Server
+from harness.errors import JudgeError, RunError, TaskError, fault_of
 from harness.files import append_text, read_file, reader, unsafe_entry, write_file
-from harness.judging.judges.config import ENSEMBLE, JudgeSpec
+from harness.judging.judges.config import ENSEMBLE, JudgeSpec, load_judges, user_file
+from harness.judging.judges.judge_registry import address_of
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
 from harness.judging.storage.verdict_columns import CountedLog, count_log
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
@@ -219,6 +221,16 @@ class RunFolder:
         self.path = path
         self.manifest = manifest
 
+    @property
+    def location(self) -> Location:
+        """How commands name this run, its task and its judges."""
+        server = server_of(self.manifest)
+        if server.judges_file:
+            server = server.model_copy(update={"judges_file": _from_here(server.judges_file)})
+        return replace(
+            location_of(self.manifest.config.task), run=str(self.path), server=tuple(server.words())
+        )
+
     @classmethod
     def create(
         cls,
@@ -377,7 +389,7 @@ class RunFolder:
 
     def open_log(self) -> VerdictLog:
         """Open the verdict log for appending; refused while another process has it open."""
-        return VerdictLog.open(self.verdicts)
+        return VerdictLog.open(self.verdicts, self.location.server)
 
     @property
     def prompts(self) -> Path:
@@ -566,6 +578,32 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
     raise RunError(" ".join(filter(None, [f"{out}: {message}", runs.warning])))
 
 
+def _from_here(path: Path) -> Path:
+    """Return a path as it is named in the working folder, if it is inside."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def server_of(manifest: Manifest, judges_file: Path | None = None) -> Server:
+    """Return the options that say where the judges of a run are.
+
+    They are the run's own, but for a judges file that is named here.
+    """
+    named, usual = manifest.config.judges_from, user_file()
+    is_other = named and (usual is None or Path(named) != usual.absolute())
+    file = judges_file or (Path(named) if named and is_other else None)
+    specs = [spec for spec in (*manifest.judges, manifest.embedder) if spec and spec.base_url]
+    base_url = key_env = None
+    with suppress(JudgeError):  # the file is missing or wrong: the command that reads it says so
+        base_url, key_env = address_of(specs, load_judges(file)) if specs else (None, None)
+    return Server(
+        base_url=base_url,
+        key_env=key_env,
+        judges_file=file,
+        allow_redirects=any(spec.allow_redirects for spec in manifest.judges),
+    )
+
+
 def model_change(folder: RunFolder, validation: Validation) -> str:
     """Return a line that names a judge whose model version changed since the last run on its task.
 
@@ -583,7 +621,7 @@ def model_change(folder: RunFolder, validation: Validation) -> str:
                 return (
                     f"{name}: the provider reports {', '.join(models)}, and "
                     f"{', '.join(before[name])} in {run.path.name}. Is it still the same judge? "
-                    f"harness revalidate {shlex.quote(str(run.path))}"
+                    + run.location.command_to_watch()
                 )
         if before:
             return ""

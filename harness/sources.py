@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import chain
-from shlex import quote
+from shlex import join
 from typing import TYPE_CHECKING
 
 from harness.analysis import JudgeFacts, Settings, Source
 from harness.analysis.inputs import shared_items
+from harness.analysis.location import location_of
 from harness.analysis.race_result import RACED
 from harness.analysis.reply_dates import reply_dates
 from harness.command_options import ALL_ITEMS, NO_CHOICES, Validating
@@ -33,7 +34,6 @@ from harness.ratings import count_outcomes, is_held_out, select_items
 from harness.runs import RunFolder
 from harness.stats.selection.replies import MIN_ANSWERED
 from harness.tasks import CANNOT_ASSESS, Task, load_task
-from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     if config.changed_by:
         raise RunError(
             f"{folder.path}: its items are changed by a probe, so judges are not ranked on them. "
-            f"Its flip rates: {resume_command(folder.path, verb=f'probe {config.changed_by}')}"
+            f"Its flip rates: {folder.location.command_to_resume(f'probe {config.changed_by}')}"
         )
     task = task or load_task(str(folder.path / "task"))
     folder.check_judges(task)
@@ -108,6 +108,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         ),
         verdicts_hash=verdicts_hash,
         reply_dates=dates.by_day(),
+        location=folder.location,
         tried=tried_in_run(folder),
         injection=injection_flips(folder, task),
     )
@@ -130,11 +131,12 @@ def compared_source(folder: RunFolder) -> Source:
     """
     source = source_of(folder)
     if source.race is not None and not source.judges:
+        command = source.location.command_to_resume()
         raise RunError(
             f"{folder.path}: {RACED}",
-            f"Ask the one returned about the rest: {resume_command(folder.path)} --complete-winner"
+            f"Ask the one returned about the rest: {command} --complete-winner"
             if source.race.judge
-            else f"End the race first: {resume_command(folder.path)}",
+            else f"End the race first: {command}",
         )
     return source
 
@@ -146,11 +148,11 @@ def _on_holdout(folder: RunFolder, task: Task) -> Iterator[str]:
         yield f"these items were held out of {config.confirms}"
     elif config.holdout is not None:
         judge = next(iter(folder.manifest.judges)).name
-        command = f"harness confirm {quote(str(folder.path))} --judge {quote(judge)}"
+        words = ["harness", "confirm", str(folder.path), "--judge", judge, *folder.location.server]
         which = ", with the judge you select" if folder.manifest.judges[1:] else ""
         yield (
             f"{_n_held_out(task, config.holdout)}, and neither shown nor scored until you confirm "
-            f"a judge{which}: {command}"
+            f"a judge{which}: `{join(words)}`"
         )
 
 
@@ -407,6 +409,7 @@ def source_of_verdicts(
             *_on_items(loaded, holdout, confirmed),
             *_note_left_out(n_left_out, by_judge),
         ),
+        location=location_of(task if isinstance(task, str) else str(task.folder)),
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import msgspec
 import numpy as np
 
+from harness.analysis.location import NOWHERE, Location
 from harness.analysis.reply_dates import NO_DATES, ReplyDates
 from harness.command_options import AggregationLevel, Humans, RanksBy
 from harness.errors import TaskError
@@ -200,6 +201,8 @@ class Source:
         about all items is among these.
     reply_dates : ReplyDates
         When the replies of a run were received, by day.
+    location : Location
+        How commands name task and run.
     """
 
     task: Task
@@ -216,6 +219,7 @@ class Source:
     injection: Mapping[str, InjectionFlips] = field(default_factory=dict)
     race: RaceResult | None = None
     reply_dates: ReplyDates = NO_DATES
+    location: Location = NOWHERE
 
     @property
     def cutoff(self) -> float:

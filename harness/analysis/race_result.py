@@ -85,8 +85,6 @@ class RaceResult:
     dropped : dict of str to str
         Judges that stopped for a reason of their own, explained: what ``ending`` says is about the
         others.
-    resume : str
-        The command that resumes the run.
     """
 
     ending: Ending | None
@@ -105,7 +103,6 @@ class RaceResult:
     completed: bool
     n_replies: int = 1
     dropped: dict[str, str] = field(default_factory=dict)
-    resume: str = field(default="harness run --resume", compare=False)
 
     @property
     def n_calls(self) -> int:

@@ -18,6 +18,7 @@ from harness.analysis.human_certainty import Certainty
 from harness.analysis.injection import InjectionFlips, injection_notes
 from harness.analysis.inputs import HumanSets, Settings, metric_definitions
 from harness.analysis.judge_costs import Cost, cost_of
+from harness.analysis.location import NOWHERE, Location
 from harness.analysis.metric_choice import Choosing
 from harness.analysis.order_bias import PlaceBias, PositionEffects
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
@@ -224,6 +225,8 @@ class Validation:
         How the race of the judges ended; None where all were asked about all items.
     reply_dates : ReplyDates
         When the run's replies were received, by day, and how many are new.
+    location : Location
+        How commands name task and run. A file doesn't hold it, as both can be moved.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -246,6 +249,7 @@ class Validation:
     verdicts_hash: str = ""
     race: RaceResult | None = None
     reply_dates: ReplyDates = NO_DATES
+    location: Location = NOWHERE
     as_html: ClassVar[Callable[[Validation], str] | None] = None  # set by harness.report
 
     def __repr__(self) -> str:
@@ -325,7 +329,9 @@ class Validation:
         """
         without_texts = tuple(replace(replies, examples=()) for replies in self.unreadable)
         errors = self.errors and self.errors.without_texts()
-        return to_short_json(replace(self, unreadable=without_texts, errors=errors))
+        return to_short_json(
+            replace(self, unreadable=without_texts, errors=errors, location=NOWHERE)
+        )
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -392,6 +398,7 @@ def make_validation(
         verdicts_hash=source.verdicts_hash,
         race=source.race,
         reply_dates=source.reply_dates,
+        location=source.location,
         **sections,
     )
 

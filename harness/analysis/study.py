@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from statistics import mean
 from typing import TYPE_CHECKING
 
@@ -176,9 +177,14 @@ def study(validations: Mapping[str, Validation]) -> Study:
     """
     tasks = [validation.task.name for validation in validations.values()]
     if repeated := sorted({task for task in tasks if tasks.count(task) > 1}):
+        first, second, *_ = (
+            quote(v.location.run or run)
+            for run, v in validations.items()
+            if v.task.name == repeated[0]
+        )
         raise RunError(
-            f"{len(tasks)} runs, several of task {', '.join(repeated)}. Name one run of each task, "
-            "or compare two runs of a task with harness report."
+            f"{len(tasks)} runs, several of task {', '.join(repeated)}. Name one run of each task. "
+            f"To compare two runs of a task: harness report {first} {second}"
         )
     by_task = dict(zip(tasks, validations.values(), strict=True))
     metrics = _metrics(validations.values())

@@ -11,6 +11,7 @@ from harness.batch.batch_ledger import BatchLedger
 from harness.batch.batched_judge import BatchedJudge, Batching
 from harness.judging.judges.endpoint import HttpJudge
 from harness.judging.storage.response_cache import ResponseCache
+from harness.runs import server_of
 
 if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
@@ -39,7 +40,11 @@ def batched_jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer
     RunError
         If the list of the run's batches cannot be read.
     """
-    hold = partial(store.held.hold, folder.path) if isinstance(store, ResponseCache) else None
+    hold = None
+    if isinstance(store, ResponseCache):
+        hold = partial(
+            store.held.hold, folder.path, server=tuple(server_of(folder.manifest).words())
+        )
     batching = Batching(
         BatchLedger(folder.batches, hold),
         observer.say,

@@ -71,12 +71,16 @@ def annotate(
 def check_own_files(folder: Path) -> None:
     """Refuse a task whose ratings are those of a data set: there is no file to add others to."""
     from harness.errors import TaskError
+    from harness.tasks.folders import name_of_copy
     from harness.tasks.schema import TASK_FILE, read_task_file
 
     if read_task_file(folder / TASK_FILE).datasets:
+        copy = name_of_copy(folder.name)
+        table = f"{copy}.jsonl"
         raise TaskError(
-            f"{folder}: its ratings are those of a data set. To add others, make files of it with "
-            "`harness curate export` and `harness curate import`."
+            f"{folder}: its ratings are those of a data set, so others can't be added. Make a task "
+            f"with files of ratings: harness curate export {quote(str(folder))} {table} && "
+            f"harness curate import {table} --as {copy}"
         )
 
 

@@ -33,7 +33,7 @@ def tasks(*, printing: Json) -> None:
     from harness.tasks import available_tasks, describe
 
     rows = [describe(folder) for _, folder in available_tasks()]
-    show(rows, as_json=printing.as_json, empty="No tasks. Make one with: harness new-task NAME")
+    show(rows, as_json=printing.as_json, empty="No tasks. Make one with: harness new-task mine")
 
 
 @takes(JUDGES)

@@ -156,14 +156,15 @@ def _write_draw(
     least, most = draw.probabilities.min(), draw.probabilities.max()
     asked = "" if draw.answers == "forced_choice" else f" --elicitation {draw.answers}"
     folder_name, items = (options.argument(path) for path in (target, source))
+    there = "".join(f" {quote(word)}" for word in (*folder.location.server, *place.words()))
     echo(
         f"Wrote {target}: {len(draw.items)} of {draw.n_items:,} items, each drawn with a "
         f"probability of {least:.2%} to {most:.2%}.\n"
         "Next:\n"
-        f"  harness annotate {folder_name} --rater NAME{asked}\n"
+        f"  harness annotate {folder_name} --rater NAME{asked}  # NAME: the rater's name\n"
         f"  harness annotate {folder_name} --merge\n"
-        f"  harness run --task {folder_name} --judges {quote(judge)}\n"
-        f"  harness estimate --judge {quote(judge)} --items {items}"
+        f"  harness run --task {folder_name} --judges {quote(judge)}{there}\n"
+        f"  harness estimate --judge {quote(judge)} --items {items}{there}"
     )
 
 

@@ -49,7 +49,10 @@ def export_project(
     if load:
         echo("Screens by rater: " + ", ".join(f"{name} {n}" for name, n in load.items()) + ".")
     folder_name = quote(str(task.folder))
-    echo(f"Then, with the export of the tool:\n  harness curate import EXPORT --into {folder_name}")
+    echo(
+        "When all screens are rated, export them from the tool. Then:\n"
+        f"  harness curate import EXPORT --into {folder_name}  # EXPORT: that file"
+    )
 
 
 def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) -> None:

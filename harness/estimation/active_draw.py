@@ -100,6 +100,7 @@ def draw_items(
                 judge,
                 "--items",
                 str(items),
+                *folder.location.server,
             ]
             raise RunError(
                 f"{folder.path}: {judge} has not been asked about all items of {items}",

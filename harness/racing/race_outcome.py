@@ -14,7 +14,6 @@ from harness.judging.judges.config import control_judges
 from harness.judging.judges.response_errors import is_lasting
 from harness.judging.running.budget import paid_replies
 from harness.racing.race_pool import pool_of
-from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +86,6 @@ def raced_source(
         dropped={
             s.name: s.explain(manifest.ended[s.name]) for s in pool.specs if s.name in dropped
         },
-        resume=resume_command(folder.path),
     )
     return replace(
         source,

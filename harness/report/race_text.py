@@ -8,6 +8,7 @@ from harness.analysis.race_result import NAMES
 from harness.report.formatting import counted, listed, percent
 
 if TYPE_CHECKING:
+    from harness.analysis.location import Location
     from harness.analysis.race_result import RacedJudge, RaceResult
 
 HEADS = ("judge", "items", "replies", "of", "left after", "replies by then", "cost", "in full")
@@ -79,16 +80,16 @@ def not_compared(race: RaceResult) -> str:
     )
 
 
-def next_step(race: RaceResult) -> str:
+def next_step(race: RaceResult, location: Location) -> str:
     """Return what to do after a race that leaves judges without a validation."""
     if race.unfit:
         return "Race judges that answer, or correct what keeps these from answering."
+    command = location.command_to_resume()
     if race.ending is None:
         higher = ", with a higher `--max-cost`" if race.over_budget else ""
-        return f"Go on: `{race.resume}`{higher}."
+        return f"Go on: `{command}`{higher}."
     return (
-        f"Validate {race.judge} on all items: `{race.resume} --complete-winner` asks it about the "
-        "rest."
+        f"Validate {race.judge} on all items: `{command} --complete-winner` asks it about the rest."
     )
 
 

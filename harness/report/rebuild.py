@@ -124,7 +124,12 @@ def validation_of(folder: RunFolder, source: Source) -> Validation:
     stored = stored_validation(folder)
     if stored is not None:
         errors = stored.errors and stored.errors.with_texts(source.task, source.items)
-        return replace(stored, unreadable=unreadable_replies(source), errors=errors)
+        return replace(
+            stored,
+            unreadable=unreadable_replies(source),
+            errors=errors,
+            location=source.location,
+        )
     v = validate(source)
     if not folder.kept_metrics:
         folder.write_metrics(v.to_json() + "\n")

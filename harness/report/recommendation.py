@@ -71,10 +71,11 @@ TRY_OTHERS = (
     'lists them under "Where is it wrong?".'
 )
 ANSWER_FIRST = (
-    "Correct what kept the judges from answering, and run again; `harness run --resume` asks for "
-    "what failed."
+    "Correct what kept the judges from answering. Then `{resume}` sends the requests that failed "
+    "again."
 )
-RESUME = "`harness run --resume` does so, and --max-cost says how much it may cost"
+CORRECT = "Correct what kept the judges from answering, and run them again."
+RESUME = "`{resume}` does so, and --max-cost sets the most that it can cost"
 BY_ASKED = "Leave out --metric to rank by the ratings that were asked for."
 OTHER_METRIC = {  # where a metric that was named cannot rank, by the reason
     "positional_raters": "Leave out --metric: other metrics need no names of raters.",
@@ -88,8 +89,8 @@ UNNAMED = {  # metrics that rank where none is named
 }
 USE_IT = "Use it with this model and prompt, and validate again when either changes."
 WATCH_IT = (
-    "Use it with this model and prompt. `harness revalidate --judges {}` says later whether it is "
-    "still the same judge, and `harness schedule` does so regularly."
+    "Use it with this model and prompt. Test later if it's still the same judge: `{revalidate}`. "
+    "To do so regularly: `harness schedule --help`."
 )
 STATE_IT = "If that is so, state it in task.yaml: `independent: true`."
 MAX_UNTESTED = 5  # raters that are named
@@ -149,10 +150,8 @@ def next_steps(v: Validation) -> list[str]:
     if v.decision.verdict not in RECOMMENDING and (readable := first_step(v)):
         return [readable]
     if not v.judges:
-        command = f"`harness run --task {quote(v.task.name)} --judges NAME`"
-        run = f"Run a judge on it: {command}. `harness judges` lists the names."
-        return [next_step(v.race) if v.race else run]
-    if first := ANSWER_FIRST if _nothing_answered(v) else _resuming(v) or _other_metric(v):
+        return [next_step(v.race, v.location) if v.race else _first_run(v)]
+    if first := _answering(v) or _resuming(v) or _other_metric(v):
         return [first]
     if v.decision.verdict == "none":
         wrong = "it gets" if len(v.judges) == 1 else "they get"
@@ -164,10 +163,29 @@ def next_steps(v: Validation) -> list[str]:
     return list(dict.fromkeys([*settling, *_steps(v)]))
 
 
+def _first_run(v: Validation) -> str:
+    """Say how a task without verdicts gets some."""
+    if not v.location.task:
+        return "Run a judge on it."
+    command = f"harness run --task {quote(v.location.task)} --judges NAME"
+    return f"Run a judge on it: `{command}`. For NAME, take one that `harness judges` lists."
+
+
+def _answering(v: Validation) -> str:
+    """Say what to do if no judge gave an answer, else nothing."""
+    if not _nothing_answered(v):
+        return ""
+    if not v.location.run:
+        return CORRECT
+    return ANSWER_FIRST.format(resume=v.location.command_to_resume())
+
+
 def _using(v: Validation) -> str:
-    """Say how the judge is used: where it can be asked again, with the command that watches it."""
+    """Say how the judge is used, with the command that watches it if it can be asked again."""
     leader = v.judge(v.decision.leader or "")
-    return USE_IT if leader.kind == "external" else WATCH_IT.format(quote(leader.name))
+    if leader.kind == "external" or not v.location.run:
+        return USE_IT
+    return WATCH_IT.format(revalidate=v.location.command_to_watch("--judges", leader.name))
 
 
 def decision(v: Validation) -> str:
@@ -218,7 +236,10 @@ def _resuming(v: Validation) -> str:
     if v.decision.reason != "too_few_answered" or not any(missing):
         return ""
     n_planned = sum(judge.n_replies("planned") for judge in asked)
-    return f"Ask for the replies that are missing ({sum(missing)} of {n_planned}): {RESUME}."
+    replies = f"Ask for the replies that are missing ({sum(missing)} of {n_planned})"
+    if not v.location.run:
+        return f"{replies}."
+    return f"{replies}: {RESUME.format(resume=v.location.command_to_resume())}."
 
 
 def _tried(v: Validation) -> str:
@@ -603,9 +624,17 @@ def _steps(v: Validation) -> list[str]:
             f"difference of {number(step.worth)} between the first two judges."
         )
     if step.advice:
-        command = f"`harness annotate {quote(v.task.name)} --rater NAME --elicitation paired`"
-        parts.append(f"{step.advice.removesuffix('.')}: {command}.{_break_even(v)}")
+        parts.append(f"{step.advice.removesuffix('.')}{_rating_command(v)}.{_break_even(v)}")
     return [*parts, *_missing_replies(v)]
+
+
+def _rating_command(v: Validation) -> str:
+    """Return the command with which a rater gives both forms of answers, if the task takes any."""
+    if not v.location.takes_ratings:
+        return ""
+    task = quote(v.location.task)
+    command = f"`harness annotate {task} --rater NAME --elicitation paired`"
+    return f": {command}, with the rater's name as NAME"
 
 
 def _missing_replies(v: Validation) -> list[str]:

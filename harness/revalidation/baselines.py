@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -108,10 +107,8 @@ def first_baseline(sitting: Sitting) -> Baseline:
     run, items = sitting.run, sitting.run_items()
     manifest, ids = run.manifest, tuple(item.id for item in sitting.draw())
     if manifest.exit_code not in {ExitCode.DONE, ExitCode.INCOMPLETE}:
-        raise RunError(
-            f"{run.path}: the run isn't finished. First: harness run --resume "
-            f"{quote(str(run.path))}"
-        )
+        command = run.location.command_to_resume()
+        raise RunError(f"{run.path}: the run isn't finished. First: {command}")
     setup = as_in_run(sitting.setup, run)
     logged = list(run.read_verdicts().final.values())
     judges = manifest.judges
@@ -198,9 +195,11 @@ def check_acceptable(sitting: Sitting, number: int) -> None:
     last, path = sitting.history.looks_since_baseline[-1], sitting.run.path
     worse = [j.judge for j in last.judges if j.verdict == "worse" and not j.recovered_at]
     if worse and not sitting.options.yes and not sitting.options.dry_run:
+        confirmed = sitting.options.model_copy(update={"yes": True})
+        command = confirmed.look_command(sitting.run, with_limit=True)
         raise RunError(
             f"{path}: {', '.join(worse)} agrees less with the raters than at the baseline. "
-            f"To accept that: harness revalidate {quote(str(path))} --accept {number} --yes"
+            f"To accept that: {command}"
         )
 
 

@@ -16,6 +16,7 @@ from harness.judging.judges.judge_registry import registered, with_answer_of
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.run_plans import prompts_of
+from harness.runs import server_of
 from harness.tasks import load_task
 from harness.tasks.folders import find_task
 
@@ -113,9 +114,8 @@ def as_in_run(setup: Setup, run: RunFolder) -> Setup:
 def validate_anew(run: RunFolder, judges_file: Path | None = None) -> str:
     """Return the command that validates task and judges of a run as they are now."""
     config, specs = run.manifest.config, run.manifest.judges
-    file = judges_file or config.judges_from
     words = ["harness", "run", "--task", config.task, "--judges", ",".join(s.name for s in specs)]
-    words += ["--judges-file", str(file)] if file else []
+    words += server_of(run.manifest, judges_file).words()
     words += ["--elicitation", ",".join(config.elicitations)] if config.elicitations else []
     return shlex.join([*words, *(["--samples", str(config.samples)] if config.samples else [])])
 

@@ -17,6 +17,7 @@ from harness.checksummed_log import ChecksummedLog, DamagedLine, without_checksu
 from harness.errors import RunError
 from harness.files import read_file
 from harness.revalidation.records import SCHEMA_VERSION, Baseline, Look
+from harness.runs import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -113,11 +114,13 @@ def read_history(path: Path) -> HistoryReading:
 def _of_another_version(path: Path) -> RunError:
     """Return the error of a history of another version: what can be done without it is said."""
     folder, aside = path.parent, path.parent.with_name(f"{path.parent.name}.old")
-    old = [file for file in (path, folder / "looks") if file.exists()]
-    steps = (["mkdir", aside], ["mv", *old, aside], ["harness", "revalidate", folder])
-    again = f": {' && '.join(shlex.join(map(str, words)) for words in steps)}"
-    if not (folder / "verdicts.jsonl").exists():
-        again = " from a finished run, by harness baseline export"
+    if (folder / "verdicts.jsonl").exists():
+        old = [file for file in (path, folder / "looks") if file.exists()]
+        moves = [shlex.join(map(str, words)) for words in (["mkdir", aside], ["mv", *old, aside])]
+        again = f": {' && '.join([*moves, RunFolder.open(folder).location.command_to_watch()])}"
+    else:
+        new = shlex.quote(f"{folder}.new")
+        again = f" from a finished run: harness baseline export RUN {new}  # RUN: that run"
     return RunError(
         f"{path}: another version of judge-harness wrote this baseline. Make a new one{again}"
     )

@@ -137,7 +137,7 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
         """Replies per item in a look."""
         return self.samples or 1
 
-    def command(self, run: RunFolder, *, with_limit: bool) -> str:
+    def look_command(self, run: RunFolder, *, with_limit: bool) -> str:
         """Return the command that goes on with what was stopped; it names no address of alerts."""
         hidden = {"notify": None} | ({} if with_limit else {"max_cost": None})
         return join(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from shlex import quote
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import structs
@@ -195,7 +194,7 @@ def _lost(sitting: Sitting) -> str:
 def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding:
     """Say how what was stopped goes on."""
     options = sitting.options
-    command = options.command(sitting.run, with_limit=code != ExitCode.COST_LIMIT)
+    command = options.look_command(sitting.run, with_limit=code != ExitCode.COST_LIMIT)
     observer.say(how_to_resume(command, code, options.max_cost, sitting.assumed_usd))
     what = "The look was stopped." if options.accept is None else "No baseline was made."
     return LookEnding(sitting.run.path, int(code), (("", what),))
@@ -435,7 +434,6 @@ def history_of(run: RunFolder) -> HistoryReading:
     history = read_history(run.path / FILE)
     if not history.baselines:
         raise RunError(
-            f"{run.path}: it was never re-validated. Start with: harness revalidate "
-            f"{quote(str(run.path))}"
+            f"{run.path}: it was never re-validated. Start with: {run.location.command_to_watch()}"
         )
     return history

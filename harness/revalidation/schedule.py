@@ -20,13 +20,13 @@ from harness.command_options import NO_SERVER, Server
 from harness.edges import edge
 from harness.errors import JudgeError, RunError, TaskError
 from harness.judging.judges.config import bundled_judges, load_judges, user_file
-from harness.judging.judges.judge_registry import own_judges, registered
+from harness.judging.judges.judge_registry import address_of, own_judges
 from harness.revalidation.watched_judges import judges_in_use, watched_judges
 from harness.tasks.folders import bundled, find_task
 from harness.tasks.schema import TASK_FILE, read_task_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from jinja2 import Environment
 
@@ -308,7 +308,7 @@ def _server_there(
     redirects = server.allow_redirects or any(spec.allow_redirects for spec in specs)
     refused = ""
     for base_url, key_env in dict.fromkeys(
-        [(server.base_url, server.key_env), _address(specs, registry)]
+        [(server.base_url, server.key_env), address_of(specs, registry)]
     ):
         there = Server(
             base_url=base_url, key_env=key_env, judges_file=file, allow_redirects=redirects
@@ -330,16 +330,6 @@ def _file_of_environment() -> Path | None:
     """Return the user's judges file, if only this environment says where it is."""
     file, home = user_file(), Path("~/.config").expanduser()
     return file.absolute() if file and not file.is_relative_to(home) else None
-
-
-def _address(
-    specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]
-) -> tuple[str | None, str | None]:
-    """Return the server and key variable of the judges that are not aliases, if they share them."""
-    named = {
-        (s.base_url, s.key_env) for s in specs if s.base_url and not registered(s.name, registry)
-    }
-    return named.pop() if len(named) == 1 else (None, None)
 
 
 def files_of(schedule: Schedule, target: Target) -> dict[str, str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path, PureWindowsPath
 from typing import Literal
 
 from harness.errors import TaskError
+from harness.tasks.options import DEFAULT_PROPERTY
 from harness.tasks.schema import TASK_FILE, read_task_file
 
 
@@ -74,6 +76,23 @@ def find_task(name_or_path: str) -> Path:
         f"task {name_or_path!r} was not found. Give one of the names ({names}) or the path of a "
         f"folder with a {TASK_FILE}."
     )
+
+
+def name_of_copy(task: str) -> str:
+    """Return where a changed copy of a task goes: next to it, under a name that tasks may have."""
+    folder, slash, name = task.rstrip("/").rpartition("/")
+    return folder + slash + re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") + "-2"
+
+
+def takes_ratings(folder: Path) -> bool:
+    """Return whether raters can rate the task of a folder with `harness annotate`.
+
+    It isn't a bundled one, its ratings are in files of its own, and it says what is rated.
+    """
+    if folder.resolve().is_relative_to(bundled("datasets").resolve()):
+        return False
+    fields = read_task_file(folder / TASK_FILE)
+    return fields.datasets is None and fields.property != DEFAULT_PROPERTY
 
 
 def path_inside(folder: Path, name: str, field: str) -> Path:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+from contextlib import chdir
+from pathlib import Path
 
 import pytest
 from support.hostile_run import run_hostile_task
@@ -20,8 +22,9 @@ def folder(tmp_path_factory, worker_id):
     place = (base if worker_id == "master" else base.parent) / "report"
     with place.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not place.exists():
-            run_hostile_task(place.with_suffix(".part")).rename(place)
+        if not (made := place.with_suffix(".made")).exists():
+            run_hostile_task(place)
+            made.touch()
     [path] = (place / "runs").iterdir()
     return RunFolder.open(path)
 
@@ -29,7 +32,9 @@ def folder(tmp_path_factory, worker_id):
 @pytest.fixture(scope="session")
 def validation(folder):
     """The validation of the hostile run."""
-    return validation_of(folder, source_of(folder))
+    with chdir(folder.path.parents[1]):
+        as_written = RunFolder.open(folder.path.relative_to(Path.cwd()))
+        return validation_of(as_written, source_of(as_written))
 
 
 @pytest.fixture(scope="session")

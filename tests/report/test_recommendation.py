@@ -11,6 +11,7 @@ import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import JudgeFacts, validate
+from harness.analysis.location import Location
 from harness.report import decision, judge_card, page, render
 from harness.report.formatting import number, p_value, reason_words, span
 from harness.report.html.summaries import changes
@@ -124,11 +125,14 @@ def test_run_that_stopped_before_its_end_is_to_be_resumed():
     replies = source.verdicts["lenient"]
     judges = (JudgeFacts(name="lenient", kind="endpoint"),)
     half = replies[: len(replies) // 2]
-    validation = validate(replace(source, judges=judges, verdicts={"lenient": half}))
+    location = Location(run="my run", server=("--base-url", "http://localhost/v1"))
+    stopped = replace(source, judges=judges, verdicts={"lenient": half}, location=location)
+    validation = validate(stopped)
     assert validation.decision.reason == "too_few_answered"
     missing = f"({len(replies) - len(half)} of {len(replies)})"
     assert next_steps(validation)[0].startswith(
-        f"Ask for the replies that are missing {missing}: `harness run --resume` does so"
+        f"Ask for the replies that are missing {missing}: "
+        "`harness run --resume 'my run' --base-url http://localhost/v1` does so"
     )
 
 

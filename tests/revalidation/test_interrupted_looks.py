@@ -149,7 +149,8 @@ def test_an_export_of_another_version_says_to_export_anew(schedule):
     words = ("--judges-file", schedule.folder / "judges.yaml", "--task", schedule.folder / "task")
     refused = invoke("revalidate", target, *words)
     assert refused.exception.exit_code == 2
-    assert str(refused.exception).endswith("from a finished run, by harness baseline export")
+    command = f"harness baseline export RUN {target}.new  # RUN: that run"
+    assert str(refused.exception).endswith(f"from a finished run: {command}")
 
 
 def damage(line: bytes) -> bytes:

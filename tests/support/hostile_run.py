@@ -81,6 +81,8 @@ def run_hostile_task(folder: Path) -> Path:
     assert run.returncode == 3, run.stderr  # a third of one judge's replies can't be read
     [path] = (folder / "runs").iterdir()
     _as_of_a_server(path / "manifest.json")
-    run = run_harness("validate", path, cwd=folder, env={**os.environ, "HOME": str(folder)})
+    run = run_harness(
+        "validate", path.relative_to(folder), cwd=folder, env={**os.environ, "HOME": str(folder)}
+    )
     assert run.returncode == 3, run.stderr
     return folder

@@ -15,7 +15,7 @@ from harness.curation.audit.decision_effects import (
     with_effects,
 )
 from harness.curation.audit.finding import Audit, Finding, NotChecked
-from harness.curation.audit.next_commands import with_commands
+from harness.curation.audit.next_commands import AuditedVerdicts, with_commands
 from harness.curation.audit.rating_checks import (
     RatedChoices,
     drift_findings,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Source
+    from harness.analysis.evidence import Evidence
     from harness.curation.audit.finding import FindingKind, RaterFacts
     from harness.curation.audit.text_checks import Cluster
     from harness.stats.data.arrays import IntArray
@@ -110,11 +111,23 @@ def audit_task(
     findings += sufficiency_findings(task, rated, evidence)
     if source and evidence:
         findings = with_effects(findings, source, evidence)
-    findings = with_commands(findings, name or task.name, verdicts, is_given=is_given)
+    used = _audited_verdicts(verdicts, source, evidence, is_named=is_given)
+    findings = with_commands(findings, name or task.name, used)
     not_checked = _not_checked(task, rated, has_verdicts=source is not None, has_times=bool(times))
     audit = Audit.of(task, findings, not_checked)
     given = None if verdicts is None else str(verdicts)
     return replace(audit, decision=decision, equals=equals, verdicts=given, raters=facts)
+
+
+def _audited_verdicts(
+    path: Path | None, source: Source | None, evidence: Evidence | None, *, is_named: bool
+) -> AuditedVerdicts | None:
+    """Return the verdicts of an audit with their judges, the best first if they are ranked."""
+    if path is None or source is None:
+        return None
+    ranked = [row.judge for row in evidence.judges] if evidence else []
+    judges = tuple(dict.fromkeys([*ranked, *source.verdicts]))
+    return AuditedVerdicts(path, judges, is_named=is_named)
 
 
 def _open_audit(task: Task, name: str | None) -> Audit:
@@ -130,7 +143,7 @@ def _open_audit(task: Task, name: str | None) -> Audit:
         check="agreement of raters, options, response sets, sample size and decision",
         reason=f"a {task.scale} scale has no options",
     )
-    findings = with_commands(findings, name or task.name, None, is_given=False)
+    findings = with_commands(findings, name or task.name, None)
     return Audit.of(task, findings, [not_checked])
 
 

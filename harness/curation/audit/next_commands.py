@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from harness.tasks.folders import name_of_copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,8 +45,33 @@ FILE = "FILE: verdicts of {judges}"
 TABLE = "TABLE: the table you imported"
 
 
+@dataclass(frozen=True, slots=True)
+class AuditedVerdicts:
+    """Verdicts of judges that an audit used.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    judges : tuple of str
+        Its judges, the best first.
+    is_named : bool
+        Whether the user named the file; commands that take the task's own by default then repeat
+        it.
+    """
+
+    path: Path
+    judges: tuple[str, ...]
+    is_named: bool
+
+    @property
+    def option(self) -> str:
+        """The option that names the file."""
+        return f" --verdicts {shlex.quote(str(self.path))}"
+
+
 def with_commands(
-    findings: Iterable[Finding], task: str, verdicts: Path | None, *, is_given: bool
+    findings: Iterable[Finding], task: str, verdicts: AuditedVerdicts | None
 ) -> list[Finding]:
     """Return findings with the command that acts on each.
 
@@ -53,43 +79,45 @@ def with_commands(
     ----------
     task : str
         Name or path of the task, as the command line takes it.
-    verdicts : Path or None
-        File of the verdicts of judges.
-    is_given : bool
-        Whether the user named it; commands that take the task's own by default then repeat it.
+    verdicts : AuditedVerdicts or None
+        What the audit used.
     """
-    name = shlex.quote(task)
-    shown = f" --verdicts {shlex.quote(str(verdicts)) if verdicts else 'FILE'}"
-    new = shlex.quote(_new_name(task))
-    always, given = shown, shown if is_given else ""
-    return [replace(f, command=_command(f, name, new, given, always)) for f in findings]
+    name, new = shlex.quote(task), shlex.quote(name_of_copy(task))
+    return [replace(f, command=_command(f, name, new, verdicts)) for f in findings]
 
 
-def _new_name(task: str) -> str:
-    """Return where a changed copy of a task goes: next to it, under a name that tasks may have."""
-    folder, slash, name = task.rstrip("/").rpartition("/")
-    return folder + slash + re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") + "-2"
-
-
-def _command(finding: Finding, task: str, new: str, verdicts: str, always: str) -> str:
+def _command(finding: Finding, task: str, new: str, verdicts: AuditedVerdicts | None) -> str:
     kind = finding.kind
+    named = verdicts.option if verdicts and verdicts.is_named else ""
     if kind in DROP:
-        return f"harness curate drop {task} --as {new} --finding {kind}{verdicts}"
-    following = f"harness curate next {task}"
-    if kind in RATE_AGAIN:
-        budget = 2 * len(finding.items)
-        return f"{following} --budget {budget} --finding {kind}{verdicts} --queue queue.csv"
-    if kind in RATE_MORE:
-        return f"{following} --budget 100 --for annotator-test --queue queue.csv"
-    if kind == "not_fully_specified":
-        return f"{following} --budget {2 * PAIRS_WANTED} --queue queue.csv"
+        return f"harness curate drop {task} --as {new} --finding {kind}{named}"
+    if goal := _rated_next(finding, named):
+        return f"harness curate next {task} {goal} --queue queue.csv"
     if kind in LABELS:
         labels = "; LABELS: its options, with commas" if kind == "unused_options" else ""
         return f"harness curate import TABLE --as {new} {_on_labels(finding)}  # {TABLE}{labels}"
-    plan = "annotators" if kind == "low_annotator_power" else "difference 0.05"
-    judges = "one judge" if plan == "annotators" else "two judges"
-    explained = f"  # {FILE.format(judges=judges)}" if always.endswith(" FILE") else ""
-    return f"harness plan {plan} --task {task}{always}{explained}"
+    if kind == "low_annotator_power":
+        return f"harness plan annotators --task {task}{_on_judges(verdicts, 1)}"
+    return f"harness plan difference 0.05 --task {task}{_on_judges(verdicts, 2)}"
+
+
+def _rated_next(finding: Finding, named: str) -> str:
+    """Return the options of what is rated next; "" if the finding doesn't ask for ratings."""
+    if finding.kind in RATE_AGAIN:
+        return f"--budget {2 * len(finding.items)} --finding {finding.kind}{named}"
+    if finding.kind in RATE_MORE:
+        return "--budget 100 --for annotator-test"
+    return f"--budget {2 * PAIRS_WANTED}" if finding.kind == "not_fully_specified" else ""
+
+
+def _on_judges(verdicts: AuditedVerdicts | None, n: int) -> str:
+    """Return the options of a plan for one or two judges; of more, for the best."""
+    if verdicts is None or len(verdicts.judges) < n:
+        return f" --verdicts FILE  # {FILE.format(judges='one judge' if n == 1 else 'two judges')}"
+    if len(verdicts.judges) == n:
+        return verdicts.option
+    names = shlex.quote(",".join(verdicts.judges[:n]))
+    return f"{verdicts.option} --{'judge' if n == 1 else 'judges'} {names}"
 
 
 def _on_labels(finding: Finding) -> str:

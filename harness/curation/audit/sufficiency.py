@@ -43,8 +43,8 @@ def sufficiency_findings(
             what=f"{evidence.n_items:,} items, where {needed:,} detect a difference of "
             f"{evidence.margin:g} between the first two judges in 80 % of data sets",
             why="With fewer, the better of two judges often stays unproven.",
-            action=f"Rate {n_missing:,} more items, or name a larger difference with harness "
-            "validate --worth.",
+            action=f"Rate {n_missing:,} more items, or pass a larger --worth to "
+            "`harness validate`.",
             n=n_missing,
         )
 

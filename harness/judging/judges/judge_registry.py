@@ -205,6 +205,16 @@ def registered(name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None
     return with_strategy(spec, strategy) if spec else None
 
 
+def address_of(
+    specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]
+) -> tuple[str | None, str | None]:
+    """Return the server and key variable of the judges that are not aliases, if they share them."""
+    named = {
+        (s.base_url, s.key_env) for s in specs if s.base_url and not registered(s.name, registry)
+    }
+    return named.pop() if len(named) == 1 else (None, None)
+
+
 def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SERVER) -> JudgeSpec:
     """Return the judge of an alias, a kind from a plug-in, or a model string; see `resolve`.
 

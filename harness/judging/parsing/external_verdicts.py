@@ -7,6 +7,7 @@ matched exactly: a value that is not an option of the task is an invalid verdict
 
 from __future__ import annotations
 
+from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,8 @@ def _read_log(path: Path, task: Task) -> list[Verdict]:
             verdict = decode(line)
         except VerdictError as error:
             raise VerdictError(
-                f"{where}: {error}. `harness validate` on the run's folder leaves it out."
+                f"{where}: {error}. To leave it out, validate its run: harness validate "
+                f"{quote(str(log.parent))}"
             ) from None
         rules.check_item(verdict.item, where)
         rules.check_judge(verdict.judge, where)

@@ -34,10 +34,11 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 class RunHoldings(msgspec.Struct, frozen=True):
-    """What the run in a folder holds."""
+    """What the run in a folder holds; ``server`` are the options with which it is resumed."""
 
     run: str
     holdings: tuple[Holding, ...] = ()
+    server: tuple[str, ...] = ()
 
     @property
     def requests(self) -> frozenset[str]:
@@ -73,8 +74,10 @@ class HeldRequests:
         self._own = ""
         self._snapshots: dict[str, _Snapshot] = {}
 
-    def hold(self, run: Path, holdings: Sequence[Holding]) -> None:
+    def hold(self, run: Path, holdings: Sequence[Holding], *, server: tuple[str, ...] = ()) -> None:
         """Hold these requests for the run in a folder, in place of those that it held.
+
+        ``server`` are the options that say where the judges of the run are.
 
         Raises
         ------
@@ -88,7 +91,9 @@ class HeldRequests:
                 (self._folder / self._own).unlink(missing_ok=True)
                 return
             self._folder.mkdir(exist_ok=True)
-            write_file(self._folder / self._own, _ENCODE(RunHoldings(path, tuple(holdings))))
+            write_file(
+                self._folder / self._own, _ENCODE(RunHoldings(path, tuple(holdings), server))
+            )
         except OSError as error:
             raise RunError(f"{self._folder}: cannot be written ({error.strerror}).") from None
 
@@ -106,7 +111,7 @@ class HeldRequests:
             if content is None:
                 continue
             held = content.requests.intersection(requests)
-            command = resume_command(Path(content.run), self._folder.parent)
+            command = resume_command(Path(content.run), self._folder.parent, options=content.server)
             commands |= dict.fromkeys(held, command)
         return commands
 
@@ -151,7 +156,7 @@ class HeldRequests:
                 f"{content.run}: the results of its batches are no longer kept; their requests are "
                 "asked again"
             )
-        return RunHoldings(content.run, lasting)
+        return RunHoldings(content.run, lasting, content.server)
 
     def __repr__(self) -> str:
         return f"HeldRequests({self._folder})"

@@ -68,23 +68,34 @@ def read_log(path: Path) -> LogReading:
 
 
 class VerdictLog(ChecksummedLog):
-    """An open verdict log; only one process can have it open."""
+    """An open verdict log; only one process can have it open.
+
+    Attributes
+    ----------
+    server : tuple of str
+        Options that say where the judges of its run are.
+    """
+
+    server: tuple[str, ...] = ()
 
     @classmethod
-    def open(cls, path: Path) -> VerdictLog:
+    def open(cls, path: Path, server: tuple[str, ...] = ()) -> VerdictLog:
         """Open or create a log; RunError if another process has it open, or the disk refuses."""
         try:
-            return cls(path, header=HEADER)
+            log = cls(path, header=HEADER)
         except BlockingIOError:
             raise RunError(
                 f"{path.parent}: another process is writing to this run. Wait for it."
             ) from None
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
+        log.server = server
+        return log
 
     def unwritable(self, error: OSError) -> RunError:
         """Say how to go on with the run."""
+        command = resume_command(self.path.parent, options=self.server)
         return RunError(
             f"{self.path}: cannot be written ({error.strerror}). What it holds is safe. "
-            f"Free some space, then `{resume_command(self.path.parent)}`."
+            f"Free some space, then `{command}`."
         )

@@ -1,0 +1,261 @@
+"""Commands that runs print go on with the run, as they are printed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from support.command_texts import commands_in, open_page, run_command, situation
+from support.look_schedules import majority, replies
+from support.processes import invoke
+from support.task_folders import make_task_folder
+
+import harness
+from harness import app
+from harness.judging.storage.held_requests import HeldRequests, Holding
+from harness.report.recommendation import next_steps
+from harness.runs import FolderUnwritable, RunFolder
+from harness.user_folders import cache_folder
+
+NEVER_ASKED = frozenset({0, 3})  # the run is finished, or its judge still fails
+
+
+def run_of(*words, task="./a task"):
+    """Start a run; return its folder and what it printed."""
+    asked = invoke("run", "--task", task, "--out", "all runs", *words)
+    [run] = Path("all runs").iterdir()
+    return run, asked
+
+
+def changed(run, **fields):
+    """Rewrite fields of a run's manifest, as if it had ended otherwise."""
+    manifest = run / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text("utf-8")) | fields), "utf-8")
+
+
+def cut(run, n_lines):
+    """Keep the first lines of a run's log."""
+    log = run / "verdicts.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:n_lines]))
+
+
+def write_judges(stub, name="my judges.yaml", **judges):
+    """Write a file of judges; each is what the stub does, and more fields."""
+    specs = {
+        judge: {"model": judge, "samples": 1, "base_url": stub.url(**parts)} | fields
+        for judge, (parts, fields) in judges.items()
+    }
+    Path(name).write_text(json.dumps({"judges": specs}), "utf-8")
+
+
+def last_command(text, word):
+    """Return the last command of a text that has a word."""
+    return [command for command in commands_in(text) if word in command][-1]
+
+
+@situation("_ask: resume_command()")
+def test_cost_limit_is_raised_as_the_message_says(place, stub):
+    """And the run is then finished."""
+    write_judges(stub, far=({"say": "A"}, {"price": {"input": 1, "output": 1}}))
+    _, asked = run_of("--judges", "far", "--judges-file", "my judges.yaml", "--max-cost", 0.004)
+    assert asked.exit_code == 4
+    command = last_command(asked.stderr, "--resume")
+    while (done := run_command(command, codes=NEVER_ASKED | {4})).exit_code == 4:
+        command = last_command(done.stderr, "--resume")
+
+
+@situation("_ask_probe: resume_command()")
+def test_a_probe_that_reached_the_limit_goes_on(place, stub):
+    """The run's own judges are complete; only the changed items are missing."""
+    fields = {"price": {"input": 1, "output": 1}, "concurrency": 1}
+    write_judges(stub, far=({"say": "A"}, fields))
+    words = ("--judges", "far", "--judges-file", "my judges.yaml", "--probe", "injection")
+    _, asked = run_of(*words, "--limit", 4, "--max-cost", 0.012)
+    assert asked.exit_code == 4
+    command = last_command(asked.stderr, "--resume")
+    while (done := run_command(command, codes=NEVER_ASKED | {4})).exit_code == 4:
+        command = last_command(done.stderr, "--resume")
+
+
+@situation(
+    "next_step: command_to_resume()",
+    "compared_source: command_to_resume()",
+)
+@pytest.mark.parametrize("place_of_judges", ["file", "address"])
+def test_a_race_that_was_stopped_goes_on_as_its_result_says(place, stub, place_of_judges):
+    """It printed `harness run --resume RUN`, literally, and later a resume without the server."""
+    write_judges(stub, a=({"say": "A"}, {}), b=({"say": "B"}, {}))
+    server = {"file": ("--judges-file", "my judges.yaml"), "address": ("--base-url", stub.url())}
+    run, _ = run_of("--race", "--judges", "a,b", *server[place_of_judges])
+    for words in (("report", run, run), ("validate", run)):
+        changed(run, state="stopped", exit_code=130)
+        cut(run, 9)
+        said = invoke(*words)
+        command = last_command(f"{said.stdout}\n{said.exception or ''}", "--resume")
+        run_command(command, codes=NEVER_ASKED)
+        assert json.loads((run / "manifest.json").read_text())["state"] == "done"
+
+
+@situation("_answering: command_to_resume()")
+def test_judges_that_never_answered_are_run_again(place, stub):
+    """Its server failed: every request is sent again."""
+    run, asked = run_of("--judges", "far", "--base-url", stub.url(fault="400"))
+    assert asked.exit_code == 3
+    n_before = stub.stats()["requests"]
+    run_command(last_command(invoke("validate", run).stdout, "--resume"), codes=frozenset({3}))
+    assert stub.stats()["requests"] > n_before
+
+
+@situation("_resuming: command_to_resume()")
+def test_missing_replies_are_asked_for(place, stub):
+    """Of a run that lost most of its replies."""
+    run, _ = run_of("--judges", "far", "--base-url", stub.url(say="A"), "--samples", 1)
+    changed(run, state="stopped", exit_code=130)
+    cut(run, 4)
+    text = invoke("validate", run).stdout
+    assert "Ask for the replies that are missing" in text
+    run_command(last_command(text, "--resume"), codes=NEVER_ASKED)
+    assert "missing" not in invoke("validate", run).stdout
+
+
+@pytest.fixture
+def good_run(place, stub):
+    """A run with a judge that agrees with the raters, and a task of which each pair is rated."""
+    shutil.rmtree("a task")
+    make_task_folder(Path("a task"), 60, response_sets=False)
+    stub.set_table("good", replies(60, majority))
+    write_judges(stub, good=({"table": "good"}, {}), bad=({"say": "A"}, {}))
+    words = ("--judges", "good,bad", "--judges-file", "my judges.yaml")
+    run, asked = run_of(*words, "--elicitation", "forced_choice")
+    assert asked.exit_code == 0, asked.output
+    return run
+
+
+@situation("_using: command_to_watch()", "WATCH_IT: harness schedule --help")
+def test_a_recommended_judge_is_watched_as_its_result_says(good_run):
+    """`harness schedule` was printed without arguments, and the look without its run."""
+    text = invoke("validate", good_run).stdout
+    for command in commands_in(text):
+        if "annotate" not in command:
+            run_command(command)
+
+
+@situation("_rating_command: harness annotate {} --rater NAME --elicitation paired")
+def test_ratings_in_both_forms_are_collected_as_the_result_says(good_run):
+    """Only the name of the task was printed, which is found in few folders."""
+    [command] = [c for c in commands_in(invoke("validate", good_run).stdout) if "annotate" in c]
+    assert shlex.split(command)[2] == "./a task"
+    open_page(command.replace("NAME", "ann"))
+    assert "annotate" not in " ".join(next_steps(harness.validate("toxicity")))
+
+
+@situation("model_change: command_to_watch()")
+def test_a_new_model_name_is_looked_into_as_the_run_says(place, stub):
+    """The line names the earlier run, at which a look is taken."""
+    server = ("--judges", "far", "--no-store", "--samples", 2)
+    run, _ = run_of(*server, "--base-url", stub.url(say="A", patch='{"top": {"model": "far-1"}}'))
+    later = invoke(
+        *("run", "--task", "./a task", "--out", "all runs", *server),
+        *("--base-url", stub.url(say="A", patch='{"top": {"model": "far-2"}}')),
+    )
+    command = last_command(later.stderr, "revalidate")
+    assert str(run) in command
+    run_command(command, codes=frozenset({0, 1}))
+
+
+@situation("source_of: command_to_resume()", "_check_probe: command_to_resume()")
+def test_a_probe_is_resumed_as_other_commands_say(place, stub):
+    """And a run that isn't one, as `harness probe --resume` says."""
+    words = ("--task", "./a task", "--judges", "far", "--base-url", stub.url(say="A"))
+    assert invoke("probe", "verbosity", *words, "--limit", 2, "--out", "runs").exit_code == 0
+    [probe] = Path("runs").iterdir()
+    run_command(last_command(str(invoke("validate", probe).exception), "--resume"))
+    run_command(last_command(str(invoke("run", "--resume", probe).exception), "--resume"))
+    run, _ = run_of("--judges", "far", "--base-url", stub.url(say="A"), "--limit", 2)
+    run_command(last_command(str(invoke("probe", "verbosity", "--resume", run).exception), "run"))
+
+
+@situation("_on_holdout: harness confirm {} --judge {} {}")
+def test_held_out_items_are_confirmed_as_the_note_says(place, stub):
+    """It named the run without its folder, and printed `--judge NAME`."""
+    words = ("--judges", "far", "--base-url", stub.url(say="A"))
+    _, asked = run_of(*words, "--holdout", 0.3)
+    done = run_command(last_command(asked.stdout, "confirm"), codes=NEVER_ASKED)
+    assert "confirm" in done.output.lower()
+
+
+@situation("study: harness report {} {}")
+def test_two_runs_of_a_task_are_compared_as_the_study_says(good_run, stub):
+    """`harness report` was printed without the runs."""
+    second = shutil.copytree(good_run, f"{good_run}b")
+    command = last_command(str(invoke("study", good_run, second).exception), "report")
+    assert "good" in run_command(command).stdout
+
+
+@situation("find: resume_command()", "unwritable: resume_command()")
+def test_a_run_is_resumed_with_the_server_that_it_had(place, stub):
+    """As a full disk says, and a run that waits for the batches of another."""
+    run, _ = run_of("--judges", "far", "--base-url", stub.url(say="A"), "--limit", 2)
+    changed(run, state="stopped", exit_code=130)
+    cut(run, 2)
+    folder = RunFolder.open(run)
+    with folder.open_log() as log:
+        full = str(log.unwritable(OSError(28, "No space left on device")))
+    run_command(last_command(full, "--resume"), codes=NEVER_ASKED)
+    changed(run, state="stopped", exit_code=130)
+    cut(run, 2)
+    held = cache_folder() / "held"
+    batch = Holding("far", time.time() + 60, frozenset({"x"}))
+    HeldRequests(held, print).hold(run, [batch], server=folder.location.server)
+    [command] = HeldRequests(held, print).find(["x"]).values()
+    run_command(command, codes=NEVER_ASKED)
+
+
+@situation("_selftest: harness selftest --run {}")
+def test_a_damaged_self_test_is_made_again_as_the_report_says(good_run):
+    """The report of a run whose `selftest.json` is no result."""
+    (good_run / "selftest.json").write_text("{}")
+    command = last_command(str(invoke("report", good_run).exception), "selftest")
+    run_command(command, more=["--data-sets", "2", "--processes", "1"], codes=frozenset({0, 1}))
+    assert invoke("report", good_run).exit_code == 0
+
+
+@situation("execute: harness validate {}", "__init__: harness validate {}")
+def test_results_are_computed_later_as_the_message_says(place, monkeypatch):
+    """After Ctrl-C while they were computed, and when the disk had no room for them."""
+    with monkeypatch.context() as patch:
+        patch.setattr(app, "finish", interrupted)
+        run, asked = run_of("--judges", "random")
+    assert not (run / "metrics.json").exists()
+    run_command(last_command(asked.stderr, "validate"), codes=NEVER_ASKED)
+    assert (run / "metrics.json").exists()
+    full = FolderUnwritable(run, "report.html", OSError(28, "No space left on device"))
+    run_command(last_command(str(full), "validate"), codes=NEVER_ASKED)
+
+
+def interrupted(*_, **__):
+    """End as Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+@situation(
+    "find_run: harness run --task toxicity",
+    "runs: harness run --task toxicity",
+    "FIRST_STEPS: harness run --task toxicity",
+    "EXAMPLES: harness probe {name} --task {task}",
+    "EXAMPLES: harness probe {name} --task {task} --judges gpt,claude --dry-run",
+)
+def test_first_steps_run(place):
+    """Of a folder without runs, and of the help."""
+    texts = [str(invoke("history").exception), invoke("runs").stdout]
+    texts += [invoke("--help").stdout, invoke("probe", "verbosity", "--help").stdout]
+    commands = [re.split(r"   |\.$", c)[0] for text in texts for c in commands_in(text)]
+    steps = [c for c in commands if "toxicity" in c]
+    assert len(steps) == 5
+    for step in steps:
+        run_command(step, more=[] if "--dry-run" in step else ["--dry-run"])
