@@ -144,7 +144,7 @@ class BatchedJudge(Judge):
             return
         call.is_sent = True
         if result := self._early.pop(call.request.hash, None):
-            await self._deliver(call, result, batch)
+            self._deliver(call, await self._read(call, result, batch))
         else:
             self._collect_soon(batch)
 
@@ -270,34 +270,41 @@ class BatchedJudge(Judge):
                 return
             self._ledger.put(batch)
         await self._polling(self._is_done, api, batch)
-        left = set(batch.requests)
+        left, answers = set(batch.requests), []
         async for result in api.results(batch.id):
             left.discard(result.request)
             call = self._waiting.get(result.request)
-            if call is not None:
-                await self._deliver(call, result, batch)
-            else:
+            if call is None:
                 self._early[result.request] = result
+            else:
+                answers.append((call, await self._read(call, result, batch)))
+        for call, answer in answers:  # at once: a judge that then stops has all that it paid for
+            self._deliver(call, answer)
         self._ledger.settle(left)
         self._end(left, CallFailed("batch_unanswered", retry=True))
         self._collected.add(batch.token)
 
-    async def _deliver(self, call: _Call, result: BatchResult, batch: PendingBatch) -> None:
-        """Hand a result to the call that waits for it; its reply is as old as the batch."""
+    async def _read(
+        self, call: _Call, result: BatchResult, batch: PendingBatch
+    ) -> Reply | CallFailed:
+        """Read a result; its reply is as old as the batch."""
+        if result.answer is None:
+            return CallFailed(result.reason, retry=True)
+        try:
+            reply = await self._judge.read_result(call.request, result.answer)
+        except CallFailed as failure:
+            return failure
+        return replace(reply, received_at=round(batch.created, 3))
+
+    def _deliver(self, call: _Call, answer: Reply | CallFailed) -> None:
+        """Hand a result to the call that waits for it."""
         if call.reply.done():
             return
-        failure = CallFailed(result.reason, retry=True)
-        if result.answer is not None:
-            try:
-                reply = await self._judge.read_result(call.request, result.answer)
-            except CallFailed as unreadable:
-                failure = unreadable
-            else:
-                if not call.reply.done():
-                    call.reply.set_result(replace(reply, received_at=round(batch.created, 3)))
-                return
-        self._ledger.settle([call.request.hash])
-        self._end([call.request.hash], failure)
+        if isinstance(answer, CallFailed):
+            self._ledger.settle([call.request.hash])
+            self._end([call.request.hash], answer)
+        else:
+            call.reply.set_result(answer)
 
     @property
     def _polling(self) -> AsyncRetrying:

@@ -8,6 +8,7 @@ POST /bill/N         replies are billed as those of the stub server under /bill/
 POST /hold, /go      batches stay unfinished, or are finished at the second poll (the default)
 POST /lose           the next batch is accepted but the connection ends before the response
 POST /full           files are refused with 502 until /go
+POST /say/TEXT       all answers are this text
 POST /spoil          the next batch leaves one request unanswered and refuses one
 POST /v1/chat/completions    a single request, counted among the others
 GET  /stats          {"batches": n, "requests": n, "files": n, "polls": n, "billed": {...}}
@@ -31,7 +32,7 @@ from stub_server import answer_to, anthropic_reply, billed_usage, openai_reply, 
 COUNTS: Counter = Counter()
 FILES: dict[str, bytes] = {}
 BATCHES: dict[str, dict] = {}
-MODES = {"hold": False, "full": False, "lose": False, "spoil": False, "bill": 0}
+MODES = {"hold": False, "full": False, "lose": False, "spoil": False, "bill": 0, "say": ""}
 BILLED: dict[str, Counter] = {}  # by model
 
 
@@ -65,7 +66,12 @@ async def post_messages(request: web.Request) -> web.StreamResponse:
 async def post_single(request: web.Request) -> web.Response:
     COUNTS["requests"] += 1
     body = await request.json()
-    return web.json_response(openai_reply(body, answer_to(body)))
+    return web.json_response(openai_reply(body, said(body)))
+
+
+def said(body: dict) -> str:
+    """Return the answer that was set for all requests, or the one to this."""
+    return MODES["say"] or answer_to(body)
 
 
 async def accept_batch(request, pairs, metadata) -> web.StreamResponse:
@@ -125,7 +131,7 @@ def openai_lines(batch: dict, kind: str):
         spoilt = batch["spoil"] and place < 2
         if spoilt != (kind == "err"):
             continue
-        reply = openai_reply(body, answer_to(body))
+        reply = openai_reply(body, said(body))
         if MODES["bill"]:
             reply = with_usage(reply, billed_usage(body, MODES["bill"]))
         response = {"status_code": 200, "body": reply}
@@ -139,7 +145,10 @@ def openai_lines(batch: dict, kind: str):
 
 def anthropic_lines(batch: dict):
     for place, (key, body) in enumerate(batch["pairs"]):
-        result = {"type": "succeeded", "message": anthropic_reply(body, answer_to(body))}
+        result = {
+            "type": "succeeded",
+            "message": anthropic_reply(body, said(body)),
+        }
         if batch["spoil"] and place == 0:
             error = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
             result = {"type": "errored", "error": error}
@@ -180,6 +189,11 @@ async def bill(request: web.Request) -> web.Response:
     return web.json_response({})
 
 
+async def say(request: web.Request) -> web.Response:
+    MODES["say"] = request.match_info["text"]
+    return web.json_response({})
+
+
 async def stats(_request: web.Request) -> web.Response:
     names = ("batches", "requests", "files", "polls")
     return web.json_response({name: COUNTS[name] for name in names} | {"billed": BILLED})
@@ -197,6 +211,7 @@ async def serve(port: int) -> None:
     app.router.add_get("/v1/messages/batches/{id}/results", get_results)
     app.router.add_get("/stats", stats)
     app.router.add_post("/bill/{n}", bill)
+    app.router.add_post("/say/{text}", say)
     for mode in ("hold", "full", "go", "lose", "spoil", "reset"):
         app.router.add_post(f"/{mode}", set_mode)
     runner = web.AppRunner(app, access_log=None)

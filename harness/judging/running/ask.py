@@ -188,20 +188,34 @@ class WorkerPool:
             recorder.end()
         if outcome.too_few:
             self._samples_per_request = 1
+        self._count(unit, outcome)
         await self._record(outcome)
         if not (outcome.verdicts or outcome.held_by):
             self._left.append(unit)
         for part in outcome.unanswered:
-            if self._judge.gate.is_shut:
-                self._left.append(part)
-            else:
+            if self._judge.may_continue():
                 await self.answer(part)
+            else:
+                self._left.append(part)
+
+    def _count(self, unit: WorkUnit, outcome: UnitOutcome) -> None:
+        """Count what was received; a pair counts once, as soon as it can't be read."""
+        first = self._judge.first
+        if first.have_passed:
+            return
+        if not unit.is_counted:
+            first.count(outcome.verdicts)
+        for part in outcome.unanswered:
+            if part.first is None:
+                continue
+            verdict = self._asker.pairs.read_first(part)
+            if verdict.outcome == "invalid":
+                first.count([verdict])
+                part.is_counted = True
 
     async def _record(self, outcome: UnitOutcome) -> None:
         """Record an outcome, and stop the judge or the run if it demands that."""
         judge, session = self._judge, self._judge.session
-        if not judge.first.have_passed:
-            judge.first.count(outcome.verdicts)
         if outcome.failure is not None:
             judge.count_failure(outcome.failure)
         if outcome.held_by:

@@ -107,10 +107,15 @@ class PairAsker:
                 verdicts.append(self._first_turn(unit.unit(), first))
         return verdicts
 
+    def read_first(self, unit: WorkUnit, *, from_store: bool = False) -> Verdict:
+        """Read the first turn of a pair as what it is, a response set."""
+        assert unit.first is not None
+        of_set = replace(unit, elicitation="response_set", first=None)
+        return self._asker.read(of_set, unit.first, from_store=from_store)
+
     def _without_choice(self, unit: WorkUnit, first: Reply, *, from_store: bool) -> Verdict:
         """Read a pair whose first turn was blank, so that there is no conversation to continue."""
-        of_set = replace(unit, elicitation="response_set")
-        verdict = self._asker.read(of_set, first, from_store=from_store)
+        verdict = self.read_first(replace(unit, first=first), from_store=from_store)
         return replace(
             verdict,
             elicitation="paired",

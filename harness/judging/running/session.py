@@ -263,12 +263,17 @@ class JudgeRun:
     async def may_ask(self) -> bool:
         """Wait until one more request can be sent; return whether it can be, or stop the judge."""
         await self.first.enter()
+        may_ask = self.may_continue()
+        if not may_ask:
+            self.first.leave()
+        return may_ask
+
+    def may_continue(self) -> bool:
+        """Return whether more can be sent; stop the judge if its first replies can't be read."""
         is_paid = self.judge.spec.remote and not self.session.keep_going
         if is_paid and self.first.are_unreadable and not self.gate.is_shut:
             self._say_examples()
             self.stop(UNREADABLE)
-        if self.gate.is_shut:
-            self.first.leave()
         return not self.gate.is_shut
 
     def _say_examples(self) -> None:

@@ -155,7 +155,8 @@ class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
 
     ``request`` is that of any sample; ``hashes`` are those of ``samples``. ``claimed`` says that
     they are locked and that the store had no reply afterwards. A pair that has its first turn holds
-    that reply as ``first``, and in ``bought`` whether this run paid for it.
+    that reply as ``first``, and in ``bought`` whether this run paid for it. ``is_counted`` says
+    that it is among the first replies of its judge already.
     """
 
     item: str
@@ -166,6 +167,7 @@ class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
     claimed: bool = False
     first: Reply | None = None
     bought: bool = False
+    is_counted: bool = False
 
     def unit(self, position: int = 0) -> Unit:
         """Return the unit of one of the samples."""

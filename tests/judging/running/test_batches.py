@@ -9,6 +9,7 @@ import signal
 import time
 from collections import Counter
 from functools import partial
+from urllib.parse import quote
 
 import pytest
 from support.judge_runs import QUICK_RETRIES, RecordingObserver, n_lines, run_judge
@@ -23,8 +24,10 @@ from harness.command_options import Place, RunOptions, Server
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
+from harness.judging.judges.response_errors import UNREADABLE
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
+from harness.judging.running.first_replies import N_FIRST
 from harness.judging.running.session import Session, SessionLimits
 from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
@@ -36,6 +39,7 @@ from harness.tasks import load_task
 PRICE = {"input": 100.0, "output": 400.0, "batch": 0.5}
 N_ITEMS = 5
 EVERY = ("forced_choice", "response_set", "paired")
+CHATTER = "I would rather talk about the weather."
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +52,7 @@ def provider():
 def place(tmp_path, provider):
     """A folder, a task, and a way to ask about it in batches or one by one."""
     provider.reset()
-    task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
+    make_task_folder(tmp_path / "task", N_ITEMS)
 
     def go(
         stub,
@@ -61,13 +65,15 @@ def place(tmp_path, provider):
         limit=None,
         sleep=asyncio.sleep,
         hold=None,
+        task="task",
+        asking=None,
         **more,
     ):
         style = {"name": "far", "model": "stub", "price": PRICE, "base_url": stub.url()}
         style |= {"batch_poll_s": 0.02} | more
         spec = JudgeSpec.model_validate(style)
         go.budget = CostBudget(limit)
-        asking = {"elicitations": elicitations, "samples": 2, "store": store, "budget": go.budget}
+        asking = {"elicitations": elicitations, "samples": 2, "store": store} | (asking or {})
         if batch:
             spec = spec.model_copy(update={"price": spec.price.in_batch()})
             ledger = BatchLedger(tmp_path / book, hold)
@@ -78,7 +84,8 @@ def place(tmp_path, provider):
                 return leaving.judges[0]
 
             asking["wrap"] = wrap
-        done, end, _ = run_judge(spec, task, tmp_path / log, **asking)
+        read = load_task(tmp_path / task)
+        done, end, _ = run_judge(spec, read, tmp_path / log, budget=go.budget, **asking)
         return done, end
 
     go.folder = tmp_path
@@ -119,6 +126,24 @@ def test_hosted_judges_hand_in_what_litellm_would_send(place, provider, stub, mo
     assert values(batched) == values(single)
     assert cost(batched) == pytest.approx(cost(single) / 2)
     assert "sk-canary" not in (place.folder / "batches.json").read_text()
+
+
+def test_unreadable_first_turns_buy_no_second_batch(place, provider):
+    """What was handed in is paid for and recorded; nothing else is handed in.
+
+    Resumed with --keep-going, only the second turns are asked for.
+    """
+    make_task_folder(place.folder / "more", 24)
+    provider.post(f"/say/{quote(CHATTER)}")
+    observer = RecordingObserver()
+    pairs = {"elicitations": ("paired",), "task": "more"}
+    batched, end = place(provider, asking={"keep_going": False, "observer": observer}, **pairs)
+    assert (end, provider.stats()["batches"]) == (UNREADABLE, 1)
+    assert observer.lines[:2] == [f"far: 0 of the first {N_FIRST} replies can be read", CHATTER]
+    assert len(batched.final) == 2 * 24
+    assert json.loads((place.folder / "batches.json").read_text()) == []
+    batched, end = place(provider, **pairs)
+    assert (end, provider.stats()["requests"]) == ("", 2 * 2 * 24)
 
 
 def test_replies_of_a_batch_reach_the_cache(place, provider, tmp_path):
@@ -445,7 +470,7 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     named = f"--judges-file {tmp_path / 'judges.yaml'}"
     assert last.endswith(f"Resume with: harness run --resume {other.path} {named} --cache {cache}")
     assert line.startswith(f"far: {N_ITEMS * 2} units wait in batches of another run")
-    assert f"`harness run --resume {folder} --cache {cache}`" in line
+    assert f"`harness run --resume {folder} {named} --cache {cache}`" in line
     for opened in (RunFolder.open(folder), other):
         plan = plan_resumed_run(opened, server=server)
         result = execute(

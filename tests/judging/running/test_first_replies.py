@@ -40,7 +40,9 @@ def asked(folder, tmp_path, stub):
     def go(*, elicitations=("forced_choice",), samples=1, log="log.jsonl", n=N_ITEMS, **fields):
         stub.reset()
         parts = {name: fields.pop(name) for name in ("store", "keep_going") if name in fields}
-        url = {key: fields.pop(key) for key in ("say", "obey", "refuse", "ms") if key in fields}
+        url = {
+            key: fields.pop(key) for key in ("say", "obey", "refuse", "ms", "tail") if key in fields
+        }
         spec = JudgeSpec.model_validate(
             {"name": "far", "model": "stub", "base_url": stub.url(**url)}
             | {"concurrency": CONCURRENCY, "samples": samples}
@@ -81,6 +83,19 @@ def test_judge_that_cannot_be_read_stops_after_its_first_replies(asked):
     ]
 
 
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "ollama", "ollama_chat"])
+def test_judge_of_any_protocol_stops_after_its_first_replies(asked, stub, monkeypatch, provider):
+    """The rule is about verdicts, whoever wrote the replies."""
+    monkeypatch.setenv("STUB_KEY", "sk-none-12345")
+    model = {"kind": "litellm", "model": f"{provider}/stub", "key_env": "STUB_KEY"}
+    tail = {"ollama": "", "ollama_chat": "", "gemini": "/v1beta"}.get(provider, "/v1")
+    outcomes, end, _, lines = asked(say=CHATTER, tail=tail, **model)
+    assert (outcomes, end, lines[1]) == ({"invalid": N_FIRST}, UNREADABLE, CHATTER)
+    sent = [request for request in stub.requests() if "comment number" in request["body"]]
+    assert len(sent) == N_FIRST  # litellm asks Ollama for facts about the model, too
+    assert asked(tail=tail, log="2.jsonl", **model)[:2] == ({"answered": N_ITEMS}, "")
+
+
 def test_readable_judge_is_asked_everything(asked):
     """The first replies decide nothing else."""
     assert asked()[:3] == ({"answered": N_ITEMS}, "", N_ITEMS)
@@ -118,10 +133,12 @@ def test_shared_samples_count_as_one_reply(asked):
 
 
 def test_pairs_stop_too(asked):
-    """A pair counts once, when both of its turns were answered."""
+    """A pair counts once, when its first turn can't be read, or both turns were answered."""
     outcomes, end, n_requests, _ = asked(say=CHATTER, elicitations=("paired",))
-    assert (end, n_requests) == (UNREADABLE, 2 * N_FIRST)
-    assert outcomes["invalid"] == N_FIRST
+    assert end == UNREADABLE
+    assert N_FIRST <= n_requests < 2 * N_FIRST
+    assert outcomes["invalid"] == n_requests - N_FIRST
+    assert asked(elicitations=("paired",), log="2.jsonl")[1] == ""
 
 
 def test_resumed_judge_that_cannot_be_read_is_asked_nothing(asked):
