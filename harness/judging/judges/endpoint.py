@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 from copy import copy
 from functools import cached_property
-from time import perf_counter
+from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     Completion = tuple[JsonObject, str | None]  # a choice that holds a reply, and its `ending_word`
 
+NS_PER_S = 1_000_000_000
 REST_S = 10.0  # for which a server that cannot be reached is skipped
 FILTERED = "content_filter"
 GONE = frozenset({502, 503, 504})  # what a gateway says of a server that does not reply
@@ -231,7 +232,7 @@ class EndpointJudge(HttpJudge):
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         n = f'"n":{len(requests)},' if len(requests) > 1 else ""
         body = f"{{{self._content(requests[0])},{n}{self._body_end(requests[0])}".encode()
-        start = perf_counter()
+        start_ns = perf_counter_ns()
         url = self._servers.next()
         try:
             answer = await self.wire.post(url, headers, body)
@@ -241,7 +242,7 @@ class EndpointJudge(HttpJudge):
             raise
         if answer.status in GONE:
             self._servers.skip(url)
-        return self._read(answer, requests, perf_counter() - start)
+        return self._read(answer, requests, seconds_since(start_ns))
 
     def _read(self, answer: Response, requests: Sequence[Request], latency_s: float) -> list[Reply]:
         """Return the replies in the response of the server."""
@@ -271,6 +272,11 @@ class EndpointJudge(HttpJudge):
 
     def _sent_params(self) -> Mapping[str, JsonValue]:
         return self._params
+
+
+def seconds_since(start_ns: int) -> float:
+    """Return the seconds since a time of `perf_counter_ns`, with no more digits than it has."""
+    return (perf_counter_ns() - start_ns) / NS_PER_S
 
 
 def document_of(answer: Response, request: Request | None = None, n: int = 1) -> JsonObject:

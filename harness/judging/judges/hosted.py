@@ -15,7 +15,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
-from time import perf_counter
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -28,6 +28,7 @@ from harness.judging.judges.endpoint import (
     ending_word,
     failure_of_choice,
     filtered_reply,
+    seconds_since,
     sent_turns,
 )
 from harness.judging.judges.parameter_refusals import REFUSED, named_parameter, refused_meaning
@@ -140,11 +141,11 @@ class HostedJudge(HttpJudge):
         key = current_key(self.spec.name, self.spec.key_env)
         exchange = Exchange(key, requests[0], len(requests))
         _EXCHANGE.set(exchange)
-        start = perf_counter()
+        start_ns = perf_counter_ns()
         try:
             answer = await self._complete(requests[0], len(requests), exchange)
             document = _with_endings(answer.model_dump(warnings=False), exchange.endings)
-            replies = self._replies_in(document, requests, perf_counter() - start)
+            replies = self._replies_in(document, requests, seconds_since(start_ns))
         except Exception as error:  # noqa: BLE001 -- litellm raises anything; all of it is classified
             failure = exchange.failure or _classify(error, exchange)
         else:
