@@ -220,6 +220,7 @@ class RunFolder:
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
+        self._counted: tuple[tuple[int, ...], CountedLog] | None = None
 
     @property
     def location(self) -> Location:
@@ -362,8 +363,17 @@ class RunFolder:
         return read_log(self.verdicts)
 
     def count_verdicts(self, items: Iterable[str]) -> CountedLog:
-        """Read the verdicts logged so far as columns, those on ``items`` above all."""
-        return count_log(self.verdicts, items)
+        """Read the verdicts logged so far as columns, those on ``items`` above all.
+
+        A log that hasn't changed since it was last read isn't read again.
+        """
+        state: tuple[int, ...] = ()
+        with suppress(OSError):  # which `count_log` reports
+            file = self.verdicts.stat()
+            state = file.st_ino, file.st_size, file.st_mtime_ns
+        if self._counted is None or self._counted[0] != state:
+            self._counted = state, count_log(self.verdicts, items)
+        return self._counted[1]
 
     def verdicts_hash(self) -> str:
         """Return the SHA-256 of the verdict log; "" where there is none."""

@@ -1,4 +1,4 @@
-"""Run folders: how a run is found, and when a new model version is named."""
+"""Run folders: how a run is found and its log read, and when a new model version is named."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.look_schedules import Schedule, majority, replies
 from support.processes import invoke
+from support.task_folders import make_task_folder
+from support.verdicts import verdict_from
 
 from harness.errors import RunError
 from harness.runs import find_run
@@ -36,3 +38,23 @@ def test_run_that_is_not_there_is_named_once(tmp_path, monkeypatch, name, place)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RunError, match=f"^{place}: not a run folder"):
         find_run(Path("runs"), name)
+
+
+def test_log_is_read_again_only_if_it_has_changed(tmp_path):
+    """The end of asking and the results need the same log."""
+    task = make_task_folder(tmp_path / "task", 3)
+    arguments = ("run", "--task", task, "--judges", "random", "--out", tmp_path / "runs")
+    invoke(*arguments, "--quiet", "--no-store")
+    folder = find_run(tmp_path / "runs", None)
+    counted = folder.count_verdicts(())
+    assert folder.count_verdicts(()) is counted
+    before = len(counted.by_judge["random"])
+    with folder.open_log() as log:
+        log.append(
+            [
+                verdict_from(
+                    judge="random", item="new", elicitation="forced_choice", outcome="invalid"
+                )
+            ]
+        )
+    assert len(folder.count_verdicts(()).by_judge["random"]) == before + 1

@@ -84,7 +84,7 @@ class VerdictKind(NamedTuple):
 
 def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
     """Return the fields of a `VerdictKind`: a plain tuple, as one is made of every verdict."""
-    reply = verdict.reply
+    reply, first = verdict.reply, verdict.first
     return (
         verdict.judge,
         verdict.elicitation,
@@ -95,14 +95,14 @@ def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
         verdict.reason,
         verdict.swapped,
         (reply.model or "") if reply else "",
-        (reply is not None) + (verdict.first is not None),
+        (reply is not None) + (first is not None),
         reply is not None and reply.derived,
         verdict.probabilities is not None,
         bool(verdict.shown),
         reply is not None and reply.logprobs is not None,
         reply is not None and "{" in reply.text,
         (reply.finish_reason or "") if reply else "",
-        any(received.prompt_at_least for received in verdict.replies),
+        bool((reply and reply.prompt_at_least) or (first and first.prompt_at_least)),
     )
 
 
