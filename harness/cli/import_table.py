@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from harness.curation.import_recipe import Recipe
 
 WIDTH = 80
+MOST_WORDS = 110  # of questions
+MOST_NOTES = 4
+MOST_LINES = 25
 
 
 def _use(values: Mapping[str, Any]) -> str:
@@ -111,11 +114,10 @@ def import_(
         said=settings,
         rated=rated,
     )
-    plans = _confirm(
-        draft.completed(recipe) if recipe else draft,
-        ask=not (writing.unasked or writing.dry_run),
-        quiet=printing.as_json,
-    )
+    draft = draft.completed(recipe) if recipe else draft
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    asks = is_terminal and not (writing.unasked or writing.dry_run)
+    plans = _confirm(draft) if asks else draft.plans()
     if questions := questions_of(plans):
         command = ["harness", "curate", "import", *map(str, sources), "--as", subject.made]
         command += files.words()
@@ -123,8 +125,10 @@ def import_(
         if printing.as_json:
             _print_json([_as_json(plan, None) for plan in plans])
         else:
-            echo(_draft_text(plans[0], command))
-        raise TaskError(f"{plans[0].table.path}: {'; '.join(questions)}.")
+            echo(_draft_text(plans, command, draft))
+        raise TaskError(f"{plans[0].table.path}: {_within_words(questions)}.")
+    if not (asks or printing.as_json):
+        echo(_describe(plans))
     if writing.dry_run:
         if printing.as_json:
             _print_json([_as_json(plan, None) for plan in plans])
@@ -132,18 +136,24 @@ def import_(
     _write(plans, folder, most, as_json=printing.as_json)
 
 
-def _draft_text(plan: ImportPlan, command: Sequence[str]) -> str:
-    """Write the columns of a draft, the command that accepts it, and those for other readings."""
-    from harness.curation import accepting, columns_block
+def _draft_text(plans: Sequence[ImportPlan], command: Sequence[str], draft: _Draft) -> str:
+    """Write the draft, and the readings that are worth showing with facts and their commands.
 
-    lines = ["", "Nothing is written. This is a draft:", "", *columns_block(plan)]
-    shown = ""
-    for condition, words in accepting(plan):
-        lines += [""] if not shown else []
-        lines += [condition] if condition != shown else []
-        lines.append(f"  {shlex.join([*command, *words])}")
-        shown = condition
-    return "\n".join(lines)
+    The roles of the draft's columns are left out if there's no room: its command has them.
+    """
+    from harness.curation import readings_of, tried_readings
+
+    plan = plans[0]
+    tried = tried_readings(readings_of(plan), draft.table, draft.rated, plan.questions())
+    lines = ["", "Nothing is written."]
+    for reading, facts in tried:
+        lines.append(f"{reading.condition}:")
+        lines += [f"  {line}" for line in facts.lines()] if facts else []
+        lines.append(f"  {shlex.join([*command, *reading.words])}")
+    described = _describe(plans, unclear=False)
+    if len(described.splitlines()) + len(lines) >= MOST_LINES and tried:
+        described = _describe(plans, unclear=False, with_roles=False)
+    return "\n".join([described, *lines])
 
 
 def _import_exported(source: Path, described: Path, folder: Path, *, as_json: bool) -> None:
@@ -227,14 +237,10 @@ class _Draft:
         return replace(self, roles={**self.roles, role: [names.strip()]})
 
 
-def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[ImportPlan, ...]:
+def _confirm(draft: _Draft) -> tuple[ImportPlan, ...]:
     """Show how the table is read, until the user accepts it."""
     plans = draft.plans()
-    ask = ask and sys.stdin.isatty() and sys.stdout.isatty()
-    if not quiet:
-        echo(_describe(plans, unclear=ask))
-    if not ask:
-        return plans
+    echo(_describe(plans))
     while True:
         answer = typer.prompt(
             "A change such as raters=a,b, y or Enter to write it, or q to quit",
@@ -263,6 +269,16 @@ def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[ImportPlan, ...]
 def questions_of(plans: Sequence[ImportPlan]) -> list[str]:
     """Return what is unclear in any of several plans."""
     return list(dict.fromkeys(question for plan in plans for question in plan.questions()))
+
+
+def _within_words(questions: Sequence[str]) -> str:
+    """Join questions to at most `MOST_WORDS` words, the first in any case."""
+    shown = list(questions)
+    while len(shown) > 1 and sum(len(text.split()) for text in shown) > MOST_WORDS:
+        shown.pop()
+    more = len(questions) - len(shown)
+    also = f"; {more} more {'questions' if more > 1 else 'question'} may follow" if more else ""
+    return "; ".join(shown) + also
 
 
 def _write(plans: Sequence[ImportPlan], folder: Path, most: MaxRejected, *, as_json: bool) -> None:
@@ -317,33 +333,42 @@ def _as_json(plan: ImportPlan, summary: ImportSummary | None) -> dict[str, objec
     }
 
 
-def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True) -> str:
+def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: bool = True) -> str:
     """Write how a table is read and, unless an error says it, what is unclear."""
-    from harness.curation import LAYOUTS
+    from harness.curation import LAYOUTS, names_of
 
     first = plans[0]
     mapping = first.mapping
-    rows = [(role, ", ".join(names)) for role, names in mapping.by_role().items()]
+    rows = [(role, names_of(names)) for role, names in mapping.by_role().items()]
+    rows = rows if with_roles else []
     if not mapping.id:
         rows.insert(0, ("id", "none: rows are numbered"))
     if not mapping.text:
         rows.append(("text", "none: judges cannot be asked, only validated"))
     if unused := mapping.unused(first.table):
-        rows.append(("left out" if mapping.rater else "kept", ", ".join(unused)))
+        kept = [name for name in unused if name in first.columns.fields]
+        rows += [("kept", names_of(kept))] if kept else []
+        left_out = [name for name in unused if name not in kept]
+        rows += [("left out", names_of(left_out))] if left_out else []
     for plan in plans:
         rows += _answer_rows(plan)
-    rows.append(("raters are", f"{first.rated.kind} (--kind)"))
+    if with_roles:
+        rows.append(("raters are", f"{first.rated.kind} (--kind)"))
     if first.rated.rater_ids == "positional":
         rows.append(("rater ids", "positional: a rater is a position, not a person (--rater-ids)"))
     heading = f"{first.table.path.name}: {first.table.n_rows} rows, {LAYOUTS[mapping.layout]}"
     lines = [_wrapped(f"  {name:<12}", text) for name, text in rows]
-    notes = dict.fromkeys(note for plan in plans for note in plan.notes)
-    lines += [_wrapped("note: ", note) for note in notes]
+    notes = [*dict.fromkeys(note for plan in plans for note in plan.notes)]
+    lines += [_wrapped("note: ", note) for note in notes[:MOST_NOTES]]
+    if more := len(notes) - MOST_NOTES if len(notes) > MOST_NOTES else 0:
+        lines.append(f"note: {more} more with --json")
     lines += [_wrapped("unclear: ", question) for question in questions_of(plans) if unclear]
     return "\n".join([heading, "", *lines])
 
 
 def _answer_rows(plan: ImportPlan) -> list[tuple[str, str]]:
+    from harness.curation import names_of
+
     answers = plan.answers
     rows = [("task", plan.name)] if plan.columns.criterion is not None else []
     rows.append(("scale", answers.scale))
@@ -351,7 +376,7 @@ def _answer_rows(plan: ImportPlan) -> list[tuple[str, str]]:
         low, high = answers.bounds or (None, None)
         rows.append(("bounds", "none (--bounds)" if low is None else f"{low:g} to {high:g}"))
     elif answers.scale != "text":
-        rows.append(("options", ", ".join(answers.labels.values())))
+        rows.append(("options", names_of(list(answers.labels.values()))))
         rows.append(("positive", ", ".join(answers.positive) or "none (--positive)"))
     return rows
 

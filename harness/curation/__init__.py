@@ -5,11 +5,13 @@ from harness.curation.convert import (
     MaxRejected,
     make_task,
 )
-from harness.curation.import_draft import accepting, columns_block
+from harness.curation.import_draft import readings_of
 from harness.curation.import_options import FileOptions
 from harness.curation.import_plan import ImportPlan, make_plans
+from harness.curation.importing.readings import tried_readings
 from harness.curation.new_folder import check_new, write_starter
 from harness.curation.option_guess import guess_labels
+from harness.curation.role_draft import names_of
 from harness.curation.source_formats import read_records, read_source
 from harness.tasks.columns.column_mapping import LAYOUTS
 from harness.tasks.columns.table_answers import AnswerSettings
@@ -23,13 +25,14 @@ __all__ = [
     "ImportSummary",
     "MaxRejected",
     "Table",
-    "accepting",
     "check_new",
-    "columns_block",
     "guess_labels",
     "make_plans",
     "make_task",
+    "names_of",
     "read_records",
     "read_source",
+    "readings_of",
+    "tried_readings",
     "write_starter",
 ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from harness.curation.importing.readings import TableReading
 from harness.curation.option_guess import NUMBER, PLACEHOLDER
 from harness.curation.role_draft import names_of
 from harness.option_declarations import options_of
 from harness.tasks.columns.column_mapping import NONE, ColumnMapping
 from harness.tasks.columns.table_answers import AnswerSettings
-from harness.tasks.write import Field, task_yaml
+from harness.tasks.columns.table_columns import POSITIONAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,17 +50,11 @@ LISTS = {
 }
 
 
-def columns_block(plan: ImportPlan) -> list[str]:
-    """Return the lines of the ``columns:`` block of a draft."""
-    roles = {role: list(names) for role, names in plan.mapping.by_role().items()}
-    return task_yaml([Field("columns", roles)]).splitlines()
+def readings_of(plan: ImportPlan) -> Iterator[TableReading]:
+    """Yield the reading of a draft, then each other that its doubts name.
 
-
-def accepting(plan: ImportPlan) -> Iterator[tuple[str, list[str]]]:
-    """Yield the options that accept the draft, then those of each other reading.
-
-    Each stands behind what has to be so. None is yielded where the table itself has to be changed,
-    and no reading of which only the user knows a part, such as an order.
+    None is yielded if the table itself has to be changed, and no reading of which only the user
+    knows a part, such as an order.
     """
     if any(doubt.in_table for doubt in plan.doubts):
         return
@@ -72,15 +67,18 @@ def accepting(plan: ImportPlan) -> Iterator[tuple[str, list[str]]]:
     roles = [role for doubt in plan.doubts for role in doubt.about]
     unclear = dict.fromkeys(name for reading in (roles, accepted, *others) for name in reading)
     drafted = {name: _value(plan, name) for name in unclear} | accepted
-    said: list[list[str]] = []
+    yielded: list[tuple[str, ...]] = []
     for changes in ({}, *others):
         reading = drafted | dict(changes)
-        words = _words(plan, accepted | dict(changes))
-        if words not in said and not any(value in UNKNOWN for value in reading.values()):
-            said.append(words)
-            meanings = [phrase for name in unclear if (phrase := _meaning(name, reading[name]))]
-            default = "it is not, perhaps" if changes else "it is right"
-            yield f"If {', and '.join(meanings) or default}:", words
+        if any(value in UNKNOWN for value in reading.values()):
+            continue
+        meanings = [phrase for name in unclear if (phrase := _meaning(name, reading[name]))]
+        default = "it is not, perhaps" if changes else "it is right"
+        condition = f"If {', and '.join(meanings) or default}"
+        drawn = _reading(plan, accepted | dict(changes), condition)
+        if drawn.words not in yielded:
+            yielded.append(drawn.words)
+            yield drawn
 
 
 def _joined(before: object, value: object) -> object:
@@ -103,6 +101,8 @@ def _meaning(name: str, value: object) -> str:
     one, several = MEANINGS.get(name, ("", ""))
     if not any(values) or values == [NONE]:
         return ""
+    if (name, values) == ("rater", [POSITIONAL]):
+        return "each row of an item is another rater's"
     listed = names_of(values)
     return (
         LISTS.get(listed, "")
@@ -111,26 +111,31 @@ def _meaning(name: str, value: object) -> str:
     )
 
 
-def _words(plan: ImportPlan, changes: Mapping[str, object]) -> list[str]:
-    """Write the roles and settings of a plan as options, with changes."""
-    roles = {
+def _reading(plan: ImportPlan, changes: Mapping[str, object], condition: str) -> TableReading:
+    """Return the roles and settings of a plan, with changes, as a reading."""
+    changed = {
         name: value for name, value in changes.items() if name in ColumnMapping.__dataclass_fields__
     }
-    mapping = plan.mapping.with_roles(roles)
-    mapping = _without_repeats(mapping, roles)
-    words: list[str] = []
+    mapping = _without_repeats(plan.mapping.with_roles(changed), changed)
+    roles: dict[str, list[str]] = {}
     for role in fields(ColumnMapping):
         value = getattr(mapping, role.name)
-        names = [value] if isinstance(value, str) else list(value)
-        names = [name for name in names if name]
-        said = names or role.name in ALWAYS or (role.name in roles and role.name == "pattern")
-        if role.name not in UNSAID and said:
-            words += _option(f"--{role.name.replace('_', '-')}", names or [NONE])
+        names = [name for name in ([value] if isinstance(value, str) else value) if name]
+        named = names or role.name in ALWAYS or (role.name == "pattern" and "pattern" in changed)
+        if role.name not in UNSAID and named:
+            roles[role.name] = names or [NONE]
+    said = {name: value for name, value in changes.items() if name not in changed}
+    settings = AnswerSettings.model_validate(plan.settings.model_dump() | said)
+    words = [
+        word
+        for role, names in roles.items()
+        for word in _option(f"--{role.replace('_', '-')}", names)
+    ]
     for name, setting in options_of(AnswerSettings).items():
-        value = changes.get(name, getattr(plan.settings, name))
+        value = getattr(settings, name)
         if value and value != setting.default:
             words += _setting(setting.flag, value)
-    return words
+    return TableReading(condition, roles, settings, tuple(words))
 
 
 def _without_repeats(mapping: ColumnMapping, roles: Mapping[str, object]) -> ColumnMapping:

@@ -130,7 +130,8 @@ def find_repeated(draft: RoleDraft) -> bool:
     else:
         draft.ask(
             f"{item} repeats and no column names a rater: give --id {item} --rater {POSITIONAL} if "
-            "each row of an item is another rater's"
+            "each row of an item is another rater's",
+            about="rater",
         )
     return True
 

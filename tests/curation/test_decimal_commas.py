@@ -44,8 +44,9 @@ def test_numbers_with_a_comma_are_no_sets(tmp_path, labels, scale):
     asked = imported(tmp_path, "--raters", "Ann,Bo", "--yes")
     assert asked.returncode == 2
     assert f"may be the number {labels[0].replace(',', '.')[:1]}" in asked.stderr
-    first, *_, last = advice(asked.stdout)
-    assert last[last.index("--separator") + 1] == ","
+    first, *others = advice(asked.stdout)
+    has_sets = any("--separator" in words for words in others)
+    assert has_sets is (scale == "ordinal")  # of measured numbers every part is an option
     accepted = call_harness("curate", "import", *first, "--yes", cwd=tmp_path)
     assert accepted.returncode == 0, accepted.stderr
     task = load_task(tmp_path / "made")

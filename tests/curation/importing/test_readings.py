@@ -1,0 +1,138 @@
+"""Readings are carried out before they are shown: what is printed works, and stays short."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.made_tables import plan_of, text, written
+from support.processes import invoke
+
+from harness.curation import read_source, readings_of, tried_readings
+from harness.curation.importing.readings import MOST_READINGS, SAMPLE_ROWS, sample_of
+from harness.errors import HarnessError
+from harness.tasks.columns.table_answers import RatedOptions
+
+MOST_LINES, MOST_WORDS = 25, 120
+N = 24
+
+
+def commands(output):
+    lines = [line.strip() for line in output.splitlines()]
+    return [shlex.split(line)[3:] for line in lines if line.startswith("harness curate import")]
+
+
+def question_of(done):
+    """Return what a command asks, or "" if it wrote a task; anything else is a fault."""
+    assert done.exception is None or isinstance(done.exception, HarnessError), done.output
+    return str(done.exception or "")
+
+
+def readings(path, roles=None, **said):
+    plan = plan_of(path, roles, **said)
+    asked = plan.questions()
+    return tried_readings(readings_of(plan), read_source(path), RatedOptions(), asked)
+
+
+KINDS = {
+    "id": lambda i, k: f"d{i}",
+    "key": lambda i, k: f"x{(i * 7) % 11}",
+    "text": lambda i, k: text(i),
+    "remark": lambda i, k: f"I thought about {i} and {k} for long",
+    "annotator": lambda i, k: ("ann", "bea", "cem")[k],
+    "A26O4OGE3YI0": lambda i, k: ("yes", "no")[(i + k) % 2],
+    "gpt-4o": lambda i, k: ("yes", "no")[i % 2],
+    "label": lambda i, k: ("yes", "no", "n/a")[(i * k + i) % 3],
+    "score": lambda i, k: 1 + (i * (k + 2)) % 5,
+    "mood": lambda i, k: ("rude", "loud", "rude;loud")[(i + k) % 3],
+    "share": lambda i, k: round((i % 5) / 5, 1),
+    "when": lambda i, k: f"2024-05-01T10:{i:02}:{k:02}",
+    "votes": lambda i, k: '["yes", "no", "no"]' if i % 2 else '["yes", "yes", "no"]',
+    "product": lambda i, k: ("Acme", "Initech")[i % 2],
+    "": lambda i, k: i % 3,
+}
+
+
+@given(
+    names=st.lists(st.sampled_from([*KINDS]), min_size=2, max_size=7, unique=True),
+    n_raters=st.sampled_from([1, 3]),
+)
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_each_printed_command_writes_a_task_or_asks_something_new(
+    tmp_path_factory, names, n_raters
+):
+    """One question printed itself for ever. The output of an import fits on a screen."""
+    place = tmp_path_factory.mktemp("law")
+    rows = [[KINDS[name](i, k) for name in names] for i in range(N) for k in range(n_raters)]
+    path = written(place / "t.csv", [names, *rows])
+    done = invoke("curate", "import", str(path), "--as", str(place / "made"), "--property", "x")
+    asked = question_of(done)
+    if not asked:
+        return
+    assert len(asked.split()) <= MOST_WORDS
+    assert len(done.output.splitlines()) + 1 <= MOST_LINES, done.output
+    for number, words in enumerate(commands(done.stdout)):
+        words[words.index(str(place / "made"))] = str(place / f"made-{number}")
+        pasted = invoke("curate", "import", *words)
+        assert question_of(pasted) != asked, words
+
+
+def test_facts_and_an_item_stand_above_the_command(tmp_path):
+    """A list of options did not show which reading is right."""
+    rows = [["tweet", "session", "vote"]]
+    rows += [[f"t{i}", f"s{(i * 3 + k) % 9}", 1 + (i + k) % 5] for i in range(N) for k in range(4)]
+    [(_, first), (_, second)] = readings(written(tmp_path / "t.csv", rows))
+    assert first.lines() == (
+        "24 items, 9 raters, 4 ratings each (4: 20, 1: 19, 2: 19, 3: 19, ...)",
+        "t0: s0: 1, s1: 2, s2: 3, s3: 4",
+    )
+    assert second.lines()[0].startswith("9 items, 24 raters, ")
+
+
+def test_numbered_rows_are_not_shown_beside_an_item_that_repeats(tmp_path):
+    """Pasted, the command made 633 items with one rater."""
+    rows = [["id", "V", "A"]]
+    rows += [[f"s{i}", 1 + (i + k) % 3, 1 + i * k % 3] for i in range(N) for k in range(5)]
+    tested = readings(written(tmp_path / "t.csv", rows))
+    assert tested
+    assert all(reading.items for reading, _ in tested)
+
+
+def test_at_most_three_readings_are_shown(tmp_path):
+    rows = [["id", "text", "annotator", "answer_1", "answer_2", "answer_3"]]
+    rows += [
+        [i, text(i), r, *((i + k + n) % 2 for n in range(3))]
+        for i in range(N)
+        for k, r in enumerate(("ann", "bea", "cem"))
+    ]
+    assert 1 < len(readings(written(tmp_path / "t.csv", rows))) <= MOST_READINGS
+
+
+def test_a_sample_has_whole_items_from_everywhere(tmp_path):
+    """A sorted table shows no repetition in its first rows."""
+    rows = [["id", "rater", "label"]]
+    rows += [[f"d{i:04}", f"r{k}", (i + k) % 2] for i in range(3000) for k in range(3)]
+    table = read_source(written(tmp_path / "t.csv", rows))
+    sample = sample_of(table, ["id"])
+    assert SAMPLE_ROWS / 2 < sample.n_rows <= 1.1 * SAMPLE_ROWS
+    assert sample.n_rows == 3 * sample.n_distinct(["id"])
+    ids = sample.columns["id"].by_row()
+    assert (ids[0], ids[-1]) == ("d0000", "d2999")
+
+
+@pytest.mark.parametrize("n_columns", [30, 200])
+def test_many_columns_do_not_fill_the_screen(tmp_path, n_columns):
+    """169,509 bytes were printed."""
+    names = [f"n/a {k}" for k in range(n_columns)]
+    path = tmp_path / "t.csv"
+    with path.open("w", newline="") as file:
+        rows = [[i, text(i), *((i * k) % 3 for k in range(n_columns))] for i in range(N)]
+        csv.writer(file).writerows([["id", "text", *names], *rows])
+    done = invoke("curate", "import", str(path), "--as", str(tmp_path / "made"))
+    lines = [line for line in done.output.splitlines() if "harness curate import" not in line]
+    assert len(lines) <= MOST_LINES
