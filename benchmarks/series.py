@@ -2,7 +2,7 @@
 
     python benchmarks/series.py [--replicates 1000] [--only WORD] [--write]
 
-Prints Markdown tables; ``--write`` puts them into docs/explanation/error.md. Levels and standings
+Prints Markdown tables; ``--write`` puts them into docs/coverage.md. Levels and standings
 are those of the program (`harness.ledger`, `TriedJudges.level_of`); tests and comparisons are its
 own, too. A series stops for nobody: every validation that would recommend a judge is counted.
 """
@@ -29,20 +29,21 @@ except ModuleNotFoundError:  # it is run as a script
 
 from harness.ledger import LedgerLine, as_before, standing_of
 from harness.stats.alt_test.deciding_test import DecidingTest, deciding_test, panel_test
-from harness.stats.inference.alpha_spending import FIRST, SCREENING
+from harness.stats.inference.alpha_spending import FIRST, SCREENING, share_of_validation
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.non_inferiority import least_items, non_inferiority_p, student_p
-from harness.stats.selection.rank_sets import rank_sets
+from harness.stats.selection.rank_sets import better_than, rank_sets
 from harness.used_items import DIGEST, KEY, Contents, ItemDigests, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "error.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "coverage.md"
 START, END = (f"<!-- benchmarks/series.py writes what {which} -->" for which in ("follows", "ends"))
 N_LOOKS = 20
 RATER, JUDGE = 0.85, 0.9  # accuracy
 N_RESAMPLES = 2000
+LEAST_GAIN = 1.5  # standard errors of a difference: below any critical value
 HOLDOUT = 0.3
 Test: TypeAlias = "Callable[[str, int, int], float]"  # judge, items from and to -> p-value
 
@@ -436,6 +437,55 @@ def contender_rows(only: str, n_replicates: int) -> Iterator[str]:
             yield f"| {title} | {' | '.join(cells)} |"
 
 
+# Comparisons with baselines
+
+
+def compared_series(rng: np.random.Generator, *, n: int, n_looks: int, n_judges: int) -> bool:
+    """Say whether any of many new judges is called better than a baseline that is as good.
+
+    Judges and baseline err on half of the items, independently. Each validation has new judges and
+    one more item than the last. Without such a judge, none is `best_not_proven`.
+    """
+    rival = rng.random(n + n_looks) < 0.5
+    for look in range(1, n_looks + 1):
+        size = n + look
+        losses = (rng.random((size, n_judges)) < 0.5).astype(float)
+        gains = rival[:size].mean() - losses.mean(axis=0)
+        if gains.max() < LEAST_GAIN / sqrt(2.0 * size):
+            continue  # no critical value is as low
+        patterns = np.column_stack([losses, rival[:size]])
+        kinds, times = np.unique(patterns, axis=0, return_counts=True)
+        drawn = rng.multinomial(size, times / size, N_RESAMPLES) / size @ kinds
+        values, replicates = patterns.mean(axis=0), drawn.T
+        better = better_than(
+            values[:-1],
+            replicates[:-1],
+            values[-1:],
+            replicates[-1:],
+            level=1.0 - ALPHA * share_of_validation(look),
+            n_units=size,
+            freedom=np.full((n_judges, 1), size - 1.0),
+        )
+        if better.any():
+            return True
+    return False
+
+
+def comparison_rows(only: str, n_replicates: int) -> Iterator[str]:
+    """Simulate 100 judges that are as good as a baseline, in turn or five at a time."""
+    for n, (n_looks, n_judges) in product((50, 150), ((100, 1), (20, 5))):
+        name = f"{n_looks} validations with new judges, {n_judges} at a time, {n} items"
+        if only in name:
+            seed = crc32(name.encode())
+            held = [
+                compared_series(
+                    np.random.default_rng([seed, i]), n=n, n_looks=n_looks, n_judges=n_judges
+                )
+                for i in range(n_replicates)
+            ]
+            yield f"| {name} | {with_error(float(np.mean(held)), n_replicates)} |"
+
+
 # Holdouts
 
 
@@ -467,6 +517,12 @@ def sections(only: str, n_replicates: int) -> Iterator[str]:
     yield from ("| series, from 150 items | any is recommended |", "| --- | --- |")
     yield from size_rows(only, n_replicates)
     yield ""
+    yield "The same for the comparison with baselines, on which `best_not_proven` rests. Judges are"
+    yield "as good as the baseline, and 100 are tried:"
+    yield ""
+    yield from ("| series | any is called better |", "| --- | --- |")
+    yield from comparison_rows(only, n_replicates)
+    yield ""
     yield "Right recommendations of judges that are right on 90 % of the items, where raters are"
     yield "on 85 %, by the last validation of a series:"
     yield ""
@@ -493,7 +549,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--replicates", type=int, default=1000)
     parser.add_argument("--only", default="", help="rows whose name has this word")
-    parser.add_argument("--write", action="store_true", help="write docs/explanation/error.md")
+    parser.add_argument("--write", action="store_true", help="write docs/coverage.md")
     options = parser.parse_args()
     lines = []
     for line in sections(options.only, options.replicates):

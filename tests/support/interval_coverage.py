@@ -2,7 +2,7 @@
 
     python tests/support/interval_coverage.py [data sets]
 
-Prints the first part of docs/coverage.md; `benchmarks/decision.py` writes the second.
+Prints a section of docs/coverage.md; `benchmarks/decision.py` writes the second.
 
 Seeds 0, 1, 2, ... each give 300 items, 7 raters, and two judges of 10 samples. The design value is
 the expectation over items and over this many raters and samples: statistics of item sums come as
@@ -136,7 +136,7 @@ def interval_coverage(n_data_sets: int, n_resamples: int = RESAMPLES) -> dict[st
 
 COLUMNS = 2
 TABLE = """\
-# How often intervals hold what they estimate
+## Intervals on 300 items
 
 95 % score intervals from resampled items ({resamples:,} replicates) on {n:,} simulated data
 sets, seeds 0 to {last:,}: {items} items, {raters} human ratings and {samples} samples of each judge
