@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypedDict, get_args
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from harness.stats.data.rating_table import ELICITATION_OF, NO_POSITIVE
 from harness.stats.inference.estimate import Estimate, Exclusion, Interval, exclusions
 from harness.stats.inference.metric import Better
 from harness.stats.inference.non_inferiority import least_items
+from harness.stats.modes import InvertedEnd, MadeBy
 from harness.stats.planning.sample_size import (
     Z_SIZE,
     difference_beside_raters,
@@ -159,8 +160,8 @@ class BaselineEvidence:
 
     name: str
     value: float | None
-    low: float | None
-    high: float | None
+    low: Annotated[float | None, MadeBy("score", "crossed")]
+    high: Annotated[float | None, MadeBy("score", "crossed")]
     answers: tuple[tuple[str, ...], ...] = ()
 
 
@@ -265,8 +266,8 @@ class Evidence:
     baselines: tuple[BaselineEvidence, ...]
     share_agreeing: HumanReference | None = None
     human_value: float | None = None
-    human_low: float | None = None
-    human_high: float | None = None
+    human_low: InvertedEnd = None
+    human_high: InvertedEnd = None
     n_items_for_margin: int | None = None
     needs_raters: bool = False
     copying: CopyTest | None = None
@@ -719,8 +720,8 @@ def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
 
 class _OneHuman(TypedDict, total=False):
     human_value: float | None
-    human_low: float | None
-    human_high: float | None
+    human_low: InvertedEnd
+    human_high: InvertedEnd
 
 
 def _one_human(footing: Footing, first: JudgeEvidence) -> _OneHuman:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from harness.stats import (
     rank_spread,
     regret_matrix,
 )
+from harness.stats.modes import MadeBy
 from harness.stats.selection.ranking import ranks_of
 from harness.stats.selection.regret import GOALS
 
@@ -59,8 +60,8 @@ class JudgeOnMetric:
 
     judge: str
     rank: int | None
-    rank_low: int | None
-    rank_high: int | None
+    rank_low: Annotated[int | None, MadeBy("percentile")]
+    rank_high: Annotated[int | None, MadeBy("percentile")]
     p_best: float | None
     in_best_set: bool | None
     p_value: float | None

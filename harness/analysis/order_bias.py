@@ -16,6 +16,8 @@ from harness.stats import Resampling
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums, estimate_sums
 from harness.stats.inference.metric import SHARE, Metric, mean, no_items
+from harness.stats.inference.non_inferiority import bounded_mean_interval
+from harness.stats.modes import InvertedEnd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -107,8 +109,8 @@ class PlaceBias:
 
     place: int
     excess: float
-    low: float | None
-    high: float | None
+    low: InvertedEnd
+    high: InvertedEnd
     n_replies: int
     n_items: int
 
@@ -145,7 +147,9 @@ def order_bias(
     biases = []
     for j, column in enumerate(shares.T):
         estimate = cluster_mean(column - 1.0 / shares.shape[1], labels)
-        low, high = estimate.interval(level) or (None, None)
+        bounds = -1.0 / shares.shape[1], 1.0 - 1.0 / shares.shape[1]
+        ends = bounded_mean_interval(column - 1.0 / shares.shape[1], labels, bounds, level)
+        low, high = ends or (None, None)
         biases.append(
             PlaceBias(
                 place=j + 1,

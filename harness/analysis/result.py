@@ -35,6 +35,7 @@ from harness.stats import Estimate
 from harness.stats.data.resolved_tables import ITEM_SPACE, MET
 from harness.stats.indeterminacy.sensitivity import Prevalences
 from harness.stats.inference.bootstrap import ResampledUnit
+from harness.stats.modes import FEnds
 from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import ELICITATIONS, Elicitation, RaterIds, Scale
@@ -132,8 +133,8 @@ class HumanResult:
     agreement: dict[str, Estimate]
     beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
-    F_low: tuple[tuple[float | None, ...], ...] | None = None
-    F_high: tuple[tuple[float | None, ...], ...] | None = None
+    F_low: FEnds | None = None
+    F_high: FEnds | None = None
     n_endorsed: tuple[int, ...] = ()
     n_outside: int = 0
     prevalence: Prevalences | None = None
@@ -181,8 +182,8 @@ class JudgeResult:
     beta: Estimate
     cross_call_beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
-    F_low: tuple[tuple[float | None, ...], ...] | None = None
-    F_high: tuple[tuple[float | None, ...], ...] | None = None
+    F_low: FEnds | None = None
+    F_high: FEnds | None = None
     n_endorsed: tuple[int, ...] = ()
     n_outside: int = 0
     cost: Cost

@@ -32,6 +32,7 @@ from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.indeterminacy.sensitivity import prevalences
 from harness.stats.indeterminacy.translation_intervals import F_intervals
 from harness.stats.inference.crossed_raters import MIN_CROSSED_RATERS
+from harness.stats.modes import FEnds
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 
@@ -271,8 +272,8 @@ class _OfPairs(TypedDict, total=False):
     """Fields of the result of a judge that its pairs give."""
 
     F: Required[tuple[tuple[float | None, ...], ...] | None]
-    F_low: tuple[tuple[float | None, ...], ...]
-    F_high: tuple[tuple[float | None, ...], ...]
+    F_low: FEnds
+    F_high: FEnds
     n_endorsed: tuple[int, ...]
     n_outside: Required[int]
 

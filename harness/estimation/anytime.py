@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from harness.errors import OptionError, TaskError
 from harness.stats.estimation.labelling import confidence_sequence
+from harness.stats.modes import MadeBy
 
 if TYPE_CHECKING:
     from harness.analysis import Source
@@ -33,8 +34,8 @@ class AnytimeLook:
         At which rating can end.
     """
 
-    low: float
-    high: float
+    low: Annotated[float, MadeBy("betting")]
+    high: Annotated[float, MadeBy("betting")]
     level: float
     n_labelled: int
     wanted_width: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from harness.revalidation.reply_categories import by_judge, replies_per_item, ve
 from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import ELICITATION_OF, Cut
 from harness.stats.drift.score_change import ItemScores, score_change
-from harness.stats.inference.interval_methods import percentile_ends
+from harness.stats.inference.interval_methods import Sampled, score_ends
 from harness.stats.selection.footing import Scoring
 from harness.stats.selection.replies import Replies
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from harness.command_options import Choices
     from harness.judging.parsing.verdict import Value
     from harness.revalidation.reply_categories import Category, StreamReplies
-    from harness.stats import Estimate, OptionSpace
+    from harness.stats import Estimate, Evaluation, Metric, OptionSpace
     from harness.stats.data.arrays import FloatArray
     from harness.stats.drift.reply_counts import ReplyCounts
     from harness.tasks import Item, Task
@@ -145,9 +146,25 @@ def _figures(p: Prepared, names: Sequence[str]) -> Iterator[Figure]:
         ends = None
         if e.judges == tuple(names):
             drawn = e.replicates[metric.name]
-            ends = percentile_ends(drawn[0] - drawn[1:].mean(axis=0), e.level)
+            values = np.array([e.estimates[name][metric.name].value for name in names], dtype=float)
+            ends = _change_ends(metric, values, drawn, e)
         yield _figure(metric.name, [p.estimates[name][metric.name] for name in names], ends)
     yield _figure(BETA, [p.own.translations[name].beta for name in names])
+
+
+def _change_ends(
+    metric: Metric, values: FloatArray, drawn: FloatArray, e: Evaluation
+) -> tuple[float, float] | None:
+    """Return the score interval of the first of (P,) values less the mean of the others."""
+    least, most = metric.bounds
+    change = Sampled(
+        value=float(values[0] - values[1:].mean()),
+        replicates=drawn[0] - drawn[1:].mean(axis=0),
+        n_units=e.units.n_units,
+        bounds=(least - most, most - least),
+    )
+    defined = isfinite(change.value) and change.has_enough_units and drawn.size
+    return score_ends(change, e.level) if defined else None
 
 
 def _figure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import exp
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ from harness.revalidation.reply_categories import Category, StreamReplies, repli
 from harness.stats import Estimate
 from harness.stats.drift.changed_judges import ALPHA
 from harness.stats.drift.stream_path import LookResult
+from harness.stats.modes import MadeBy
 from harness.stats.reasons import Reason
 from harness.tasks.schema import Elicitation
 
@@ -87,8 +88,8 @@ class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     baseline: float | None = None
     look: float | None = None
     difference: float | None = None
-    low: float | None = None
-    high: float | None = None
+    low: Annotated[float | None, MadeBy("score", "wilson")] = None
+    high: Annotated[float | None, MadeBy("score", "wilson")] = None
     n: int = 0
     n_replies: float | None = None
     reason: Reason = ""

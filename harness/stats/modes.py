@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
 
 AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
 IntervalConstruction: TypeAlias = Literal[  # how any interval came about
@@ -13,6 +14,25 @@ IntervalConstruction: TypeAlias = Literal[  # how any interval came about
     "simultaneous",
     "wilson",
     "betting",
+    "inverted test",
+    "prediction-powered",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class MadeBy:
+    """How the ends in a field come about: ``low: Annotated[float, MadeBy("wilson")]``.
+
+    Each end of an interval says so, unless it's an `Interval`, which has its method with it.
+    """
+
+    procedure: IntervalConstruction
+    otherwise: IntervalConstruction | None = None
+
+
+InvertedEnd: TypeAlias = Annotated[float | None, MadeBy("inverted test")]
+FEnds: TypeAlias = Annotated[  # a row per option, a column per response set
+    tuple[tuple[float | None, ...], ...], MadeBy("profile likelihood", "wilson")
 ]
 Estimand: TypeAlias = Literal["design value", "population value"]
 AnswerKind: TypeAlias = Literal["forced_choice", "response_set"]  # an option, or a set

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
 from harness.analysis.decision import DecisionVerdict  # noqa: TC001 -- msgspec reads fields
 from harness.analysis.serialize import schema_of
+from harness.stats.modes import MadeBy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -147,8 +148,8 @@ class RaterFacts:
     n_ratings: int
     n_items: int
     agreement: float | None
-    low: float | None
-    high: float | None
+    low: Annotated[float | None, MadeBy("wilson")]
+    high: Annotated[float | None, MadeBy("wilson")]
     expected: float | None
     p_adjusted: float | None
     always: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.crossed_raters import satterthwaite
 from harness.stats.inference.multiple_testing import benjamini_yekutieli, partial_conjunction
 from harness.stats.inference.special_functions import bdtr, stdtr, stdtrit
+from harness.stats.modes import MadeBy
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
@@ -214,8 +215,8 @@ class DecidingAnnotatorTest:
     untested: tuple[str, ...]
     share_beaten: float | None
     net_wins: float | None
-    low: float | None
-    high: float | None
+    low: Annotated[float | None, MadeBy("crossed")]
+    high: Annotated[float | None, MadeBy("crossed")]
 
     @property
     def counted_as_unbeaten(self) -> tuple[str, ...]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, log
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+
+from harness.stats.modes import MadeBy
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
@@ -152,8 +154,8 @@ class ConfidenceSequence:
         Chance that the mean lies in all of them.
     """
 
-    low: FloatArray
-    high: FloatArray
+    low: Annotated[FloatArray, MadeBy("betting")]
+    high: Annotated[FloatArray, MadeBy("betting")]
     level: float
 
 

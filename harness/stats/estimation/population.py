@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from harness.stats.estimation.effective_counts import (
     Labelled,
@@ -27,6 +27,7 @@ from harness.stats.estimation.two_phase import (
     squared_critical,
     two_phase_statistic,
 )
+from harness.stats.modes import MadeBy
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ class Bounded:
     """
 
     value: float | None
-    low: float
-    high: float
+    low: Annotated[float, MadeBy("prediction-powered")]
+    high: Annotated[float, MadeBy("prediction-powered")]
 
     @property
     def width(self) -> float:

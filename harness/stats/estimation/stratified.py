@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from harness.stats.estimation.two_phase import (
     squared_critical,
     two_phase_interval,
 )
+from harness.stats.modes import MadeBy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +63,8 @@ class ShareLimits:
     """
 
     value: FloatArray
-    low: FloatArray
-    high: FloatArray
+    low: Annotated[FloatArray, MadeBy("prediction-powered")]
+    high: Annotated[FloatArray, MadeBy("prediction-powered")]
 
     @property
     def width(self) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from harness.stats.inference.estimate import (
     wilson_interval,
 )
 from harness.stats.inference.special_functions import stdtrit
+from harness.stats.modes import MadeBy
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
 
     F: FloatArray
     reasons: tuple[Reason, ...]
-    low: FloatArray
-    high: FloatArray
+    low: Annotated[FloatArray, MadeBy("profile likelihood", "wilson")]
+    high: Annotated[FloatArray, MadeBy("profile likelihood", "wilson")]
     n_items: int
     n_forced: int
     n_sets: int

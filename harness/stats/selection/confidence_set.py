@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, frozen
 from harness.stats.inference.interval_methods import check_level
+from harness.stats.modes import MadeBy
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class RankSpread:
     """
 
     judge: str
-    low: int | None
-    high: int | None
+    low: Annotated[int | None, MadeBy("percentile")]
+    high: Annotated[int | None, MadeBy("percentile")]
     p_best: float | None
     level: float
 

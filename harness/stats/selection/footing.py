@@ -34,6 +34,7 @@ from harness.stats.inference.interval_methods import (
 )
 from harness.stats.inference.metric import mean
 from harness.stats.inference.non_inferiority import bounded_mean_interval, non_inferiority_p
+from harness.stats.modes import InvertedEnd  # noqa: TC001 -- types of fields
 from harness.stats.selection.rank_sets import (
     RankSets,
     SimultaneousInterval,
@@ -106,8 +107,8 @@ class HumanReference:
     human: float | None
     judge: float | None
     difference: float | None
-    low: float | None
-    high: float | None
+    low: InvertedEnd
+    high: InvertedEnd
     n_items: int
     n_ratings: int
     judge_by_all: float | None = None

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isinf
-from typing import TYPE_CHECKING, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypedDict
 
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.data.rating_table import Cut
 from harness.stats.inference.bootstrap import ResampledUnit, weighted_totals
-from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.interval_methods import percentile_ends
+from harness.stats.inference.interval_methods import MIN_UNITS, Sampled, score_ends
+from harness.stats.inference.non_inferiority import bounded_mean_interval
 from harness.stats.inference.special_functions import bdtr
+from harness.stats.modes import MadeBy
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.selection.footing import Scoring
 from harness.stats.selection.replies import (
@@ -89,8 +90,8 @@ class PairedRuns:
     first: float | None
     second: float | None
     difference: float | None
-    low: float | None = None
-    high: float | None = None
+    low: Annotated[float | None, MadeBy("inverted test", "score")] = None
+    high: Annotated[float | None, MadeBy("inverted test", "score")] = None
     interval_reason: Reason = ""
     n_better: int = 0
     n_worse: int = 0
@@ -168,10 +169,10 @@ def paired_runs(
     result = replace(result, unit=units.kind, reason="", **signs)
     if signs["n_better"] + signs["n_worse"] < MIN_DIFFERING:
         return replace(result, interval_reason=FEW_DIFFER)
-    low, high = cluster_mean(values[1] - values[0], clusters).interval(resampling.level) or (
-        None,
-        None,
-    )
+    largest = metric.loss_range(len(human.space.options))
+    low, high = bounded_mean_interval(
+        values[1] - values[0], clusters, (-largest, largest), resampling.level
+    ) or (None, None)
     return replace(result, low=low, high=high)
 
 
@@ -222,13 +223,20 @@ def _n_differing(sums: Sequence[FloatArray], unit: IntArray) -> int:
 def _bootstrap(
     metric: Metric, sums: Sequence[FloatArray], units: Units, resampling: Resampling
 ) -> tuple[float, float] | None:
-    """Return percentile ends of the difference over resamples of both runs alike."""
+    """Return the ends of a score interval of the difference, from resamples of both runs alike."""
 
     def value(side: FloatArray, weights: FloatArray) -> FloatArray:
         return metric.value(weighted_totals(side, weights))
 
     engine = Engine.draw(units, resampling)
-    _, replicates = engine.of(partial(value, side) for side in sums)
-    if not replicates.size:
+    values, replicates = engine.of(partial(value, side) for side in sums)
+    if not replicates.size or units.n_units < MIN_UNITS:
         return None
-    return percentile_ends(replicates[1] - replicates[0], resampling.level)
+    least, most = metric.bounds
+    difference = Sampled(
+        value=float(values[1] - values[0]),
+        replicates=replicates[1] - replicates[0],
+        n_units=units.n_units,
+        bounds=(least - most, most - least),
+    )
+    return score_ends(difference, resampling.level)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, inf, log2
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from harness.stats.inference.interval_methods import MIN_UNITS, NO_SPREAD, score_roots
 from harness.stats.inference.special_functions import ndtr, ndtri, stdtrit
+from harness.stats.modes import MadeBy
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
@@ -69,8 +70,8 @@ class SimultaneousInterval:
     """
 
     winner: int
-    low: float | None
-    high: float | None
+    low: Annotated[float | None, MadeBy("simultaneous")]
+    high: Annotated[float | None, MadeBy("simultaneous")]
     critical_value: float | None
     level: float
 

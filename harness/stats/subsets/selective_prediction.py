@@ -9,6 +9,8 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray, frozen, ratio
 from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean
+from harness.stats.inference.non_inferiority import bounded_mean_interval
+from harness.stats.modes import InvertedEnd  # noqa: TC001 -- types of fields
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
@@ -140,8 +142,8 @@ class CalibrationCurve:
     agreement: tuple[float, ...]
     n_items: tuple[int, ...]
     brier: float | None
-    brier_low: float | None
-    brier_high: float | None
+    brier_low: InvertedEnd
+    brier_high: InvertedEnd
     log_loss: float | None
     reason: Reason
     n_used: int
@@ -208,7 +210,8 @@ def calibration_curve(
     bins = _bins(c, n_bins)
     n_items = np.bincount(bins)
     brier, log_loss = cluster_mean((c - a) ** 2 + a * (1.0 - a), groups), _log_loss(c, a, groups)
-    low, high = brier.interval(level) or (None, None)
+    of_items = (c - a) ** 2 + a * (1.0 - a)
+    low, high = bounded_mean_interval(of_items, groups, (0.0, 1.0), level) or (None, None)
     return CalibrationCurve(
         score=score,
         confidence=tuple(ratio(np.bincount(bins, weights=c), n_items).tolist()),

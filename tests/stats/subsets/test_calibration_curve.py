@@ -18,7 +18,9 @@ def test_curve_and_scores_against_by_hand():
     assert curve.n_items == (2, 2)
     brier = [0.04, 0.09 + 0.25, 0.04, 0.16 + 0.25]
     assert curve.brier == pytest.approx(np.mean(brier))
-    assert curve.brier_low < curve.brier < curve.brier_high
+    assert (curve.brier_low, curve.brier_high) == (None, None), "four items are too few"
+    more = calibration_curve(confidence * 2, agreement * 2, np.arange(12))
+    assert more.brier_low < more.brier < more.brier_high
     halves = [-(np.log(c) + np.log(1 - c)) / 2 for c in (0.2, 0.9)]
     assert curve.log_loss == pytest.approx(
         np.mean([-np.log(0.8), halves[0], -np.log(0.8), halves[1]])
