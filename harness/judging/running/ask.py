@@ -50,7 +50,6 @@ LOOKUP_BATCH = 64  # units that are looked up and claimed at once, at least
 CLAIMED_PER_PLACE = 4  # units that are claimed at once per call that may be in flight
 WORKERS_PER_PLACE = 4  # most workers (calling or backing off) per call that may be in flight
 LOCK_POLL_S = 0.1  # between looks for the reply that somebody else is waiting for
-NS_PER_MS = 1_000_000
 NOTICE_AFTER_S = 5.0  # of waiting for that reply
 NO_SAMPLES = frozenset({"bad_request", "unsupported_params"})  # answers to `n` greater than 1
 
@@ -564,7 +563,7 @@ class Asker:
         finally:
             gate.leave()
         replies = [without_key(reply, spec.key_env) for reply in replies]
-        received_at = time.time_ns() // NS_PER_MS / 1000
+        received_at = round(time.time(), 3)
         for reply in replies:
             force_setattr(reply, "cache_key", requests[0].cache_key)
             force_setattr(reply, "task", self._task)
