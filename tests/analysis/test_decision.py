@@ -13,10 +13,12 @@ from support.analysis_inputs import (
     task_of,
 )
 
-from harness.analysis import validate
+from harness.analysis import JudgeFacts, validate
 from harness.analysis.decision import verdict_of
 from harness.analysis.evidence import BaselineEvidence
 from harness.report.formatting import span
+from harness.report.recommendation import next_steps
+from harness.report.verdict_words import because
 from harness.stats import holm
 
 
@@ -162,3 +164,20 @@ def test_perfect_judges_have_one_kind_of_interval(n_judges):
     }
     assert spans == {"[0.000, 0.021]"}
     assert 0.0 == result.evidence.human_low < result.evidence.human_high
+
+
+def test_control_that_comes_first_leads_a_decision_without_a_judge():
+    """It answers best, and a control isn't a judge to use; the judge behind it isn't either."""
+    source = indeterminate_source(indeterminate_task(), judges=("lenient", "random"))
+    first = validate(source)
+    assert (first.decision.judge, first.decision.leader) == ("lenient", "lenient")
+    facts = (JudgeFacts(name="lenient", kind="scripted", is_control=True), source.judges[1])
+    control = validate(replace(source, judges=facts))
+    decision = control.decision
+    assert (decision.verdict, decision.reason) == ("none", "control_first")
+    assert (decision.judge, decision.leader) == (None, "lenient")
+    assert control.ranking.rows[0].judge == "lenient"  # it is shown
+    assert because(control) == (
+        "lenient comes first, and it's a control, which isn't a judge to use."
+    )
+    assert next_steps(control)[0].startswith("Try another judge")
