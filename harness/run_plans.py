@@ -105,6 +105,8 @@ class Plan:
         What its judges are asked afterwards about changed items; None where they are not probed.
     resume_options : tuple of str
         Options that a resume of the run needs, as its folder does not say where judges are.
+    is_closed : bool
+        Whether nothing more is sent, and only batches that were handed in are collected.
     kept_answers : tuple of str
         Lines on judges of a resumed run that a new run would ask for another form of answer.
     """
@@ -119,6 +121,7 @@ class Plan:
     embedder: JudgeSpec | None = None
     probe: Plan | None = None
     resume_options: tuple[str, ...] = ()
+    is_closed: bool = False
     kept_answers: tuple[str, ...] = ()
 
     @property

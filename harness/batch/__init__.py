@@ -35,6 +35,9 @@ def reserved_usd(folder: RunFolder) -> float:
 def batched_jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> list[Job]:
     """Return the jobs of a plan, whose judges are asked in batches where their provider takes them.
 
+    Of a plan that is closed, the jobs only collect what was handed in, and judges without batches
+    have none.
+
     Raises
     ------
     RunError
@@ -49,12 +52,15 @@ def batched_jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer
         BatchLedger(folder.batches, hold),
         observer.say,
         is_limited=plan.config.max_cost is not None,
+        is_closed=plan.is_closed,
     )
     jobs = []
     for job in plan.jobs:
         judge, spec = job.judge, job.judge.spec
         if takes_batches(spec) and isinstance(judge, HttpJudge):
             jobs.append(replace(job, judge=BatchedJudge(judge, batching)))
+            continue
+        if plan.is_closed:
             continue
         if spec.remote:
             observer.say(f"{spec.name}: no batch interface; asked one request at a time")

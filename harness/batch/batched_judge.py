@@ -54,12 +54,15 @@ class Batching:
         Whether the run has a limit of cost, for which the ledger says what batches may cost.
     sleep : callable
         Waits between looks.
+    is_closed : bool
+        Whether only what was handed in is collected: requests in no batch are not asked.
     """
 
     ledger: BatchLedger
     say: Callable[[str], None]
     is_limited: bool = False
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    is_closed: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -139,6 +142,9 @@ class BatchedJudge(Judge):
     async def _begin(self, call: _Call) -> None:
         """Wait for the batch that brings a reply, or hand the request in with others."""
         batch = self._ledger.batch_of(call.request.hash)
+        if batch is None and self._batching.is_closed:
+            self._end([call.request.hash], None)
+            return
         if batch is None:
             self._enqueue(call)
             return
@@ -266,7 +272,7 @@ class BatchedJudge(Judge):
                 self._ledger.drop(batch)
                 for unsent in [self._waiting[r] for r in batch.requests if r in self._waiting]:
                     unsent.is_sent = False
-                    self._enqueue(unsent)
+                    await self._begin(unsent)
                 return
             self._ledger.put(batch)
         await self._polling(self._is_done, api, batch)

@@ -215,7 +215,10 @@ class Sitting:
         for line in kept_answers(self.watched, load_judges(self.options.judges_file)):
             observer.say(line)
         store, number = self.options.store, self.occasion.number
-        answers = ask_occasion(self.run, plan, number, observer, store=store, stop=self.stop)
+        is_late = self.occasion.is_late
+        answers = ask_occasion(
+            self.run, plan, number, observer, store=store, stop=self.stop, is_late=is_late
+        )
         self.assumed_usd = answers.assumed_usd
         return answers
 

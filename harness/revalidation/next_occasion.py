@@ -58,6 +58,8 @@ class NextOccasion:
         Whether its replies were received, or its batches handed in, longer than `MAX_SPAN` ago.
     is_complete : bool
         Whether it is late and has all of its replies: they are recorded, and nothing is sent.
+    began : str
+        When its folder was made, if it is late; else "".
     passed_over : tuple of str
         What is wrong with the folders of earlier occasions that no look can use, as sentences.
     lost : str
@@ -67,6 +69,7 @@ class NextOccasion:
     number: int
     is_late: bool = False
     is_complete: bool = False
+    began: str = ""
     passed_over: tuple[str, ...] = ()
     lost: str = ""
 
@@ -87,7 +90,9 @@ def next_occasion(run: RunFolder, first: int) -> NextOccasion:
         unusable.append((begun.why, f"{FOLDER}/{number:04d}", begun.date))
         number += 1
     passed_over = tuple(_sentences(unusable))
-    return NextOccasion(number, begun.is_late, begun.is_complete, passed_over, _lost(unusable))
+    return NextOccasion(
+        number, begun.is_late, begun.is_complete, begun.date, passed_over, _lost(unusable)
+    )
 
 
 def occasion_path(run: RunFolder, occasion: int) -> Path:
@@ -125,7 +130,7 @@ def _begun(path: Path) -> _Begun:
     if datetime.fromisoformat(created) > datetime.now(UTC):
         return _Begun("ahead", date)
     if state == "asked" or _waits_for_batches(folder):
-        return _Begun(is_late=True, is_complete=state == "asked")
+        return _Begun(date=created, is_late=True, is_complete=state == "asked")
     return _Begun("interrupted", date)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from statistics import fmean
@@ -80,11 +80,13 @@ def ask_occasion(
     *,
     store: str | None = None,
     stop: StopRequests | None = None,
+    is_late: bool = False,
 ) -> OccasionAnswers:
     """Ask what an occasion has not answered yet; its replies are fresh.
 
-    Its cache is its own and holds what this occasion received. In a shared store, too, no other
-    occasion finds them.
+    Of one that ``is_late``, only the batches that were handed in are collected: a request of today
+    would mix two moments of a judge. Its cache is its own and holds what this occasion received. In
+    a shared store, too, no other occasion finds them.
     """
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")
@@ -95,7 +97,8 @@ def ask_occasion(
             replies = shared_store(store, plan, name, observer, is_private=True)
         else:
             replies = ResponseCache(folder.path / CACHE, observer.say)
-        asked = ask_open_units(plan, folder, replies, observer=observer, stop=stop)
+        asked_plan = replace(plan, is_closed=is_late)
+        asked = ask_open_units(asked_plan, folder, replies, observer=observer, stop=stop)
     except FolderUnwritable as error:
         raise RunError(f"{error.problem}. {KEPT}") from None
     except CacheUnusable as error:
@@ -161,9 +164,9 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def date_of(verdicts: Sequence[Verdict]) -> str:
-    """Return the date of an occasion: when its newest reply was received; now without replies."""
-    return reply_dates([verdicts]).newest or now()
+def date_of(verdicts: Sequence[Verdict], began: str = "") -> str:
+    """Return the date of an occasion: of its newest reply, else when it ``began``, else now."""
+    return reply_dates([verdicts]).newest or began or now()
 
 
 def _folder(run: RunFolder, plan: Plan, occasion: int) -> RunFolder:

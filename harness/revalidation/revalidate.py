@@ -268,7 +268,7 @@ def _replies_of(
         number=1 + max((look.number for look in sitting.history.looks), default=0),
         occasion=sitting.occasion.number,
         baseline=baseline.number,
-        at=date_of(answers.verdicts),
+        at=date_of(answers.verdicts, sitting.occasion.began),
         causes=content.causes,
         left_out=content.left_out,
         excluded=earlier[-1].excluded if earlier else {},
