@@ -17,6 +17,7 @@ from msgspec.structs import astuple
 from harness.command_options import MAX_TOKENS
 from harness.errors import CallFailed, TaskError
 from harness.judging.judges.base import PromptedJudge, current_key
+from harness.judging.judges.event_streams import document_in_events
 from harness.judging.judges.http_exchange import KEPT, KeepingWire, Wire
 from harness.judging.judges.pricing import (
     CHARS_PER_TOKEN,
@@ -367,13 +368,16 @@ def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:
 
 
 def _document(body: bytes) -> object:
-    """Decode JSON, lone surrogates included; None if it is not JSON."""
+    """Decode JSON, lone surrogates included, or events with it; None if it is neither."""
     try:
         return _DECODER.decode(body)  # several times as fast as json
     except (ValueError, RecursionError):
         with suppress(ValueError, RecursionError):
             return json.loads(body)
-    return None
+    return document_in_events(body)
+
+
+TOOL_CALLS = "tool_calls"  # ends a reply that calls a tool, whatever word the server gives
 
 
 def _reply_of(
@@ -393,7 +397,10 @@ def _reply_of(
     text = text_of(message.get("content", choice.get("text")))
     if not text and (refusal := _refusal(message)):
         text, ending = text_of(refusal), FILTERED
-    reasoning = "" if text.strip() else _reasoning(message)
+    is_empty = not text.strip()
+    reasoning = _reasoning(message) if is_empty else ""
+    if is_empty and (message.get("tool_calls") or message.get("function_call")):
+        ending = TOOL_CALLS
     return Reply(
         request=request.hash,
         text=text,
@@ -413,16 +420,23 @@ def _reply_of(
 
 
 def _reasoning(message: JsonObject) -> str:
-    """Return the hidden reasoning in a message, by any of its names."""
-    texts = (text_of(message.get(name)) for name in ("reasoning_content", "reasoning"))
+    """Return the hidden reasoning in a message, by any of its names or in parts of its content."""
+    texts = [text_of(message.get(name)) for name in ("reasoning_content", "reasoning")]
+    parts = filter(_is_reasoning, _parts(message.get("content")))
+    names = ("text", "thinking", "reasoning")
+    texts.append(clean("".join(_text_of_part(part, names) for part in parts)))
     return next(filter(None, texts), "")
 
 
 def _refusal(message: JsonObject) -> object:
-    """Return the text of a refusal, which litellm keeps among the fields of the provider."""
+    """Return the text of a refusal, which litellm keeps among the fields of the provider.
+
+    It can also be a part of the content.
+    """
     fields = message.get("provider_specific_fields")
-    own = fields.get("refusal") if isinstance(fields, dict) else None
-    return message.get("refusal") or own
+    parts = [part for part in _parts(message.get("content")) if isinstance(part, dict)]
+    places = (message, fields if isinstance(fields, dict) else {}, *parts)
+    return next(filter(None, (place.get("refusal") for place in places)), None)
 
 
 def _name(value: object) -> str | None:
@@ -441,12 +455,32 @@ def json_logprobs(logprobs: object) -> JsonValue:
 
 
 def text_of(content: object) -> str:
-    """Return the text of a message: a string, or the text parts of a list; "" if there is none."""
+    """Return the text of a message: a string, or the parts with text; "" if there is none."""
     if isinstance(content, str):
         return clean(content)
-    parts = content if isinstance(content, list) else ()
-    texts = [part.get("text") for part in parts if isinstance(part, dict)]
-    return clean("".join(text for text in texts if isinstance(text, str)))
+    parts = [part for part in _parts(content) if not _is_reasoning(part)]
+    return clean("".join(map(_text_of_part, parts)))
+
+
+def _parts(content: object) -> list[str | JsonObject]:
+    """Return the parts of a message's content, which is a list of them or one of them."""
+    parts = content if isinstance(content, list) else [content]
+    return [part for part in parts if isinstance(part, str | dict)]
+
+
+def _text_of_part(part: str | JsonObject, names: Sequence[str] = ("text",)) -> str:
+    """Return the text of a part, under the first of some names that it has."""
+    if isinstance(part, str):
+        return part
+    value = next(filter(None, map(part.get, names)), "")
+    if isinstance(value, str):
+        return value
+    return "".join(_text_of_part(inner, names) for inner in _parts(value))
+
+
+def _is_reasoning(part: str | JsonObject) -> bool:
+    kind = part.get("type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and kind.startswith(("reason", "think", "redacted_think"))
 
 
 def clean(text: str) -> str:
@@ -472,7 +506,8 @@ def token_counts(usage: JsonObject) -> TokenCounts:
         cached = _count(usage.get("cache_read_input_tokens"))
     if written is None:
         written = _count(usage.get("cache_creation_input_tokens"))
-    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    names = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+    prompt, completion = (_count(usage.get(own, usage.get(other))) for own, other in names)
     if prompt == 0:
         return TokenCounts(None, None, None)
     if prompt is not None and completion is not None:
@@ -516,4 +551,6 @@ def _share(total: int | None, n: int, index: int) -> int | None:
 
 
 def _count(value: object) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if type(value) is int and 0 <= value < MAX_TOKENS else None

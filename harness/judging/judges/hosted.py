@@ -304,7 +304,8 @@ async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exch
         failure, *_ = *filter(None, failures), CallFailed("no_choices", retry=True, paid=True)
         raise failure
     exchange.endings = [ending or "" for ending in endings]
-    return answer.body
+    is_plain = answer.body.strip().endswith(b"}") and answer.body.lstrip().startswith(b"{")
+    return answer.body if is_plain else json.dumps(document).encode()
 
 
 def _replies_in_protocol(document: JsonObject) -> list[JsonObject]:

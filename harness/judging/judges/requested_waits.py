@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import re
 import time
+from contextlib import suppress
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+EARLIEST_S, LATEST_S = 1e9, 1e11  # of a time since 1970; a wait is less, milliseconds are more
 READ_BYTES = 1 << 16  # of a body; errors are short
 UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 UNIT = (
@@ -38,8 +41,8 @@ def requested_wait_s(headers: Mapping[str, str], body: bytes) -> float | None:
     Parameters
     ----------
     headers : mapping of str to str
-        Names in any case. ``retry-after-ms`` goes before ``Retry-After``, which is seconds or an
-        HTTP date.
+        Names in any case. ``retry-after-ms`` goes before ``Retry-After``. Without both, the reset
+        of a limit of which nothing remains counts (``x-ratelimit-reset-tokens``).
     body : bytes
         The error, which is read if no header names a wait: a member such as ``retryDelay`` or
         ``retry_after``, or words such as "try again in 6.2s". The longest wait counts.
@@ -57,14 +60,35 @@ def requested_wait_s(headers: Mapping[str, str], body: bytes) -> float | None:
 
 def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
     """Return the wait in headers; None for one that is past, zero or unreadable."""
-    waits = {name.lower(): value for name, value in headers.items() if name.lower()[:5] == "retry"}
-    wait = _number(waits.get("retry-after-ms", "")) / 1000
+    named = {name.lower(): value for name, value in headers.items()}
+    wait = _number(named.get("retry-after-ms", "")) / 1000
     if not wait > 0:
-        retry_after = waits.get("retry-after", "")
-        wait = _number(retry_after)
-        if math.isnan(wait):
-            wait = _until(retry_after)
-    return wait if 0 < wait < math.inf else None
+        wait = _wait_in(named.get("retry-after", ""))
+    waits = [wait, *_waits_for_limits(named)] if math.isnan(wait) else [wait]
+    return max((wait for wait in waits if 0 < wait < math.inf), default=None)
+
+
+def _waits_for_limits(named: Mapping[str, str]) -> Iterator[float]:
+    """Yield the waits until limits of which nothing remains are reset."""
+    for name, value in named.items():
+        if "ratelimit" in name.replace("-", "") and "reset" in name:
+            remaining = named.get(name.replace("reset", "remaining"), "")
+            if _number(remaining) <= 0:
+                yield _wait_in(value)
+
+
+def _wait_in(value: str) -> float:
+    """Return the wait in a header: seconds, a duration such as "1m2s", or a time.
+
+    A time is an HTTP date, an ISO date, or the seconds or milliseconds since 1970.
+    """
+    number = _number(value)
+    if not math.isnan(number):
+        since_1970 = number / 1000 if number > LATEST_S else number
+        return since_1970 - time.time() if since_1970 > EARLIEST_S else number
+    if re.fullmatch(rf"(?:{_DURATION}\s*)+", value.strip(), re.IGNORECASE):
+        return _seconds(value)
+    return _until(value)
 
 
 def _wait_in_text(text: str) -> float | None:
@@ -94,7 +118,7 @@ def _number(text: str) -> float:
 
 
 def _until(date: str) -> float:
-    try:
-        return parsedate_to_datetime(date).timestamp() - time.time()
-    except (ValueError, TypeError, OverflowError):
-        return math.nan
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        with suppress(ValueError, TypeError, OverflowError):
+            return read(date).timestamp() - time.time()
+    return math.nan

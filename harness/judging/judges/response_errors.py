@@ -51,7 +51,13 @@ CONTEXT_CODES = frozenset(
     }
 )
 FILTER_CODES = frozenset(
-    {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
+    {
+        "content_filter",
+        "content_policy_violation",
+        "data_inspection_failed",
+        "datainspectionfailed",
+        "responsibleaipolicyviolation",
+    }
 )
 KEY_CODES = frozenset({"invalid_api_key", "api_key_invalid"})
 CONTEXT_MESSAGE = re.compile(
@@ -62,6 +68,10 @@ CONTEXT_MESSAGE = re.compile(
     r"|\b(?:prompt|inputs?|messages?|conversation|tokens)\b.{0,80}\b(?:too long"
     r"|(?:longer|larger|greater|more|less|fewer) than\b.{0,60}(?:max|limit|tokens|length)"
     r"|exceed(?:s|ed|ing)?\b.{0,60}(?:max|limit|tokens|length))"
+)
+UNSUPPORTED = re.compile(  # of a parameter: some gateways refuse one with status 500
+    r"\b(?:unsupported|unrecognized|unknown|unexpected"
+    r"|(?:not|n't) (?:support|permit|allow)(?:ted|ed)?)\b"
 )
 UNREADABLE = "unreadable_replies"
 UNANSWERED = "batch_"  # begins the reasons of requests that a batch did not answer
@@ -204,7 +214,10 @@ def failure_of(
         return failure
     if status in REFUSALS:
         return _refusal(status, error, request, n)
-    if status == FORBIDDEN and request and (name := _named(error, request, n)):
+    may_refuse = status == FORBIDDEN or (
+        status >= SERVER_ERROR and UNSUPPORTED.search(error.message)
+    )
+    if may_refuse and request and (name := _named(error, request, n)):
         return _refused(name)
     return _failure_by_status(status, headers, body)
 

@@ -65,6 +65,7 @@ REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
     "reasoning_only": "reasoning without an answer",
+    "tool_call": "a tool call in place of an answer",
     "too_long": "too long to parse",
     "no_option": "no option named",
     "unreadable": "no option stated as the answer",

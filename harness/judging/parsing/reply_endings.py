@@ -57,6 +57,9 @@ BY_PART: tuple[tuple[ReplyEnding, frozenset[str]], ...] = (  # the first that ha
 )
 
 
+CALLS = frozenset({"tool", "tools", "function"})
+
+
 @cache
 def ending_of(word: str | None) -> ReplyEnding:
     """Return what a provider's word for the end of a reply means; without one, it is complete.
@@ -70,5 +73,20 @@ def ending_of(word: str | None) -> ReplyEnding:
     """
     if not word:
         return "complete"
-    parts = set(PART.findall(HUMP.sub("_", word).lower()))
+    parts = _parts(word)
     return next((ending for ending, words in BY_PART if parts & words), "unknown")
+
+
+def is_tool_call(word: str | None) -> bool:
+    """Return whether a provider's word for the end of a reply means that a tool was called.
+
+    Examples
+    --------
+    >>> is_tool_call("tool_calls"), is_tool_call("functionCall"), is_tool_call("stop")
+    (True, True, False)
+    """
+    return bool(word) and bool(_parts(word or "") & CALLS)
+
+
+def _parts(word: str) -> set[str]:
+    return set(PART.findall(HUMP.sub("_", word).lower()))

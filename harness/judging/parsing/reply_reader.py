@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from harness.judging.parsing.grammar import OUTCOMES, Parsed, is_quoted, parse
 from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.option_probabilities import OptionTokens
-from harness.judging.parsing.reply_endings import ending_of
+from harness.judging.parsing.reply_endings import ending_of, is_tool_call
 from harness.judging.parsing.statement_faults import FAULTS
 from harness.judging.parsing.verdict import PairValue, Reply, Verdict, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
@@ -176,7 +176,10 @@ class ReplyReader:
             self._strategy.gives_reasons or self.task.is_open or reply.reasoning
         ):
             return Parsed("invalid", reason="cut_off")
-        return Parsed("invalid", reason="reasoning_only") if reply.reasoning else None
+        if reply.reasoning:
+            return Parsed("invalid", reason="reasoning_only")
+        is_call = not reply.text.strip() and is_tool_call(reply.finish_reason)
+        return Parsed("invalid", reason="tool_call") if is_call else None
 
     def _parse_text(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 from email.utils import formatdate
 
 import pytest
@@ -27,6 +28,23 @@ GOOGLE = "You exceeded your current quota, please check your plan and billing de
         ({"Retry-After-Ms": "250", "Retry-After": "9"}, 0.25),
         ({"retry-after-ms": "rubbish", "Retry-After": "9"}, 9.0),
         ({"retry-after-ms": "0", "Retry-After": "9"}, 9.0),
+        ({"Retry-After": "3s"}, 3.0),
+        ({"Retry-After": "1m2.5s"}, 62.5),
+        ({"Retry-After": "1 minute"}, 60.0),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6.2s"}, 6.2),
+        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "8"}, 8.0),
+        ({"X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "8"}, None),
+        ({"X-RateLimit-Reset": "8"}, None),
+        (
+            {
+                "x-ratelimit-remaining-requests": "7",
+                "x-ratelimit-reset-requests": "1h",
+                "x-ratelimit-remaining-tokens": "0",
+                "x-ratelimit-reset-tokens": "2s",
+            },
+            2.0,
+        ),
+        ({"Retry-After": "5", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "90"}, 5.0),
         ({"Retry-After": "0"}, None),
         ({"Retry-After": "-3"}, None),
         ({"Retry-After": "nan"}, None),
@@ -136,3 +154,20 @@ def test_any_body_is_read_without_an_error(body):
     """What names no wait leaves it to the caller."""
     wait = requested_wait_s({}, body)
     assert wait is None or wait > 0
+
+
+@pytest.mark.parametrize("unit", [1, 1000])
+def test_time_of_a_reset_is_read_in_seconds_or_milliseconds(unit):
+    """OpenRouter writes milliseconds since 1970, GitHub seconds."""
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{(time.time() + 9) * unit:.0f}"}
+    assert 7 < requested_wait_s(headers, b"") <= 10
+
+
+def test_iso_time_of_a_reset_is_read():
+    """As Anthropic writes it."""
+    at = datetime.fromtimestamp(time.time() + 9, UTC).isoformat(timespec="seconds")
+    headers = {
+        "anthropic-ratelimit-tokens-remaining": "0",
+        "anthropic-ratelimit-tokens-reset": at.replace("+00:00", "Z"),
+    }
+    assert 7 < requested_wait_s(headers, b"") <= 10

@@ -220,3 +220,23 @@ def test_word_for_the_end_of_a_reply_is_read_by_its_meaning(word, ending):
 def test_reply_without_a_word_for_its_end_is_complete():
     """Some servers send none."""
     assert ending_of(None) == ending_of("") == "complete"
+
+
+@pytest.mark.parametrize("status", [403, 500, 502])
+def test_refused_parameter_is_named_whatever_the_status(status):
+    """Gateways pass a refusal on as an error of theirs, and it was retried for each item."""
+    body = error("Unsupported parameter: 'temperature' is not supported with this model.")
+    refused = failure(body, status=status, request=request_of(temperature=0.2))
+    assert refused.reason == "refused_parameter:temperature"
+
+
+def test_failure_of_a_server_that_names_a_parameter_is_retried():
+    """It says nothing of support."""
+    body = error("CUDA error while sampling with temperature 0.2")
+    assert failure(body, status=500, request=request_of(temperature=0.2)).retry
+
+
+def test_prompt_that_a_provider_inspected_is_filtered():
+    """As DashScope words it."""
+    body = {"error": {"code": "data_inspection_failed", "message": "Input data may be bad."}}
+    assert failure(body).reason == "content_filter"

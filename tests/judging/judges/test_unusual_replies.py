@@ -247,3 +247,18 @@ def sent_params(base, params, strategy, task):
         .request(Unit("i0", "forced_choice"))
         .params
     )
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"input_tokens": 200, "output_tokens": 2},
+        {"prompt_tokens": 200.0, "completion_tokens": 2.0, "total_tokens": 202.0},
+    ],
+)
+def test_tokens_are_counted_under_other_names_and_as_other_numbers(stub, usage):
+    """A reply of unknown cost counts at its maximum, so that a cost limit is reached early."""
+    patch = json.dumps({"top": {"usage": usage}})
+    reply = ask(judge_at(stub.url(patch=patch), price={"input": 1, "output": 4}))
+    assert (reply.prompt_tokens, reply.completion_tokens) == (200, 2)
+    assert reply.cost_usd == pytest.approx(208e-6)
