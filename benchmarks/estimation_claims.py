@@ -25,16 +25,26 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.estimation import JUDGES, LEVEL, PAGE
 from harness.stats.estimation.effective_counts import Labelled, group_dispersion
+from harness.stats.estimation.label_plan import WANTED_CHANCE, plan_labels
 from harness.stats.estimation.prediction_powered import JudgedMean
+from harness.stats.estimation.score_sums import ScoreSums
 from harness.stats.estimation.stratified import PopulationStratum, ShareSums
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 START = "<!-- benchmarks/estimation_claims.py writes what follows -->"
 END = "<!-- benchmarks/estimation_claims.py wrote this -->"
 N_UNLABELLED = 2000
 LEAST_COVERAGE = 0.93
+SCORES = np.arange(1.0, 6.0)
+SPREADS = {  # chances of scores 1 to 5
+    "3% top": (0.97, 0.0, 0.0, 0.0, 0.03),
+    "10% top": (0.9, 0.0, 0.0, 0.0, 0.1),
+    "rare high": (0.9, 0.04, 0.03, 0.02, 0.01),
+    "even": (0.2, 0.2, 0.2, 0.2, 0.2),
+}
+WRONG_SCORES = {"weak": 0.5, "good": 0.2, "near-perfect": 0.02}  # share of items scored at random
 KINDS = ("weak", "good", "near-perfect")
 
 
@@ -66,6 +76,10 @@ class Claim:
     def draw(self, rng: np.random.Generator) -> list[PopulationStratum]:
         """Draw labelled items and the judge's verdicts about others, by stratum."""
         raise NotImplementedError
+
+    def sums(self, data_sets: list[list[PopulationStratum]]) -> ShareSums | ScoreSums:
+        """Add up data sets, as an estimate does."""
+        return ShareSums.of(data_sets)
 
     def verdicts(self, rng: np.random.Generator, yes: np.ndarray) -> np.ndarray:
         """Return the judge's verdicts about items that are positive or not."""
@@ -212,6 +226,79 @@ class Raters(Claim):
 
 
 @dataclass(frozen=True)
+class Scores(Claim):
+    """Scores from 1 to 5, of which high ones are rare.
+
+    Attributes
+    ----------
+    n : int
+        Labelled items.
+    top : str
+        How scores are spread: one of `SPREADS`.
+    """
+
+    n: int = 100
+    top: str = "3% top"
+
+    @property
+    def name(self) -> str:
+        return f"{self.n} labels, {self.top}"
+
+    @property
+    def chances(self) -> np.ndarray:
+        return np.array(SPREADS[self.top])
+
+    @property
+    def truth(self) -> float:
+        return float(self.chances @ SCORES)
+
+    def _verdicts(self, rng: np.random.Generator, scores: np.ndarray) -> np.ndarray:
+        errs = rng.random(len(scores)) < WRONG_SCORES[self.kind]
+        return np.where(errs, rng.choice(SCORES, len(scores)), scores)
+
+    def draw(self, rng: np.random.Generator) -> list[PopulationStratum]:
+        scores, others = (
+            rng.choice(SCORES, size, p=self.chances) for size in (self.n, N_UNLABELLED)
+        )
+        judged = JudgedMean.of(self._verdicts(rng, others))
+        return [PopulationStratum(Labelled(scores, self._verdicts(rng, scores)), judged)]
+
+    def sums(self, data_sets: list[list[PopulationStratum]]) -> ScoreSums:
+        return ScoreSums.of(data_sets, (1.0, 5.0))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Labels of a first part, after which the number of all is planned.
+
+    Attributes
+    ----------
+    kind : str
+        Of the judge.
+    n : int
+        Labels of the first part.
+    prevalence : float
+        Share of positive items.
+    width : float
+        Wanted.
+    """
+
+    kind: str
+    n: int
+    prevalence: float
+    width: float
+
+    def label(
+        self, rng: np.random.Generator, n: int, n_unlabelled: int
+    ) -> tuple[Labelled, JudgedMean]:
+        """Draw labels, and verdicts about other items."""
+        claim = Claim(self.kind)
+        yes, others = (rng.random(size) < self.prevalence for size in (n, n_unlabelled))
+        judged = JudgedMean.of(claim.verdicts(rng, others))
+        return Labelled(yes.astype(float), claim.verdicts(rng, yes)), judged
+
+
+@dataclass(frozen=True)
 class Held:
     """How often intervals hold, of how many data sets."""
 
@@ -233,10 +320,66 @@ class Held:
 def coverage(claim: Claim, n_data_sets: int) -> Held:
     """Draw data sets, and count the intervals of `population_share` that hold the share."""
     rng = np.random.default_rng(crc32(repr(claim).encode()))
-    sums = ShareSums.of([claim.draw(rng) for _ in range(n_data_sets)])
+    sums = claim.sums([claim.draw(rng) for _ in range(n_data_sets)])
     found, _ = sums.reported(LEVEL, claim.n_judges)
     held = (found.low <= claim.truth) & (claim.truth <= found.high)
     return Held(float(held.mean()), n_data_sets)
+
+
+def kept(planned: Planned, n_data_sets: int) -> Held:
+    """Plan labels from a first part, label so many, and count intervals of the wanted width.
+
+    Data sets whose plan is that all items aren't enough are left out.
+    """
+    rng = np.random.default_rng(crc32(repr(planned).encode()))
+    reached = []
+    for _ in range(n_data_sets):
+        first, judged = planned.label(rng, planned.n, N_UNLABELLED)
+        plan = plan_labels(
+            [PopulationStratum(first, judged)],
+            planned.width,
+            _widths,
+            bounds=(0.0, 1.0),
+            rng=rng,
+        )
+        if plan.n is not None:
+            more, rest = planned.label(rng, plan.n - planned.n, N_UNLABELLED - plan.n + planned.n)
+            labels = np.concatenate([first.labels, more.labels])
+            verdicts = np.concatenate([first.verdicts, more.verdicts])
+            stratum = PopulationStratum(Labelled(labels, verdicts), rest)
+            reached.append(float(_widths([[stratum]])[0]) <= planned.width)
+    return Held(float(np.mean(reached)), len(reached))
+
+
+def _widths(data_sets: Sequence[Sequence[PopulationStratum]]) -> np.ndarray:
+    return ShareSums.of(data_sets).reported(LEVEL, 1)[0].width
+
+
+def plans() -> list[Planned]:
+    """Return the designs of the table of plans."""
+    return [
+        Planned(kind, n, prevalence, width)
+        for (n, prevalence, width), kind in product(
+            ((50, 0.3, 0.15), (100, 0.3, 0.12), (100, 0.05, 0.06)), ("weak", "near-perfect")
+        )
+    ]
+
+
+def plan_table(n_data_sets: int) -> tuple[list[str], bool]:
+    """Return a Markdown table of plans, and whether they are kept often enough."""
+    lines = [
+        "| first labels | positive | judge | wanted width | reached | standard error | wanted |",
+        "| --: | --: | --- | --: | --: | --: | --: |",
+    ]
+    holds = True
+    for planned in plans():
+        found = kept(planned, n_data_sets)
+        holds &= found.share >= WANTED_CHANCE - 2.0 * (0.16 / found.n_data_sets) ** 0.5
+        lines.append(
+            f"| {planned.n} | {planned.prevalence:.0%} | {planned.kind} | {planned.width:.0%} "
+            f"| {found.share:.0%} | {found.error:.0%} | {WANTED_CHANCE:.0%} |"
+        )
+    return lines, holds
 
 
 def claims() -> dict[str, list[Claim]]:
@@ -265,6 +408,9 @@ def claims() -> dict[str, list[Claim]]:
         "Strata, the flagged one rare and over-sampled": [*rare, *five],
         "Items in groups": [*groups, *unknown],
         "Several raters, who are rarely positive": list(raters),
+        "Mean scores from 1 to 5": [
+            Scores("", 1, n, top) for n, top in product((30, 100, 300), SPREADS)
+        ],
     }
 
 
@@ -289,6 +435,7 @@ def table(rows: Iterable[Claim], n_data_sets: int) -> tuple[list[str], bool]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-sets", type=int, default=1000)
+    parser.add_argument("--plans", type=int, default=100, help="data sets of each plan")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     parts, all_hold = [], True
@@ -297,6 +444,10 @@ def main() -> int:
         all_hold &= holds
         parts.append(f"{title}:\n\n" + "\n".join(lines))
         print(parts[-1], flush=True)
+    lines, holds = plan_table(arguments.plans)
+    all_hold &= holds
+    parts.append("Plans (`--n-labels`), carried out:\n\n" + "\n".join(lines))
+    print(parts[-1], flush=True)
     if arguments.write:
         page = PAGE.read_text(encoding="utf-8")
         before, after = page[: page.index(START) + len(START)], page[page.index(END) :]

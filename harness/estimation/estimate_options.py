@@ -28,14 +28,14 @@ class EstimateOptions(Options):
     )
     strata: str | None = option(
         None,
-        "Field of the items, e.g. language: rated items are weighted so that each of its values "
-        "has its share of the unlabelled items.",
+        "Field of the items, e.g. language: each of its values gets an interval of its own and "
+        "counts by its share of the unlabelled items.",
         (ESTIMATE,),
         metavar="FIELD",
     )
     n_labels: float | None = option(
         None,
-        "Print how many labels would give an interval of this width, too.",
+        "Print how many rated items give an interval of this width with a chance of 80%, too.",
         (ESTIMATE,),
         metavar="WIDTH",
         gt=0,
@@ -69,9 +69,10 @@ class EstimateOptions(Options):
                     problem = f"no {what} is known to hold for items that are weighted by strata"
                     raise OptionError(name, problem, f"Leave {{{name}}} or {{strata}} out")
         for name in ("paired_beta", "beta_range"):
-            if self.until_width is not None and getattr(self, name):
-                problem = "no sequence is known for a share that rests on beta"
-                raise OptionError("until_width", problem, f"Leave {{{name}}} out")
+            for other, what in (("until_width", "sequence"), ("n_labels", "plan")):
+                if getattr(self, other) is not None and getattr(self, name):
+                    problem = f"no {what} is known for a share that rests on beta"
+                    raise OptionError(other, problem, f"Leave {{{name}}} out")
         return self
 
     @field_validator("beta_range")

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from harness.estimation.anytime import AnytimeLook
     from harness.estimation.item_strata import Strata
-    from harness.estimation.unrated_items import Estimation, NeededLabels
+    from harness.estimation.unrated_items import Estimation
+    from harness.stats.estimation.label_plan import LabelPlan
     from harness.stats.estimation.population import Bounded, PopulationMean
 
 LEAST_WORTH = 1.05  # times the ratings, below which a judge adds nothing
@@ -223,13 +224,23 @@ def _worth(judge: str, mean: PopulationMean) -> str:
     )
 
 
-def _labels(needed: NeededLabels, result: Estimation) -> str:
-    if needed.n is not None:
-        return f"{needed.n:,} rated items would give an interval of that width."
-    least = _number(needed.least_width, result)
+def _labels(needed: LabelPlan, result: Estimation) -> str:
+    assert result.mean is not None, "the caller checks that there is an estimate"
+    assert result.wanted_width is not None, "there is a plan only if a width is wanted"
+    width = _number(result.wanted_width, result)
+    n_now = result.mean.n_labelled
+    if needed.n is None:
+        least = _number(needed.least_width, result)
+        return (
+            f"Even with all {needed.n_items:,} items rated, the chance of an interval no wider "
+            f"than {width} is only {needed.chance:.0%}. It's 80% for a width of {least}. For a "
+            "narrower interval, add items."
+        )
+    if needed.n == n_now:
+        return f"The interval is no wider than {width}, so you don't need more ratings."
     return (
-        f"No interval of that width: with all {needed.n_items:,} items rated it is {least} wide. "
-        "A narrower one takes more items."
+        f"Rate {needed.n - n_now:,} more items like these, {needed.n:,} in all. The interval is "
+        f"then no wider than {width} with a chance of {needed.chance:.0%} (simulated)."
     )
 
 

@@ -22,16 +22,18 @@ from harness.ledger import tried_in_run
 from harness.ratings import human_table
 from harness.run_plans import plan_other_items
 from harness.sources import compared_source, verdicts_of
-from harness.stats.estimation.effective_counts import Labelled, dispersion
+from harness.stats.estimation.effective_counts import Labelled
 from harness.stats.estimation.identified_set import share_above
-from harness.stats.estimation.labelling import labels_for_width, least_width
+from harness.stats.estimation.label_plan import LabelPlan, plan_labels
 from harness.stats.estimation.population import (
     PopulationMean,
     paired_beta,
     population_score,
     population_share,
 )
-from harness.stats.estimation.stratified import PopulationStratum, all_labels, all_verdicts
+from harness.stats.estimation.prediction_powered import MIN_UNITS
+from harness.stats.estimation.score_sums import ScoreSums
+from harness.stats.estimation.stratified import PopulationStratum, ShareSums, n_units
 from harness.stats.estimation.transfer import Grouped, Transfer, jointly, transfer
 from harness.stats.indeterminacy.translation import beta_contributions
 from harness.tasks.model import INCLUSION_PROBABILITY, unit_numbers
@@ -54,26 +56,8 @@ if TYPE_CHECKING:
 FOLDER = "estimates"
 DEFAULT_LEVEL = 0.95
 MIN_PAIRS = 10  # with a negative choice, below which beta is not estimated
+PLAN_SEED = 0  # of planned labels: the same data give the same plan
 MIN_LABELLED = 10  # rated items, below which nothing is estimated
-
-
-@dataclass(frozen=True, slots=True)
-class NeededLabels:
-    """How many items must be rated for an interval of a wanted width.
-
-    Attributes
-    ----------
-    n : int or None
-        Rated items, those there are among them; None where all items are not enough.
-    n_items : int
-        Items, rated or not.
-    least_width : float
-        Of the interval, once all of them are rated.
-    """
-
-    n: int | None
-    n_items: int
-    least_width: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +95,10 @@ class Estimation:
         Unlabelled items that are blank, and left out.
     strata : Strata or None
         By which the rated items are weighted; None without.
-    needed : NeededLabels or None
-        Labels that would give an interval of the wanted width; None where no width is wanted.
+    needed : LabelPlan or None
+        Labels that are likely to give an interval of the wanted width; None if none is wanted.
+    wanted_width : float or None
+        Width for which labels are planned.
     look : AnytimeLook or None
         The interval that holds at every number of ratings; None where none is wanted.
     beta_range : (low, high) or None
@@ -147,7 +133,8 @@ class Estimation:
     n_left_out: int
     n_blank: int
     strata: Strata | None
-    needed: NeededLabels | None
+    needed: LabelPlan | None
+    wanted_width: float | None
     look: AnytimeLook | None
     beta_range: tuple[float, float] | None
     paired_beta: PairedBeta | None
@@ -297,6 +284,7 @@ def estimate(
         beta_range=wanted.options.beta_range,
         paired_beta=beta,
         needed=_needed(populations, quantity, n_judges, wanted) if done else None,
+        wanted_width=wanted.options.n_labels,
         look=_look(source, judge, judged, n_judges, wanted) if done else None,
         replies=judged.replies,
         cost_usd=judged.cost_usd,
@@ -467,46 +455,22 @@ def _above(
 
 def _needed(
     strata: Sequence[PopulationStratum], quantity: Quantity, n_judges: int, wanted: Wanted
-) -> NeededLabels | None:
-    """Return the labels that an interval of the wanted width takes.
-
-    As the interval is chosen: right for all judges at once, or that of the labels alone. Further
-    labels are supposed to have such weights and groups as those there are.
-    """
+) -> LabelPlan | None:
+    """Plan labels with the interval that is reported, at most as wide as wanted."""
     width = wanted.options.n_labels
-    if width is None:
+    if width is None or n_units(strata) < MIN_UNITS:
         return None
-    judged, completed = all_verdicts(strata), all_labels(strata)
-    labels, shares = completed.labels, completed.shares
-    fitted = np.empty_like(labels)
-    for value in np.unique(completed.verdicts):
-        rows = completed.verdicts == value
-        fitted[rows] = np.average(labels[rows], weights=shares[rows])
-    mean = np.full_like(labels, shares @ labels)
-    residual, total = (
-        _variance_per_label(completed, center, quantity) for center in (fitted, mean)
-    )
-    explained = float(shares @ (fitted - mean) ** 2)
-    n_items = judged.n + (len(labels) if completed.weights is None else 0)
-    for_all = 1.0 - (1.0 - wanted.level) / n_judges
-    with_judge = labels_for_width(
-        residual, width, judge_variance=explained, n_items=n_items, level=for_all
-    )
-    alone = labels_for_width(total, width, n_items=n_items, level=wanted.level)
-    least = least_width(total, n_items, level=wanted.level)
-    enough = [n for n in (with_judge, alone) if n is not None]
-    return NeededLabels(min(enough, default=None), n_items, least)
 
+    def widths(data_sets: Sequence[Sequence[PopulationStratum]]) -> FloatArray:
+        sums: ShareSums | ScoreSums
+        if quantity.kind == "share":
+            sums = ShareSums.of(data_sets)
+        else:
+            sums = ScoreSums.of(data_sets, quantity.bounds)
+        return sums.reported(wanted.level, n_judges)[0].width
 
-def _variance_per_label(labelled: Labelled, fitted: FloatArray, quantity: Quantity) -> float:
-    """Return the number of labels times the variance of their mean about what is fitted."""
-    shares = labelled.shares
-    if quantity.kind == "share":
-        return dispersion(labelled, fitted) * float(shares @ (fitted * (1.0 - fitted)))
-    n = len(fitted)
-    groups = np.arange(n) if labelled.groups is None else labelled.groups
-    sums = np.bincount(groups, weights=shares * (labelled.labels - fitted))
-    return n * float(sums @ sums)
+    rng = np.random.default_rng(PLAN_SEED)
+    return plan_labels(strata, width, widths, bounds=quantity.bounds, rng=rng)
 
 
 def _look(

@@ -202,15 +202,32 @@ def test_number_of_labels_for_a_width_is_printed(run, tmp_path):
     assert 0 < wide < narrow
 
 
-def test_width_that_cannot_be_reached_is_said_with_the_least(run, tmp_path):
-    """--n-labels below the width with all items rated printed nothing."""
+def test_width_that_cannot_be_reached_is_said_with_one_that_can(run, tmp_path):
+    """--n-labels below the width with all items rated says how likely it is, and what is."""
     arguments = ("--judge", "lexicon", "--items", write_items(tmp_path / "new.jsonl", 60))
     needed = estimated(run, *arguments, "--n-labels", "0.01")["needed"]
-    assert (needed["n"], needed["n_items"]) == (None, N + 60)
+    assert (needed["n"], needed["n_items"], needed["chance"]) == (None, N + 60, 0.0)
     text = invoke("estimate", run, *arguments, "--out", "runs", "-q", "--n-labels", "0.01").stdout
-    assert f"with all 100 items rated it is {needed['least_width']:.1%} wide" in text
-    wider = f"{1.001 * needed['least_width']:.4f}"
-    assert 90 < estimated(run, *arguments, "--n-labels", wider)["needed"]["n"] <= 100
+    assert "Even with all 100 items rated, the chance of an interval no wider than 1.0%" in text
+    assert f"It's 80% for a width of {needed['least_width']:.1%}." in text
+
+
+def test_interval_that_is_narrow_enough_needs_no_more_ratings(run, tmp_path):
+    """It was "0 rated items", or fewer than there are."""
+    arguments = ("--judge", "lexicon", "--items", write_items(tmp_path / "new.jsonl", 60))
+    found = estimated(run, *arguments, "--n-labels", "0.9")
+    assert found["needed"]["n"] == found["mean"]["n_labelled"] == N
+    text = invoke("estimate", run, *arguments, "--out", "runs", "-q", "--n-labels", "0.9").stdout
+    assert "The interval is no wider than 90.0%, so you don't need more ratings." in text
+
+
+def test_plan_with_unknown_beta_is_refused(run, tmp_path):
+    """The interval of a share that rests on beta is another one: exit 2."""
+    items = write_items(tmp_path / "new.jsonl", 20)
+    command = ("estimate", run, "--judge", "lexicon", "--items", items, "--n-labels", "0.1")
+    result = call_harness(*command, "--beta-range", "0.1,0.2", "--out", "runs", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "no plan is known for a share that rests on beta" in result.stderr
 
 
 @pytest.fixture

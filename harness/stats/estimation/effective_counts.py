@@ -99,7 +99,7 @@ def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
         said_yes, _ratio(counts.yes_yes, counts.no_yes), _ratio(counts.yes_no, counts.no_no)
     )
     of_labels = 1.0 / dispersion(labelled, fitted)
-    of_verdicts = 1.0 / _verdict_dispersion(labelled, judged)
+    of_verdicts = 1.0 / verdict_dispersion(labelled, judged)
     if labelled.independent and of_verdicts == 1.0:
         return counts.scaled(of_labels)
     judged_yes, judged_no = of_verdicts * counts.judged_yes, of_verdicts * counts.judged_no
@@ -115,7 +115,7 @@ def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
     )
 
 
-def _verdict_dispersion(labelled: Labelled, judged: JudgedMean) -> float:
+def verdict_dispersion(labelled: Labelled, judged: JudgedMean) -> float:
     """Return how many unlabelled items' verdicts say as much as one independent verdict; >= 1."""
     if judged.dispersion is not None:
         return max(judged.dispersion, 1.0)

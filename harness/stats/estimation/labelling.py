@@ -1,10 +1,9 @@
-"""How many items to label, and which: planned numbers, active draws, intervals at any time."""
+"""Which items to label, and intervals that hold whenever labelling stops."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log
-from statistics import NormalDist
+from math import log
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -19,67 +18,6 @@ PRIOR_LABELS = 4.0  # of the predictable bets: labels of mean and spread 1/2
 LARGEST_BET = 0.75
 GRID = 2001  # candidate means of a confidence sequence
 JUDGE_ALPHA = 0.1  # part of the error probability for the judge's share of the unlabelled items
-
-
-def labels_for_width(
-    residual_variance: float,
-    width: float,
-    *,
-    judge_variance: float = 0.0,
-    n_items: int | None = None,
-    level: float = 0.95,
-) -> int | None:
-    """Return how many labels give an interval of a wanted width.
-
-    Parameters
-    ----------
-    residual_variance : float
-        Variance over items of the label that the judge does not explain.
-    width : float
-        Wanted, end to end.
-    judge_variance : float, optional
-        Variance over items of what the judge explains, and
-    n_items : int, optional
-        the items, labelled or not, over which it is averaged; no more can be labelled.
-    level : float, optional
-        Of the interval.
-
-    Returns
-    -------
-    int or None
-        None where labels of all items are not enough; see `least_width`.
-
-    Examples
-    --------
-    >>> labels_for_width(0.25, 0.2), labels_for_width(0.05, 0.2)
-    (97, 20)
-    """
-    error = width / (2.0 * NormalDist().inv_cdf(0.5 + level / 2.0))
-    left = error**2 - (judge_variance / n_items if n_items else 0.0)
-    if left <= 0.0:
-        return None
-    n_labels = ceil(residual_variance / left)
-    return n_labels if n_items is None or n_labels <= n_items else None
-
-
-def least_width(variance: float, n_items: int, *, level: float = 0.95) -> float:
-    """Return the width of the interval that labels of all items give.
-
-    Parameters
-    ----------
-    variance : float
-        Of the label over items.
-    n_items : int
-        Items that are labelled or can be.
-    level : float, optional
-        Of the interval.
-
-    Examples
-    --------
-    >>> round(least_width(0.25, 97), 2)
-    0.2
-    """
-    return float(2.0 * NormalDist().inv_cdf(0.5 + level / 2.0) * (variance / n_items) ** 0.5)
 
 
 def draw_probabilities(spread: FloatArray, n_labels: int) -> FloatArray:

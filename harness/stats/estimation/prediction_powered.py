@@ -140,9 +140,10 @@ def powered_mean(
     if n_units < MIN_UNITS:
         return None
     shares = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
-    lambdas = (
-        _fitted(labels, verdicts, judged, shares, units) if weight is None else np.full(n, weight)
-    )
+    if weight is None:
+        lambdas = fitted_weights(labels, verdicts, judged, shares, units)
+    else:
+        lambdas = np.full(n, weight)
     mean_lambda = float(shares @ lambdas)
     value = float(shares @ (labels - lambdas * verdicts)) + mean_lambda * judged.mean
     residuals = shares * (labels - lambdas * (verdicts - judged.mean) - value)
@@ -159,7 +160,7 @@ def powered_mean(
     return PoweredMean(value, sqrt(total), n_units - 1, mean_lambda)
 
 
-def _fitted(
+def fitted_weights(
     labels: FloatArray,
     verdicts: FloatArray,
     judged: JudgedMean,

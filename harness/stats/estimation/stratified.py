@@ -45,21 +45,29 @@ class PopulationStratum:
     labelled : Labelled
         Weights, if any, are those within the stratum.
     judged : JudgedMean
-        Its unlabelled items, whose number is the stratum's size.
+        Its unlabelled items.
+    size : int or None
+        Items by which the stratum counts; those that are unlabelled, for None.
     """
 
     labelled: Labelled
     judged: JudgedMean
+    size: int | None = None
+
+    @property
+    def n_items(self) -> int:
+        """Items by which the stratum counts."""
+        return self.judged.n if self.size is None else self.size
 
 
 @dataclass(frozen=True, slots=True)
-class ShareLimits:
-    """An estimated share with its interval, of each of R data sets.
+class PopulationLimits:
+    """A share or mean score with its interval, of each of R data sets.
 
     Attributes
     ----------
     value, low, high : (R,) arrays
-        The share and the ends of its interval.
+        The mean and the ends of its interval.
     """
 
     value: FloatArray
@@ -114,7 +122,7 @@ class ShareSums:
             mean.append([float(s.labelled.shares @ s.labelled.labels) for s in strata])
             n_alone.append([effective_number(s.labelled) for s in strata])
         design = data_sets[0]
-        sizes = np.array([[float(s.judged.n) for s in strata] for strata in data_sets]).T
+        sizes = np.array([[float(s.n_items) for s in strata] for strata in data_sets]).T
         return cls(
             counts=TwoPhaseCounts(*np.array(cells)[..., 0].transpose(2, 1, 0)),
             likely=np.array(likely).T,
@@ -130,19 +138,20 @@ class ShareSums:
         """Return the (R,) counts of a stratum."""
         return TwoPhaseCounts(*(cell[place] for cell in astuple(self.counts)))
 
-    def alone(self, level: float) -> ShareLimits:
+    def alone(self, level: float) -> PopulationLimits:
         """Return the share that the labels alone give."""
         ends = share_interval(self.mean * self.n_alone, self.n_alone, self._critical(level, 1))
         return self._over_strata(self.mean, ends, level, 1)
 
-    def with_judge(self, level: float, n_judges: int) -> ShareLimits:
+    def with_judge(self, level: float, n_judges: int) -> PopulationLimits:
         """Return the share that labels and verdicts give, right for ``n_judges`` at once."""
         ends = two_phase_interval(self.counts, self._critical(level, n_judges))
         return self._over_strata(self.likely, ends, level, n_judges)
 
-    def reported(self, level: float, n_judges: int) -> tuple[ShareLimits, BoolArray]:
+    def reported(self, level: float, n_judges: int) -> tuple[PopulationLimits, BoolArray]:
         """Return what is reported, and whether that is the share by labels and judge."""
-        return reported(self.alone(level), self.with_judge(level, n_judges), n_judges)
+        alone, both = self.alone(level), self.with_judge(level, n_judges)
+        return reported(alone, both, helps(alone, both, n_judges))
 
     def _critical(self, level: float, n_judges: int) -> FloatArray:
         return np.array([[squared_critical(level, n_judges, freedom=f)] for f in self.freedom])
@@ -153,27 +162,31 @@ class ShareSums:
         ends: tuple[FloatArray, FloatArray],
         level: float,
         n_judges: int,
-    ) -> ShareLimits:
+    ) -> PopulationLimits:
         if len(values) == 1:
-            return ShareLimits(values[0], ends[0][0], ends[1][0])
+            return PopulationLimits(values[0], ends[0][0], ends[1][0])
         critical = squared_critical(level, n_judges) / DISCRETENESS
         reach = critical * shares_variance(values, self.shares, self.n_items)
         low, high = mover(values, *ends, self.shares, shares_reach=reach, linked=self.linked)
         mean = (self.shares * values).sum(axis=0)
-        return ShareLimits(mean, np.maximum(low, 0.0), np.minimum(high, 1.0))
+        return PopulationLimits(mean, np.maximum(low, 0.0), np.minimum(high, 1.0))
+
+
+def helps(alone: PopulationLimits, both: PopulationLimits, n_judges: int) -> BoolArray:
+    """Return whether the share by labels and judge is reported.
+
+    It is, unless the judge was chosen among several and its interval, right for all of them at
+    once, isn't narrower than that of the labels alone.
+    """
+    return np.asarray((n_judges == 1) | (both.width < alone.width))
 
 
 def reported(
-    alone: ShareLimits, with_judge: ShareLimits, n_judges: int
-) -> tuple[ShareLimits, BoolArray]:
-    """Return what is reported, and whether that is the share by labels and judge.
-
-    It is the share by labels alone if the judge was chosen among several and its interval, right
-    for all of them at once, isn't narrower.
-    """
-    helps = (n_judges == 1) | (with_judge.width < alone.width)
-    pairs = zip(astuple(with_judge), astuple(alone), strict=True)
-    return ShareLimits(*(np.where(helps, *pair) for pair in pairs)), helps
+    alone: PopulationLimits, both: PopulationLimits, by_judge: BoolArray
+) -> tuple[PopulationLimits, BoolArray]:
+    """Return limits by labels and judge, or by labels alone, and which."""
+    pairs = zip(astuple(both), astuple(alone), strict=True)
+    return PopulationLimits(*(np.where(by_judge, *pair) for pair in pairs)), by_judge
 
 
 def _most_likely(stratum: PopulationStratum, effective: TwoPhaseCounts) -> float:
@@ -245,20 +258,14 @@ def share_groups(strata: Sequence[PopulationStratum]) -> bool:
     return sum(map(len, owned)) > n_groups
 
 
+def n_units(strata: Sequence[PopulationStratum]) -> int:
+    """Return the labelled items, or the groups of them."""
+    return sum(
+        len(s.labelled.labels if s.labelled.groups is None else np.unique(s.labelled.groups))
+        for s in strata
+    )
+
+
 def all_verdicts(strata: Sequence[PopulationStratum]) -> JudgedMean:
     """Return the sums of all strata's unlabelled items."""
     return reduce(JudgedMean.plus, (stratum.judged for stratum in strata))
-
-
-def all_labels(strata: Sequence[PopulationStratum]) -> Labelled:
-    """Return the labels of all strata, weighted so that each has its share of the population."""
-    if len(strata) == 1:
-        return strata[0].labelled
-    labelled = [stratum.labelled for stratum in strata]
-    groups = [own.groups for own in labelled if own.groups is not None]
-    return Labelled(
-        np.concatenate([own.labels for own in labelled]),
-        np.concatenate([own.verdicts for own in labelled]),
-        groups=np.concatenate(groups) if groups else None,
-        weights=np.concatenate([own.labelled.shares * own.judged.n for own in strata]),
-    )

@@ -29,8 +29,6 @@ from harness.stats.estimation.labelling import (
     confidence_sequence,
     draw_probabilities,
     label_spreads,
-    labels_for_width,
-    least_width,
 )
 from harness.stats.estimation.paired_beta import PairedBeta
 from harness.stats.estimation.population import (
@@ -446,23 +444,6 @@ def test_powered_mean_took_grouped_verdicts_as_independent():
         values.append(found.value)
     assert np.mean(values) == pytest.approx(0.3, abs=4 * np.std(values) / 20)
     assert np.mean(covered) >= 0.93 - 3.0 * np.sqrt(0.93 * 0.07 / 400)
-
-
-def test_planned_number_of_labels_gives_the_width():
-    """So many labels have the wanted width; the judge's part must be below it."""
-    n = labels_for_width(0.09, 0.1, judge_variance=0.16, n_items=10_000)
-    assert 2 * 1.959964 * np.sqrt(0.09 / n + 0.16 / 10_000) == pytest.approx(0.1, abs=1e-3)
-    assert labels_for_width(0.09, 0.01, judge_variance=0.16, n_items=1000) is None
-
-
-@pytest.mark.parametrize("n_items", [20, 500, 20_000])
-def test_least_width_is_where_all_items_are_labelled(n_items):
-    """A little more than it can be reached, with nearly all items; a little less cannot."""
-    least = least_width(0.25, n_items)
-    parts = {"judge_variance": 0.16, "n_items": n_items}
-    n = labels_for_width(0.09, 1.0001 * least, **parts)
-    assert 0.99 * n_items < n <= n_items
-    assert labels_for_width(0.09, 0.999 * least, **parts) is None
 
 
 def test_active_draws_are_unbiased_and_narrower():

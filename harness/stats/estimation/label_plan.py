@@ -1,0 +1,180 @@
+"""How many labels give an interval of a wanted width, by simulating what will be reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.estimation.effective_counts import Labelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.estimation.prediction_powered import JudgedMean
+    from harness.stats.estimation.stratified import PopulationStratum
+
+    DataSet = Sequence[PopulationStratum]
+    Widths = Callable[[Sequence[DataSet]], FloatArray]
+
+WANTED_CHANCE = 0.8
+N_SEARCHED = 100  # data sets for a number on the way
+N_CONFIRMED = 400  # data sets for the number that is reported
+STEP = 1.05  # to a larger number, if the chance at the reported one is too small
+UNSEEN = 0.25  # of a unit: how much each combination of an extreme label and verdict counts
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPlan:
+    """Labels with which an interval is likely to reach a width.
+
+    Attributes
+    ----------
+    n : int or None
+        Labelled items, with those there are; None if labels of all items aren't enough.
+    chance : float
+        How likely the interval then has the wanted width, by simulation; with all items, for None.
+    n_items : int
+        Items that are labelled or can be.
+    least_width : float
+        Width that is reached with the wanted chance if all items are labelled.
+    """
+
+    n: int | None
+    chance: float
+    n_items: int
+    least_width: float
+
+
+def plan_labels(
+    strata: DataSet,
+    width: float,
+    widths: Widths,
+    *,
+    bounds: tuple[float, float],
+    rng: np.random.Generator,
+) -> LabelPlan:
+    """Return how many labels are likely to give an interval of a wanted width.
+
+    Parameters
+    ----------
+    strata : sequence of PopulationStratum
+        Labels so far. More labels are spread over strata like these.
+    width : float
+        Wanted width.
+    widths : function
+        Widths of the intervals that will be reported for data sets.
+    bounds : (low, high)
+        Least and greatest label.
+    rng : Generator
+        Draws.
+
+    Notes
+    -----
+    Labels to come are drawn from the labels so far by the Bayesian bootstrap (Rubin, Annals of
+    Statistics 1981), so that the chance allows for what few labels don't show. Each combination of
+    an extreme label and an extreme verdict counts for a quarter of a unit more, as it can be rare.
+    The plan is the least number with a chance of at least 80 %.
+    """
+    n_now = sum(len(stratum.labelled.labels) for stratum in strata)
+    n_items = n_now + sum(_n_to_label(stratum) for stratum in strata)
+    seed = int(rng.integers(2**63))
+
+    def simulated(n: int, n_data_sets: int) -> FloatArray:
+        draws = np.random.default_rng([seed, n])
+        return widths([_grown(strata, n, bounds, draws) for _ in range(n_data_sets)])
+
+    def chance(n: int, n_data_sets: int) -> float:
+        return float((simulated(n, n_data_sets) <= width).mean())
+
+    least = float(np.quantile(simulated(n_items, N_SEARCHED), WANTED_CHANCE))
+    if float(widths([strata])[0]) <= width:
+        return LabelPlan(n_now, 1.0, n_items, least)
+    low, high = n_now, n_items
+    while high > max(low + 1, STEP * low):
+        middle = round((low * high) ** 0.5)
+        enough = chance(middle, N_SEARCHED) >= WANTED_CHANCE
+        low, high = (low, middle) if enough else (middle, high)
+    n, found = high, chance(high, N_CONFIRMED)
+    while found < WANTED_CHANCE and n < n_items:
+        n = min(max(n + 1, round(STEP * n)), n_items)
+        found = chance(n, N_CONFIRMED)
+    return LabelPlan(n if found >= WANTED_CHANCE else None, found, n_items, least)
+
+
+def _n_to_label(stratum: PopulationStratum) -> int:
+    """Return unlabelled items; weighted items were drawn from them."""
+    n_drawn = 0 if stratum.labelled.weights is None else len(stratum.labelled.labels)
+    return max(stratum.judged.n - n_drawn, 0)
+
+
+def _grown(
+    strata: DataSet, n: int, bounds: tuple[float, float], rng: np.random.Generator
+) -> list[PopulationStratum]:
+    """Draw labels to come, until there are n in all."""
+    n_now = sum(len(stratum.labelled.labels) for stratum in strata)
+    grown = []
+    for stratum in strata:
+        wanted = round(len(stratum.labelled.labels) * (n - n_now) / n_now)
+        n_more = min(wanted, _n_to_label(stratum))
+        labelled = _with_more(stratum.labelled, n_more, bounds, rng)
+        left = stratum.judged.n
+        if stratum.labelled.weights is None:
+            left = max(left - n_more, 1)
+        judged = _scaled(stratum.judged, left)
+        grown.append(replace(stratum, labelled=labelled, judged=judged, size=stratum.n_items))
+    return grown
+
+
+def _scaled(judged: JudgedMean, n: int) -> JudgedMean:
+    """Return sums over n of the items."""
+    part = n / judged.n
+    return replace(judged, n=n, total=part * judged.total, deviations=part * judged.deviations)
+
+
+def _with_more(
+    labelled: Labelled, n_more: int, bounds: tuple[float, float], rng: np.random.Generator
+) -> Labelled:
+    """Return labels with more of them, drawn by unit."""
+    if n_more == 0:
+        return labelled
+    n = len(labelled.labels)
+    groups = np.arange(n) if labelled.groups is None else labelled.groups
+    place = np.unique(groups, return_inverse=True)[1]
+    n_units = int(place.max()) + 1
+    size = max(round(n / n_units), 1)
+    ends = np.array(list(product(bounds, bounds)))
+    labels = np.concatenate([labelled.labels, ends[:, 0].repeat(size)])
+    verdicts = np.concatenate([labelled.verdicts, ends[:, 1].repeat(size)])
+    units = np.concatenate([place, n_units + np.arange(len(ends)).repeat(size)])
+    chances = rng.dirichlet([1.0] * n_units + [UNSEEN] * len(ends))
+    rows, new_units = _drawn_rows(units, chances, n_more, rng)
+    kept = np.concatenate([np.arange(n), rows])
+    weights = labelled.weights
+    if weights is not None:
+        weights = np.concatenate([weights, np.full(len(labels) - n, weights.mean())])[kept]
+    return Labelled(
+        labels[kept],
+        verdicts[kept],
+        groups=None if labelled.groups is None else np.concatenate([place, n_units + new_units]),
+        weights=weights,
+    )
+
+
+def _drawn_rows(
+    units: IntArray, chances: FloatArray, n_more: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Return rows of drawn units, up to a number of rows, and the number of each row's unit."""
+    order = np.argsort(units, kind="stable")
+    sizes = np.bincount(units)
+    starts = np.concatenate([[0], sizes.cumsum()[:-1]])
+    drawn = rng.choice(len(chances), size=n_more, p=chances)  # a unit has a row at least
+    drawn = drawn[: int(np.searchsorted(sizes[drawn].cumsum(), n_more)) + 1]
+    new_units = np.arange(len(drawn)).repeat(sizes[drawn])[:n_more]
+    within = (
+        np.arange(len(new_units)) - np.concatenate([[0], sizes[drawn].cumsum()[:-1]])[new_units]
+    )
+    return order[starts[drawn][new_units] + within], new_units
