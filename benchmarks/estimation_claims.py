@@ -5,7 +5,7 @@
 Rare strata that are over-sampled, few groups of items that are alike, and several raters who are
 rarely positive. Each row has a bound: coverage is at least 93 %. Prints Markdown tables with
 standard errors, and exits with 1 if a coverage is below its bound by more than two standard errors;
-``--write`` puts the tables into docs/estimation.md. Takes five minutes of one core.
+``--write`` puts the tables into docs/estimation.md. Takes half an hour of one core.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.estimation import JUDGES, LEVEL, PAGE
 from harness.stats.estimation.effective_counts import Labelled, group_dispersion
 from harness.stats.estimation.label_plan import WANTED_CHANCE, plan_labels
+from harness.stats.estimation.labelling import JUDGE_ALPHA, confidence_sequence
 from harness.stats.estimation.prediction_powered import JudgedMean
 from harness.stats.estimation.score_sums import ScoreSums
 from harness.stats.estimation.stratified import PopulationStratum, ShareSums
@@ -37,6 +38,8 @@ START = "<!-- benchmarks/estimation_claims.py writes what follows -->"
 END = "<!-- benchmarks/estimation_claims.py wrote this -->"
 N_UNLABELLED = 2000
 LEAST_COVERAGE = 0.93
+WIDER = 1.02  # times the width without the judge
+OFTEN_WIDER = 0.05  # share of data sets
 SCORES = np.arange(1.0, 6.0)
 SPREADS = {  # chances of scores 1 to 5
     "3% top": (0.97, 0.0, 0.0, 0.0, 0.03),
@@ -382,6 +385,68 @@ def plan_table(n_data_sets: int) -> tuple[list[str], bool]:
     return lines, holds
 
 
+@dataclass(frozen=True)
+class Looked:
+    """Looks at an estimate while items are rated, with a near-perfect judge.
+
+    Attributes
+    ----------
+    n_unlabelled : int
+        Items that only the judge rated.
+    prevalence : float
+        Share of positive items.
+    n : int
+        Labels at the look.
+    """
+
+    n_unlabelled: int
+    prevalence: float
+    n: int = 100
+
+
+def width_ratios(looked: Looked, n_data_sets: int) -> np.ndarray:
+    """Return the widths of sequences with the judge, over those of the labels alone."""
+    rng = np.random.default_rng(crc32(repr(looked).encode()))
+    judge = Claim("near-perfect")
+    ratios = []
+    for _ in range(n_data_sets):
+        yes, others = (
+            rng.random(size) < looked.prevalence for size in (looked.n, looked.n_unlabelled)
+        )
+        labels, verdicts = yes.astype(float), judge.verdicts(rng, yes)
+        share = float(judge.verdicts(rng, others).mean())
+        both = confidence_sequence(labels, verdicts, share, looked.n_unlabelled, level=LEVEL)
+        # One unlabelled item tells nothing. All of the error probability is for the labels.
+        level = 1.0 - (1.0 - LEVEL) / (1.0 - JUDGE_ALPHA)
+        alone = confidence_sequence(labels, verdicts, 0.5, 1, level=level)
+        ratios.append((both.high[-1] - both.low[-1]) / (alone.high[-1] - alone.low[-1]))
+    return np.array(ratios)
+
+
+def looks() -> list[Looked]:
+    """Return the designs of the table of looks."""
+    return [Looked(*pair) for pair in product((300, 2000, 20_000), (0.05, 0.1, 0.3, 0.5))]
+
+
+def look_table(n_data_sets: int) -> tuple[list[str], bool]:
+    """Return a Markdown table of looks, and whether a judge rarely widens an interval."""
+    lines = [
+        "| unlabelled | positive | more than 2% wider | standard error | wanted | median width |",
+        "| --: | --: | --: | --: | --: | --: |",
+    ]
+    holds = True
+    for looked in looks():
+        ratios = width_ratios(looked, n_data_sets)
+        wider = Held(float((ratios > WIDER).mean()), n_data_sets)
+        bound = OFTEN_WIDER + 2.0 * (OFTEN_WIDER * (1.0 - OFTEN_WIDER) / n_data_sets) ** 0.5
+        holds &= wider.share <= bound
+        lines.append(
+            f"| {looked.n_unlabelled:,} | {looked.prevalence:.0%} | {wider.share:.1%} "
+            f"| {wider.error:.1%} | at most {OFTEN_WIDER:.0%} | {np.median(ratios):.2f} |"
+        )
+    return lines, holds
+
+
 def claims() -> dict[str, list[Claim]]:
     """Return the designs of each table, for a judge whose kind is left open."""
     rare = [
@@ -435,7 +500,7 @@ def table(rows: Iterable[Claim], n_data_sets: int) -> tuple[list[str], bool]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-sets", type=int, default=1000)
-    parser.add_argument("--plans", type=int, default=100, help="data sets of each plan")
+    parser.add_argument("--plans", type=int, default=100, help="data sets of each plan and look")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     parts, all_hold = [], True
@@ -447,6 +512,11 @@ def main() -> int:
     lines, holds = plan_table(arguments.plans)
     all_hold &= holds
     parts.append("Plans (`--n-labels`), carried out:\n\n" + "\n".join(lines))
+    print(parts[-1], flush=True)
+    lines, holds = look_table(arguments.plans)
+    all_hold &= holds
+    title = "A near-perfect judge at 100 labels (`--until-width`), over the width without a judge"
+    parts.append(f"{title}:\n\n" + "\n".join(lines))
     print(parts[-1], flush=True)
     if arguments.write:
         page = PAGE.read_text(encoding="utf-8")

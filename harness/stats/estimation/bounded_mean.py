@@ -31,7 +31,7 @@ UNBOUNDED = 1e6  # saddlepoint, if nothing bounds it
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class ScoreUnits:
     """Independent units of R data sets: items, or groups of them.
 
     Attributes
@@ -65,7 +65,7 @@ class Units:
         limits = np.array(end, dtype=np.float64)
         open_rows = np.flatnonzero((end != self.mean) | (self.noise > 0.0))
         if open_rows.size:
-            units = Units(self.sums[open_rows], self.sizes[open_rows], self.noise[open_rows])
+            units = ScoreUnits(self.sums[open_rows], self.sizes[open_rows], self.noise[open_rows])
             limits[open_rows] = units._searched(limits[open_rows], tail)
         return limits
 

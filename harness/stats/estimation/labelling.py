@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from harness.stats.inference.special_functions import rel_entr
 from harness.stats.modes import MadeBy
 
 if TYPE_CHECKING:
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 
 UNIFORM_SHARE = 0.5  # of the chance of being drawn that every item has alike
 PRIOR_LABELS = 4.0  # of the predictable bets: labels of mean and spread 1/2
+CLEARLY = 0.75  # of the width without the judge, below which its verdicts are used
 LARGEST_BET = 0.75
 GRID = 2001  # candidate means of a confidence sequence
-JUDGE_ALPHA = 0.1  # part of the error probability for the judge's share of the unlabelled items
+JUDGE_ALPHA = 0.005  # part of the error probability for the judge's share of the unlabelled items
 
 
 def draw_probabilities(spread: FloatArray, n_labels: int) -> FloatArray:
@@ -108,10 +110,12 @@ def confidence_sequence(
     """Return intervals for a share that hold whenever labelling stops.
 
     Bets against each candidate mean (Waudby-Smith and Ramdas, Estimating means of bounded random
-    variables by betting, 2024) on what a label adds to the judge's verdict,
+    variables by betting, 2024) on the label, or on what it adds to the judge's verdict,
     ``(label - w (verdict - judge_share) + w) / (1 + 2 w)`` in [0, 1], with the weight w and the
-    bets fixed by the labels before. A tenth of the error probability is kept for the judge's share,
-    which is known from ``n_unlabelled`` items (Hoeffding's inequality).
+    bets fixed by the labels before. A label's verdict is used if the labels before would have given
+    a clearly narrower interval with their verdicts, so a judge costs nearly nothing if it doesn't
+    help. A small part of the error probability is kept for the judge's share, which is known from
+    ``n_unlabelled`` items (Chernoff's inequality).
 
     Parameters
     ----------
@@ -125,32 +129,84 @@ def confidence_sequence(
         Chance that all intervals hold the mean of the population.
     """
     alpha = 1.0 - level
-    slack = float(np.sqrt(log(2.0 / (JUDGE_ALPHA * alpha)) / (2.0 * n_unlabelled)))
-    grid = np.linspace(0.0, 1.0, GRID)
+    judge_ends = share_bounds(judge_share, n_unlabelled, JUDGE_ALPHA * alpha)
+    slack = judge_share - judge_ends[0], judge_ends[1] - judge_share
     threshold = log(2.0 / ((1.0 - JUDGE_ALPHA) * alpha))
-    wealth = np.zeros((2, GRID))  # logarithm of the bets that the mean is larger, and smaller
-    alive = np.ones(GRID, dtype=bool)
+    chosen, without, with_judge = (_Wealth(threshold) for _ in range(3))
     low, high = np.empty(len(labels)), np.empty(len(labels))
     history = _History()
     for t, (label, verdict) in enumerate(zip(labels, verdicts, strict=True)):
-        weight = history.weight
-        scale = 1.0 + 2.0 * weight
-        outcome = (label - weight * (verdict - judge_share) + weight) / scale
-        # The judge's share may be off by the slack, which moves the mean by weight x slack.
-        shift = weight * slack / scale
-        bet = history.bet(scale, threshold)
-        for side, sign in enumerate((1.0, -1.0)):
-            null = (grid + weight) / scale + sign * shift
-            cap = LARGEST_BET / np.maximum(null if sign > 0.0 else 1.0 - null, 1e-6)
-            wealth[side] += np.log1p(np.minimum(bet, cap) * sign * (outcome - null))
-        alive &= (wealth < threshold).all(axis=0)
-        inside = np.flatnonzero(alive)
-        if inside.size:
-            low[t], high[t] = grid[inside[0]], grid[inside[-1]]
-        else:
-            low[t], high[t] = low[t - 1], high[t - 1]
+        is_better = with_judge.width < CLEARLY * without.width
+        by_label = without.bet(label, 0.0, 0.0, history, slack)
+        difference = verdict - judge_share
+        by_judge = with_judge.bet(label, difference, history.weight, history, slack)
+        chosen.multiply(by_judge if is_better else by_label)
+        low[t], high[t] = chosen.ends
         history.add(label, verdict)
     return ConfidenceSequence(low, high, level)
+
+
+def share_bounds(share: float, n: int, alpha: float) -> tuple[float, float]:
+    """Return an interval of a mean of n values in [0, 1], by Chernoff's inequality.
+
+    Examples
+    --------
+    >>> tuple(round(end, 3) for end in share_bounds(0.02, 2000, 0.005))
+    (0.01, 0.034)
+    """
+    grid = np.linspace(0.0, 1.0, GRID)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        divergence = rel_entr(share, grid) + rel_entr(1.0 - share, 1.0 - grid)
+    inside = np.flatnonzero(n * divergence <= log(2.0 / alpha))
+    if not inside.size:  # between two points of the grid
+        return share, share
+    step = grid[1]
+    return max(0.0, grid[inside[0]] - step), min(1.0, grid[inside[-1]] + step)
+
+
+class _Wealth:
+    """What bets against each candidate mean have won so far, and the means that are left."""
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+        self.grid = np.linspace(0.0, 1.0, GRID)
+        self.logs = np.zeros((2, GRID))  # of the bets that the mean is larger, and smaller
+        self.alive = np.ones(GRID, dtype=bool)
+        self.ends = 0.0, 1.0
+
+    @property
+    def width(self) -> float:
+        """Of the interval."""
+        return self.ends[1] - self.ends[0]
+
+    def bet(
+        self,
+        label: float,
+        difference: float,
+        weight: float,
+        history: _History,
+        slack: tuple[float, float],
+    ) -> FloatArray:
+        """Bet on a label, less the weighted verdict, and return what was won."""
+        scale = 1.0 + 2.0 * weight
+        outcome = (label - weight * difference + weight) / scale
+        stake = history.bet(weight, self.threshold)
+        won = np.empty_like(self.logs)
+        # The judge's share may be off by the slack, which moves the mean by weight x slack.
+        for side, sign in enumerate((1.0, -1.0)):
+            null = (self.grid + weight + sign * weight * slack[side]) / scale
+            cap = LARGEST_BET / np.maximum(null if sign > 0.0 else 1.0 - null, 1e-6)
+            won[side] = np.log1p(np.minimum(stake, cap) * sign * (outcome - null))
+        self.multiply(won)
+        return won
+
+    def multiply(self, won: FloatArray) -> None:
+        """Add what was won, and drop the means that are rejected; an interval never widens."""
+        self.logs += won
+        self.alive &= (self.logs < self.threshold).all(axis=0)
+        inside = np.flatnonzero(self.alive)
+        if inside.size:
+            self.ends = float(self.grid[inside[0]]), float(self.grid[inside[-1]])
 
 
 class _History:
@@ -169,9 +225,9 @@ class _History:
         _, spread, covariance = self._moments()
         return float(np.clip(covariance / spread, 0.0, 1.0)) if spread > 0.0 else 0.0
 
-    def bet(self, scale: float, threshold: float) -> float:
+    def bet(self, weight: float, threshold: float) -> float:
         label_spread, spread, covariance = self._moments()
-        weight = self.weight
+        scale = 1.0 + 2.0 * weight
         left = label_spread - 2.0 * weight * covariance + weight**2 * spread
         variance = max(left, 1e-4) / scale**2
         seen = self.n - PRIOR_LABELS + 1.0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.estimation.bounded_mean import Units
+from harness.stats.estimation.bounded_mean import ScoreUnits
 from harness.stats.estimation.effective_counts import verdict_dispersion
 from harness.stats.estimation.prediction_powered import MIN_UNITS, fitted_weights
 from harness.stats.estimation.stratified import (
@@ -32,7 +32,7 @@ MANY = 20.0  # values behind a spread, from which on no single one decides about
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """Units of one stratum of one data set, and the scores that one more unit can have."""
+    """ScoreUnits of one stratum of one data set, and the scores that one more unit can have."""
 
     sums: FloatArray
     sizes: FloatArray
@@ -117,7 +117,7 @@ def _limits_of(scores: Sequence[_Scores], tail: float) -> FloatArray:
     def padded(values: FloatArray) -> FloatArray:
         return np.pad(values, (0, widest - len(values)))
 
-    units = Units(
+    units = ScoreUnits(
         np.array([padded(own.sums) for own in scores]),
         np.array([padded(own.sizes) for own in scores]),
         np.array([own.noise for own in scores]),

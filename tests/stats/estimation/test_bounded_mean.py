@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from benchmarks.estimation_claims import Scores, coverage
-from harness.stats.estimation.bounded_mean import EXTRA, Units
+from harness.stats.estimation.bounded_mean import EXTRA, ScoreUnits
 
 SIMULATED = 500
 
 
 def limits(values, bounds, noise=0.0):
-    units = Units(np.array([values]), np.ones((1, len(values))), np.array([noise]))
+    units = ScoreUnits(np.array([values]), np.ones((1, len(values))), np.array([noise]))
     return tuple(float(units.limit(np.array([end]), 0.025)[0]) for end in bounds)
 
 
