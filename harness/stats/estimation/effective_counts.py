@@ -90,8 +90,8 @@ def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
 
     Labels are scaled by their `dispersion` about the verdicts, and verdicts by that of
     `JudgedMean.dispersion`, or of the labelled items' verdicts if the unlabelled items' groups
-    aren't known. With groups or weights, the unlabelled items alone say how often the judge gives
-    each verdict, so labels of a verdict never count for more items than the unlabelled ones do.
+    aren't known. With groups or weights, labels of a verdict never count for more items than all
+    verdicts like it do.
     """
     counts = two_phase_counts(labelled, judged)
     said_yes = labelled.verdicts > 0.0
@@ -102,7 +102,9 @@ def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
     of_verdicts = 1.0 / verdict_dispersion(labelled, judged)
     if labelled.independent and of_verdicts == 1.0:
         return counts.scaled(of_labels)
-    judged_yes, judged_no = of_verdicts * counts.judged_yes, of_verdicts * counts.judged_no
+    extra = 1.0 if labelled.weights is None else 0.0  # weighted items are among the unlabelled
+    judged_yes = of_verdicts * (counts.judged_yes + extra * (counts.yes_yes + counts.no_yes))
+    judged_no = of_verdicts * (counts.judged_no + extra * (counts.yes_no + counts.no_no))
     yes = np.minimum(of_labels, _over(judged_yes, counts.yes_yes + counts.no_yes))
     no = np.minimum(of_labels, _over(judged_no, counts.yes_no + counts.no_no))
     return TwoPhaseCounts(

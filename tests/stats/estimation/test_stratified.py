@@ -84,14 +84,14 @@ def test_groups_without_a_positive_label_may_be_alike():
     assert found == pytest.approx(10.0)
 
 
-def test_labels_count_for_no_more_items_than_the_unlabelled_ones():
-    """800 labels of a perfect judge, and 2,000 verdicts that are worth 100."""
+def test_labels_count_for_no_more_items_than_verdicts_do():
+    """800 labels of a perfect judge; all 2,800 verdicts are worth 140."""
     labels = (np.arange(800) % 40 < 20).astype(float)
     judged = JudgedMean(2000, 600.0, 420.0, dispersion=20.0)
     counts = effective_counts(Labelled(labels, labels, np.arange(800) // 20), judged)
     total = sum(float(cell[0]) for cell in (counts.yes_yes, counts.no_no, counts.judged_yes))
-    assert total + float(counts.judged_no[0]) == pytest.approx(100.0)
-    assert counts.estimate[0] == pytest.approx(0.3, abs=1e-3)
+    assert total + float(counts.judged_no[0]) == pytest.approx(140.0)
+    assert counts.estimate[0] == pytest.approx(1000 / 2800, abs=1e-3)
 
 
 @pytest.mark.slow
