@@ -459,7 +459,7 @@ def claims() -> dict[str, list[Claim]]:
     groups = [
         Groups("", 1, n_groups, size, alike, prevalence)
         for (n_groups, size), alike, prevalence in product(
-            ((5, 20), (10, 5), (10, 20), (20, 5), (40, 20), (100, 5)), (0.3, 0.9), (0.1, 0.3)
+            ((10, 5), (10, 20), (40, 20), (100, 5)), (0.3, 0.9), (0.1, 0.3)
         )
     ]
     unknown = [Groups("", 1, 10, 20, 0.9, p, in_file=False) for p in (0.1, 0.3, 0.5)]

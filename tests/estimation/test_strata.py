@@ -236,8 +236,8 @@ def test_one_sentence_says_what_the_interval_is_about(run):
 
 def test_strata_have_no_other_estimates(run):
     """PPI++ and Rogan-Gladen take all items together, which rare strata don't survive."""
-    found = estimated(run, "--strata", "language")["mean"]
-    assert (found["powered"], found["corrected"], found["corrected_profile"]) == (None,) * 3
+    shown = estimated(run, "--strata", "language")["mean"]
+    assert (shown["powered"], shown["corrected"], shown["corrected_profile"]) == (None,) * 3
     assert "PPI++" not in invoke(*words(run, "--strata", "language")).stdout
 
 
@@ -249,14 +249,14 @@ def test_rare_stratum_without_positive_ratings_keeps_a_wide_interval(run, tmp_pa
     write_jsonl(tmp_path / "few.jsonl", [row for row in rows if row["language"] != "fr"])
     done = invoke("run", "--task", tmp_path / "small", "--judges", "random", "--out", "runs", "-q")
     assert done.exit_code == 0, done.output
-    found = json.loads(
+    shown = json.loads(
         invoke(
             *("estimate", "--judge", "random", "--items", "few.jsonl", "--out", "runs", "-q"),
             *("--strata", "language", "--json"),
         ).stdout
     )
-    assert found["mean"]["labels_alone"]["high"] > 0.1
-    assert found["mean"]["estimate"]["low"] < 0.001
+    assert shown["mean"]["labels_alone"]["high"] > 0.1
+    assert shown["mean"]["estimate"]["low"] < 0.001
 
 
 def test_groups_of_unlabelled_items_are_read_from_the_file(run, tmp_path):
@@ -265,11 +265,11 @@ def test_groups_of_unlabelled_items_are_read_from_the_file(run, tmp_path):
     rows.sort(key=lambda row: "bad" in row["text"])
     grouped = [row | {"group": f"g{i // 20}"} for i, row in enumerate(rows)]
     write_jsonl(tmp_path / "grouped.jsonl", grouped)
-    found, apart = estimated(run, items="grouped.jsonl"), estimated(run)
-    assert (found["n_groups"], apart["n_groups"]) == (20, 0)
-    assert found["mean"]["judge_alone"] == apart["mean"]["judge_alone"]
+    shown, apart = estimated(run, items="grouped.jsonl"), estimated(run)
+    assert (shown["n_groups"], apart["n_groups"]) == (20, 0)
+    assert shown["mean"]["judge_alone"] == apart["mean"]["judge_alone"]
     widths = [
-        one["mean"]["estimate"]["high"] - one["mean"]["estimate"]["low"] for one in (found, apart)
+        one["mean"]["estimate"]["high"] - one["mean"]["estimate"]["low"] for one in (shown, apart)
     ]
     assert widths[0] > 1.1 * widths[1]
     assert (

@@ -22,10 +22,10 @@ def limits(values, bounds, noise=0.0):
 @pytest.mark.parametrize(("n", "n_top"), [(50, 0), (50, 3), (100, 30), (20, 20)])
 def test_two_scores_have_a_beta_interval(n, n_top):
     """Of Clopper and Pearson, with one more item that counts for EXTRA."""
-    found = limits((np.arange(n) < n_top).astype(float), (0.0, 1.0))
+    interval = limits((np.arange(n) < n_top).astype(float), (0.0, 1.0))
     low = beta.ppf(0.025, n_top, n - n_top + EXTRA) if n_top else 0.0
     high = beta.ppf(0.975, n_top + EXTRA, n - n_top) if n_top < n else 1.0
-    assert found == pytest.approx((low, high), abs=2e-3)
+    assert interval == pytest.approx((low, high), abs=2e-3)
 
 
 def test_limits_are_quantiles_of_randomly_weighted_means():

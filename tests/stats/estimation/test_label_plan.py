@@ -30,10 +30,10 @@ def plan(strata, width, seed=0):
 
 def test_plan_names_the_chance_of_the_width():
     """It is at least 80 %, and fewer labels than there are is no plan."""
-    found = plan([stratum(60, 0.3, 3000)], 0.12)
-    assert found.chance >= WANTED_CHANCE
-    assert 60 < found.n < 400
-    assert found == plan([stratum(60, 0.3, 3000)], 0.12)
+    label_plan = plan([stratum(60, 0.3, 3000)], 0.12)
+    assert label_plan.chance >= WANTED_CHANCE
+    assert 60 < label_plan.n < 400
+    assert label_plan == plan([stratum(60, 0.3, 3000)], 0.12)
     assert plan([stratum(60, 0.3, 3000)], 0.5).n == 60
 
 
@@ -45,10 +45,10 @@ def test_narrower_interval_takes_more_labels():
 
 def test_width_beyond_all_items_has_no_plan():
     """The chance with all items, and the width that has 80 %."""
-    found = plan([stratum(60, 0.3, 100)], 0.02)
-    assert (found.n, found.n_items) == (None, 160)
-    assert found.chance < WANTED_CHANCE
-    assert 0.02 < found.least_width < 0.25
+    label_plan = plan([stratum(60, 0.3, 100)], 0.02)
+    assert (label_plan.n, label_plan.n_items) == (None, 160)
+    assert label_plan.chance < WANTED_CHANCE
+    assert 0.02 < label_plan.least_width < 0.25
 
 
 def test_groups_that_are_alike_take_more_labels():
@@ -61,9 +61,9 @@ def test_groups_that_are_alike_take_more_labels():
 def test_strata_keep_their_shares_while_they_are_labelled():
     """A small stratum of which all items get labels counts as before."""
     strata = [stratum(30, 0.1, 1940), stratum(30, 0.5, 40)]
-    found = plan(strata, 0.1)
-    assert found.n is not None
-    assert 60 <= found.n <= found.n_items == 2040
+    label_plan = plan(strata, 0.1)
+    assert label_plan.n is not None
+    assert 60 <= label_plan.n <= label_plan.n_items == 2040
 
 
 @pytest.mark.slow
@@ -73,5 +73,5 @@ def test_strata_keep_their_shares_while_they_are_labelled():
 )
 def test_plans_reach_the_width_as_often_as_they_say(planned):
     """In 5 of 32 designs the width was reached with the planned number."""
-    found = kept(planned, 60)
-    assert found.share >= WANTED_CHANCE - 3.0 * np.sqrt(0.8 * 0.2 / 60)
+    label_plan = kept(planned, 60)
+    assert label_plan.share >= WANTED_CHANCE - 3.0 * np.sqrt(0.8 * 0.2 / 60)

@@ -31,17 +31,17 @@ def test_limits_of_a_difference_are_those_of_zou_and_donner():
     low, high = np.array([0.691981, 0.490461]), np.array([0.877208, 0.700410])
     signs = np.array([1.0, -1.0])
     ordered = np.where(signs > 0, low, high), np.where(signs > 0, high, low)
-    found = mover(values, *ordered, signs)
-    assert [float(end) for end in found] == pytest.approx([0.0524, 0.3339], abs=2e-4)
+    result = mover(values, *ordered, signs)
+    assert [float(end) for end in result] == pytest.approx([0.0524, 0.3339], abs=2e-4)
 
 
 def test_one_stratum_keeps_its_interval():
     """Its limits are those without strata."""
     sums = ShareSums.of([[stratum(50, 5)]])
     counts = sums.of_stratum(0)
-    found = sums.with_judge(0.95, 1)
+    result = sums.with_judge(0.95, 1)
     assert counts.yes_yes == pytest.approx([5.0])
-    assert found.low[0] < found.value[0] < found.high[0]
+    assert result.low[0] < result.value[0] < result.high[0]
 
 
 @settings(max_examples=20, deadline=None)
@@ -70,18 +70,18 @@ def test_group_in_two_strata_links_them():
 
 def test_shares_of_strata_from_few_items_are_uncertain():
     """The variance over strata of their means, over the items that show how large strata are."""
-    found = shares_variance(np.array([0.0, 1.0]), np.array([0.75, 0.25]), 100.0)
-    assert found == pytest.approx(0.25 * 0.75 / 100)
+    result = shares_variance(np.array([0.0, 1.0]), np.array([0.75, 0.25]), 100.0)
+    assert result == pytest.approx(0.25 * 0.75 / 100)
 
 
 def test_groups_without_a_positive_label_may_be_alike():
     """Ten groups of 20 negative labels counted as 200 labels; they are worth ten."""
     assert group_dispersion(np.zeros(10), np.full(10, 20.0), 0.0) == pytest.approx(20.0)
     labelled = Labelled(np.zeros(200), np.zeros(200), np.arange(200) // 20)
-    [found] = ShareSums.of([[PopulationStratum(labelled, JudgedMean.of(np.zeros(2000)))]]).n_alone[
+    [result] = ShareSums.of([[PopulationStratum(labelled, JudgedMean.of(np.zeros(2000)))]]).n_alone[
         0
     ]
-    assert found == pytest.approx(10.0)
+    assert result == pytest.approx(10.0)
 
 
 def test_labels_count_for_no_more_items_than_verdicts_do():
