@@ -373,7 +373,12 @@ def _crossed(
 
 
 def judge_table(
-    task: Task, items: Sequence[Item], name: str, verdicts: Sequence[Verdict]
+    task: Task,
+    items: Sequence[Item],
+    name: str,
+    verdicts: Sequence[Verdict],
+    *,
+    with_reasked: bool = True,
 ) -> RatingTable:
     """Count the final verdicts of a judge on items.
 
@@ -394,6 +399,8 @@ def judge_table(
         Name of the judge.
     verdicts : sequence of Verdict
         Its final verdicts; those on other items are ignored.
+    with_reasked : bool, optional
+        Whether verdicts count that follow a second question, see `JudgeSpec.reask`.
 
     Raises
     ------
@@ -412,6 +419,8 @@ def judge_table(
     shares: dict[tuple[int, Elicitation], list[Verdict]] = defaultdict(list)
     is_share = columns.of_kinds(lambda kind: kind.elicitation in soft and kind.value is not None)
     is_share &= row_of >= 0
+    if not with_reasked:
+        row_of = np.where(columns.of_kinds(lambda kind: kind.is_reasked), -1, row_of)
     with_shares = verdicts_at(verdicts, is_share)
     for verdict, row in zip(with_shares, row_of[is_share].tolist(), strict=True):
         shares[row, verdict.elicitation].append(verdict)

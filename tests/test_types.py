@@ -145,7 +145,7 @@ OF_REQUESTS = {  # of HTTP, and why a call or a reply failed: codes of services 
     "judging.judges.response_errors:reason",
     "judging.parsing.grammar:reason",
     "judging.parsing.verdict:reason",
-    "judging.running.ask:reason",
+    "judging.running.conversations:reason",
     "judging.running.rate_limit:reason",
     "judging.storage.verdict_columns:reason",
 }

@@ -332,6 +332,20 @@ def margin_of(source: Source, compared: Compared, metric: Metric) -> Margin | No
     return margin_in(metric.loss_range(len(compared.human.space.options)), source.settings)
 
 
+def footing_without_reasked(p: Prepared) -> Footing | None:
+    """Compare the judges without verdicts that follow a second question, without resamples."""
+    source = p.source.with_settings(n_resamples=0)
+    tables = tuple(
+        judge_table(p.task, source.items, j.name, source.verdicts[j.name], with_reasked=False)
+        for j in source.judges
+    )
+    compared = _compared(source, p.human, tables, p.groups)
+    row = find_metric(p.metric, compared.rows)
+    return _footing(
+        source, compared, row, sets=p.sets, implied=p.implied, panel=None, values_alone=True
+    )
+
+
 def _footing(
     source: Source,
     compared: Compared,

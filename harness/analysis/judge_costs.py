@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from harness.judging.running.budget import paid_replies
-from harness.judging.storage.verdict_columns import columns_of
+from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.storage.verdict_columns import VerdictColumns
@@ -62,6 +62,8 @@ def cost_of(verdicts: Sequence[Verdict], replies: Sequence[Verdict] | None = Non
         bought = _Bought.of_pairs(replies, judge)
     else:
         bought = _Bought.of_columns(columns, judge)
+        if (is_reasked := columns.of_kinds(lambda kind: kind.is_reasked)).any():
+            bought = bought.joined(_Bought.of_unread(verdicts_at(replies, is_reasked), judge))
     total = _usd(bought.cost_usd)
     n_answered = sum(
         n for kind, n in columns_of(verdicts).n_by_kind() if kind.outcome == "answered"
@@ -100,8 +102,8 @@ class _Bought(NamedTuple):
 
     @classmethod
     def of_columns(cls, columns: VerdictColumns, judge: str) -> _Bought:
-        """Return the replies of verdicts that share none."""
-        used = columns.of_kinds(lambda kind: kind.n_replies > 0)
+        """Return the last replies of verdicts that share none."""
+        used = columns.of_kinds(lambda kind: kind.n_replies > kind.is_reasked)
         is_paid = columns.of_kinds(lambda kind: kind.judge == judge and not kind.from_store)
         tokens = (columns.prompt_tokens, columns.completion_tokens, columns.cached_tokens)
         return cls(columns.cost_usd[used], is_paid[used], np.array([n[used] for n in tokens]))
@@ -109,11 +111,30 @@ class _Bought(NamedTuple):
     @classmethod
     def of_pairs(cls, verdicts: Sequence[Verdict], judge: str) -> _Bought:
         """Return the replies of verdicts, some of which share replies with others."""
+        return cls._of(paid_replies(verdicts), judge)
+
+    @classmethod
+    def of_unread(cls, verdicts: Sequence[Verdict], judge: str) -> _Bought:
+        """Return the replies that couldn't be read, of verdicts after one more question."""
+        return cls._of(
+            ((verdict, [verdict.unread]) for verdict in verdicts if verdict.unread), judge
+        )
+
+    def joined(self, other: _Bought) -> _Bought:
+        """Return the replies of both."""
+        return _Bought(
+            np.concatenate([self.cost_usd, other.cost_usd]),
+            np.concatenate([self.is_paid, other.is_paid]),
+            np.concatenate([self.tokens, other.tokens], axis=1),
+        )
+
+    @classmethod
+    def _of(cls, of_verdicts: Iterable[tuple[Verdict, Sequence[Reply]]], judge: str) -> _Bought:
         bought: list[Reply] = []
         is_paid: list[bool] = []
-        for verdict, new in paid_replies(verdicts):
-            bought += new
-            is_paid += [verdict.judge == judge and not verdict.from_store] * len(new)
+        for verdict, replies in of_verdicts:
+            bought += replies
+            is_paid += [verdict.judge == judge and not verdict.from_store] * len(replies)
         costs = [np.nan if reply.cost_usd is None else reply.cost_usd for reply in bought]
         tokens = [
             (r.prompt_tokens or 0, r.completion_tokens or 0, r.cached_tokens or 0) for r in bought

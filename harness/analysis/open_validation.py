@@ -40,6 +40,8 @@ from harness.analysis.result import (
     make_validation,
     task_facts,
 )
+from harness.analysis.second_questions import has_second_questions, second_questions
+from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.stats import Estimate, annotator_controls, annotator_tests
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Exclusion, exclusions
@@ -70,7 +72,7 @@ def validate_open(source: Source) -> Validation:
     scale, metrics = with_open_wins(open_scale(source)), metrics_of(source.task)
     metric = find_metric(source.settings.metric or metrics[0].name, metrics)
     engine = _engine(scale)
-    evidence, judges = None, tuple[JudgeResult, ...]()
+    evidence, judges, asked_again = None, tuple[JudgeResult, ...](), None
     if source.judges:
         footing = _footing(scale, metric)
         estimates = {
@@ -88,6 +90,9 @@ def validate_open(source: Source) -> Validation:
             _judge(scale, facts, estimates[facts.name] | ranked[facts.name], metric, engine)
             for facts in source.judges
         )
+        if has_second_questions(source):
+            without = _footing(with_open_wins(open_scale(_without_reasked(source))), metric)
+            asked_again = second_questions(source, evidence, without)
     sampling = on_sampling(source.items, is_weighted=True)
     return make_validation(
         source,
@@ -103,7 +108,17 @@ def validate_open(source: Source) -> Validation:
         notes=filter(None, (sampling, scale.note)),
         evidence=evidence,
         replacement=_replacement(scale),
+        second_questions=asked_again,
     )
+
+
+def _without_reasked(source: Source) -> Source:
+    """Return a source without verdicts that follow a second question, and without resamples."""
+    verdicts = {
+        judge: verdicts_at(of_judge, ~columns_of(of_judge).of_kinds(lambda kind: kind.is_reasked))
+        for judge, of_judge in source.verdicts.items()
+    }
+    return replace(source.with_settings(n_resamples=0), verdicts=verdicts)
 
 
 def _changed(source: Source) -> dict[str, object]:

@@ -26,6 +26,7 @@ from harness.analysis.race_result import RaceResult
 from harness.analysis.rater_replacement import Replacement
 from harness.analysis.reply_dates import NO_DATES, ReplyDates
 from harness.analysis.rubric import RubricResult
+from harness.analysis.second_questions import SecondQuestions
 from harness.analysis.serialize import from_json, schema_of, shared_fields, to_short_json
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
 from harness.completeness import Completeness
@@ -218,6 +219,8 @@ class Validation:
         By human certainty; the alternative annotator test; error analysis.
     rubric : RubricResult or None
         The criteria of a rubric and their aggregates; None without one.
+    second_questions : SecondQuestions or None
+        How often judges were asked once more, and their ranking without that; None where none was.
     unreadable : tuple of UnreadableReplies
         Judges with more than a few replies that give no verdict.
     verdicts_hash : str
@@ -245,6 +248,7 @@ class Validation:
     replacement: Replacement | None = None
     errors: Errors | None = None
     rubric: RubricResult | None = None
+    second_questions: SecondQuestions | None = None
     unreadable: tuple[UnreadableReplies, ...] = ()
     notes: tuple[str, ...]
     verdicts_hash: str = ""

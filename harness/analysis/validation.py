@@ -13,7 +13,12 @@ from harness.analysis import (
     rater_replacement,
     rubric,
 )
-from harness.analysis.estimates import Prepared, compares_sets, prepare
+from harness.analysis.estimates import (
+    Prepared,
+    compares_sets,
+    footing_without_reasked,
+    prepare,
+)
 from harness.analysis.inputs import on_sampling
 from harness.analysis.open_validation import validate_open
 from harness.analysis.order_bias import order_bias, order_notes, position_effects, position_notes
@@ -24,6 +29,11 @@ from harness.analysis.result import (
     judge_result,
     make_validation,
     task_facts,
+)
+from harness.analysis.second_questions import (
+    SecondQuestions,
+    has_second_questions,
+    second_questions,
 )
 from harness.analysis.serialize import DIGITS, rows_of
 from harness.ratings import rater_panel
@@ -102,6 +112,7 @@ class _Sections(TypedDict):
     certainty: human_certainty.Certainty | None
     replacement: rater_replacement.Replacement | None
     rubric: rubric.RubricResult | None
+    second_questions: SecondQuestions | None
 
 
 def _sections(p: Prepared) -> _Sections:
@@ -116,7 +127,16 @@ def _sections(p: Prepared) -> _Sections:
         "certainty": human_certainty.section(p),
         "replacement": rater_replacement.section(p),
         "rubric": rubric.section(p),
+        "second_questions": _second_questions(p, common),
     }
+
+
+def _second_questions(p: Prepared, common: evidence.Evidence | None) -> SecondQuestions | None:
+    """Compare judges without replies to second questions; None where there are none."""
+    if common is None or not has_second_questions(p.source):
+        return None
+    footing = footing_without_reasked(p)
+    return second_questions(p.source, common, footing) if footing else None
 
 
 def _columns_of_F(p: Prepared) -> tuple[tuple[str, ...], ...]:  # noqa: N802 -- the paper's matrix

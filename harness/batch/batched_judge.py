@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.http_exchange import PreparedRequest
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.requests import Request, Unit
+    from harness.tasks.schema import AnswerKind
 
 MAX_REQUESTS = 10_000
 MAX_BYTES = 64 << 20
@@ -122,6 +123,10 @@ class BatchedJudge(Judge):
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair, given the first reply."""
         return self._judge.follow_up(request, reply)
+
+    def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
+        """Return the request that asks once more; it is handed in with a later batch."""
+        return self._judge.ask_again(request, reply, unit, kind)
 
     async def prepare(self) -> None:
         """Load what the judge needs."""

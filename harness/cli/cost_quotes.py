@@ -95,6 +95,9 @@ def quote_notes(plans: Sequence[Plan], quotes: Sequence[JudgeQuote]) -> Iterator
             f'"with reasoning" assumes {REASONING_TOKENS} tokens of reasoning in each reply from '
             f"{', '.join(reasoning)}."
         )
+    reasked = [name for name in names if any(q.reasks for q in quotes if q.judge == name)]
+    if reasked:
+        yield f'"at most" includes a second question after every reply from {", ".join(reasked)}.'
     unpriced = [name for name in names if any(_is_unpriced(q) for q in quotes if q.judge == name)]
     if unpriced:
         yield (

@@ -44,9 +44,9 @@ def fingerprints_of(
 ) -> dict[str, str]:
     """Return the fingerprint of each judge, by name: 16 hex digits.
 
-    Model, address, parameters, strategy, form of answer, and of the judges named in ``prompted``
-    their templates, demonstrations and the task's question. How often and how fast a judge is asked
-    is not part of it.
+    Model, address, parameters, strategy, form of answer, whether it is asked again, and of the
+    judges named in ``prompted`` their templates, demonstrations and the task's question. How often
+    and how fast a judge is asked is not part of it.
     """
     described = task.described()
     question = {name: described[name] for name in sorted(QUESTION & described.keys())}
@@ -57,6 +57,8 @@ def fingerprints_of(
         asked += [sorted(prints[member] for member in spec.members)]
         if spec.answer != spec.asking.answer:
             asked.append(spec.answer)
+        if spec.reask:
+            asked.append({"reask": spec.reask})
         if spec.name in prompted:
             asked += [question, _shown(spec, prompts)]
         prints[spec.name] = _digest(asked)

@@ -18,6 +18,7 @@ from harness.report.formatting import (
     raters_covered,
     reason,
     reason_words,
+    replies_each,
     translation_cells,
     with_bounds,
 )
@@ -128,6 +129,32 @@ def rubric_table(
     return title, ["criterion", "weight", "rated", "met", *judges], rows
 
 
+def second_questions_table(v: Validation) -> tuple[str, list[str], list[list[str]]] | None:
+    """Return title, heads and rows: by judge, how often it was asked again, and its two ranks."""
+    if (asked := v.second_questions) is None:
+        return None
+    rows = [
+        [
+            judge.judge,
+            f"{percent(judge.share)} of {judge.n_replies}",
+            str(judge.n_read),
+            _rank(judge.rank, judge.value),
+            _rank(judge.rank_without, judge.value_without),
+        ]
+        for judge in asked.judges
+    ]
+    title = (
+        "Judges were asked once more if a reply couldn't be read. Without the replies to these "
+        f"second questions, judges are compared on {counted([asked.n_items])}, with "
+        f"{replies_each(asked.n_replies)}."
+    )
+    return title, ["judge", "asked again", "then read", "rank", "rank without"], rows
+
+
+def _rank(rank: int | None, value: float | None) -> str:
+    return "-" if rank is None else f"{rank} ({number(value)})"
+
+
 def render(validation: Validation, *, details: bool = False) -> str:
     """Return the ranking and the decision as text.
 
@@ -161,6 +188,9 @@ def render(validation: Validation, *, details: bool = False) -> str:
             parts += [paragraph(line) for line in _translations(validation)]
             parts += [paragraph(line) for line in prevalence_lines(validation)]
             parts += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
+            if table := second_questions_table(validation):
+                title, heads, rows = table
+                parts += ["", paragraph(title), "", draw_table(heads, rows), ""]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
     for replies in validation.unreadable:
         parts += ["", paragraph(sentence(replies)), *example_lines(replies)]

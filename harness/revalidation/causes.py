@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.reply_reader import ReplyReader
-    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.parsing.verdict import Reply, Verdict
     from harness.revalidation.records import Baseline
     from harness.runs import RunFolder
     from harness.tasks import Item, Task
+    from harness.tasks.schema import AnswerKind
 
 MIN_COMPARABLE = 0.8  # of the items of a baseline; with fewer, no judge is comparable
 SAME = ". Compare with the same as in the baseline, or validate anew: {anew}"
@@ -279,9 +280,20 @@ def _read_otherwise(
         unit = Unit(logged.item, logged.elicitation, logged.sample)
         reader = readers[logged.judge]
         read = reader.verdict(logged.reply, unit, logged.judge, first=logged.first)
-        if (read.outcome, read.value) != (logged.outcome, logged.value):
+        was_read = not _are_unreadable(logged, reader, unit)
+        if was_read or (read.outcome, read.value) != (logged.outcome, logged.value):
             changed[logged.item] = "a reply of the baseline is read differently now"
     return changed
+
+
+def _are_unreadable(logged: Verdict, reader: ReplyReader, unit: Unit) -> bool:
+    """Return whether the replies after which the judge was asked once more can't be read now."""
+    last = "forced_choice" if unit.elicitation == "paired" else unit.elicitation
+    turns: Sequence[tuple[Reply | None, AnswerKind]] = (
+        (logged.first_unread, "response_set"),
+        (logged.unread, last),
+    )
+    return all(reader.is_unreadable(reply, unit, kind) for reply, kind in turns if reply)
 
 
 def _current_task(name: str, *, required: bool) -> Task | None:

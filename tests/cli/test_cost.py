@@ -67,7 +67,7 @@ def test_the_most_that_a_judge_may_cost_is_that_of_tokens_at_their_price(place, 
     file = judges_file(
         place,
         replies=local(stub, price={"input": 0.0, "output": 5.0}),
-        prompts=local(stub, price={"input": 3.0, "output": 0.0}),
+        prompts=local(stub, price={"input": 3.0, "output": 0.0}, reask=0),
     )
     words = ("run", "--task", "task", "--judges", "replies,prompts", "--judges-file", file)
     quotes = json.loads(invoke(*words, "--dry-run", "--json").stdout)

@@ -86,7 +86,7 @@ def test_dry_run_says_the_cap(place, stub):
     assert (free["reply_cap"], free["completion_tokens"], free["cost_usd"]) == (None, None, None)
     assert "no limit" in invoke(*command).stdout
     [capped] = json.loads(invoke(*command, "--max-cost", 1, "--json").stdout)
-    assert (capped["reply_cap"], capped["completion_tokens"]) == (4096, 24 * 4096)
+    assert (capped["reply_cap"], capped["completion_tokens"]) == (4096, 2 * 24 * 4096)
     assert capped["cost_usd"] > 24 * 4096 * 100 / 1e6
     assert "4096" in invoke(*command, "--max-cost", 1).stdout
     assert stub.stats()["requests"] == 0

@@ -9,6 +9,7 @@ POST /hold, /go      batches stay unfinished, or are finished at the second poll
 POST /lose           the next batch is accepted but the connection ends before the response
 POST /full           files are refused with 502 until /go
 POST /say/TEXT       all answers are this text
+POST /mumble         no reply can be read until it is asked for once more
 POST /spoil          the next batch leaves one request unanswered and refuses one
 POST /v1/chat/completions    a single request, counted among the others
 GET  /stats          {"batches": n, "requests": n, "files": n, "polls": n, "billed": {...}}
@@ -27,12 +28,20 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from aiohttp import web
-from stub_server import answer_to, anthropic_reply, billed_usage, openai_reply, with_usage
+from stub_server import (
+    answer_to,
+    anthropic_reply,
+    billed_usage,
+    is_reasked,
+    openai_reply,
+    with_usage,
+)
 
 COUNTS: Counter = Counter()
 FILES: dict[str, bytes] = {}
 BATCHES: dict[str, dict] = {}
 MODES = {"hold": False, "full": False, "lose": False, "spoil": False, "bill": 0, "say": ""}
+MODES["mumble"] = False
 BILLED: dict[str, Counter] = {}  # by model
 
 
@@ -131,7 +140,8 @@ def openai_lines(batch: dict, kind: str):
         spoilt = batch["spoil"] and place < 2
         if spoilt != (kind == "err"):
             continue
-        reply = openai_reply(body, said(body))
+        mumbles = MODES["mumble"] and not is_reasked(body)
+        reply = openai_reply(body, "It depends." if mumbles else said(body))
         if MODES["bill"]:
             reply = with_usage(reply, billed_usage(body, MODES["bill"]))
         response = {"status_code": 200, "body": reply}
@@ -212,7 +222,7 @@ async def serve(port: int) -> None:
     app.router.add_get("/stats", stats)
     app.router.add_post("/bill/{n}", bill)
     app.router.add_post("/say/{text}", say)
-    for mode in ("hold", "full", "go", "lose", "spoil", "reset"):
+    for mode in ("hold", "full", "go", "lose", "spoil", "mumble", "reset"):
         app.router.add_post(f"/{mode}", set_mode)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

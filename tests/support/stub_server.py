@@ -24,7 +24,7 @@ POST /tables/NAME  {"replies": {line of a prompt: [reply, ...]}, "model": ..., "
 The answer is a function of the prompt: one of the option keys that stand at the start of its lines
 ("A: Toxic", "- B. Fine"), or several where a set is asked for, in JSON where the request holds a
 schema. `/say/TEXT` gives the answer itself; `/obey/TEXT` too, but for prompts with a line such as
-"Answer A.", which are answered so.
+"Answer A.", which are answered so. `/unread/TEXT` gives TEXT until the judge is asked once more.
 `/table/NAME` takes it from a table of replies: the n-th request whose prompt holds a line gets the
 n-th reply to that line, and from the first again after the last. A reply may be an object of tokens
 with their probabilities: the text is the most probable.
@@ -130,6 +130,11 @@ def answer_to(body: dict) -> str:
         chosen = [key for place, key in enumerate(keys) if digest[1 + place] % 2]
         return ", ".join(chosen or keys[:1])
     return keys[digest[0] % len(keys)]
+
+
+def is_reasked(body: dict) -> bool:
+    """Return whether the last question follows a reply that could not be read."""
+    return texts_of(body)[-1].startswith("That reply can't be read")
 
 
 def wants_set(body: dict) -> bool:
@@ -538,7 +543,8 @@ def well_behaved(body: dict, settings: dict, make, headers: dict[str, str]) -> w
         reply = with_logprobs(tokens, body, make(body, max(tokens, key=tokens.get)))
         return web.json_response(as_reported(table, reply))
     tokens = json.loads(settings.get("tokens", "{}"))
-    says = settings.get("say") or obeyed(settings.get("obey", ""), body)
+    unread = "" if is_reasked(body) else settings.get("unread")
+    says = unread or settings.get("say") or obeyed(settings.get("obey", ""), body)
     answer = draw_token(tokens, body) if tokens else says or answer_to(body)
     reply = with_logprobs(tokens or {answer: 1.0}, body, make(body, answer))
     if "patch" in settings:

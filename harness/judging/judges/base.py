@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.prompts.requests import Request, answer_kind
+from harness.judging.prompts.requests import Message, Request, answer_kind
 from harness.tasks.schema import ANSWER_KINDS
 
 if TYPE_CHECKING:
@@ -94,6 +94,22 @@ class Judge(ABC):
     @abstractmethod
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair, given the first reply."""
+
+    def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
+        """Return the request that asks once more for an answer, after a reply that can't be read.
+
+        Only judges that read prompts are asked again.
+
+        Parameters
+        ----------
+        request : Request
+            Got the reply.
+        unit : Unit
+            What the conversation is about.
+        kind : str
+            What the reply should have been.
+        """
+        raise NotImplementedError
 
     @classmethod
     def announcement(cls, spec: JudgeSpec) -> str:
@@ -194,6 +210,12 @@ class PromptedJudge(Judge):
             return request.with_messages(messages)
         empty = self._empty_requests["forced_choice"].for_look(request.look)
         return empty.with_messages(messages).for_sample(request.sample)
+
+    def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
+        """Return the request that asks once more, after a reply that can't be read."""
+        question = self._prompts.reask(unit, kind, self._asking, own=self.spec.prompts)
+        turns = (Message("assistant", reply.text), Message("user", question))
+        return request.with_messages((*request.messages, *turns))
 
 
 def key_of(judge: str, variable: str | None) -> str | None:

@@ -173,6 +173,10 @@ class JudgeSpec(BaseModel):
         with reasons before the verdict if the strategy gives any; ``plain`` sends the question
         only. By default plain, but for the strategy ``json``. Strategies that read probabilities
         stay plain.
+    reask : int
+        1 to follow a complete reply that can't be read by one more question in the same
+        conversation, 0 not to. By default 1 for models behind an API, unless the strategy reads
+        probabilities, and 0 for the judges of this package. In runs of earlier versions, 0.
     prompts : dict of str to str
         Templates of its own, by the name of the bundled one that each replaces: files beside
         `judges.yaml`.
@@ -211,6 +215,7 @@ class JudgeSpec(BaseModel):
     allow_redirects: bool = False
     strategy: str = DEFAULT.name
     answer: AnswerForm = "plain"
+    reask: Literal[0, 1] = 0
     prompts: dict[TemplateName, str] = {}
     both_orders: bool | None = None
     images: bool | None = None
@@ -375,6 +380,14 @@ class JudgeSpec(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _check_reask(self) -> JudgeSpec:
+        if self.reask and not self.asking.can_reask:
+            raise ValueError(
+                f"reask: 1 does not go together with strategy {self.strategy}. Remove one of them"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _check_members(self) -> JudgeSpec:
         is_ensemble = self.kind == ENSEMBLE
         if is_ensemble != bool(self.members):
@@ -429,6 +442,7 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
         "strategy": whole.name,
         "params": added.params(spec.params),
         "answer": _answer_under(whole, added, spec),
+        "reask": spec.reask if whole.can_reask else 0,
     }
     return spec.model_copy(update=changes)
 
@@ -438,6 +452,14 @@ def _answer_under(whole: Strategy, added: Strategy, spec: JudgeSpec) -> AnswerFo
     if not whole.has_schema:
         return "plain"
     return "schema" if added.answer == "schema" else spec.answer
+
+
+def with_reask(spec: JudgeSpec) -> JudgeSpec:
+    """Return a judge that is new: unless it says otherwise, it is asked again where it can be."""
+    is_settled = "reask" in spec.model_fields_set or spec.kind not in CHAT_KINDS
+    if is_settled or not spec.asking.can_reask:
+        return spec
+    return spec.model_copy(update={"reask": 1})
 
 
 def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:
@@ -531,7 +553,7 @@ def _spec_from(path: Path, name: str, entry: object, bundled: Mapping[str, Judge
             f"{where}.kind: {spec.kind!r} is neither built in ({', '.join(BUILT_IN_KINDS)}) nor "
             "registered by an installed plug-in"
         )
-    return spec
+    return with_reask(spec)
 
 
 def _at_gateway(bundled: JudgeSpec, entry: JsonObject) -> JsonObject:

@@ -19,6 +19,7 @@ from harness.judging.judges.config import (
     JudgeSpec,
     bundled_judges,
     first_problem,
+    with_reask,
     with_strategy,
 )
 from harness.judging.judges.providers import OPENAI, OWN_PROTOCOLS, PROVIDERS, provider_of
@@ -251,12 +252,13 @@ def _spec(name: str, **fields: object) -> JudgeSpec:
     """Return the judge with a name and those fields that are not None."""
     values = {field: value for field, value in fields.items() if value is not None}
     try:
-        return JudgeSpec.model_validate({"name": name, **values})
+        return with_reask(JudgeSpec.model_validate({"name": name, **values}))
     except ValidationError as error:
         raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
 
 
-AS_IN_RUN = ("samples", "n_per_request", "both_orders", "prompts", "answer")
+KEPT = ("answer", "reask")  # until there is a new run
+AS_IN_RUN = ("samples", "n_per_request", "both_orders", "prompts", *KEPT)
 
 
 def own_judges(
@@ -316,14 +318,18 @@ def with_answer_of(own: JudgeSpec, spec: JudgeSpec) -> JudgeSpec:
 
 
 def kept_answers(specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]) -> list[str]:
-    """Return a line for each judge of a run that asks for another form of answer by now."""
-    current = ((spec, registered(spec.name, registry)) for spec in specs)
-    return [
-        f"{spec.name}: asked with `answer: {spec.answer}`, as in this run. A new run has "
-        f"`answer: {own.answer}`."
-        for spec, own in current
-        if own is not None and own.answer != spec.answer
-    ]
+    """Return a line for each judge of a run that a new run asks for answers in another way."""
+    lines = []
+    for spec in specs:
+        own = registered(spec.name, registry)
+        fields = [] if own is None else [f for f in KEPT if getattr(own, f) != getattr(spec, f)]
+        if fields:
+            then, now = (
+                " and ".join(f"`{field}: {getattr(judge, field)}`" for field in fields)
+                for judge in (spec, own)
+            )
+            lines.append(f"{spec.name}: asked with {then}, as in this run. A new run has {now}.")
+    return lines
 
 
 def _first_difference(spec: JudgeSpec, own: JudgeSpec) -> str:
@@ -410,6 +416,11 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
         raise JudgeUnavailable(
             f"{spec.name}: a judge of kind {spec.kind} follows no JSON schema",
             "Leave out @json and `answer: schema`",
+        )
+    if spec.reask and not judge_type.reads_prompts:
+        raise JudgeUnavailable(
+            f"{spec.name}: a judge of kind {spec.kind} can't be asked again: it reads no prompts",
+            "Leave out `reask: 1`",
         )
     if asking.completes_text and not judge_type.completes_text:
         raise JudgeUnavailable(

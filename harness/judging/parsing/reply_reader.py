@@ -122,6 +122,11 @@ class ReplyReader:
                 return with_swapped_answers(verdict, self.task)
         return verdict
 
+    def is_unreadable(self, reply: Reply, unit: Unit, kind: AnswerKind) -> bool:
+        """Return whether nothing can be read in a reply to a turn of a unit."""
+        order = self._strategy.order(self._option_keys, self._orders, unit.item, unit.sample)
+        return self._strategy.read(self, reply, kind, unit.item, order).outcome == "invalid"
+
     def probabilities(self, reply: Reply, order: Order) -> dict[str, float] | None:
         """Return the options' probabilities by their own keys, at the first token of the answer.
 

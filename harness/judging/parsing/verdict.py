@@ -39,7 +39,7 @@ MAX_CELLS = 20_000  # pairs of options, for all judges: each is held in every re
 MAX_NAME_CHARS = 200  # of a judge
 MAX_COST_USD = 1e6  # of a reply; a larger cost is an error
 HEADER = b'{"schema_version": 1}\n'
-AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a pair that has its first turn alone
+AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a unit whose conversation goes on
 ALWAYS_WRITTEN = (
     "item",
     "judge",
@@ -167,6 +167,9 @@ class Verdict(_Record, frozen=True, kw_only=True):
         or where it is computed from several.
     first : Reply or None
         The first turn of a pair.
+    unread, first_unread : Reply or None
+        A complete reply that couldn't be read, so that the judge was asked once more in the same
+        conversation. ``first_unread`` is the one before ``first``, ``unread`` any other.
     failed_request : str
         Without a reply, the hash of the request that got none.
     from_store : bool
@@ -195,6 +198,8 @@ class Verdict(_Record, frozen=True, kw_only=True):
     attempt: int = _written(1)
     reply: Reply | None = None
     first: Reply | None = None
+    unread: Reply | None = None
+    first_unread: Reply | None = None
     failed_request: str = ""
     from_store: bool = False
     reason: str = ""
@@ -214,8 +219,14 @@ class Verdict(_Record, frozen=True, kw_only=True):
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """The replies that it holds, in the order in which they were received."""
-        return tuple(reply for reply in (self.first, self.reply) if reply is not None)
+        """Its replies, in the order of the conversation."""
+        turns = (self.first_unread, self.first, self.unread, self.reply)
+        return tuple(reply for reply in turns if reply is not None)
+
+    @property
+    def is_reasked(self) -> bool:
+        """Whether a reply of the judge couldn't be read, so that it was asked once more."""
+        return self.unread is not None or self.first_unread is not None
 
     def __repr__(self) -> str:
         unanswered = f"{self.outcome} {self.reason}".strip()
@@ -265,8 +276,10 @@ def failed(
     *,
     reason: str,
     first: Reply | None = None,
+    unread: Reply | None = None,
+    first_unread: Reply | None = None,
 ) -> Verdict:
-    """Return the verdict of a unit without a reply."""
+    """Return the verdict of a unit whose last request has no reply."""
     return Verdict(
         item=unit.item,
         judge=judge,
@@ -275,6 +288,8 @@ def failed(
         sample=unit.sample,
         failed_request=request,
         first=first,
+        unread=unread,
+        first_unread=first_unread,
         reason=reason,
     )
 

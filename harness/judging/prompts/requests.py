@@ -23,7 +23,7 @@ from harness.files import write_file
 from harness.judging.parsing.grammar import render as render_answer
 from harness.judging.prompts.demonstrations import Demonstrations
 from harness.judging.prompts.presentation_orders import is_swapped
-from harness.judging.prompts.templates import Template, read_template
+from harness.judging.prompts.templates import Template, read_template, render
 from harness.judging.strategies.strategy import DEFAULT, NO, YES, Strategy
 from harness.tasks import CANNOT_ASSESS, TemplateName, bundled
 from harness.tasks.schema import ELICITATIONS, number_text
@@ -48,6 +48,31 @@ MAX_FORMS = 1024  # orders of the options and criteria, whose prompts are kept
 RECENT_ITEMS = 64  # whose fenced texts are kept for other elicitations and orders of the options
 NO_FILES: Mapping[TemplateName, str] = MappingProxyType({})
 MAX_LISTED_SETS = 7  # the sets of three options; of more options, examples are shown
+REASK_CHOICE = """That reply can't be read as an answer. Reply with the key only.
+
+Options:
+{{options}}
+
+The whole reply is one of these:
+{{keys}}"""
+REASK_SET = """That reply can't be read as an answer. Reply with the keys only, separated by commas.
+
+Options:
+{{options}}
+
+The whole reply is like one of these:
+{{replies}}"""
+REASK_OPTION = """That reply can't be read as an answer. Reply with the key only.
+
+Option:
+{{option}}
+
+The whole reply is one of these:
+{{keys}}"""
+REASK_OPEN = """That reply can't be read as an answer. Reply with the answer only.
+
+The whole reply is one of these:
+{{keys}}"""
 DELETE = "\x7f"  # the only ASCII character that msgspec writes in another way than json
 _ENCODE = msgspec.json.Encoder().encode
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -470,6 +495,33 @@ class Prompts:
             Message(role="assistant", content=reply),
             Message(role="user", content=question),
         )
+
+    def reask(
+        self,
+        unit: Unit,
+        kind: AnswerKind,
+        strategy: Strategy = DEFAULT,
+        *,
+        own: Mapping[TemplateName, str] = NO_FILES,
+    ) -> str:
+        """Return the question after a reply that can't be read, with the options as shown before.
+
+        Parameters
+        ----------
+        unit : Unit
+            What the conversation is about.
+        kind : str
+            What is to be answered: of a pair, the set or the choice.
+        """
+        order = strategy.order(self.option_keys, self.orders, unit.item, unit.sample)
+        name = template_name(unit.elicitation, strategy, own)
+        if self.task.is_open:
+            text = REASK_OPEN
+        elif strategy.asks_each_option:
+            text = REASK_OPTION
+        else:
+            text = REASK_SET if kind == "response_set" else REASK_CHOICE
+        return render(text.split("\n"), self._form(name, order, "", True).values)
 
     def __repr__(self) -> str:
         return f"Prompts({self.task.name!r}, {', '.join(self.templates)}, {self.hash[:12]})"

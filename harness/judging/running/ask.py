@@ -26,9 +26,8 @@ from harness.judging.judges.response_errors import (
     is_retryable,
     limit_wait,
 )
-from harness.judging.parsing.verdict import failed
 from harness.judging.running.cap_trials import Trial
-from harness.judging.running.pairs import PairAsker
+from harness.judging.running.conversations import Conversations
 from harness.judging.running.units import UnitOutcome, WorkUnit, grouped
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ class WorkerPool:
         while batch := [*left, *self._waiting, *islice(self._open_units, self._n_claimed)]:
             left.clear()
             self._waiting.clear()
-            recorder.record(self._asker.pairs.stored(self._without_stored(batch)))
+            recorder.record(self._asker.conversations.stored(self._without_stored(batch)))
             await asyncio.sleep(0)
 
     async def _work(self) -> None:
@@ -177,8 +176,12 @@ class WorkerPool:
             self._judge.first.leave()
         return True
 
-    async def answer(self, unit: WorkUnit) -> None:
-        """Ask one unit and record its outcome."""
+    async def answer(self, unit: WorkUnit, *, counts: bool = True) -> list[Verdict]:
+        """Ask one unit until its conversation ends, and record what comes of it.
+
+        Returned are the verdicts on the samples that its request is for. They count among the first
+        replies of the judge, together, unless their caller ``counts`` them.
+        """
         recorder = self._judge.session.recorder
         recorder.begin()
         try:
@@ -187,30 +190,40 @@ class WorkerPool:
             recorder.end()
         if outcome.too_few:
             self._samples_per_request = 1
-        self._count(unit, outcome)
+        verdicts = [] if unit.is_counted else list(outcome.verdicts)
+        self._count_sets(outcome.next_turns)
+        if counts and not outcome.next_turns:
+            self._count(verdicts)
         await self._record(outcome)
         if not (outcome.verdicts or outcome.held_by):
             self._left.append(unit)
+        for turn in outcome.next_turns:
+            if self._judge.may_continue():
+                verdicts += await self.answer(turn, counts=False)
+            else:
+                self._left.append(turn)
+        if counts and outcome.next_turns:
+            self._count(verdicts)
         for part in outcome.unanswered:
             if self._judge.may_continue():
                 await self.answer(part)
             else:
                 self._left.append(part)
+        return verdicts
 
-    def _count(self, unit: WorkUnit, outcome: UnitOutcome) -> None:
-        """Count what was received; a pair counts once, as soon as it can't be read."""
-        first = self._judge.first
-        if first.have_passed:
-            return
-        if not unit.is_counted:
-            first.count(outcome.verdicts)
-        for part in outcome.unanswered:
-            if part.first is None:
-                continue
-            verdict = self._asker.pairs.read_first(part)
-            if verdict.outcome == "invalid":
-                first.count([verdict])
-                part.is_counted = True
+    def _count(self, verdicts: Sequence[Verdict]) -> None:
+        """Count what was received among the first replies of the judge."""
+        if not self._judge.first.have_passed:
+            self._judge.first.count(verdicts)
+
+    def _count_sets(self, turns: Sequence[WorkUnit]) -> None:
+        """Count pairs whose set can't be read: no choice will make them readable."""
+        for turn in () if self._judge.first.have_passed else turns:
+            if turn.first is not None and turn.unread is None and not turn.is_counted:
+                verdict = self._asker.conversations.read_first(turn)
+                if verdict.outcome == "invalid":
+                    self._judge.first.count([verdict])
+                    turn.is_counted = True
 
     async def _record(self, outcome: UnitOutcome) -> None:
         """Record an outcome, and stop the judge or the run if it demands that."""
@@ -268,15 +281,18 @@ class WorkerPool:
         return [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
 
     def _claim(self, batch: Sequence[WorkUnit]) -> list[WorkUnit]:
-        """Look up and claim many units at once; return those to be asked. Pairs are not claimed."""
+        """Look up and claim many units at once; return those to be asked.
+
+        Conversations are not claimed.
+        """
         if not batch:
             return []
         units = self._without_stored(batch)
-        pairs = [unit for unit in units if unit.elicitation == "paired"]
-        single = [unit for unit in units if unit.elicitation != "paired"]
+        conversations = [unit for unit in units if unit.is_conversation]
+        single = [unit for unit in units if not unit.is_conversation]
         claimed, waiting = self._claim_single(single) if single else ([], [])
         self._wait_for(waiting, is_progress=len(waiting) < len(batch))
-        return [*claimed, *pairs]
+        return [*claimed, *conversations]
 
     def _claim_single(
         self, units: Sequence[WorkUnit]
@@ -299,38 +315,41 @@ class WorkerPool:
                 claimed.append(unit)
             else:
                 waiting.append(unit)
-        self._record_stored(stored)
+        claimed += self._record_stored(stored)
         if held:
             self._judge.count_held(held)
         return claimed, waiting
 
     def _without_stored(self, units: Sequence[WorkUnit]) -> Sequence[WorkUnit]:
-        """Record the units whose reply is stored; return the others and all pairs."""
-        alone = [unit for unit in units if unit.elicitation != "paired"]
+        """Record the units whose reply is stored; return the others and all conversations."""
+        alone = [unit for unit in units if not unit.is_conversation]
         stored = self._store.get([unit.key for unit in alone])
         if not stored:
             return units
         answered, remaining = [], []
         for unit in units:
-            reply = stored.get(unit.hashes[0]) if unit.elicitation != "paired" else None
+            reply = None if unit.is_conversation else stored.get(unit.hashes[0])
             if reply is None:
                 remaining.append(unit)
             else:
                 answered.append((unit, reply))
-        self._record_stored(answered)
-        return remaining
+        return [*remaining, *self._record_stored(answered)]
 
-    def _record_stored(self, replies: Sequence[tuple[WorkUnit, Reply]]) -> None:
-        """Record the verdicts on units whose reply is stored."""
-        asker = self._asker
-        verdicts = [
-            asker.read(unit, reply, from_store=not asker.count_paid(reply))
-            for unit, reply in replies
-        ]
-        if not self._judge.first.have_passed:
-            for verdict in verdicts:
-                self._judge.first.count([verdict])
+    def _record_stored(self, replies: Sequence[tuple[WorkUnit, Reply]]) -> list[WorkUnit]:
+        """Record units whose reply is stored; return those whose conversation goes on."""
+        conversations, count_paid = self._asker.conversations, self._store.count_paid
+        verdicts, going_on = [], []
+        for unit, reply in replies:
+            step = conversations.step(unit, reply, bought=count_paid(reply.request))
+            if isinstance(step, WorkUnit):
+                going_on.append(step)
+                verdicts += [conversations.begun(step)] if step.bought else []
+            else:
+                verdicts.append(step)
+                if not self._judge.first.have_passed:
+                    self._judge.first.count([step])
         self._judge.session.recorder.record(verdicts)
+        return going_on
 
     def _wait_for(self, units: Sequence[WorkUnit], *, is_progress: bool) -> None:
         """Put units aside that others are asking for, and say who is if nothing else happens."""
@@ -399,8 +418,8 @@ class Asker:
 
     Attributes
     ----------
-    pairs : PairAsker
-        Asks for pairs, by means of this.
+    conversations : Conversations
+        What is asked next about a unit.
     """
 
     def __init__(
@@ -426,7 +445,7 @@ class Asker:
         self._retry = retry
         self._sleep = sleep
         self._deadline = Deadline(judge.spec.deadline_s)
-        self.pairs = PairAsker(self, judge, store)
+        self.conversations = Conversations(judge, reader, store)
 
     async def ask(self, unit: WorkUnit) -> UnitOutcome:
         """Ask for one unit of work, unless its reply is stored.
@@ -434,7 +453,7 @@ class Asker:
         Parameters
         ----------
         unit : WorkUnit
-            One sample, or several that one request asks for; of a pair, the next turn.
+            One sample, or several that one request asks for; of a conversation, the next turn.
 
         Returns
         -------
@@ -449,29 +468,32 @@ class Asker:
         RunError
             If the store cannot be read.
         """
-        if unit.elicitation == "paired":
-            outcome = await self.pairs.ask(unit)
-        elif len(unit.samples) > 1:
-            outcome = await self._ask_samples(unit)
-        else:
-            outcome = await self._ask_one(unit)
+        several = len(unit.samples) > 1
+        outcome = await (self._ask_samples(unit) if several else self._ask_turn(unit))
         if self._budget.limit_usd is None or not outcome.received or outcome.failure is not None:
             return outcome
         return replace(outcome, failure=self._budget.overrun(self._name))
 
-    async def _ask_one(self, unit: WorkUnit) -> UnitOutcome:
+    async def _ask_turn(self, unit: WorkUnit) -> UnitOutcome:
+        """Ask for the next turn of a unit, and for those after stored ones."""
         received: list[Reply] = []
-        request = unit.request_for()
+        request = self.conversations.request(unit)
         try:
-            reply = await self.obtain(request, received, unit)
+            reply = await self._obtain(request, received, unit)
         except CallFailed as failure:
-            return UnitOutcome([self.failed(unit, request.hash, failure.reason)], failure=failure)
+            verdict = self.conversations.failed(unit, request.hash, failure.reason)
+            return UnitOutcome([verdict], failure=failure)
         except NotAsked as stop:
             return UnitOutcome(held_by=stop.held_by)
-        bought = bool(received) | self.count_paid(reply)
-        return UnitOutcome([self.read(unit, reply, from_store=not bought)], received)
+        is_paid = bool(received) | self._store.count_paid(request.hash)
+        step = self.conversations.step(unit, reply, bought=is_paid)
+        if not isinstance(step, WorkUnit):
+            return UnitOutcome([step], received)
+        if not step.bought:
+            return await self._ask_turn(step)
+        return UnitOutcome([self.conversations.begun(step)], received, next_turns=[step])
 
-    async def obtain(self, request: Request, received: list[Reply], unit: WorkUnit) -> Reply:
+    async def _obtain(self, request: Request, received: list[Reply], unit: WorkUnit) -> Reply:
         """Return the reply to one request of a unit: the stored one, or one that is now paid for.
 
         One that is paid for is added to ``received``. Unless the unit is claimed already, the
@@ -514,16 +536,24 @@ class Asker:
             return UnitOutcome()
         finally:
             self._store.release(part.hashes[0] for part in claimed[len(replies) :])
-        verdicts = [
-            self.read(part, reply, from_store=False)
+        steps = [
+            self.conversations.step(part, reply, bought=True)
             for part, reply in zip(claimed, replies, strict=False)
+        ]
+        turns = [step for step in steps if isinstance(step, WorkUnit)]
+        verdicts = [
+            self.conversations.begun(step) if isinstance(step, WorkUnit) else step for step in steps
         ]
         missing = [replace(part, claimed=False) for part in claimed[len(replies) :]]
         if failure is None or failure.reason in NO_SAMPLES or is_refusal_of(failure, "n"):
-            return UnitOutcome(verdicts, replies, unanswered=missing, too_few=bool(missing))
+            return UnitOutcome(
+                verdicts, replies, next_turns=turns, unanswered=missing, too_few=bool(missing)
+            )
         given_up = missing[:1] if failure.stops_judge else missing
-        verdicts += [self.failed(part, part.hashes[0], failure.reason) for part in given_up]
-        return UnitOutcome(verdicts, replies, failure)
+        verdicts += [
+            self.conversations.failed(part, part.hashes[0], failure.reason) for part in given_up
+        ]
+        return UnitOutcome(verdicts, replies, failure, next_turns=turns)
 
     async def _call(self, requests: Sequence[Request], elicitation: Elicitation) -> list[Reply]:
         """Send a request until it is answered, fails for good or may not be sent.
@@ -591,23 +621,6 @@ class Asker:
             if bill.is_kept:
                 self._trials.keep(trial)
         return replies
-
-    def count_paid(self, *replies: Reply | None) -> bool:
-        """Whether processes that this one started paid for any of some replies; counts each."""
-        are_paid = [self._store.count_paid(reply.request) for reply in replies if reply]
-        return any(are_paid)
-
-    def read(
-        self, unit: WorkUnit, reply: Reply, *, first: Reply | None = None, from_store: bool
-    ) -> Verdict:
-        """Return the verdict in a reply to a unit; of a pair, in both its replies."""
-        return self._reader.verdict(
-            reply, unit.unit(), self._name, first=first, from_store=from_store
-        )
-
-    def failed(self, unit: WorkUnit, request: str, reason: str) -> Verdict:
-        """Return the verdict on a unit whose request was given up."""
-        return failed(unit.unit(), self._name, request, reason=reason, first=unit.first)
 
 
 def _failure_of(error: Exception) -> CallFailed:

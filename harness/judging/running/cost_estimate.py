@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judging.judges.pricing import (
     TEMPLATE_TOKENS,
@@ -18,7 +18,7 @@ from harness.judging.judges.pricing import (
 from harness.judging.judges.reasoning import reasons_first
 from harness.judging.parsing.grammar import render
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.requests import Unit, answer_kind
 from harness.judging.strategies.answer_schemas import JSON_TOKENS
 from harness.tasks.schema import MAX_ANSWER_CHARS
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Request
     from harness.judging.running.units import Job
     from harness.tasks import Task
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.schema import AnswerKind, Elicitation
 
 REASONING_TOKENS = 500  # assumed for a reply that begins with reasons, written or hidden
 OPEN_TOKENS = {"continuous": 4, "text": 16}  # of a reply without options
@@ -47,16 +47,17 @@ class JudgeQuote:
     n_items : dict of str to int
         Items by elicitation.
     calls : int
-        Requests; one may ask for several samples.
+        Requests, without those after replies that can't be read; one may ask for several samples.
     prompt_tokens : int
         4 bytes each, and 4 around every message.
     completion_tokens, expected_completion_tokens : int or None
-        The most that the replies may have, None without a limit, and those of replies in the
-        prompt's grammar, after `REASONING_TOKENS` of reasons if the strategy asks for them.
+        The most that the replies may have if a judge with ``reask: 1`` is asked again after each
+        first one, None without a limit, and those of replies in the prompt's grammar, after
+        `REASONING_TOKENS` of reasons if the strategy asks for them.
     cost_usd, expected_usd : float or None
         The most, with prompts of a token per byte, and the expected cost; None where no price is
         listed, and the most also where replies have no limit. Discounts for prompts in the
-        provider's cache are not included, nor requests that are sent again.
+        provider's cache are not included, nor requests that are sent again after a failure.
     reply_cap : int or None
         Tokens that a reply may have, as its request says; None for no limit.
     reasoning_usd : float or None
@@ -68,6 +69,8 @@ class JudgeQuote:
         Replies per item.
     reasons : bool
         Whether the model is known to reason before it answers.
+    reasks : bool
+        Whether the most includes one more question after each reply.
     """
 
     judge: str
@@ -83,6 +86,7 @@ class JudgeQuote:
     first_call_usd: float | None = 0.0
     samples: int = 0
     reasons: bool = False
+    reasks: bool = False
 
 
 def quote_of(job: Job, task: Task) -> JudgeQuote:
@@ -98,6 +102,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
     spec = job.judge.spec
     cap = reply_cap(spec)
     calls = prompt = most_prompt = n_replies = expected = reasoned = 0
+    questions: dict[AnswerKind, int] = {}
     written = REASONING_TOKENS if spec.asking.gives_reasons else 0
     written += JSON_TOKENS if spec.answer == "schema" else 0
     reasons = spec.remote and reasons_first(spec.model, spec.params)
@@ -107,34 +112,32 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
         reply = written + _reply_tokens(task, elicitation)
         longer = reply + (REASONING_TOKENS if reasons else 0)
         for item in job.items_of(elicitation):
-            first = job.judge.request(Unit(item=item.id, elicitation=elicitation))
-            for request in _turns(job, task, first) if paired else (first,):
-                if paired and request is first and _asked_as_set(job, item.id, first):
-                    continue
-                tokens = estimate(spec, request)
+            unit = Unit(item=item.id, elicitation=elicitation)
+            for turn in _turns(job, task, unit, questions, cap or 0):
                 sent = sum(math.ceil(n_alike / n) for n_alike in job.samples_alike)
                 calls += sent
-                prompt += sent * tokens.prompt
-                first_turn = 0 if request is first else cap or 0
-                most_prompt += sent * (most_prompt_tokens(request) + first_turn)
+                prompt += sent * turn.prompt_tokens
+                most_prompt += sent * turn.most_tokens + job.samples * turn.most_reask_tokens
                 n_replies += job.samples
                 expected += job.samples * (reply if cap is None else min(cap, reply))
                 reasoned += job.samples * (longer if cap is None else min(cap, longer))
     price = price_of(spec)
+    most_completion = None if cap is None else n_replies * (1 + spec.reask) * cap
     return JudgeQuote(
         judge=spec.name,
         n_items={name: len(job.items_of(name)) for name in job.elicitations},
         calls=calls,
         prompt_tokens=prompt,
-        completion_tokens=None if cap is None else n_replies * cap,
+        completion_tokens=most_completion,
         expected_completion_tokens=expected,
-        cost_usd=_most_usd(price, most_prompt, None if cap is None else n_replies * cap),
+        cost_usd=_most_usd(price, most_prompt, most_completion),
         expected_usd=_usd(price, prompt, expected),
         reply_cap=cap,
         reasoning_usd=_usd(price, prompt, reasoned),
         first_call_usd=_first_call_usd(job, price, cap),
         samples=job.samples,
         reasons=reasons,
+        reasks=spec.reask == 1,
     )
 
 
@@ -195,19 +198,58 @@ def _most_usd(price: Price | None, prompt: int, completion: int | None) -> float
     return (prompt * price.most_input + (completion or 0) * price.output) / 1_000_000
 
 
-def _turns(job: Job, task: Task, first: Request) -> Iterator[Request]:
-    """Yield both turns of a pair, with a first reply of average length."""
+class _Turn(NamedTuple):
+    """Tokens of a turn's prompt: as estimated, at most, and at most if it is asked once more."""
+
+    prompt_tokens: int
+    most_tokens: int
+    most_reask_tokens: int
+
+
+def _turns(
+    job: Job, task: Task, unit: Unit, questions: dict[AnswerKind, int], cap: int
+) -> Iterator[_Turn]:
+    """Yield the turns of a unit that are paid for as its own.
+
+    ``questions`` collects the most tokens that one more question has.
+    """
+    first, said = job.judge.request(unit), 0
+    for request in _requests(job, task, first) if unit.elicitation == "paired" else (first,):
+        most = said + most_prompt_tokens(request)
+        said, most_reask = said + cap, 0
+        if job.judge.spec.reask:
+            kind = answer_kind(unit.elicitation) if request is first else "forced_choice"
+            if kind not in questions:
+                questions[kind] = _most_question_tokens(job, request, unit, kind)
+            most_reask = most + cap + questions[kind]
+            said += questions[kind] + cap
+        if (
+            request is not first
+            or unit.elicitation != "paired"
+            or not _asked_as_set(job, first, unit)
+        ):
+            yield _Turn(estimate(job.judge.spec, request).prompt, most, most_reask)
+
+
+def _requests(job: Job, task: Task, first: Request) -> Iterator[Request]:
+    """Yield the requests for both turns of a pair, with a first reply of average length."""
     yield first
     sets = sorted(task.space.sets, key=len)
     text = render(tuple(sets[len(sets) // 2]), task.options)
     yield job.judge.follow_up(first, Reply(request=first.hash, text=text))
 
 
-def _asked_as_set(job: Job, item: str, first: Request) -> bool:
+def _most_question_tokens(job: Job, request: Request, unit: Unit, kind: AnswerKind) -> int:
+    """Return the most tokens that one more question adds to a prompt, without the reply before."""
+    again = job.judge.ask_again(request, Reply(request=request.hash, text=""), unit, kind)
+    return most_prompt_tokens(again) - most_prompt_tokens(request)
+
+
+def _asked_as_set(job: Job, first: Request, unit: Unit) -> bool:
     """Return whether a pair's first turn is also asked as a response set, so paid for once."""
     if "response_set" not in job.elicitations:
         return False
-    return job.judge.request(Unit(item=item, elicitation="response_set")).hash == first.hash
+    return job.judge.request(unit._replace(elicitation="response_set")).hash == first.hash
 
 
 def _reply_tokens(task: Task, elicitation: Elicitation) -> int:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from harness.errors import CallFailed
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.presentation_orders import N_ORDERS
-from harness.judging.prompts.requests import Request, Unit
+from harness.judging.prompts.requests import Request, Unit, answer_kind
 from harness.judging.storage.verdict_log import UnitKey
 from harness.tasks.schema import Elicitation
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.base import Judge
     from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.tasks import Item
+    from harness.tasks.schema import AnswerKind
 
 N_OPENING = 20  # questions that the first replies are about
 PAIR_LAG = 100  # items between a response set and the pair that begins with its reply
@@ -106,8 +107,7 @@ class Job:
                 if verdict and verdict.outcome != "failed":
                     yield verdict
                     continue
-                first = verdict and verdict.first
-                yield replace(unit, first=first, bought=True) if first else unit
+                yield _continued(unit, verdict) if verdict and verdict.replies else unit
 
     def _asked(self) -> Iterator[tuple[Item, Elicitation, Iterable[tuple[int, Request, str]]]]:
         """Yield questions with the requests for their samples.
@@ -154,9 +154,10 @@ class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
     """One item and elicitation, for one sample or for several that one request asks for.
 
     ``request`` is that of any sample; ``hashes`` are those of ``samples``. ``claimed`` says that
-    they are locked and that the store had no reply afterwards. A pair that has its first turn holds
-    that reply as ``first``, and in ``bought`` whether this run paid for it. ``is_counted`` says
-    that it is among the first replies of its judge already.
+    they are locked and that the store had no reply afterwards. A conversation that has begun has
+    its replies as ``first``, ``unread`` and ``first_unread``, see `Verdict`, and in ``bought``
+    whether this run paid for one of them. ``is_counted`` says that it
+    is among the first replies of its judge already.
     """
 
     item: str
@@ -166,6 +167,8 @@ class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
     hashes: tuple[str, ...]
     claimed: bool = False
     first: Reply | None = None
+    unread: Reply | None = None
+    first_unread: Reply | None = None
     bought: bool = False
     is_counted: bool = False
 
@@ -176,6 +179,27 @@ class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
     def request_for(self) -> Request:
         """Return the request for the first sample."""
         return self.request.for_sample(self.samples[0], self.hashes[0])
+
+    @property
+    def turn(self) -> AnswerKind:
+        """What the next reply is to be: of a pair, a set and then a choice."""
+        return answer_kind(self.elicitation) if self.first is None else "forced_choice"
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has a reply, and is to have another."""
+        return self.first is not None or self.unread is not None
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether more than one reply answers it, each to a request of its own."""
+        return self.elicitation == "paired" or self.unread is not None
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """The replies of a conversation that has begun, in order."""
+        turns = (self.first_unread, self.first, self.unread)
+        return tuple(reply for reply in turns if reply is not None)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -199,8 +223,10 @@ class UnitOutcome(Struct, frozen=True):
         Replies that were paid for. The locks on their requests are held until they are stored.
     failure : CallFailed or None
         Why a request was given up.
+    next_turns : sequence of WorkUnit
+        Conversations that go on after the verdicts are written.
     unanswered : sequence of WorkUnit
-        To be asked after the verdicts are written: samples on their own, second turns of pairs.
+        Samples that are then to be asked on their own.
     too_few : bool
         Whether the server gave fewer replies than samples were asked for.
     held_by : str
@@ -210,6 +236,7 @@ class UnitOutcome(Struct, frozen=True):
     verdicts: Sequence[Verdict] = ()
     received: Sequence[Reply] = ()
     failure: CallFailed | None = None
+    next_turns: Sequence[WorkUnit] = ()
     unanswered: Sequence[WorkUnit] = ()
     too_few: bool = False
     held_by: str = ""
@@ -228,7 +255,7 @@ def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
             and group.claimed
             and unit.claimed
             and len(group.samples) < most
-            and unit.elicitation != "paired"
+            and not unit.is_conversation
         ):
             groups[-1] = replace(
                 group, samples=group.samples + unit.samples, hashes=group.hashes + unit.hashes
@@ -240,4 +267,15 @@ def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
 
 def _first_request(verdict: Verdict) -> str:
     """Return the hash of the request that a unit begins with."""
-    return verdict.first.request if verdict.first else verdict.request
+    return next((reply.request for reply in verdict.replies), verdict.failed_request)
+
+
+def _continued(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
+    """Return a unit at the place of its conversation that a failed verdict has reached."""
+    return replace(
+        unit,
+        first=verdict.first,
+        unread=verdict.unread,
+        first_unread=verdict.first_unread,
+        bought=True,
+    )

@@ -61,6 +61,8 @@ class VerdictKind(NamedTuple):
         That the provider reported; "" for none.
     is_prompt_cut : bool
         Whether the provider counted far fewer tokens than the prompt of a reply has.
+    is_reasked : bool
+        Whether a reply couldn't be read, so that the judge was asked once more.
     """
 
     judge: str
@@ -80,6 +82,7 @@ class VerdictKind(NamedTuple):
     has_object: bool
     finish_reason: str
     is_prompt_cut: bool
+    is_reasked: bool
 
 
 def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
@@ -103,6 +106,7 @@ def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
         reply is not None and "{" in reply.text,
         (reply.finish_reason or "") if reply else "",
         bool((reply and reply.prompt_at_least) or (first and first.prompt_at_least)),
+        verdict.is_reasked,
     )
 
 

@@ -149,6 +149,11 @@ class Strategy:
         return {}
 
     @property
+    def can_reask(self) -> bool:
+        """Whether a reply that can't be read may be followed by one more question."""
+        return not (self.needs_logprobs or self.joins_members)
+
+    @property
     def has_schema(self) -> bool:
         """Whether its replies can be kept to a JSON schema."""
         return type(self).response_format is not Strategy.response_format

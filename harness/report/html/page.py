@@ -46,7 +46,7 @@ from harness.report.recommendation import (
     tested_raters,
 )
 from harness.report.svg import Mark, label, line
-from harness.report.text import rubric_table
+from harness.report.text import rubric_table, second_questions_table
 from harness.report.unreadable_text import attempts, sentence
 from harness.report.verdict_words import human_pair
 from harness.report.words import GOAL_WORDS
@@ -139,7 +139,10 @@ def page(v: Validation, details: Details | None = None) -> str:
             "bounds": _bounds(v),
             "missing_intervals": missing_intervals(v),
             "common": list(map(_common_row, ranking_rows(v))),
-            "rubric": rubric_table(v),
+            "tables": {
+                "Criteria": rubric_table(v),
+                "Second questions": second_questions_table(v),
+            },
             "race_lines": race_lines,
             "race_table": race_table,
             "prevalence": list(prevalence_lines(v)),

@@ -96,4 +96,4 @@ def test_reasons_are_priced(task, stub):
     assert quote.judge == "m@cot"
     per_reply = quote.expected_completion_tokens / quote.calls
     assert REASONING_TOKENS < per_reply < REASONING_TOKENS + 10
-    assert quote.completion_tokens == quote.calls * COT_MAX_TOKENS
+    assert quote.completion_tokens == 2 * quote.calls * COT_MAX_TOKENS, "each may be asked again"

@@ -297,15 +297,15 @@ def test_run_stops_that_judge_alone(stub, folder, tmp_path, two_judges):
         *(*judges, *cache, "--out", out),
     )
     assert done.exit_code == 3
-    assert n_chatty(stub) == N_FIRST
-    assert stub.stats()["requests"] == N_ITEMS + N_FIRST
+    assert n_chatty(stub) == 2 * N_FIRST, "each was asked once more"
+    assert stub.stats()["requests"] == N_ITEMS + 2 * N_FIRST
     assert "--keep-going" in done.stdout
     assert f"- {CHATTER}" in done.stdout
     [line] = [line for line in done.output.splitlines() if "Resume with: " in line]
     assert "--keep-going" in line
     again = invoke(*line.partition("Resume with: harness ")[2].split())
     assert again.exit_code == 3, again.output  # it has no usable reply
-    assert n_chatty(stub) == N_ITEMS
+    assert n_chatty(stub) == 2 * N_ITEMS
     [run] = out.iterdir()
     assert RunFolder.open(run).manifest.config.keep_going
 
@@ -318,4 +318,4 @@ def test_race_stops_that_judge(stub, folder, tmp_path, two_judges):
         *("--elicitation", "forced_choice", *judges, *cache, "--out", tmp_path / "runs"),
     )
     assert done.exit_code in {0, 3}, done.output
-    assert n_chatty(stub) <= 2 * N_FIRST
+    assert n_chatty(stub) <= 4 * N_FIRST

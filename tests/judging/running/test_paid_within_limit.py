@@ -64,6 +64,7 @@ JUDGE = st.fixed_dictionaries(
         "set_reply": st.none() | st.sampled_from([1, 5000, 100_000]),
         "obeys": st.sampled_from([True, True, False]),
         "reports": st.sampled_from(["all", "details"]),
+        "mumbles": st.booleans(),
         "fault": st.sampled_from(FAULTS),
         "is_priced": st.integers(0, 12).map(bool),
     }
@@ -93,6 +94,7 @@ PLAIN_JUDGE = {
     "set_reply": None,
     "obeys": True,
     "reports": "all",
+    "mumbles": False,
     "fault": "",
     "is_priced": True,
 }
@@ -123,6 +125,8 @@ def spec_of(number, judge, scenario, stub, provider):
     parts = {"bill": str(judge["reply"]), "fault": judge["fault"], "judge": f"j{number}"}
     if judge["set_reply"]:
         parts["setbill"] = str(judge["set_reply"])
+    if judge["mumbles"]:
+        parts["unread"] = "It depends."
     if not judge["obeys"]:
         parts |= {"nocap": "1", "fault": seen_fault(judge)}
     if judge["reports"] == "details":
@@ -177,11 +181,13 @@ def billed_usd(judges, stub, provider):
 @example(scenario_of(10, 0.05, ("response_set", "forced_choice"), obeys=False, set_reply=5000))
 @example(scenario_of(10, 0.05, obeys=False, reply=5000, reports="details"))
 @example(scenario_of(1, 0.05, limit={"max_tokens": 2000}, reply=5000, reports="details"))
+@example(scenario_of(2, 0.02, ("response_set", "paired"), mumbles=True))
 def test_paid_is_within_the_limit(stub, provider, scenario):
-    """For any judges, prices, token limits, faults that are retried, batches, pairs and resumes
-    under limits that rise or fall, and reasoning that only the details of a usage count; a judge of
-    unknown price is refused before anything is sent. Of any number of judges whose servers ignore
-    the limit, in all their replies or in sets only, one reply exceeds it."""
+    """For any judges, prices, token limits, faults that are retried, batches, pairs, replies that
+    can't be read and resumes under limits that rise or fall, and reasoning that only the details of
+    a usage count; a judge of unknown price is refused before anything is sent. Of any number of
+    judges whose servers ignore the limit, in all their replies or in sets only, one reply exceeds
+    it."""
     judges, limits = scenario["judges"], scenario["limits"]
     stub.reset()
     provider.reset()

@@ -6,7 +6,7 @@ file by the judge as it is asked.
 1. A verdict once written survives.
 2. After a finished run every unit has exactly one final record.
 3. A received reply is never paid for again.
-4. A crash repeats at most the calls in flight; each turn of a pair is a call.
+4. A crash repeats at most the calls in flight; each turn of a conversation is a call.
 5. planned = answered + abstained + refused + invalid + failed + not_asked.
 6. One judge's trouble never changes another's results.
 """
@@ -64,7 +64,7 @@ class Judge:
 
     def __init__(self, name, task, place, fates, *, last_call=None, drain_at=None):
         self.spec = JudgeSpec(
-            name=name, model=name, base_url="http://127.0.0.1:9", concurrency=CONCURRENCY
+            name=name, model=name, base_url="http://127.0.0.1:9", concurrency=CONCURRENCY, reask=1
         )
         self.inner = build(scripted({"*": name}), task, Prompts.load(task))
         self.place = place
@@ -79,6 +79,9 @@ class Judge:
 
     def follow_up(self, request, reply):
         return self.inner.follow_up(request, reply)
+
+    def ask_again(self, request, reply, unit, kind):
+        return self.inner.ask_again(request, reply, unit, kind)
 
     async def ask_many(self, requests):
         return [await self.ask(requests[0])]
@@ -99,7 +102,9 @@ class Judge:
             raise CallFailed("bad_request")
         with (self.place / "replied").open("a") as replied:
             replied.write(f"{request.hash}\n")
-        return Reply(request=request.hash, text="A", cost_usd=0.01)
+        is_reasked = request.messages[-1].content.startswith("That reply can't be read")
+        mumbles = not is_reasked and int(request.hash, 16) % 3 == 0
+        return Reply(request=request.hash, text="Hm." if mumbles else "A", cost_usd=0.01)
 
     n_connections = CONCURRENCY
     tried_first = True
