@@ -160,7 +160,8 @@ def structured(properties: dict, digest: bytes) -> dict:
 def answer_from(name: str, body: dict) -> str | dict[str, float]:
     """Take the next reply to the line of the prompt that a table knows."""
     replies = TABLES[name]["replies"]
-    [line] = {line for line in texts_of(body)[-1].splitlines() if line in replies}
+    lines = [{line for line in text.splitlines() if line in replies} for text in texts_of(body)]
+    [line] = next(filter(None, reversed(lines)))  # a second question repeats no item
     number = TIMES_ASKED[name, line]
     TIMES_ASKED[name, line] += 1
     return replies[line][number % len(replies[line])]
