@@ -7,11 +7,11 @@ from typing import Literal
 
 NameRole = Literal["answer", "score", "aside", "other"]
 
-FORMATTING_TAGS = ("b", "strong", "i", "em", "u", "code", "p", "span", "div", "mark")
+FORMATTING_TAGS = ("json", "xml", "b", "strong", "i", "em", "u", "code", "p", "span", "div", "mark")
 NOUN = (
-    r"(?:answer|verdict|choice|rating|score|label|option|category|class|classification"
+    r"(?:answer|an[s]|verdict|choice|rating|score|label|option|category|class|classification"
     r"|judge?ment|decision|key|pick|selection|winner|prediction|conclusion|reply|response|result"
-    r"|output|evaluation|assessment|grade|line|(?:best\s)?fit|(?:response\s)?set|better|reasonable"
+    r"|output|points|impression|evaluation|assessment|grade|line|(?:best\s)?fit|(?:response\s)?set|better|reasonable"
     r"|selected|chosen|preferred|reading|interpretation)"
 )
 ADJECTIVE = (

@@ -42,12 +42,21 @@ FINAL_CHANNEL = re.compile(
     r"<\|channel\|>\s*final\b[^<]{0,40}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
 )
 BARE_CHANNELS = re.compile(r"(?:assistant)?(?:analysis|commentary)(?=[^\sa-z:])|assistantfinal")
+THOUGHT_BEFORE = re.compile(r"<unused94>(?:thought)?")
+THOUGHT_AFTER = re.compile(r"<unused95>")
+SOLUTION = re.compile(r"<\|(?:begin|start|end)_of_(?:solution|answer|response)\|>")
+THOUGHT_TIME = re.compile(r"\AThought for [^\n]{1,40}\n+")
 BARE_FINAL = "assistantfinal"
 
 
 def own_words(text: str) -> str:
     """Return a reply without thinking and tokens; `THOUGHT` and the rest if thinking has no end."""
     body = OWN_ROLE.sub("", text.strip())
+    if "<unused" in body or "_of_" in body or body.startswith("Thought for"):
+        body = SOLUTION.sub(
+            "\n", THOUGHT_AFTER.sub("</think>", THOUGHT_BEFORE.sub("<think>", body))
+        )
+        body = THOUGHT_TIME.sub("", body).strip()
     if "<" in body or "[" in body or "\u25c1" in body:
         return _without_tokens(_without_thinking(_without_tokens(_final_channel(body))))
     if BARE_CHANNELS.match(body):

@@ -32,6 +32,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
 from harness.judging.parsing.answer_names import ADJECTIVE, NOUN
+from harness.judging.parsing.asides import without_asides
 from harness.judging.parsing.envelope import THOUGHT, own_words
 from harness.judging.parsing.json_verdicts import json_answers
 from harness.judging.parsing.option_matching import (
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 4  # raised whenever a reply in the corpora of the tests is read otherwise
+GRAMMAR_VERSION = 5  # raised whenever a reply in the corpora of the tests is read otherwise
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -93,7 +94,7 @@ _MARK = r"(?:\*\*|__|\*|_)?"
 _NAME = rf"(?:(?:the|my|your|our)\s+)?{ADJECTIVE}*{NOUN}(?:\(s\)|s)?"
 _ABOUT = (
     r"(?:\s+(?:here|of\s+the\s+option|for\s+(?:the|this)\s+\w+|that\s+(?:fits?|apply|applies)(?:\s+best)?"
-    r"|i\s+(?:choose|chose|pick|select|find\s+reasonable)))?"
+    r"|i\s+(?:choose|chose|pick|select|find\s+reasonable)|chosen|selected|picked|\(?json\)?))?"
 )
 LEAD = re.compile(
     rf"(?:\#{{1,6}}\s+)?{_MARK}(?:here(?:\s+is|\s+are|['\u2019]s)\s+)?{_NAME}{_ABOUT}{_MARK}\s*"
@@ -103,7 +104,8 @@ LEAD = re.compile(
 )
 SENTENCE = re.compile(
     rf"(?:(?:the|my)\s+(?!options\b){ADJECTIVE}*{NOUN}s?{_ABOUT}\s+(?:is|are):?"
-    r"|options?|choice|answer)\s+(?=\S)",
+    r"|(?:answer|verdict|score|rating|result)\s+is"
+    r"|options?|choice|answer|key)\s+(?=\S)",
     re.IGNORECASE,
 )
 ADVERB = re.compile(
@@ -116,10 +118,22 @@ ADVERB = re.compile(
 ORDINAL = re.compile(
     r"the\s+(?P<rest>\w+)\s+(?:one|answer|response|option|output|choice)[.!]?\Z", re.IGNORECASE
 )
+QUALITY = re.compile(
+    r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?:coherence|fluency|relevance|consistency|quality|helpfulness"
+    r"|accuracy|toxicity|faithfulness|clarity|correctness|likert|similarity|safety|harmfulness)"
+    r"(?:\s+(?:score|rating|level))?\**\s*[:=]\s*(?=\**\d)",
+    re.IGNORECASE | re.MULTILINE,
+)
 JSON_BLOCK = re.compile(
     r"^[ \t]*(?P<fence>```|~~~)[A-Za-z]{0,10}[ \t]*\n\s*(?P<fenced>[\[{][^`]{1,4000}?[\]}])"
     r"\s*(?P=fence)[ \t]*$|^[ \t]*(?P<object>\{[^{}]{1,4000}\})[ \t]*$",
     re.MULTILINE,
+)
+FLAG_END = re.compile(r"\n|[,;]\s")
+FLAG = re.compile(
+    r"\s*(?:[-*\u2022]\s+)?\**(?P<name>[^:=\n]{1,80}?)\**\s*[:=]\**\s*"
+    r"(?:(?P<denied>no|not\s+\w+|false|\u274c|\u2717|unreasonable)|yes|true|reasonable|acceptable|\u2705|\u2713)[.\s]*",
+    re.IGNORECASE,
 )
 JSON_OBJECT = re.compile(r"(?P<object>\{[^{}]{1,4000}\})(?P<fenced>(?!))?")
 JSON_OPENERS, JSON_CLOSERS = frozenset("[{\"'"), frozenset("]}\"'")
@@ -215,8 +229,10 @@ def parse(
     if not body or len(body) > MAX_REPLY:
         return Parsed("invalid", reason="too_long" if body else "empty"), ""
     names = _names(options)
-    body = _on_scale(body, names)
+    if body not in names.keys:
+        body = _on_scale(without_asides(body, option_search(_texts(options)).names), names)
     readings, has_lead = _readings(body, names)
+    readings = readings or _flagged(body, names)
     if not readings and elicitation == "forced_choice":
         readings, has_lead = _cut_off_readings(body, names)
     if not readings:
@@ -299,6 +315,8 @@ def _on_scale(body: str, names: OptionNames) -> str:
     """Write "4/5", "4.0" and "4 points" as "4" on a scale from 1 to 5."""
     if not names.most:
         return body
+    if len(QUALITY.findall(body)) == 1:
+        body = QUALITY.sub("Score: ", body)
     return _scale_phrases(names.least, names.most).sub(r"\g<number>\g<first>", body)
 
 
@@ -314,10 +332,12 @@ def _scale_phrases(least: str, most: str) -> re.Pattern[str]:
     end = rf"{most}(?![\d/%])(?!\.\d)(?:\s+(?:stars?|points?)\b)?"
     return re.compile(
         rf"(?<![\d.,/])(?<!answer\sis\s)(?P<number>\d{{1,9}}[*_`\])]{{0,4}})"
-        rf"(?:\s*/\s*{end}|\s+out\s+of\s+(?:a\s+(?:possible|total\sof)\s+)?{end}"
+        rf"(?:\s*/\s*{end}|\s*\((?:out\s+)?of\s+{end}\s*\)|(?:\s+(?:points?|stars?))?\s+out\s+of\s+(?:a\s+(?:possible|total\sof)\s+)?\**{end}"
         rf"|\.0{{1,3}}(?!\d)(?!\.\d)|\s*(?:(?:points?|stars?)\b|[\u5206\u70b9\uc810]))"
         rf"|(?<!\w\s)(?<!\d)(?P<first>\d{{1,9}})\s+of\s+{end}(?=\W*\Z)"
-        rf"|,?\s*\bon\s+a\s+scale\s+(?:of|from)\s+(?:{low})\s*(?:to|-|\u2013)\s*{most}(?!\d),?",
+        rf"|,?\s*\bon\s+a\s+scale\s+(?:of|from)\s+(?:{low})\s*(?:to|-|\u2013)\s*{most}(?!\d),?"
+        rf"|\s+on\s+(?:a|the)\s+(?:{low})\s*[-\u2013]\s*{most}\s+(?:point\s+)?scale\b|\s+on\s+(?:a|the)\s+{most}[-\s]point\s+scale\b"
+        rf"|\s*\((?:{low})\s*(?:to|-|\u2013)\s*{most}\)",
         re.IGNORECASE,
     )
 
@@ -407,6 +427,22 @@ def _readings(body: str, names: OptionNames) -> tuple[set[OptionIndices], bool]:
         if readings:
             return readings, has_lead
     return set(), False
+
+
+def _flagged(body: str, names: OptionNames) -> set[OptionIndices]:
+    """Return the answer of a list that says of each option whether it is one: "A: yes, B: no"."""
+    parts = [FLAG.fullmatch(part) for part in FLAG_END.split(body) if part.strip()]
+    if len(parts) < 2 or len(parts) > len(names.folded_keys):  # noqa: PLR2004 -- of several
+        return set()
+    chosen: list[OptionIndices] = []
+    named: set[OptionIndices] = set()
+    for part in parts:
+        option = mention(part["name"], names, keys_only=False) if part else OptionIndices()
+        if part is None or len(option) != 1 or option in named:
+            return set()
+        named.add(option)
+        chosen += [] if part["denied"] else [option]
+    return {OptionIndices().union(*chosen)} if chosen else set()
 
 
 def _opens_with_key(form: str, names: OptionNames) -> bool:

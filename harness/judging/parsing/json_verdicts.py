@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.judging.parsing.answer_names import role
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     ReadList: TypeAlias = Callable[[Sequence[str]], set[OptionIndices]]
 
 MAX_DEPTH = 12  # brackets in a JSON reply
+ARGUMENTS = frozenset(("arguments", "parameters"))  # of a function that a judge calls
+FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 OPENS_JSON = re.compile(r"""[\[{]|(["'])\w[\w -]{0,40}\1\s*:""")
 OBJECT = re.compile(r"""(?:\[?\s*\{\s*)?(?:["'][^"'\n]*["']|(?<=[{\s])\w+)\s*:""")
@@ -73,8 +76,9 @@ def _answers(value: object, read: ReadValue, read_list: ReadList) -> set[OptionI
         return _of_members(value.items(), read, read_list)
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return read_list(value)
-    if isinstance(value, list) and len(value) == 1:
-        return _answers(value[0], read, read_list)
+    if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
+        parts = [_answers(part, read, read_list) or set() for part in value]
+        return {frozenset().union(*chain(*parts))} if all(len(p) == 1 for p in parts) else set()
     return None
 
 
@@ -82,12 +86,17 @@ def _of_members(
     members: Iterable[tuple[str, object]], read: ReadValue, read_list: ReadList
 ) -> set[OptionIndices]:
     """Return the answers that an object gives: several if its members differ."""
+    members = list(members)
+    if flagged := _flagged(members, read):
+        return flagged
     named: list[set[OptionIndices]] = []
     scores: list[set[OptionIndices]] = []
     others: list[set[OptionIndices]] = []
     by_role = {"answer": named, "score": scores, "other": others}
     for name, value in members:
         kind = role(name)
+        if name in ARGUMENTS and isinstance(value, dict):
+            kind = "answer"
         if kind == "aside" or (kind == "other" and isinstance(value, dict | list)):
             continue
         if kind == "other" and read(name):  # {"A": 0.7, "B": 0.3}
@@ -99,6 +108,16 @@ def _of_members(
         return set().union(*named, *scores)
     read_others = [answers for answers in others if answers]
     return read_others[0] if len(read_others) == 1 and not scores else set()
+
+
+def _flagged(members: Sequence[tuple[str, object]], read: ReadValue) -> set[OptionIndices]:
+    """Return the answer of an object that says of every option whether it is one."""
+    options = [read(name) for name, _ in members]
+    flags = [FLAGS.get(str(value).lower()) for _, value in members]
+    if len(members) < 2 or None in flags or any(len(option) != 1 for option in options):  # noqa: PLR2004 -- of several
+        return set()
+    chosen = [option.copy().pop() for option, flag in zip(options, flags, strict=True) if flag]
+    return {frozenset().union(*chosen)} if chosen else set()
 
 
 def _loose_answers(form: str, read: ReadValue, read_list: ReadList) -> set[OptionIndices]:

@@ -70,18 +70,19 @@ SIGNS = re.compile(rf"\A{_SIGN}+\s*|\s*{_SIGN}+\Z")  # but for crosses, which de
 TAGGED = re.compile(
     r"[<\[](?P<name>[A-Za-z][\w -]{0,30})[>\]](?P<inner>.*)[<\[]/(?P=name)[>\]]", re.DOTALL
 )
-ENDINGS = ".:)!\u3002\uff01"
+ENDINGS = ".:;)!\u3002\uff01"
 DASHES = "-\u2013\u2014"
 OPENERS = "([{*_`\"'\u201c\u2018\u00ab"
-JOINS = frozenset(f".:)]=({DASHES}\uff1a")  # at least a character between a key and its label
-JOINT = "".join(JOINS) + f" }}*_`\"'\u201d\u2019\u00bb{OPENERS}"  # characters allowed there
+JOINS = frozenset(f".:)]=({DASHES}\uff1a\u2192")  # at least a character between a key and its label
+JOINT = "".join(JOINS) + f"> }}*_`\"'\u201d\u2019\u00bb{OPENERS}"  # characters allowed there
 COMMAS = (
-    r" ?[,;\u3001\uff0c] ?(?:(?:and also |and |also |as well as |&) ?)?"
-    r"| and also | as well as | and "
+    r" ?[,;\u3001\uff0c] ?(?:(?:and also |but also |and |also |as well as |&) ?)?"
+    r"| and also | but also | as well as | and "
 )
 NUMBERED = re.compile(r"\A\s*\(?\d{1,2}[.)]\s+(?=\S)")  # of a list with a mention a line
 DENIALS = frozenset(("no", "non", "not"))  # of an option, or the beginning of its label
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+DECIMAL = re.compile(r"\d\.\d")
 BLANKS = re.compile(r"[^\S\n]+")
 
 
@@ -280,6 +281,8 @@ def after_joint(folded: str, name: str) -> str:
         return ""
     rest = folded[len(name) :]
     body = rest.lstrip(JOINT)
+    if DECIMAL.match(folded, len(name) - 1):
+        return ""
     return body if JOINS.intersection(rest[: len(rest) - len(body)]) else ""
 
 

@@ -23,7 +23,8 @@ SPACED = (
 )
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 BEFORE = rf"(?<!{SPACED})(?<!{SPACED}[-'\u2019/&])(?<![+\u2212#@$\u20ac])"
-AFTER = rf"(?!{SPACED})(?![-'\u2019/&]{SPACED})(?![+#@%])"
+_OWNED = r"(?!['\u2019]s\s+(?:answer|response|output|reply|version)\b)"
+AFTER = rf"(?!{SPACED})(?!{_OWNED}[-'\u2019/&]{SPACED})(?![+#@%])"
 BEFORE_DIGIT = r"(?<![.,/:-])(?<!\d[-\u2013\u2014])(?<!\d\s[-\u2013\u2014]\s)"
 AFTER_DIGIT = r"(?!\s*[%/])(?![.,:]\d)(?!\s*[-\u2013\u2014]\s*\d)(?!\s+(?:out\s+)?of\s+\d)"
 NUMBER = re.compile(
@@ -70,6 +71,8 @@ class OptionSearch:
         Folded labels and other keys, which count in any case.
     pattern : re.Pattern
         Any of them; of several at a place, the longest.
+    names : str
+        The same, without the names of its groups.
     abstention : int
         Index of CANNOT_ASSESS.
     is_scale : bool
@@ -79,6 +82,7 @@ class OptionSearch:
     keys: Mapping[str, int]
     words: Mapping[str, int]
     pattern: re.Pattern[str]
+    names: str
     abstention: int
     is_scale: bool
 
@@ -169,7 +173,8 @@ def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
         for kind in ("key", "word")
     }
     pattern = rf"{BEFORE}(?:(?P<word>{by_kind['word']})|(?P<key>{by_kind['key']})){AFTER}"
-    return OptionSearch(keys, words, re.compile(pattern), len(options), bool(names.most))
+    unnamed = rf"{BEFORE}(?:{by_kind['word']}|{by_kind['key']}){AFTER}"
+    return OptionSearch(keys, words, re.compile(pattern), unnamed, len(options), bool(names.most))
 
 
 def _exact(key: str) -> str:

@@ -81,6 +81,8 @@ class Phrases:
         The subject that a sentence with reasons begins with.
     refusal : re.Pattern
         The beginning of a reply that declines.
+    deciding, plain, merit : frozenset of str
+        Words of sentences that say nothing but which option is the answer.
     """
 
     is_spaced: bool
@@ -115,6 +117,9 @@ class Phrases:
     grounds: re.Pattern[str]
     material: re.Pattern[str]
     refusal: re.Pattern[str]
+    deciding: frozenset[str]
+    plain: frozenset[str]
+    merit: frozenset[str]
 
 
 @cache
@@ -183,6 +188,9 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
             "material", before=r"\A[\W_]*", after=r"(?:\s*\d+)?[\])]?\s*(?:[:\uff1a.]|\Z)"
         ),
         refusal=re.compile(pattern("refusal", r"\A[\W_]*", bounded=False), re.IGNORECASE),
+        deciding=frozenset(lists.get("deciding", ())),
+        plain=frozenset(lists.get("plain", ())),
+        merit=frozenset(re.findall(r"[a-z]+", "".join(lists.get("merit", ())))),
     )
 
 

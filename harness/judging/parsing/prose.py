@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from harness.judging.parsing.closed_vocabulary import states_only
 from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages, languages_of
 from harness.judging.parsing.reply_segments import (
     BULLET,
@@ -49,7 +50,7 @@ from harness.judging.parsing.reply_segments import (
     without_quotations,
 )
 from harness.judging.parsing.statement_faults import (
-    MIN_GROUNDS,
+    MIN_REASONS,
     STOP,
     ReplyFault,
     fault_after,
@@ -77,8 +78,8 @@ JOINT = re.compile(
     rf"[{re.escape(CLOSING)}]*\s*(?:[.:)\]=,\uff1a]|[-\u2013\u2014](?=\s))?\s*[{re.escape(OPENING)}\uff08]{{0,3}}\s*"
 )
 SEPARATOR = re.compile(
-    rf"[{re.escape(CLOSING)}]*\s*(?:[,;\u3001\uff0c&+]\s*(?:(?:and|und|et|y|e|also)\s+)?"
-    rf"|\s(?:and|as\s+well\s+as|und|et|y|e)\s|[\u548c\u3068])\s*[{re.escape(OPENING)}]{{0,3}}\s*"
+    rf"[{re.escape(CLOSING)}]*\s*(?:[,;\u3001\uff0c&+]\s*(?:(?:but\s+also|and|und|et|y|e|also)\s+)?"
+    rf"|\s(?:and|but\s+also|as\s+well\s+as|und|et|y|e)\s|[\u548c\u3068])\s*[{re.escape(OPENING)}]{{0,3}}\s*"
 )
 COMPARED = re.compile(
     r"\s*(?:(?:than|over|to|compared\s+(?:to|with))\s+)?(?:the\s+)?", re.IGNORECASE
@@ -89,15 +90,20 @@ SUBJECT = re.compile(
     r"\b(?:(?:both|only|just)\s+)?(?:the\s+)?(?:(?:(?P<one>answer|response)|option|key|label|choice|rating|score)s?\s+)?[^\w\s,.;:]{0,3}\Z",
     re.IGNORECASE,
 )
+GOES_ON = re.compile(r"(?:'s)?\s+[a-z]|\s*[^\x00-\x7f]|(?:'s)?\s*[(,]?\s*(?=\w*n't)")
 CONTINUES = re.compile(r"\s*[a-z\xe0-\xff]")
 REASON_JOINT = re.compile(
     r"\s*(?:[:\uff1a(\uff08,\uff0c;\uff1b]|[-\u2013\u2014](?=\s))\s*"
     r"|,?\s+(?:because|since|as|weil|da|parce que|porque|perch\xe9)\s+"
 )
+NEGATIVE = re.compile(r"no|fail(?:ed)?|false|incorrect|wrong", re.IGNORECASE)
+COLON = re.compile(r"\s*[:\u2013\u2014]\s+")
+RANKED = re.compile(r"\s*>\s*(?!>)")
+MIN_COMPARED = 4  # words of a sentence that says something of another option
 LIST_ITEM = re.compile(r"\s*[:.)=\uff1a-]\s")
 CHOOSES = re.compile(
     r"\b(?:also|too|equally|either|or|alternatively|instead|rather|possible|plausible|reasonable|acceptable"
-    r"|defensible|choose|chose|pick|prefer|select|verdict|choice|option|rating|label|key|should|would|could)\b",
+    r"|defensible|else|otherwise|if|more|most|better|best|stronger|choose|chose|pick|prefer|select|verdict|choice|option|rating|label|key|should|would|could)\b",
     re.IGNORECASE,
 )  # what a sentence that only gives reasons doesn't say of another option
 QUESTION = re.compile(r"[?\uff1f]|[\u5417\u5462](?:\s|$)")
@@ -150,7 +156,7 @@ class Prose(NamedTuple):
 
 
 StatementKind = Literal[
-    "line", "lead", "opening", "marker", "predicate", "conclusion", "complement"
+    "line", "lead", "opening", "marker", "predicate", "plain", "conclusion", "complement"
 ]
 
 
@@ -163,7 +169,7 @@ class Statement(NamedTuple):
         The answers.
     start, end : int
         Place of the sentence in the text.
-    kind : {"line", "lead", "opening", "marker", "predicate", "conclusion", "complement"}
+    kind : {"line", "lead", "opening", "marker", "predicate", "plain", "conclusion", "complement"}
         What states it.
     fault : str
         Why it is not stated after all; else empty.
@@ -334,12 +340,12 @@ class _Reply:
 
     def _is_in_reasons(self, mention: Mention) -> bool:
         """Whether an option is compared with the answer, in a whole sentence that chooses none."""
-        if LIST_ITEM.match(self._bare, mention.end):
+        if LIST_ITEM.match(self._bare, mention.end) or not GOES_ON.match(self._bare, mention.end):
             return False
         for sentence in self._sentences:
             if sentence.start <= mention.start < sentence.end:
                 text = self._bare[sentence.start : sentence.end]
-                return len(text.split()) >= MIN_GROUNDS and not CHOOSES.search(text)
+                return len(text.split()) >= MIN_COMPARED and not CHOOSES.search(text)
         return False
 
     def _fault_later(self, last: Statement) -> ReplyFault | Literal[""]:
@@ -425,11 +431,27 @@ class _Reply:
             answer = read_line(opening) if 0 < len(opening) <= MAX_ANSWER else None
             if answer is None or (is_joined and not may_join(opening, self._bare[end : first.end])):
                 continue
-            others = {m.answer for m in self._own if m.start >= end and not m.is_bare} - answer[0]
-            if self._search.is_scale:
-                others |= {m.answer for m in self._own if end <= m.start < first.end} - answer[0]
+            others = {
+                mention.answer
+                for mention in self._own
+                if mention.start >= end
+                and not mention.is_bare
+                and (self._many or not self._is_in_reasons(mention))
+            } - answer[0]
+            is_number = self._search.is_scale and not any(
+                mention.is_word and mention.start < end for mention in self._own
+            )
+            others |= {
+                mention.answer
+                for mention in self._own
+                if end <= mention.start < first.end
+                and (is_number or (mention.is_bare and mention.end - mention.start > 1))
+            } - answer[0]
             is_varied = self._many and len(answer[0]) > 1
-            if not others and gives_grounds(grounds, is_joined=is_joined, is_varied=is_varied):
+            is_negative = NEGATIVE.fullmatch(opening.strip(" *._")) is not None
+            if not others and gives_grounds(
+                grounds, is_joined=is_joined, is_varied=is_varied, is_negative=is_negative
+            ):
                 yield Statement(answer[0], first.start, end, "opening")
                 return
 
@@ -472,6 +494,9 @@ class _Reply:
         if sentence.end - sentence.start > MAX_SENTENCE:
             return
         inside = [m for m in self._mentions if sentence.start <= m.start < sentence.end]
+        if (plainly := self._plainly(sentence, inside)) is not None:
+            yield plainly
+            return
         stated = 0
         for i, mention in enumerate(inside):
             if mention.start < stated:
@@ -538,6 +563,32 @@ class _Reply:
                 self._spoken.add(phrases)
         return max(filter(None, claims), key=_seriousness, default=None)
 
+    def _plainly(self, sentence: Sentence, inside: Sequence[Mention]) -> Statement | None:
+        """Return what a sentence states that says nothing but which option is the answer."""
+        named = [m for m in inside if not m.is_bare]
+        is_number = not named and self._search.is_scale and len(inside) == 1
+        named = list(inside) if is_number else named
+        reading = frozenset(mention.answer for mention in named)
+        others = [m for m in inside if not self._bare[m.start : m.end].islower()]
+        if not named or any(m not in self._own or m.answer not in reading for m in others):
+            return None
+        if (len(reading) > 1 and not self._many) or self._search.abstention in reading:
+            return None
+        head = self._bare[sentence.start : named[0].start]
+        spans = zip(named, [*named[1:], None], strict=True)
+        rest = " ".join(
+            self._bare[mention.end : sentence.end if after is None else after.start]
+            for mention, after in spans
+        )
+        fault = self._fault_of(sentence, reading, named[0], named[-1].end)
+        for phrases in self._languages:
+            decided = not named[0].is_word and phrases.identity.search(head) is not None
+            if not fault and states_only(
+                head, rest, phrases, decided=decided, many=self._many, is_number=is_number
+            ):
+                return Statement(reading, sentence.start, sentence.end, "plain")
+        return None
+
     def _bracketed(
         self, sentence: Sentence, reading: OptionIndices, first: Mention, end: int
     ) -> Statement | None:
@@ -565,6 +616,8 @@ class _Reply:
         said = phrases.predicate.match(rest)
         if said is None and self._many:
             said = phrases.set_predicate.match(rest)
+        elif said is None and (first.is_word or not self._search.is_scale):
+            said = RANKED.match(rest)
         if said is None:
             return None
         end = self._end_of_comparison(COMPARED, end + said.end(), sentence.end, reading)
@@ -587,7 +640,7 @@ class _Reply:
     ) -> int:
         """Return the end of the option that another is compared with: "better than B"."""
         compared = joint.match(self._bare, start, end)
-        place = compared.end() if compared and compared[0] else -1
+        place = compared.end() if compared else -1
         other = next((m for m in self._own if m.start == place), None)
         return other.end if other and other.answer not in reading else start
 
@@ -627,16 +680,35 @@ class _Reply:
         )
         if QUESTION.search(tail) or INVERTED.search(tail):
             return "question"
+        reasons = self._start_of_reasons(end, sentence.end) if is_marked else sentence.end
         others = [
             mention
             for mention in self._own
-            if (first.start if is_marked else sentence.start) <= mention.start < sentence.end
+            if (first.start if is_marked else sentence.start) <= mention.start < reasons
             and not first.start <= mention.start < end
             and not mention.is_bare
         ]
         if any(mention.answer not in reading for mention in others):
             return "several"
         return ""
+
+    def _start_of_reasons(self, start: int, end: int) -> int:
+        """Return where the reasons of a sentence begin that may say something of other options."""
+        if colon := COLON.match(self._bare, start, end):
+            clause = self._bare[colon.end() : end]
+            return colon.start() if _gives_reasons(clause) else end
+        for phrases in self._languages:
+            reason = phrases.reason.search(self._bare, start, end)
+            clause = self._bare[reason.end() : end] if reason else ""
+            if reason and not phrases.reason.search(clause) and _gives_reasons(clause):
+                return reason.start()
+        return end
+
+
+def _gives_reasons(clause: str) -> bool:
+    """Return whether a clause can name other options without choosing one of them."""
+    is_choice = ":" in clause or CHOOSES.search(clause)
+    return len(clause.split()) >= MIN_REASONS and not is_choice
 
 
 def _markers(

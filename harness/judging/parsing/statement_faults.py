@@ -47,7 +47,8 @@ COMMA = re.compile(rf"[{re.escape(CLOSING)}\s]*[,\uff0c\u3001]\s*(?P<rest>.*)", 
 SECOND_VERB = re.compile(r"(?:and|with|which|making|\w+ing|et|und|y|e)\b", re.IGNORECASE)
 BUT = re.compile(r"[,;]\s*but\s*(?:overall,?\s*)?\Z", re.IGNORECASE)
 REASON_WORD = re.compile(
-    r"(?:because|since|as\s(?:the|this|it|its|there|they|no|nobody)|given|due|depending)\b",
+    r"(?:because|since|as\s(?:the|this|it|its|there|they|no|nobody)|given|due|depending"
+    r"|weil|da|denn|car|puisque|parce|porque|pues|perch\xe9|poich\xe9)\b",
     re.IGNORECASE,
 )
 ENUMERATOR = re.compile(r"\W*(?:\d+|first|second|third|fourth|fifth|last)\b", re.IGNORECASE)
@@ -68,7 +69,9 @@ def may_join(opening: str, rest: str) -> bool:
     return not clause[:1].isdigit() and not (opening.isdecimal() and joint in ":\uff1a")
 
 
-def gives_grounds(clause: str, *, is_joined: bool, is_varied: bool) -> bool:
+def gives_grounds(
+    clause: str, *, is_joined: bool, is_varied: bool, is_negative: bool = False
+) -> bool:
     """Return whether a clause gives reasons for an answer, rather than doubt or take it back.
 
     A short one denies nothing: "It is not, of course." That a text can be read in several ways is a
@@ -78,7 +81,7 @@ def gives_grounds(clause: str, *, is_joined: bool, is_varied: bool) -> bool:
     if not words or (not is_joined and len(words) < MIN_REASONS):
         return False
     kinds = ["conditional", *(["report"] if is_joined else []), *([] if is_varied else ["hedge"])]
-    kinds += ["negation", "weak"] if len(words) < MIN_GROUNDS else []
+    kinds += ["negation", "weak"] if len(words) < MIN_GROUNDS and not is_negative else []
     english, *others = languages()
     if not is_joined and english.noun.search(clause):  # "That is my answer" may be meant otherwise
         return False

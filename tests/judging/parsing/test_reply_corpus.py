@@ -22,8 +22,8 @@ labelled by hand before the phrases were tuned. ``held_out`` was written after t
 style, in three parts and without regard to the phrases; ``adversarial`` was written to be misread.
 ``shapes`` was written after published logs of judges (pairwise verdicts, ratings with feedback,
 JSON, chat templates, thinking tags, Korean, Chinese, Japanese and German), before the reader was
-taught them, and ``strangers`` afterwards, without looking at the reader. Set HARNESS_REPLIES to
-score more folders, separated as in PATH.
+taught them, and ``strangers`` and ``newcomers`` afterwards, without looking at the reader. Set
+HARNESS_REPLIES to score more folders, separated as in PATH.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ CORPUS = HERE / "replies"
 MORE = [Path(name) for name in os.environ.get("HARNESS_REPLIES", "").split(os.pathsep) if name]
 SHAPES = HERE / "shapes"
 STRANGERS = HERE / "strangers"
-SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial", SHAPES, STRANGERS]
-READ_BY_VERSION = {4: "849d58f240c8d8d0"}  # of the readings of `SHIPPED`
+NEWCOMERS = HERE / "newcomers"
+SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial", SHAPES, STRANGERS, NEWCOMERS]
+READ_BY_VERSION = {5: "2c4bc06ef4c3dedd"}  # of the readings of `SHIPPED`
 NO_OPTION = {"abstained", "refused", "unreadable"}
 LEAST_RIGHT = 0.95  # of the replies that a person can read
 
@@ -156,7 +157,9 @@ def test_no_reply_is_misread_and_19_in_20_are_read(folder):
     assert result.reasons.keys() <= REASONS.keys()
 
 
-@pytest.mark.parametrize("folder", [SHAPES, STRANGERS, *MORE], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "folder", [SHAPES, STRANGERS, NEWCOMERS, *MORE], ids=lambda path: path.name
+)
 def test_no_option_is_lost_more_often_than_another(folder):
     """Of the replies of a shape, the numbers read of any two options differ by one at most."""
     uneven = {

@@ -1,0 +1,95 @@
+"""Words of a reply that are no part of its answer: courtesies, and the denial of other options.
+
+"Sure thing! B", "B. Let me know if you need more.", "A, not B" and "A; no other option fits" each
+name one answer. What is left out here never states an answer, so nothing is read instead of it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+GREETING = re.compile(
+    r"\A(?:sure(?:\s+thing)?|of\s+course|certainly|absolutely|understood|okay|ok|alright"
+    r"|all\s+right|got\s+it|thanks|thank\s+you(?:\s+for\s+[a-z ]{3,40})?|great(?:\s+question)?"
+    r"|here\s+you\s+go)[.!,:]+\s+(?=\S)",
+    re.IGNORECASE,
+)
+CLOSING = re.compile(
+    r"[.!)\s]*(?:\s|\A)(?:please\s+)?(?:let\s+me\s+know\s+(?:if|whether)|feel\s+free\s+to|(?:i\s+)?hope\s+(?:this|that)\s+helps"
+    r"|happy\s+to\s+(?:explain|elaborate|help)|i(?:'|\u2019)?m\s+happy\s+to\s+(?:explain|elaborate|help)"
+    r"|would\s+you\s+like\s+(?:me\s+to|an?\s+explanation)|(?:do\s+)?you\s+want\s+me\s+to)\b[^\n]{0,120}\Z",
+    re.IGNORECASE,
+)
+NO_OTHER = re.compile(
+    r"\s*(?:[,;.(]|\band\b)\s*(?:and\s+)?(?:no\s+other|none\s+of\s+the\s+other|nothing\s+else)s?"
+    r"(?:\s+(?:options?|ones?|readings?|keys?|answers?))?(?:\s+(?:fits?|appl(?:y|ies)|works?|is\s+(?:reasonable|needed)))?[.!)\s]*\Z",
+    re.IGNORECASE,
+)
+CERTAIN = re.compile(
+    r"(?:\A|(?P<comma>,))\s*(?:without\s+(?:a|any)\s+doubt|no\s+(?:question|doubt|hesitation)(?:\s+(?:here|about\s+it))?"
+    r"|hands\s+down|for\s+sure|by\s+an?\s+(?:small|narrow|wide|clear|large)\s+margin)(?(comma)(?=[.!\s]*\Z)|\s*[:,]\s*)",
+    re.IGNORECASE,
+)
+CERTAINTY = re.compile(
+    r"\s*[\[(](?:confidence|certainty)\b[^\])\n]{0,30}[\])][.\s]*\Z", re.IGNORECASE
+)
+STRAY_TAG = re.compile(r"\s*</[a-z_]{1,20}>\s*\Z", re.IGNORECASE)
+NOTHING_BUT = re.compile(r"\bnothing\s+but\b", re.IGNORECASE)
+CROSS = r"[\u274c\u2717\u2718\u274e]\ufe0f?"
+NEGATIVE = r"(?:no|fail(?:ed|s)?|false|incorrect|wrong|reject(?:ed)?|invalid)"
+CROSSED = re.compile(
+    rf"{CROSS}\s*(?=\W*{NEGATIVE}\b)|(?P<said>\b{NEGATIVE}\b\W*?)\s*{CROSS}", re.IGNORECASE
+)
+ECHO = re.compile(
+    r"\A(?P<said>\W*(?P<word>yes|no)\b)[,.]\s+(?:it|this|that|they|there|he|she)\s*"
+    r"(?:(?:is|are|does|do|was|has|would)(?P<denied>\s+not|n['\u2019]t)?|['\u2019]s(?P<also>\s+not)?)[.!\s]*\Z",
+    re.IGNORECASE,
+)
+
+
+def without_asides(body: str, options: str) -> str:
+    """Return a reply without courtesies, without an echo of "yes" or "no", and without denials.
+
+    Parameters
+    ----------
+    body : str
+        The reply.
+    options : str
+        A regular expression that matches the name of any option.
+    """
+    greeting = GREETING.match(body)
+    if greeting and not re.match(options, body):
+        body = body[greeting.end() :]
+    if closing := CLOSING.search(body):
+        body = body[: closing.start()] or body
+    if "<" in body and body.count("<") == 1:
+        body = STRAY_TAG.sub("", body) or body
+    body = CERTAIN.sub("", CERTAINTY.sub("", NOTHING_BUT.sub("only", body))) or body
+    if (echo := ECHO.match(body)) and _agrees(echo):
+        body = echo["said"]
+    if not body.isascii():
+        body = CROSSED.sub(lambda cross: cross["said"] or "", body)
+    without = NO_OTHER.sub("", body)
+    return _denials(options).sub("", without) if len(without) > 1 else without
+
+
+def _agrees(echo: re.Match[str]) -> bool:
+    """Return whether an echo says the same as the word before it: "No, it isn't"."""
+    is_denied = bool(echo["denied"] or echo["also"])
+    return is_denied == (echo["word"].casefold() == "no")
+
+
+@lru_cache(maxsize=256)
+def _denials(options: str) -> re.Pattern[str]:
+    """Match the denial of an option after something else: ", not B", "; B is not"."""
+    joint = r"\s*(?:[,;(]|(?<=\w)\.)\s*(?:(?:but|and|while|whereas)\s+)?"
+    named = rf"(?:the\s+|option\s+)?(?:{options})"
+    rejected = r"(?:eliminated|rejected|ruled\s+out|excluded|discarded|not\s+chosen)"
+    listed = rf"[(\[]?(?:{options})[)\]]?"
+    return re.compile(
+        rf"(?<=\S)[.;,]?\s*{rejected}\s*:\s*{listed}(?:,\s*{listed})*[.\s]*\Z"
+        rf"|(?<=\S){joint}(?:(?:not|rather\s+than|instead\s+of)\s+{named}"
+        rf"|{named}\s+(?:is|are|does|do|would)(?:\s+not|n['\u2019]t)(?:\s+(?:fit|apply|reasonable|be|so|it))*)"
+        r"(?=[.!)\s]*\Z)\)?"
+    )

@@ -1,0 +1,82 @@
+"""Sentences that say nothing but which option is the answer, whatever the order of their words.
+
+Judges have more turns of phrase than a list can hold: "The edge goes to B", "That makes it B". They
+share what they lack. All of their words are the option, a word that decides ("edge", "choose",
+"fits") and plain ones ("the", "it", "to"). Words that deny, doubt, report or set a condition are in
+neither list, so a sentence with one of them states nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.judging.parsing.phrases import Phrases
+
+MAX_WORDS = 16
+WORDS = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")
+ASKS = frozenset(("is", "are", "do", "does", "has", "have", "would", "which", "why"))
+ORDERS = frozenset(
+    ("choose", "select", "pick", "prefer", "accept", "vote", "judge", "go", "answer", "say", "find")
+)
+SIGNS = re.compile(r"[^\w\s.,:;!()\[\]*'\u2019\u2013\u2014-]|\banswer\s+key\b", re.IGNORECASE)
+SPOKEN = frozenset(
+    ("has", "have", "makes", "leaves", "say", "answers", "judge", "choose", "gives", "takes")
+)
+SCORED = frozenset(("score", "scored", "rating", "grade", "points", "rate", "numeric", "me"))
+COUNTED = frozenset(("makes", "has", "have", "there", "answers", "choices", "options", "readings"))
+INTRODUCED = re.compile(r":\s*\W*\Z")
+LISTED = frozenset(
+    ("options", "choices", "answers", "there", "these", "readings", "response", "output")
+)
+RATED = frozenset(
+    ("text", "comment", "statement", "sentence", "message", "post", "review", "passage", "wording")
+)
+ADMITS = frozenset(
+    ("reasonable", "acceptable", "plausible", "valid", "accept", "applicable", "fit", "possible")
+) | {"fine", "okay", "defensible", "justified"}
+ADMITTED = ADMITS | {"or", "either", "can", "could", "may"}
+DEGREES = frozenset(("more", "most"))
+
+
+def states_only(
+    head: str, rest: str, phrases: Phrases, *, decided: bool, many: bool, is_number: bool = False
+) -> bool:
+    """Return whether a sentence says nothing but that the option between two texts is the answer.
+
+    Parameters
+    ----------
+    head, rest : str
+        The sentence before and after the option; between several of them, both.
+    decided : bool
+        Whether the words before the option decide already: "this is".
+    many : bool
+        Whether several options may be named, of which a text may have either.
+    is_number : bool
+        Whether the option is named by a number, which may count something else.
+    """
+    first = WORDS.findall(head.casefold().replace("\u2019", "'"))
+    words = first + WORDS.findall(rest.casefold().replace("\u2019", "'"))
+    used = set(words)
+    is_statement = not (first and first[0] in ASKS | ORDERS) and bool(words)
+    has_signs = SIGNS.search(head) or SIGNS.search(rest)
+    if not is_statement or len(words) > MAX_WORDS or has_signs:
+        return False
+    if not used <= _allowed(used, phrases, many=many) or ("than" if many else "only") in used:
+        return False
+    if used & RATED and used & SPOKEN:  # "The text has the answer B" is about the text
+        return False
+    if is_number:
+        return not used & COUNTED and bool(used & SCORED)
+    introduces = INTRODUCED.search(head) and not used & (RATED | LISTED)
+    decides = phrases.deciding | (ADMITS if many else frozenset())
+    return decided or bool(introduces) or bool(used & decides)
+
+
+def _allowed(used: set[str], phrases: Phrases, *, many: bool) -> frozenset[str]:
+    """Return the words that a sentence with some words may have."""
+    allowed = phrases.deciding | phrases.plain
+    if used & DEGREES:
+        allowed |= phrases.merit
+    return allowed | ADMITTED if many and used & ADMITS else allowed
