@@ -9,6 +9,7 @@ from msgspec.structs import replace as with_fields
 from support.analysis_inputs import coherence_as_numbers, source_of, task_of
 
 from harness.analysis import Validation, validate
+from harness.analysis.judge_costs import cost_of
 from harness.command_options import Choices
 from harness.judging.parsing.verdict import Reply
 from harness.report.html.page import page
@@ -85,6 +86,16 @@ def test_page_terminal_and_json_show_the_share_and_both_ranks():
         assert "rank without" in shown
     assert "7.5% of 40" not in render(v)
     assert Validation.from_json(v.to_json()).second_questions == v.second_questions
+
+
+def test_cost_is_that_of_both_replies():
+    """Each is counted once, with its tokens; a question that is still open has one reply."""
+    bought = Reply(request="q", text="Hm.", cost_usd=1.0, prompt_tokens=5, completion_tokens=2)
+    [verdict, *_] = source(0).verdicts["unsure"]
+    answered = with_fields(verdict, unread=bought, reply=bought, from_store=False)
+    begun = with_fields(answered, item="i1", outcome="failed", value=None, reply=None)
+    cost = cost_of([answered, begun])
+    assert (cost.usd, cost.n_paid, cost.prompt_tokens) == (3.0, 3, 15)
 
 
 def test_open_scale_has_the_ranking_without_second_questions(truth, tmp_path):

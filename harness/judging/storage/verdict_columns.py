@@ -87,7 +87,7 @@ class VerdictKind(NamedTuple):
 
 def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
     """Return the fields of a `VerdictKind`: a plain tuple, as one is made of every verdict."""
-    reply, first = verdict.reply, verdict.first
+    reply, first, is_reasked = verdict.reply, verdict.first, verdict.is_reasked
     return (
         verdict.judge,
         verdict.elicitation,
@@ -98,7 +98,7 @@ def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
         verdict.reason,
         verdict.swapped,
         (reply.model or "") if reply else "",
-        (reply is not None) + (first is not None),
+        len(verdict.replies) if is_reasked else (reply is not None) + (first is not None),
         reply is not None and reply.derived,
         verdict.probabilities is not None,
         bool(verdict.shown),
@@ -106,7 +106,7 @@ def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
         reply is not None and "{" in reply.text,
         (reply.finish_reason or "") if reply else "",
         bool((reply and reply.prompt_at_least) or (first and first.prompt_at_least)),
-        verdict.is_reasked,
+        is_reasked,
     )
 
 
