@@ -48,6 +48,29 @@ ECHO = re.compile(
 )
 
 
+MAX_DENIAL = 200  # characters at the end of a reply that may deny other options
+YES_NO = frozenset(("yes", "no,", "no."))
+DENIED = (
+    "not ",
+    "n't",
+    "n\u2019t",
+    "rather than",
+    "instead of",
+    "ejected",
+    "iminated",
+    "uled out",
+    "cluded",
+    "carded",
+)
+ASIDES = (
+    (("know", "feel free", "hope", "happy to", "would you", "want me"), CLOSING, ""),
+    (("doubt", "question", "hesitation", "hands", "sure", "margin"), CERTAIN, ""),
+    (("confidence", "certainty"), CERTAINTY, ""),
+    (("nothing but",), NOTHING_BUT, "only"),
+    (("other", "nothing else"), NO_OTHER, ""),
+)
+
+
 def without_asides(body: str, options: str) -> str:
     """Return a reply without courtesies, without an echo of "yes" or "no", and without denials.
 
@@ -61,17 +84,20 @@ def without_asides(body: str, options: str) -> str:
     greeting = GREETING.match(body)
     if greeting and not re.match(options, body):
         body = body[greeting.end() :]
-    if closing := CLOSING.search(body):
-        body = body[: closing.start()] or body
-    if "<" in body and body.count("<") == 1:
-        body = STRAY_TAG.sub("", body) or body
-    body = CERTAIN.sub("", CERTAINTY.sub("", NOTHING_BUT.sub("only", body))) or body
-    if (echo := ECHO.match(body)) and _agrees(echo):
-        body = echo["said"]
     if not body.isascii():
         body = CROSSED.sub(lambda cross: cross["said"] or "", body)
-    without = NO_OTHER.sub("", body)
-    return _denials(options).sub("", without) if len(without) > 1 else without
+    if "<" in body and body.count("<") == 1:
+        body = STRAY_TAG.sub("", body) or body
+    folded = body.casefold()
+    for words, aside, instead in ASIDES:
+        if any(word in folded for word in words):
+            body = aside.sub(instead, body) or body
+    if folded[:3] in YES_NO and (echo := ECHO.match(body)) and _agrees(echo):
+        body = echo["said"]
+    if any(word in folded for word in DENIED):
+        start = max(0, len(body) - MAX_DENIAL)
+        return body[:start] + _denials(options).sub("", body[start:])
+    return body
 
 
 def _agrees(echo: re.Match[str]) -> bool:

@@ -63,7 +63,10 @@ def states_only(
     has_signs = SIGNS.search(head) or SIGNS.search(rest)
     if not is_statement or len(words) > MAX_WORDS or has_signs:
         return False
-    if not used <= _allowed(used, phrases, many=many) or ("than" if many else "only") in used:
+    unknown = used - phrases.plain - phrases.deciding
+    if unknown and not unknown <= _allowed(used, phrases, many=many):
+        return False
+    if ("than" if many else "only") in used:
         return False
     if used & RATED and used & SPOKEN:  # "The text has the answer B" is about the text
         return False
@@ -75,8 +78,6 @@ def states_only(
 
 
 def _allowed(used: set[str], phrases: Phrases, *, many: bool) -> frozenset[str]:
-    """Return the words that a sentence with some words may have."""
-    allowed = phrases.deciding | phrases.plain
-    if used & DEGREES:
-        allowed |= phrases.merit
+    """Return the further words that a sentence with some words may have."""
+    allowed = phrases.merit if used & DEGREES else frozenset[str]()
     return allowed | ADMITTED if many and used & ADMITS else allowed

@@ -232,7 +232,8 @@ def parse(
     if body not in names.keys:
         body = _on_scale(without_asides(body, option_search(_texts(options)).names), names)
     readings, has_lead = _readings(body, names)
-    readings = readings or _flagged(body, names)
+    if not readings and len(body) <= MAX_DIAGNOSED and (":" in body or "=" in body):
+        readings = _flagged(body, names)
     if not readings and elicitation == "forced_choice":
         readings, has_lead = _cut_off_readings(body, names)
     if not readings:

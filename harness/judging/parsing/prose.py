@@ -582,6 +582,8 @@ class _Reply:
         )
         fault = self._fault_of(sentence, reading, named[0], named[-1].end)
         for phrases in self._languages:
+            if not phrases.deciding:
+                continue
             decided = not named[0].is_word and phrases.identity.search(head) is not None
             if not fault and states_only(
                 head, rest, phrases, decided=decided, many=self._many, is_number=is_number
