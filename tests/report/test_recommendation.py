@@ -12,6 +12,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import JudgeFacts, validate
 from harness.analysis.location import Location
+from harness.errors import TaskError
 from harness.report import decision, judge_card, page, render
 from harness.report.formatting import number, p_value, reason_words, span
 from harness.report.html.summaries import changes
@@ -421,9 +422,13 @@ def test_legend_names_method_unit_and_estimand():
     assert "95% intervals: bootstrap of groups, 300 resamples, design value." in terminal
     see = "for infinitely many see disagreement with raters, rater noise removed"
     assert see in " ".join(terminal.split())
+
+
+def test_metric_of_a_judges_own_replies_ranks_nobody():
+    """Every judge was NA by it, without a reason."""
     task = indeterminate_task(n=40, paired=40)
-    noise = validate(indeterminate_source(task, metric="mse_without_rater_noise(s/s)"))
-    assert "bootstrap of groups, 300 resamples, population value." in render(noise, details=True)
+    with pytest.raises(TaskError, match=r"can't rank judges.*Rank by mse\(s/s\)"):
+        validate(indeterminate_source(task, metric="mse_without_rater_noise(s/s)"))
 
 
 @pytest.mark.parametrize(
