@@ -324,6 +324,8 @@ def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
     if settings.none:
         return []
     empty = sum(list_of(answer.text) == [] for answer in reader.answers() if not answer.is_judge)
+    if sets := reader.mapping.sets:
+        empty += int(np.all([reader.table.columns[n].codes == EMPTY for n in sets], axis=0).sum())
     if not empty:
         return []
     times = "once" if empty == 1 else f"{empty} times"

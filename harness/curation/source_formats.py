@@ -46,6 +46,7 @@ CHUNK = 1 << 20
 SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 FORMULA = re.compile(rb'<c r="([A-Z]+\d+)"[^<>]*>\s*<f\b[^<>]*?(?:/>|>[^<]*</f>)\s*(<v>[^<]|<is>)?')
 STATE = "state.json"
+MOST_OPENING_BYTES = 1 << 20
 JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from the header
 
@@ -213,6 +214,26 @@ def _json_rows(
         )
 
 
+def _delimited_rows(
+    path: Path, limits: Limits, bad: Ragged, how: FileOptions, found: Reading
+) -> Iterator[tuple[int, Row]]:
+    """Yield line and cells by column of each row of csv or tsv, or of lines of JSON named so."""
+    if _opens_with_object(path):
+        return _line_rows(path, limits, how, found)
+    cells = csv_cells(path, limits, SEPARATORS[path.suffix.lower()], how.encoding)
+    return _headed(cells, limits, found.notes, bad, header=how.header)
+
+
+def _opens_with_object(path: Path) -> bool:
+    """Return whether the first line of a file is a JSON object."""
+    with path.open("rb") as file:
+        line = file.readline(MOST_OPENING_BYTES).removeprefix(BOM).strip()
+    try:
+        return line.startswith(b"{") and isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
 def _line_rows(
     path: Path, limits: Limits, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
@@ -357,8 +378,7 @@ def source_rows(
         else:
             check_size(path, limits)
             if suffix in SEPARATORS:
-                cells = csv_cells(path, limits, SEPARATORS[suffix], how.encoding)
-                rows = _headed(cells, limits, notes, listed, header=how.header)
+                rows = _delimited_rows(path, limits, listed, how, found or Reading(notes=notes))
             elif suffix == ".xlsx":
                 rows = excel_rows(path, limits, notes, listed, how)
             elif suffix == ".json":

@@ -43,7 +43,7 @@ def test_every_form_of_a_table_gives_the_same_ratings(tmp_path, form):
     assert task.text == ("text",)
 
 
-@pytest.mark.parametrize("name", ["t.json", "t.jsonl", "t.ndjson"])
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl", "t.ndjson", "t.txt"])
 def test_lines_of_json_are_read_under_any_name(tmp_path, name):
     (tmp_path / name).write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     assert values(task_of(tmp_path / name)) == VALUES
