@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from harness.command_options import Choices
     from harness.judging.parsing.verdict import Value
     from harness.revalidation.reply_categories import Category, StreamReplies
-    from harness.stats import Estimate, Evaluation, Metric, OptionSpace
+    from harness.stats import Estimate, Evaluation, OptionSpace
     from harness.stats.data.arrays import FloatArray
     from harness.stats.drift.reply_counts import ReplyCounts
     from harness.tasks import Item, Task
@@ -146,22 +146,24 @@ def _figures(p: Prepared, names: Sequence[str]) -> Iterator[Figure]:
         ends = None
         if e.judges == tuple(names):
             drawn = e.replicates[metric.name]
-            values = np.array([e.estimates[name][metric.name].value for name in names], dtype=float)
-            ends = _change_ends(metric, values, drawn, e)
+            width = metric.bounds[1] - metric.bounds[0]
+            if not isfinite(width):
+                width = metric.loss_range(len(p.compared.human.space.options))
+            ends = _change_ends([e.estimates[name][metric.name] for name in names], drawn, e, width)
         yield _figure(metric.name, [p.estimates[name][metric.name] for name in names], ends)
     yield _figure(BETA, [p.own.translations[name].beta for name in names])
 
 
 def _change_ends(
-    metric: Metric, values: FloatArray, drawn: FloatArray, e: Evaluation
+    estimates: Sequence[Estimate], drawn: FloatArray, e: Evaluation, width: float
 ) -> tuple[float, float] | None:
-    """Return the score interval of the first of (P,) values less the mean of the others."""
-    least, most = metric.bounds
+    """Return the score interval of the first of P values less the mean of the others."""
+    values = np.array([estimate.value for estimate in estimates], dtype=np.float64)
     change = Sampled(
         value=float(values[0] - values[1:].mean()),
         replicates=drawn[0] - drawn[1:].mean(axis=0),
-        n_units=e.units.n_units,
-        bounds=(least - most, most - least),
+        n_units=min(e.units.n_units, *(estimate.n_used for estimate in estimates)),
+        bounds=(-width, width),
     )
     defined = isfinite(change.value) and change.has_enough_units and drawn.size
     return score_ends(change, e.level) if defined else None
