@@ -506,8 +506,8 @@ def token_counts(usage: JsonObject) -> TokenCounts:
         cached = _count(usage.get("cache_read_input_tokens"))
     if written is None:
         written = _count(usage.get("cache_creation_input_tokens"))
-    names = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
-    prompt, completion = (_count(usage.get(own, usage.get(other))) for own, other in names)
+    prompt = _count(usage.get("prompt_tokens", usage.get("input_tokens")))
+    completion = _count(usage.get("completion_tokens", usage.get("output_tokens")))
     if prompt == 0:
         return TokenCounts(None, None, None)
     if prompt is not None and completion is not None:
