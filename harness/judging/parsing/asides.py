@@ -96,8 +96,16 @@ def without_asides(body: str, options: str) -> str:
         body = echo["said"]
     if any(word in folded for word in DENIED):
         start = max(0, len(body) - MAX_DENIAL)
-        return body[:start] + _denials(options).sub("", body[start:])
+        denial = _denials(options).search(body, start)
+        if denial and not _is_inside_name(denial.start(), body, options):
+            return body[: denial.start()] + body[denial.end() :]
     return body
+
+
+def _is_inside_name(place: int, body: str, options: str) -> bool:
+    """Return whether a place is inside an option's name, such as "Rude, but not toxic"."""
+    names = re.finditer(f"(?=({options}))", body)
+    return any(name.start(1) < place < name.end(1) for name in names)
 
 
 def _agrees(echo: re.Match[str]) -> bool:

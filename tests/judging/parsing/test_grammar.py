@@ -331,7 +331,7 @@ def test_key_and_label_that_differ_are_in_conflict(text):
 @pytest.mark.parametrize(
     "text",
     [
-        *("B?", "A or B", "BA", "not B", "B, not A", "neither", "B because"),
+        *("B?", "A or B", "BA", "not B", "neither", "B because"),
         *("B\n\nis rude.", "A: Toxic\n\nis what it says."),
         *("The answer is b", "The answer is a", "option a", "<think>B"),
         *(
@@ -612,13 +612,19 @@ def test_a_mention_inside_a_sentence_is_not_a_verdict(before, after, name, data)
 
 @pytest.mark.parametrize(
     "sentence",
-    ["{} because you insist", "Call it {}.", "{} is what it says."],
+    ["{} because you insist", "{} is what it says."],
 )
 def test_sentences_about_a_label_are_not_verdicts(sentence):
     """Judges that mention an option without stating it are invalid."""
     for option in BINARY:
         for name in (option.key, option.label, option.label.lower()):
             assert is_invalid(choice(sentence.format(name)))
+
+
+@pytest.mark.parametrize("text", ["B, not A", "B (not A)", "Call it B.", "B; A is not reasonable."])
+def test_an_option_that_is_denied_beside_the_answer_is_not_a_second_answer(text):
+    """Unless the denial is part of a label, such as "Rude, but not toxic"."""
+    assert choice(text) == Parsed("answered", "B")
 
 
 # -- answers stated in prose --------------------------------------------------------------------
