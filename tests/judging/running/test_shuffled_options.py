@@ -152,15 +152,14 @@ def test_letter_bias_shows_in_the_shuffle(task, judges_file, tmp_path):
     letter, reader = (
         order_bias(source.verdicts[name], source.items, 0.95) for name in ("letter", "reader")
     )
-    assert [(b.excess, b.low, b.high) for b in letter] == [(0.5, 0.5, 0.5), (-0.5, -0.5, -0.5)]
+    assert [b.excess for b in letter] == [0.5, -0.5]
+    assert letter[0].low > 0 > letter[1].high  # six items that agree are enough to say so
     assert [b.excess for b in reader] == [0.0, 0.0]
     assert (letter[0].n_replies, letter[0].n_items) == (36, 6)
     values = Counter(v.value for v in source.verdicts["letter"])
     assert values == {"A": 18, "B": 18}
     [note] = order_notes({"letter": letter})
-    assert note.startswith(
-        "letter chose the option shown first 50.0 [50.0, 50.0] points more often"
-    )
+    assert note.startswith("letter chose the option shown first 50.0 [8.6, 50.0] points more often")
 
 
 def test_the_interval_covers_no_bias_as_often_as_it_says():
