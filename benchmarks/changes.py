@@ -208,7 +208,7 @@ CHANGES: dict[str, Callable[[Watch], object]] = {
     "2 % of answers": answers(lambda i: i % 50 == 0),
     "a better judge": lambda watch: watch.reply(replies(N_ITEMS, majority, noise=NOISE, seed=7)),
     "a prefix before each answer": all_say("Answer: {}"),
-    "5 % malformed, from none": some_say(UNREADABLE),
+    "5 % malformed, readable if asked again": some_say(UNREADABLE),
     "5 % abstained, from none": some_say("CANNOT_ASSESS"),
     "5 % refused, from none": some_say(REFUSAL),
     "another model name": lambda watch: watch.reply(steady(8), model="prod-2"),

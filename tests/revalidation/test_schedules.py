@@ -67,7 +67,7 @@ def test_a_rate_of_unreadable_replies_is_named(tmp_path, stub):
     """A judge whose replies become unreadable more often changed in that, and a limit fails."""
     before = replies(100, majority, invalid=0.05, seed=5)
     schedule = Schedule(tmp_path, stub, {"judge": before}, samples=3, n=100)
-    stub.set_table("judge", replies(100, majority, invalid=0.3, seed=6))
+    stub.set_table("judge", replies(100, majority, invalid=0.6, seed=6))
     look = schedule.look("--fail-on", "outcome-rate>0.2", code=1)
     [judge] = look["judges"]
     assert judge["verdict"] == "changed"
