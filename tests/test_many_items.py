@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.validation import MOST_MB, MOST_TIMES, UNIT, measured
 
-MOST_MEASURED_MB = 370  # 357 to 365 since items are known by content
+MOST_MEASURED_MB = 370  # 352 to 365, by machine
 
 
 @pytest.fixture(scope="module")
