@@ -32,7 +32,7 @@ from harness.tasks.columns.column_words import (
     parts,
     stem,
 )
-from harness.tasks.columns.keyed_labels import keyed_labels
+from harness.tasks.options import keyed_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.tasks.columns.column_words import plain
-from harness.tasks.columns.keyed_labels import key_ranks, keyed_labels
+from harness.tasks.options import key_ranks, keyed_labels
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -17,10 +17,9 @@ from harness.curation.label_orders import ORDERS, known_order, plain_label, step
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import labels_of, with_point
-from harness.tasks.columns.keyed_labels import key_ranks, keyed_labels
 from harness.tasks.columns.table_answers import TableAnswers
 from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS, POSITIONAL
-from harness.tasks.options import CANNOT_ASSESS
+from harness.tasks.options import CANNOT_ASSESS, key_ranks, keyed_labels
 from harness.tasks.schema import OPEN_SCALES, Scale, as_number
 
 if TYPE_CHECKING:

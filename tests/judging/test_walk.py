@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from support.task_folders import make_task_folder
 
 from benchmarks.walk import N_ITEMS, ROLES, WHOLE, files_of_rows, walk_of
@@ -14,9 +13,10 @@ MAX_FILES_OF_WHOLE_ROWS = 14  # where nothing is guessed
 MAX_FILES = 12  # of 24 at first
 RARE = {
     "budget.py",
+    "conversations.py",
     "held_requests.py",
     "retry.py",
-}  # for limits, batches, faults
+}  # for limits, conversations, batches, faults
 
 
 def test_the_walk_of_a_forced_choice(stub, tmp_path):
@@ -30,16 +30,12 @@ def test_the_walk_of_a_forced_choice(stub, tmp_path):
     assert not {Path(file).name for file in files} & RARE
 
 
-@pytest.mark.xfail(
-    strict=True, reason="13 files: a reply that can't be read is followed by one more question"
-)
 def test_the_walk_of_a_forced_choice_is_short(stub, tmp_path):
     """Checks for what servers hide in replies enter a file of their own only if they find it."""
     walk = walk_of(make_task_folder(tmp_path / "small", N_ITEMS), stub.url(), tmp_path)
     assert len(walk.functions) <= MAX_FILES, sorted(walk.functions)
 
 
-@pytest.mark.xfail(strict=True, reason="19 files: raters' names are compared with words for models")
 def test_rows_in_memory_become_a_task_without_files():
     """No reader of files, no format and no writer is entered on the way."""
     files = files_of_rows(ROLES)
@@ -48,7 +44,6 @@ def test_rows_in_memory_become_a_task_without_files():
     assert not [file for file in files if file.startswith(others)]
 
 
-@pytest.mark.xfail(strict=True, reason="15 files: raters' names are compared with words for models")
 def test_rows_whose_mapping_says_all_are_read_by_the_core():
     """Nothing is guessed, and no edge is entered."""
     files = files_of_rows(ROLES | WHOLE)

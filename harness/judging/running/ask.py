@@ -337,13 +337,13 @@ class WorkerPool:
 
     def _record_stored(self, replies: Sequence[tuple[WorkUnit, Reply]]) -> list[WorkUnit]:
         """Record units whose reply is stored; return those whose conversation goes on."""
-        conversations, count_paid = self._asker.conversations, self._store.count_paid
+        asker, count_paid = self._asker, self._store.count_paid
         verdicts, going_on = [], []
         for unit, reply in replies:
-            step = conversations.step(unit, reply, bought=count_paid(reply.request))
+            step = asker.step(unit, reply, bought=count_paid(reply.request))
             if isinstance(step, WorkUnit):
                 going_on.append(step)
-                verdicts += [conversations.begun(step)] if step.bought else []
+                verdicts += [asker.conversations.begun(step)] if step.bought else []
             else:
                 verdicts.append(step)
                 if not self._judge.first.have_passed:
@@ -477,7 +477,7 @@ class Asker:
     async def _ask_turn(self, unit: WorkUnit) -> UnitOutcome:
         """Ask for the next turn of a unit, and for those after stored ones."""
         received: list[Reply] = []
-        request = self.conversations.request(unit)
+        request = self.conversations.request(unit) if unit.has_begun else unit.request_for()
         try:
             reply = await self._obtain(request, received, unit)
         except CallFailed as failure:
@@ -486,12 +486,24 @@ class Asker:
         except NotAsked as stop:
             return UnitOutcome(held_by=stop.held_by)
         is_paid = bool(received) | self._store.count_paid(request.hash)
-        step = self.conversations.step(unit, reply, bought=is_paid)
+        step = self.step(unit, reply, bought=is_paid)
         if not isinstance(step, WorkUnit):
             return UnitOutcome([step], received)
         if not step.bought:
             return await self._ask_turn(step)
         return UnitOutcome([self.conversations.begun(step)], received, next_turns=[step])
+
+    def step(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict | WorkUnit:
+        """Return the verdict in a reply, or the unit if its conversation goes on.
+
+        ``bought`` says whether this run paid for the reply.
+        """
+        if unit.is_conversation:
+            return self.conversations.step(unit, reply, bought=bought)
+        verdict = self._reader.verdict(reply, unit.unit(), self._name, from_store=not bought)
+        if verdict.outcome != "invalid":
+            return verdict
+        return self.conversations.after_unread(unit, reply, verdict, bought=bought)
 
     async def _obtain(self, request: Request, received: list[Reply], unit: WorkUnit) -> Reply:
         """Return the reply to one request of a unit: the stored one, or one that is now paid for.
@@ -537,7 +549,7 @@ class Asker:
         finally:
             self._store.release(part.hashes[0] for part in claimed[len(replies) :])
         steps = [
-            self.conversations.step(part, reply, bought=True)
+            self.step(part, reply, bought=True)
             for part, reply in zip(claimed, replies, strict=False)
         ]
         turns = [step for step in steps if isinstance(step, WorkUnit)]

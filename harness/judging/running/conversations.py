@@ -84,7 +84,15 @@ class Conversations:
                 claimed=False,
             )
         verdict = self._verdict(unit, reply, bought=bought)
-        if verdict.outcome == "invalid" and self._is_to_reask(unit, reply):
+        if verdict.outcome != "invalid":
+            return verdict
+        return self.after_unread(unit, reply, verdict, bought=bought)
+
+    def after_unread(
+        self, unit: WorkUnit, reply: Reply, verdict: Verdict, *, bought: bool
+    ) -> Verdict | WorkUnit:
+        """Return the unit with its second question, or the verdict if none is asked."""
+        if self._is_to_reask(unit, reply):
             return replace(unit, unread=reply, bought=bought, claimed=False)
         return verdict
 

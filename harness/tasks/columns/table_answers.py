@@ -12,8 +12,13 @@ from pydantic import field_validator, model_validator
 from harness.errors import OptionError, TaskError
 from harness.option_declarations import IMPORT, Lists, Options, Repeated, option
 from harness.tasks.columns.cell_values import label_of, labels_of, nearest
-from harness.tasks.columns.keyed_labels import keyed_labels, split_label
-from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
+from harness.tasks.options import (
+    CANNOT_ASSESS,
+    MAX_KEY_CHARS,
+    PUNCTUATION,
+    keyed_labels,
+    split_label,
+)
 from harness.tasks.schema import (
     ANSWER_KINDS,
     MAX_ANSWER_CHARS,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.made_tables import plan_of, task_of, text, written
 
-from harness.tasks.columns.keyed_labels import keyed_labels, split_label
+from harness.tasks.options import keyed_labels, split_label
 
 FORMS = ("{k} - {x}", "{k} = {x}", "{k}. {x}", "{k}) {x}", "{k}: {x}", "({k}) {x}", "{x} ({k})")
 WORDS = ("awful", "poor", "fair", "good", "superb")
