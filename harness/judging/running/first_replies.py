@@ -23,7 +23,7 @@ class FirstReplies:
     """Lets `N_FIRST` requests of a judge through, and the others once these were answered.
 
     A request that brings several samples counts once, by the share of them that can be read.
-    Abstentions and refusals can be read.
+    Abstentions and refusals can be read. If a second question doesn't help, both replies count.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class FirstReplies:
     Attributes
     ----------
     n_received : int
-        Requests with a reply, stored ones included; no more than `N_FIRST` are counted.
+        Replies, stored ones included; no more than `N_FIRST` are counted.
     n_read : float
         How many of them can be read.
     examples : list of str
@@ -85,8 +85,9 @@ class FirstReplies:
         replies = [verdict for verdict in verdicts if verdict.outcome != "failed"]
         if not replies:
             return
-        self.n_received += 1
         unread = [verdict for verdict in replies if verdict.outcome == "invalid"]
+        n_replies = 1 + any(verdict.is_reasked for verdict in unread)
+        self.n_received = min(self.n_received + n_replies, N_FIRST)
         self.n_read += 1 - len(unread) / len(replies)
         texts = filter(None, map(_example, unread))
         self.examples = list(dict.fromkeys([*self.examples, *texts]))[:N_EXAMPLES]
