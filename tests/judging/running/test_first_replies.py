@@ -297,8 +297,9 @@ def test_run_stops_that_judge_alone(stub, folder, tmp_path, two_judges):
         *(*judges, *cache, "--out", out),
     )
     assert done.exit_code == 3
-    assert n_chatty(stub) == 2 * N_FIRST, "each was asked once more"
-    assert stub.stats()["requests"] == N_ITEMS + 2 * N_FIRST
+    n_bought = n_chatty(stub)
+    assert N_FIRST <= n_bought <= 2 * N_FIRST, "the others were under way"
+    assert stub.stats()["requests"] == N_ITEMS + n_bought
     assert "--keep-going" in done.stdout
     assert f"- {CHATTER}" in done.stdout
     [line] = [line for line in done.output.splitlines() if "Resume with: " in line]
