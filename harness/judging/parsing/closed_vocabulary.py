@@ -26,6 +26,11 @@ SPOKEN = frozenset(
 )
 SCORED = frozenset(("score", "scored", "rating", "grade", "points", "rate", "numeric", "me"))
 COUNTED = frozenset(("makes", "has", "have", "there", "answers", "choices", "options", "readings"))
+TAKEN_BACK = re.compile(  # plain words that deny together: "far from the best answer"
+    r"\bfar\s+from\b|\bmore\s+to\b|\beasy\s+to\b|(?<!\ba\s)\blittle\b|(?<!\ball\s)\btold\b"
+    r"|\b(?:is|are|was|be|go|goes|comes?|takes?|falls?)\s+out\b",
+    re.IGNORECASE,
+)
 INTRODUCED = re.compile(r":\s*\W*\Z")
 LISTED = frozenset(
     ("options", "choices", "answers", "there", "these", "readings", "response", "output")
@@ -61,7 +66,8 @@ def states_only(
     used = set(words)
     is_statement = not (first and first[0] in ASKS | ORDERS) and bool(words)
     has_signs = SIGNS.search(head) or SIGNS.search(rest)
-    if not is_statement or len(words) > MAX_WORDS or has_signs:
+    is_taken_back = TAKEN_BACK.search(" ".join([*words[: len(first)], "_", *words[len(first) :]]))
+    if not is_statement or len(words) > MAX_WORDS or has_signs or is_taken_back:
         return False
     unknown = used - phrases.plain - phrases.deciding
     if unknown and not unknown <= _allowed(used, phrases, many=many):

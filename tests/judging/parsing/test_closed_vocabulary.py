@@ -58,6 +58,28 @@ def test_questions_orders_and_lists_state_nothing(reply):
     assert read(reply) is None
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "B is far from the right answer.",
+        "The best of the options is far from B.",
+        "B is out as an answer.",
+        "B fits little.",
+        "B is told to be best.",
+        "B has far more to say than the answer.",
+        "It would be easy to choose B.",
+    ],
+)
+def test_plain_words_that_deny_together_state_nothing(reply):
+    """Each of them is plain alone; the option was read as the answer."""
+    assert read(reply) is None
+
+
+@pytest.mark.parametrize("reply", ["B is a little better.", "All told, B is best."])
+def test_plain_words_that_deny_only_together_state_an_option_alone(reply):
+    assert read(reply) == "B"
+
+
 def test_either_of_two_options_is_a_set_only_where_both_are_accepted():
     assert read("Either A or B is reasonable.", "response_set") == ("A", "B")
     assert read("Either A or B is reasonable.") is None
