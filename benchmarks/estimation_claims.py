@@ -23,7 +23,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.estimation import JUDGES, LEVEL, PAGE
+from benchmarks.estimation import JUDGES, LEAST_COVERAGE, LEVEL, PAGE
 from harness.stats.estimation.effective_counts import Labelled, group_dispersion
 from harness.stats.estimation.label_plan import WANTED_CHANCE, plan_labels
 from harness.stats.estimation.labelling import JUDGE_ALPHA, confidence_sequence
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 START = "<!-- benchmarks/estimation_claims.py writes what follows -->"
 END = "<!-- benchmarks/estimation_claims.py wrote this -->"
 N_UNLABELLED = 2000
-LEAST_COVERAGE = 0.93
 WIDER = 1.02  # times the width without the judge
 OFTEN_WIDER = 0.05  # share of data sets
 SCORES = np.arange(1.0, 6.0)

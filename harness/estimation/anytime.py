@@ -65,20 +65,30 @@ class Stopping:
     level: float
 
 
-def check_order(labelled: Labelled) -> None:
+def check_order(labelled: Labelled, *, grouped: bool) -> None:
     """Refuse items that are no random draws, one after the other.
+
+    Parameters
+    ----------
+    labelled : Labelled
+        The rated items.
+    grouped : bool
+        Whether the unlabelled items come in groups.
 
     Raises
     ------
     OptionError
-        If they come in groups or were drawn with known probabilities.
+        If items come in groups, or the rated ones were drawn with known probabilities.
     """
-    if not labelled.independent:
-        how = "come in groups" if labelled.weights is None else "were drawn with probabilities"
-        raise OptionError(
-            "until_width", f"the rated items {how}, and no sequence is known to hold for them",
-            "Leave {until_width} out",
-        )  # fmt: skip
+    if labelled.independent and not grouped:
+        return
+    which = "unlabelled" if labelled.independent else "rated"
+    is_drawn = which == "rated" and labelled.weights is not None
+    how = "were drawn with probabilities" if is_drawn else "come in groups"
+    raise OptionError(
+        "until_width", f"the {which} items {how}, and no sequence is known to hold for them",
+        "Leave {until_width} out",
+    )  # fmt: skip
 
 
 def look_at(

@@ -58,6 +58,17 @@ def count_blank(path: Path, task: Task, limit: int | None = None) -> int:
     return n_blank
 
 
+def come_in_groups(path: Path, task: Task, limit: int | None = None) -> bool:
+    """Return whether any two items are of one group; parameters and errors as of `read_parts`."""
+    groups: set[str] = set()
+    for item in _checked(path, task, limit):
+        if item.group in groups:
+            return True
+        if item.group is not None:
+            groups.add(item.group)
+    return False
+
+
 def _checked(path: Path, task: Task, limit: int | None) -> Iterator[Item]:
     """Yield items that can be used with a task; each text that its items have must occur."""
     fields = [set(item.fields) - OF_SAMPLES for item in task.items if task.has_text(item)]

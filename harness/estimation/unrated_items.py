@@ -17,7 +17,7 @@ from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_
 from harness.estimation.item_strata import Rated, Strata, strata_of
 from harness.estimation.judged_items import JudgedItems
 from harness.estimation.quantity import Quantity
-from harness.estimation.unlabelled import count_blank, read_parts
+from harness.estimation.unlabelled import come_in_groups, count_blank, read_parts
 from harness.ledger import tried_in_run
 from harness.ratings import human_table
 from harness.run_plans import plan_other_items
@@ -228,7 +228,8 @@ def estimate(
         strata = Strata.read(items, source.task, wanted.options.strata, wanted.n_items)
         strata, rated = strata.split(all_rated, source.task)
     if wanted.options.until_width is not None:
-        check_order(all_rated.labelled)
+        grouped = come_in_groups(items, source.task, wanted.n_items)
+        check_order(all_rated.labelled, grouped=grouped)
     beta = pairs_of(source, all_rated.labelled) if wanted.options.paired_beta else None
     n_blank = count_blank(items, source.task, wanted.n_items)
     judged = _Judged(quantity, strata, folder.manifest.config.choices.min_answered)

@@ -91,6 +91,17 @@ def test_looks_that_cannot_be_are_refused(run, tmp_path, arguments, message):
     assert message in result.stderr
 
 
+def test_unlabelled_items_in_groups_are_refused_before_any_is_judged(run, tmp_path):
+    """The bound of a sequence is of independent items, so it was too narrow."""
+    items = [{"id": f"g{i}", "text": f"Reply {i}.", "group": f"g{i // 4}"} for i in range(40)]
+    write_jsonl(tmp_path / "grouped.jsonl", items)
+    place = ("--judge", "lexicon", "--items", "grouped.jsonl", "--out", "runs", "-q")
+    done = invoke("estimate", run, *place, "--until-width", "0.2")
+    assert done.exit_code == 2
+    assert "the unlabelled items come in groups" in done.output
+    assert not list((tmp_path / "runs" / run).glob("*estimate*"))
+
+
 def test_python_returns_what_the_command_prints(run):
     """`harness.estimate` takes the same options and returns the same numbers."""
     options = {"judge": "lexicon", "items": "new.jsonl", "out": "runs"}
