@@ -8,7 +8,7 @@ from typing import Literal
 NameRole = Literal["answer", "score", "aside", "other"]
 
 FORMATTING_TAGS = ("json", "xml", "b", "strong", "i", "em", "u", "code", "p", "span", "div", "mark")
-NOUN = (  # "an[s]" is "ans", which a spelling checker takes for a mistake
+NOUN = (  # "an[s]" is short for "answer": the brackets are for the spelling checker
     r"(?:answer|an[s]|verdict|choice|rating|score|label|option|category|class|classification"
     r"|judge?ment|decision|key|pick|selection|winner|prediction|conclusion|reply|response|result"
     r"|output|points|impression|evaluation|assessment|grade|line|(?:best\s)?fit|(?:response\s)?set|better|reasonable"
