@@ -238,7 +238,13 @@ def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resamp
     )
 
 
-def prepare(source: Source, *, ranking_only: bool = False, with_intervals: bool = True) -> Prepared:
+def prepare(
+    source: Source,
+    *,
+    ranking_only: bool = False,
+    with_intervals: bool = True,
+    with_comparisons: bool = True,
+) -> Prepared:
     """Count, resolve and evaluate.
 
     Parameters
@@ -249,6 +255,9 @@ def prepare(source: Source, *, ranking_only: bool = False, with_intervals: bool 
         Evaluate only the metric that ranks. Enough for `harness.analysis.evidence.section`.
     with_intervals : bool, optional
         Whether the evaluation draws intervals. Those of the comparison of judges are made anyway.
+    with_comparisons : bool, optional
+        Whether judges are compared with one another, with baselines and with one human. Without,
+        `Prepared.footing` has the judges, their items and values, and `Prepared.own` no intervals.
 
     Raises
     ------
@@ -272,23 +281,32 @@ def prepare(source: Source, *, ranking_only: bool = False, with_intervals: bool 
         panel = _panel(source, compared)
         if ranking_only:
             compared = replace(compared, rows=(row,))
-        evaluated = partial(
-            _evaluated,
-            source if with_intervals else source.with_settings(n_resamples=0),
+        values_alone = source.with_settings(n_resamples=0)
+        drawn = source if with_intervals else values_alone
+        evaluated = partial(_evaluated, compared=compared, sets=sets, implied=implied)
+        footing = _footing(
+            source if with_comparisons else values_alone,
             compared,
+            row,
             sets=sets,
             implied=implied,
+            panel=panel if with_comparisons else None,
+            values_alone=not with_comparisons,
         )
-        footing = _footing(source, compared, row, sets=sets, implied=implied, panel=panel)
         common = _common_items(source, compared, row, footing) if footing else {}
         ranked = [table for table in compared.judges if footing and table.name in footing.judges]
         others = [table for table in compared.judges if table not in ranked]
         widening = panel if with_intervals and source.settings.n_resamples else None
-        evaluation = evaluated(ranked, common=common, panel=widening)
+        evaluation = evaluated(drawn, judges=ranked, common=common, panel=widening)
         estimates = dict(evaluation.estimates)
         if others:
-            estimates |= evaluated(others, common=common, panel=widening).estimates
-        own = evaluated(compared.judges, rows=(row,), panel=panel if with_intervals else None)
+            estimates |= evaluated(drawn, judges=others, common=common, panel=widening).estimates
+        own = evaluated(
+            drawn if with_comparisons else values_alone,
+            judges=compared.judges,
+            rows=(row,),
+            panel=panel if with_intervals and with_comparisons else None,
+        )
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
     return Prepared(

@@ -133,7 +133,7 @@ def compare_metrics(
         parts = {"look": (rows, slice(n))}
         for part in range(n_parts):
             parts[f"baseline {part}"] = (before[judge], slice(part * n, (part + 1) * n))
-        p = prepare(yardstick.source(parts, replies=None))
+        p = prepare(yardstick.source(parts, replies=None), with_comparisons=False)
         figures[judge] = tuple(_figures(p, list(parts)))
         scorer = scorer or Scorer.of(p)
     return figures, scorer
@@ -243,7 +243,9 @@ class Scorer:
         """Return what scores replies to the items of a yardstick, from the replies of any judge."""
         judge, rows = next(iter(_replied(streams).items()))
         source = yardstick.source({judge: (rows, slice(None))}, replies=None)
-        return cls.of(prepare(source, ranking_only=True, with_intervals=False))
+        return cls.of(
+            prepare(source, ranking_only=True, with_intervals=False, with_comparisons=False)
+        )
 
     def scores(self, categories: Sequence[Category], elicitation: Elicitation) -> FloatArray | None:
         """Return (n, C) scores of a reply of each category on each item; None where all are nan.
