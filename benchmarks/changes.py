@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.look_schedules import Schedule, majority, other, replies, text_of
 from support.processes import invoke, start_server
 
-from harness.checksummed_log import with_checksum, without_checksum
+from harness.files.checksummed_log import with_checksum, without_checksum
 from harness.judging.judges.config import user_file
 
 if TYPE_CHECKING:

@@ -34,13 +34,12 @@ from support.paired_differences import difference_of
 from harness import stats
 from harness.analysis.decision import verdict_of
 from harness.analysis.evidence import (
-    Evidence,
-    JudgeEvidence,
     baseline_evidence,
     close_to_first,
     footing_facts,
     worse_than_first,
 )
+from harness.analysis.evidence_rows import Evidence, JudgeEvidence
 from harness.stats.alt_test.copied_answers import CopyTest, copy_test
 from harness.stats.alt_test.deciding_test import (
     DecidingAnnotatorTest,
@@ -49,8 +48,8 @@ from harness.stats.alt_test.deciding_test import (
     deciding_test,
     panel_test,
 )
+from harness.stats.alt_test.design import AltTestDesign
 from harness.stats.alt_test.panel import Coded, Panel
-from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.indeterminacy.likelihood import F_by_likelihood
 from harness.stats.indeterminacy.translation_intervals import F_intervals
 from harness.stats.inference.alpha_spending import share_of_validation

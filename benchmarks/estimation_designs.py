@@ -32,7 +32,7 @@ from harness.stats.estimation.prediction_powered import JudgedMean
 from harness.stats.estimation.stratified import PopulationStratum, ShareSums
 
 if TYPE_CHECKING:
-    from harness.stats.estimation.paired_beta import PairedBeta
+    from harness.stats.estimation.identified_set import PairedBeta
 
 START = "<!-- benchmarks/estimation_designs.py writes what follows -->"
 END = "<!-- benchmarks/estimation_designs.py wrote this -->"

@@ -16,8 +16,8 @@ import numpy as np
 from ratios import Bounds, on_one_thread, same, times_faster
 
 from harness import stats
-from harness.experiments import judge_selection, simulation
-from harness.experiments.judge_selection import CUT_FORMS, TAUS
+from harness.extras.experiments import judge_selection, simulation
+from harness.extras.experiments.judge_selection import CUT_FORMS, TAUS
 
 N_RATINGS, FEW_JUDGES, TINY, SMOOTHING = 5, 3, 1e-12, 0.5
 

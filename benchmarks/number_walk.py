@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harness
-from harness.app import validate_run
-from harness.command_options import NO_CHOICES
+from harness.app.run import validate_run
 from harness.judging.parsing.verdict import Verdict
+from harness.options.concerns import NO_CHOICES
 from harness.report.formatting import estimate as cell_of
-from harness.runs import RunFolder
+from harness.runs.run_folder import RunFolder
 from harness.stats import Estimate, RatingTable
 
 if TYPE_CHECKING:

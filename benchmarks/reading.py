@@ -19,7 +19,7 @@ import yaml
 
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.question import Unit
 from harness.judging.strategies.strategy_registry import named
 from harness.tasks import Item, Option, Task
 

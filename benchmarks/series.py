@@ -2,9 +2,9 @@
 
     python benchmarks/series.py [--replicates 1000] [--only WORD] [--write]
 
-Prints Markdown tables; ``--write`` puts them into docs/coverage.md. Levels and standings
-are those of the program (`harness.ledger`, `TriedJudges.level_of`); tests and comparisons are its
-own, too. A series stops for nobody: every validation that would recommend a judge is counted.
+Prints Markdown tables; ``--write`` puts them into docs/explanation/error.md. Levels and standings
+are those of the program (`harness.runs.ledger`, `TriedJudges.level_of`), and so are tests and
+comparisons. A series stops for nobody: every validation that would recommend a judge is counted.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ try:
 except ModuleNotFoundError:  # it is run as a script
     from decision import ALPHA, EPS, MARGIN, human_differences, raters_of
 
-from harness.ledger import LedgerLine, as_before, standing_of
+from harness.runs.ledger import LedgerLine, as_before, standing_of
+from harness.runs.used_items import DIGEST, KEY, Contents, ItemDigests, encoded
 from harness.stats.alt_test.deciding_test import DecidingTest, deciding_test, panel_test
 from harness.stats.inference.alpha_spending import FIRST, SCREENING, share_of_validation
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.non_inferiority import least_items, non_inferiority_p, student_p
 from harness.stats.selection.rank_sets import better_than, rank_sets
-from harness.used_items import DIGEST, KEY, Contents, ItemDigests, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -28,7 +28,7 @@ import numpy as np
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Prompts
-from harness.runs import NewJudges, RunConfig, RunFolder
+from harness.runs.run_folder import NewJudges, RunConfig, RunFolder
 from harness.tasks import load_task
 
 if TYPE_CHECKING:

@@ -21,17 +21,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harness
-from harness.app import ask_open_units, start
-from harness.command_options import RunOptions, Server
-from harness.judging.running.ask import LOOKUP_BATCH
+from harness.app.plan import plan_run
+from harness.app.run import ask_open_units, start
+from harness.judging.running.asker import LOOKUP_BATCH
 from harness.judging.running.recorder import NoObserver
 from harness.judging.storage.response_cache import ResponseCache
-from harness.run_plans import plan_run
+from harness.options.concerns import RunOptions, Server
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from harness.table_tasks import TableMapping
+    from harness.api.table_tasks import TableMapping
 
 N_ITEMS = LOOKUP_BATCH + 5
 PACKAGE = Path(harness.__file__).parent

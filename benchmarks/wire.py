@@ -162,7 +162,7 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
 
     from harness.cli.progress import watch
     from harness.judging.judges.judge_registry import build
-    from harness.judging.running import ask
+    from harness.judging.running import asker
     from harness.judging.running.budget import CostBudget
     from harness.judging.running.session import Session, SessionLimits
     from harness.judging.running.units import Job
@@ -172,7 +172,7 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
     folder.mkdir()
     took = []
 
-    pool = ask.WorkerPool
+    pool = asker.WorkerPool
 
     class TimedPool(pool):
         async def answer(self, unit):
@@ -180,7 +180,7 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
             await super().answer(unit)
             took.append(time.perf_counter() - start)
 
-    ask.WorkerPool = TimedPool
+    asker.WorkerPool = TimedPool
     job = Job(build(spec, task, prompts), items, ("forced_choice",), samples)
     with (
         VerdictLog.open(folder / "verdicts.jsonl") as log,
@@ -190,7 +190,7 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
         if store is None:
             cache = ResponseCache(folder / "cache", observer.say)
         else:
-            from harness.cluster import open_store, session_limits
+            from harness.extras.cluster import open_store, session_limits
 
             cache = open_store(store, folder.name, spec.deadline_s, observer.say)
             limits = session_limits(cache, None, 0.0)
@@ -199,7 +199,7 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
         )
         uvloop.run(session.run())
         cache.close()
-    ask.WorkerPool = pool
+    asker.WorkerPool = pool
     return took
 
 

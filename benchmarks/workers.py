@@ -3,7 +3,7 @@
     python benchmarks/workers.py [--workers 1000] [--requests 200000] [--seed 0]
 
 Events, no processes: what a worker and the database do is modelled with the constants and the
-batches of `harness.cluster`. Two runs ask for the same requests, each with half of the
+batches of `harness.extras.cluster`. Two runs ask for the same requests, each with half of the
 workers; workers die at random and others take their places.
 
 Assumptions: an exchange with the database takes 1 to 5 ms and happens at one moment; it is never
@@ -23,10 +23,10 @@ from itertools import count
 
 from yardstick import report
 
-from harness.cluster.shared_limits import AHEAD_S
-from harness.cluster.shared_store import ALLOWANCES
-from harness.cluster.worker_lease import LEASE_MARGIN_S, RENEW_EVERY_S
-from harness.judging.running.ask import LOOKUP_BATCH
+from harness.extras.cluster.shared_limits import AHEAD_S
+from harness.extras.cluster.shared_store import ALLOWANCES
+from harness.extras.cluster.worker_lease import LEASE_MARGIN_S, RENEW_EVERY_S
+from harness.judging.running.asker import LOOKUP_BATCH
 from harness.judging.running.rate_limit import BURST_S, WINDOW_S
 
 SLOTS = 8  # calls in flight of a worker

@@ -22,7 +22,11 @@ from harness import stats
 from harness.analysis import Validation
 from harness.cli import app
 from harness.cli.lists import schema_of
-from harness.files import MAX_ENTRIES
+from harness.files.regular_files import MAX_ENTRIES
+from harness.files.strict_yaml import MAX_YAML_BYTES, MAX_YAML_DEPTH
+from harness.files.tables import LIMITS
+from harness.files.tables.checks import IMPORT_LIMITS, MAX_ID_CHARS
+from harness.files.tables.strict_json import MAX_DEPTH
 from harness.judging.parsing.verdict import (
     MAX_CELLS,
     MAX_JUDGES,
@@ -41,7 +45,7 @@ from harness.stats.metrics.ordinal import ordinal_metrics
 from harness.stats.metrics.registry import METRICS
 from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.open_scales.text_answers import SIMILARITY
-from harness.stats.selection.comparisons import BETA, CROSS_CALL_BETA
+from harness.stats.selection.judge_sums import BETA, CROSS_CALL_BETA
 from harness.tasks.dataset_fields import DatasetFields
 from harness.tasks.options import MAX_KEY_CHARS, MAX_LABEL_CHARS, Lexicon, Option, Wording
 from harness.tasks.schema import (
@@ -51,10 +55,6 @@ from harness.tasks.schema import (
     MAX_RESPONSE_SETS,
     TaskFile,
 )
-from harness.tasks.strict_yaml import MAX_YAML_BYTES, MAX_YAML_DEPTH
-from harness.tasks.tables import LIMITS
-from harness.tasks.tables.checks import IMPORT_LIMITS, MAX_ID_CHARS
-from harness.tasks.tables.strict_json import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.api.asked_runs import Run, arun, confirm, load_run, run
     from harness.api.revalidations import revalidate
+    from harness.api.table_tasks import load_task
     from harness.api.unrated_estimates import estimate
     from harness.api.validations import confirm_verdicts, validate
     from harness.errors import HarnessError
-    from harness.experiments.self_test import selftest
-    from harness.table_tasks import load_task
+    from harness.extras.experiments.self_test import selftest
     from harness.tasks import Task
 
 __version__ = "0.1.0"

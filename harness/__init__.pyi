@@ -7,12 +7,12 @@ from typing import Literal, TypeAlias
 from harness.analysis import Source
 from harness.analysis.result import Validation as Validation
 from harness.api.asked_runs import Run as Run
+from harness.api.table_tasks import TableMapping, TableRows, TaskLike
 from harness.errors import HarnessError as HarnessError
 from harness.estimation.unrated_items import Estimation
-from harness.experiments.self_test import Analysis, Selftest
+from harness.extras.experiments.self_test import Analysis, Selftest
 from harness.judging.running.recorder import Observer
 from harness.revalidation.ending import LookEnding
-from harness.table_tasks import TableMapping, TableRows, TaskLike
 from harness.tasks.model import Task as Task
 
 _Elicitations: TypeAlias = Literal["forced_choice", "response_set", "paired"]

@@ -124,7 +124,7 @@ def test_command_line_runs_what_the_api_runs(monkeypatch):
         plans.append(plan)
         raise harness.HarnessError("enough")
 
-    monkeypatch.setattr("harness.app.run_plan", stand_in)
+    monkeypatch.setattr("harness.app.run.run_plan", stand_in)
     monkeypatch.setattr("harness.api.asked_runs.run_plan", stand_in)
     with pytest.raises(harness.HarnessError, match="enough"):
         harness.run("toxicity", ["random"], tau=0.4, seed=3, samples=2)

@@ -55,9 +55,11 @@ def copy(page, tmp_path_factory):
         assert not (folder / name).exists()
         (folder / name).write_text(page[name], encoding="utf-8")
     change(folder / "harness/stats/data/rating_table.py", FORMS, FORMS + ENTRY)
-    imported = "from harness.interop.rating_app import RATING_APP\n"
+    imported = "from harness.curation.formats.rating_app import RATING_APP\n"
     change(
-        folder / "harness/interop/__init__.py", FORMATS, f"{imported}\n{FORMATS}    RATING_APP,\n"
+        folder / "harness/curation/formats/__init__.py",
+        FORMATS,
+        f"{imported}\n{FORMATS}    RATING_APP,\n",
     )
     return folder
 

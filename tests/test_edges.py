@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import COMMANDS
-from harness.edges import EDGES
+from harness.loading import EDGES
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 API = {"estimation": "estimate", "revalidation": "revalidate", "experiments": "selftest"}

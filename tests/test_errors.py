@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 import harness
 from harness import errors
 from harness.errors import HarnessError, OptionError, TaskError, fault_of
-from harness.files import TooLarge, read_file
+from harness.files.regular_files import TooLarge, read_file
 
 HARNESS = Path(harness.__file__).resolve().parent
 UNLIKE_ERRORS = {"JudgeUnavailable", "CallFailed", "BudgetSpent"}  # by their names

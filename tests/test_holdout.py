@@ -10,10 +10,10 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
+from harness.analysis.ratings import is_held_out
 from harness.errors import RunError, TaskError
 from harness.judging.storage.verdict_log import read_log
-from harness.ratings import is_held_out
-from harness.runs import CONFIRMATION, RunFolder
+from harness.runs.run_folder import CONFIRMATION, RunFolder
 from harness.tasks import Item
 
 N, SHARE = 40, 0.3

@@ -12,7 +12,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.edges import EDGES
+from harness.loading import EDGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -213,7 +213,7 @@ def test_a_module_imports_only_from_layers_left_of_it():
 
 
 def test_the_core_imports_no_edge():
-    """All but the command line and the API of an edge loads edges by name, see `harness.edges`."""
+    """All but the command line and the API of an edge loads edges by name."""
     clients = {"cli", "testing", ""}  # of the pytest plug-in, types alone; "" is the package itself
     found = {
         (module.name, name)
@@ -228,7 +228,7 @@ def test_the_core_imports_no_edge():
 
 
 def test_the_core_names_an_edge_in_one_table():
-    """Other than by ``harness.edges``, only the registered formats are loaded by name."""
+    """Other than by ``harness.loading``, only the registered formats are loaded by name."""
     pattern = re.compile(rf"harness\.({'|'.join(EDGES)})(\.\w+)*")
     found = {
         module.name
@@ -302,7 +302,7 @@ def test_help_and_tasks_import_nothing_heavy():
 
 def test_asking_imports_neither_scipy_nor_psycopg():
     """A run imports scipy with its statistics, after the last reply, and psycopg for --store."""
-    code = "import sys, harness.app; assert not {'scipy', 'psycopg'} & set(sys.modules)"
+    code = "import sys, harness.app.run; assert not {'scipy', 'psycopg'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

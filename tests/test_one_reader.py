@@ -57,7 +57,7 @@ def test_one_module_writes_task_yaml():
 
 
 def test_one_package_opens_tables():
-    """Whatever a table is for, its bytes are read by ``harness.tasks.tables``."""
+    """Whatever a table is for, its bytes are read by ``harness.files.tables``."""
     opening = {
         "csv.reader",
         "csv.DictReader",

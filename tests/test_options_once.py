@@ -12,10 +12,10 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
-from harness.command_options import BudgetOptions, Choices, RunOptions
 from harness.errors import HarnessError, OptionError
-from harness.keyword_options import in_python
-from harness.option_declarations import RESUME, Options, check_use, declared_options, options_of
+from harness.options.concerns import BudgetOptions, Choices, RunOptions
+from harness.options.declaration import RESUME, Options, check_use, declared_options, options_of
+from harness.options.keyword_arguments import in_python
 from harness.revalidation.look_options import LookOptions
 
 HARNESS = Path(harness.__file__).resolve().parent

@@ -119,7 +119,7 @@ def test_wheel_brings_prompts_and_datasets_inside_the_package(unpacked):
     assert (unpacked / "harness/_bundled/prompts/forced_choice.txt").is_file()
     assert (unpacked / "harness/_bundled/datasets/toxicity/task.yaml").is_file()
     assert (unpacked / "harness/judging/judges/judges.yaml").is_file()
-    assert (unpacked / "harness/curation/starter/ratings.csv").is_file()
+    assert (unpacked / "harness/curation/importing/starter/ratings.csv").is_file()
     assert (unpacked / "harness/py.typed").is_file()
     assert (unpacked / "harness/__init__.pyi").is_file()
     assert (unpacked / "harness/report/html/templates/page.html.jinja").is_file()

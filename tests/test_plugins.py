@@ -15,7 +15,7 @@ import pytest
 from support.processes import call_harness
 from support.task_folders import make_task_folder
 
-from harness import plugins
+from harness import loading
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PYPROJECT = """
@@ -103,16 +103,16 @@ def test_names_were_looked_up_at_every_metric_of_a_page(tmp_path, monkeypatch):
         look_ups.append(chosen)
         return entry_points(**chosen)
 
-    monkeypatch.setattr(plugins, "entry_points", counted)
+    monkeypatch.setattr(loading, "entry_points", counted)
     monkeypatch.syspath_prepend(tmp_path)
     for _ in range(3):
-        assert plugins.names("judge_harness.test") == ()
+        assert loading.names("judge_harness.test") == ()
     assert len(look_ups) == 1
     folder = tmp_path / "late-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text("[judge_harness.test]\nlate = late:Judge\n")
-    assert plugins.names("judge_harness.test") == ("late",)
+    assert loading.names("judge_harness.test") == ("late",)
 
 
 @pytest.fixture(scope="module")

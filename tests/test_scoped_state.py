@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.scoped_state import SharedBlock, silenced, variables_set
+from harness.files.tables.checks import Limits, PlaceError
+from harness.files.tables.delimited import csv_rows
+from harness.loading import SharedBlock, silenced, variables_set
 from harness.tasks import load_task
-from harness.tasks.tables.checks import Limits, PlaceError
-from harness.tasks.tables.delimited import csv_rows
 
 HARNESS = Path(harness.__file__).resolve().parent
 STATE = """
@@ -68,7 +68,7 @@ before = list(state())
 path = list(sys.path)
 
 import harness
-import harness.api, harness.app, harness.stats
+import harness.api, harness.app.run, harness.stats
 check("import")
 for module in pkgutil.walk_packages(harness.__path__, "harness."):
     if not module.name.endswith(".__main__"):
@@ -78,8 +78,8 @@ assert sys.path == path
 from harness.errors import TaskError
 from harness.tasks.dataset_fields import Split
 from harness.tasks.hub_download import download_split
-from harness.tasks.tables.checks import Limits
-from harness.tasks.tables.delimited import csv_rows
+from harness.files.tables.checks import Limits
+from harness.files.tables.delimited import csv_rows
 
 run = harness.run("toxicity", "gpt", judges_file="judges.yaml", limit=4)
 assert run.exit_code == 0
@@ -207,7 +207,7 @@ def test_imports_leave_the_limit_of_csv():
     """Also of the module that reads tables, and of all that import it."""
     code = (
         f"import csv; csv.field_size_limit({OWN_LIMIT})\n"
-        "import harness.tasks.tables.delimited, harness.curation, harness.table_tasks\n"
+        "import harness.files.tables.delimited, harness.curation, harness.api.table_tasks\n"
         f"assert csv.field_size_limit() == {OWN_LIMIT}, csv.field_size_limit()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

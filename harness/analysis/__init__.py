@@ -1,10 +1,11 @@
 """From a task and verdicts to every number of a run."""
 
-from harness.analysis.estimates import check_choices, compares_response_sets
+from harness.analysis.choice_checks import check_choices, compares_response_sets
 from harness.analysis.inputs import JudgeFacts, Settings, Source
-from harness.analysis.result import JudgeResult, Validation
+from harness.analysis.judge_result import JudgeResult
+from harness.analysis.result import Validation
 from harness.analysis.validation import validate
-from harness.command_options import Choices
+from harness.options.concerns import Choices
 
 __all__ = [
     "Choices",

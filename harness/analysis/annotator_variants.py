@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
 import numpy as np
 
+from harness.analysis.annotator_panel import panel_of, values_of
 from harness.analysis.option_scale import OptionScale, drawn_modes, item_hash
 from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.outcome import AnnotatorSummary
-from harness.stats.alt_test.panel import UNANSWERED, PanelNames
+from harness.stats.alt_test.panel import UNANSWERED
 from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import CombinedTest, combined_annotator_test
 from harness.stats.data.arrays import distinct
 from harness.stats.data.labels import medians
 from harness.stats.selection.replies import drawn_replies, replies_of, samples_per_item
-from harness.tasks.rating_columns import is_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from harness.analysis.estimates import Prepared
+    from harness.analysis.prepared import Prepared
     from harness.stats import AltTest, AltTestDesign
     from harness.stats.alt_test.panel import Coded
     from harness.stats.data.arrays import FloatArray
     from harness.stats.selection.replies import Replies
-    from harness.tasks import Task
 
 CHOICES = frozenset({"forced_choice", "paired"})  # elicitations that ask for one
 VariantSetting = Literal["small_n", "unanswered", "weighting", "score", "expert", "gold", "quality"]
@@ -119,37 +118,6 @@ class Annotators:
         panel = panel_of(self.p.task, kept, values_of(self.scale).__getitem__)
         judges = {name: verdicts.only(rows) for name, verdicts in self.verdicts.items()}
         return annotator_tests(panel, judges, design)
-
-
-def values_of(scale: OptionScale) -> dict[str, str | float]:
-    """Return what each option stands for: a number on an ordered scale, else its key."""
-    if scale.numbers is None:
-        return {option: option for option in scale.options}
-    return dict(zip(scale.options, scale.numbers.tolist(), strict=True))
-
-
-def panel_of(task: Task, items: Sequence[str], read: Callable[[str], Hashable]) -> Panel:
-    """Return the ratings of some items that are no abstentions, each read from its text."""
-    columns = task.rating_columns
-    rows = columns.rows_of(items)
-    kept = np.flatnonzero((rows >= 0) & columns.of_answers(is_choice))
-    raters = sorted(columns.raters[j] for j in np.unique(columns.rater[kept]).tolist())
-    place_of = {rater: j for j, rater in enumerate(raters)}
-    answers, first = np.unique(columns.answer[kept], return_index=True)
-    labels: dict[Hashable, int] = {}
-    code = np.zeros(len(columns.answers), dtype=np.int64)
-    for k in answers[np.argsort(first)].tolist():
-        _, value = columns.answers[k]
-        assert isinstance(value, str), "a choice"
-        code[k] = labels.setdefault(read(value), len(labels))
-    place = np.array([place_of.get(rater, 0) for rater in columns.raters], dtype=np.int64)
-    return Panel.of_codes(
-        PanelNames(tuple(items), tuple(raters), tuple(labels)),
-        rows[kept],
-        place[columns.rater[kept]],
-        code[columns.answer[kept]],
-        rater_ids=task.rater_ids,
-    )
 
 
 def _coded(scale: OptionScale, panel: Panel, numbers: FloatArray) -> Coded:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from harness.analysis.beta_grid import Grid, _betas, _replies_to_sets, grid_of
 from harness.analysis.metric_choice import SELECTED_BY
+from harness.analysis.rater_error_sweep import RaterError, _rater_error
 from harness.analysis.serialize import DIGITS, Numbers, rows_of
 from harness.stats import (
     Estimate,
@@ -17,19 +19,16 @@ from harness.stats import (
     free_bounds,
 )
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray, ratio
-from harness.stats.data.rating_table import Cut, reaches
+from harness.stats.data.forms import Cut
 from harness.stats.indeterminacy.bounds import Bound, EndorsementLimit
 from harness.stats.indeterminacy.likelihood import CommonF, F_by_likelihood
 from harness.stats.indeterminacy.rater_error import (
     Identifiability,
-    error_matrix,
     identifiability,
-    mse_without_rater_error,
 )
 from harness.stats.indeterminacy.sensitivity import (
     BreakEven,
     break_even,
-    distributions_at_beta,
     winning_regions,
 )
 from harness.stats.indeterminacy.values_at_betas import values_at_betas
@@ -37,147 +36,20 @@ from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.metric import find_metric
 from harness.stats.metrics.registry import METRICS, metrics_named
 from harness.stats.reasons import Reason
-from harness.stats.selection.evaluation import one_of_each_kind
+from harness.stats.selection.evaluate import one_of_each_kind
 from harness.stats.selection.regret import GOALS, chosen_by
-from harness.stats.selection.replies import decisions_at_replies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.analysis.estimates import Prepared
+    from harness.analysis.prepared import Prepared
     from harness.stats import RatingTable
 
 
 DECISION_GOAL = "decision_consistency"
-STEPS = 20  # of beta, from 0 to 1
-MAX_BREAK_POINTS = 150
-SAME = 1e-9  # a break point this close to a step is that step
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surface:
-    """One judge at every (tau, beta) of a grid: rows by tau, columns by beta; None where NA.
-
-    Attributes
-    ----------
-    n_items : int
-        Items that raters and judge rated: what each number rests on.
-    """
-
-    consistency: tuple[Numbers, ...]
-    bias: tuple[Numbers, ...]
-    n_items: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
-    """Consistency and bias of every judge at every beta of the humans and every cut-off.
-
-    Attributes
-    ----------
-    betas : tuple of float
-        0 to 1 by .05, and every beta at which the best judge by either goal changes.
-    taus : tuple of float
-        .1 to .9 by .1, and the run's own.
-    judges : dict of str to Surface
-        By judge.
-    prevalence : tuple of tuple of float
-        Share of the items that are positive for the humans.
-    n_left_out : int
-        Break points that are no column of their own because there are too many.
-    """
-
-    betas: tuple[float, ...]
-    taus: tuple[float, ...]
-    judges: dict[str, Surface]
-    prevalence: tuple[Numbers, ...]
-    n_left_out: int = 0
-
-
-def grid_of(
-    human: RatingTable,
-    judges: Sequence[RatingTable],
-    betas: tuple[float, ...],
-    *,
-    adds: Mapping[str, tuple[str, ...]],
-    positive: Sequence[str],
-    taus: tuple[float, ...],
-    n_replies: float | None = None,
-    times: IntArray | None = None,
-) -> Grid:
-    """Evaluate the goals at every beta and tau, without intervals.
-
-    Judges decide by ``n_replies`` replies to each item; None for all of them. Each row of the
-    tables stands for ``times`` items, (n,), or for one.
-    """
-    of_row = np.ones(len(human.items)) if times is None else times.astype(np.float64)
-    meets = human.space.meets(positive).astype(np.float64)
-    first, last = (distributions_at_beta(human, beta, adds).theta @ meets for beta in (0.0, 1.0))
-    shares = first[:, None] + (last - first)[:, None] * np.array(betas)
-    consistency = np.full((len(judges), len(taus), len(betas)), np.nan)
-    bias, prevalence = consistency.copy(), np.full((len(taus), len(betas)), np.nan)
-    n_items: IntArray = np.zeros(len(judges), dtype=np.int64)
-    for t, cut in enumerate(taus):
-        decided = reaches(shares, cut)
-        judged = [
-            decisions_at_replies(table, Cut(cut, tuple(positive)), n_replies)[:, 0]
-            for table in judges
-        ]
-        consistency[:, t], bias[:, t], n_items = _goals(decided, judged, of_row)
-        rated = ~np.isnan(decided[:, 0])
-        n_rated = np.full(len(betas), of_row[rated].sum())
-        prevalence[t] = ratio(of_row[rated] @ decided[rated], n_rated)
-    return Grid(
-        betas=betas,
-        taus=taus,
-        judges={
-            table.name: Surface(
-                consistency=rows_of(consistency[j], digits=DIGITS),
-                bias=rows_of(bias[j], digits=DIGITS),
-                n_items=int(n_items[j]),
-            )
-            for j, table in enumerate(judges)
-        },
-        prevalence=rows_of(prevalence, digits=DIGITS),
-    )
-
-
-def _betas(regions: Mapping[str, Sequence[BreakEven]], tau: float) -> tuple[tuple[float, ...], int]:
-    """Return the steps and the break points, those of the run's tau first if there are too many."""
-    steps = [step / STEPS for step in range(STEPS + 1)]
-    at_tau, elsewhere = set[float](), set[float]()
-    for rows in regions.values():
-        for row in rows:
-            (at_tau if row.tau == tau else elsewhere).update(row.betas)
-    candidates = sorted(at_tau) + sorted(elsewhere - at_tau)
-    breaks = [beta for beta in candidates if min(abs(beta - step) for step in steps) > SAME]
-    return tuple(sorted(steps + breaks[:MAX_BREAK_POINTS])), max(0, len(breaks) - MAX_BREAK_POINTS)
-
-
-def _goals(
-    decided: FloatArray, judged: Sequence[FloatArray], times: FloatArray
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return (J, B) consistency and bias of J judges' (n,) decisions against (n, B) ones.
-
-    Those of a judge may be chances. Each row counts ``times``, (n,).
-
-    The third is the (J,) items that both decided.
-    """
-    rated = ~np.isnan(decided[:, 0])
-    judges = np.array(judged).reshape(len(judged), len(decided))[:, rated]
-    answered = (~np.isnan(judges)) * times[rated]
-    positive, human = np.nan_to_num(judges) * times[rated], decided[rated]
-    n, judge_positive = (sides.sum(axis=1, keepdims=True) for sides in (answered, positive))
-    human_positive, common = answered @ human, positive @ human
-    alike = n - judge_positive - human_positive + 2.0 * common
-    n_items = n[:, 0].astype(np.int64)
-    return ratio(alike, n), ratio(judge_positive - human_positive, n), n_items
 
 
 CURVE_BETAS = tuple(step / 10 for step in range(11))
-EPSILONS = tuple(step / 50 for step in range(16))  # 0 to 0.3: beyond, E is hardly undone
-ETAS = (-1, 0, 1)
-MAX_SETS = 127
 TAUS = tuple(step / 10 for step in range(1, 10))
 MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes seconds per judge
 
@@ -219,33 +91,6 @@ class BestAtBeta:
     beta: float
     judges: tuple[str, ...]
     differs_share: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RaterError:
-    """The first judge by mse(srs/srs) where raters err: give another set than their stable one.
-
-    Attributes
-    ----------
-    option : str
-        The option that skewed errors favour or shun.
-    epsilons : tuple of float
-        How often raters may err.
-    first : dict of str to tuple of tuple of str
-        Who comes first at each, by the skew: "eta=0" errs to all other sets alike; "eta=1" rather
-        to those with the option, "eta=-1" to those without, by a factor e.
-    changes_at : dict of str to float or None
-        By the skew, the least of these rates at which others come first than without error; None
-        where that happens at none. Point estimates, without an interval.
-    n_items : int
-        Items that the raters and all judges with response sets gave sets of; no others are used.
-    """
-
-    option: str
-    epsilons: tuple[float, ...]
-    first: dict[str, tuple[tuple[str, ...], ...]]
-    changes_at: dict[str, float | None]
-    n_items: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,12 +220,6 @@ def _with_sweep(section: Sensitivity, p: Prepared, distinguishable: Sequence[str
     )
 
 
-def _replies_to_sets(p: Prepared) -> float | None:
-    """Return the replies per item at which the response sets of judges are compared."""
-    items = p.common.get("response_set")
-    return None if items is None else items.n_replies
-
-
 def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, SelectionOverBeta]:
     """Select a judge by each metric at each beta, and say what that costs on each goal."""
     if not judges:
@@ -500,41 +339,6 @@ def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
         resampling=p.affordable_resampling(),
     )
     return replace(section, bounds=free, common_bounds=common)
-
-
-def _rater_error(p: Prepared) -> RaterError | None:
-    human = p.compared.human
-    judges = [table for table in p.ranked_tables() if table.response_set.any()]
-    defined = human.response_set.any() and p.compared.positive and human.space.sets_known
-    if not defined or len(judges) < 2 or len(human.space.sets) > MAX_SETS:  # noqa: PLR2004 -- to compare
-        return None
-    option, n_items = p.compared.positive[0], 0
-    first = {}
-    for eta in ETAS:
-        errors = [error_matrix(human.space, rate, eta=eta, option=option) for rate in EPSILONS]
-        mse_by_rate, n_items = mse_without_rater_error(
-            human, judges, errors, n_replies=_replies_to_sets(p)
-        )
-        first[f"eta={eta}"] = tuple(map(_first, mse_by_rate))
-    if not n_items:
-        return None
-    return RaterError(
-        n_items=n_items,
-        option=option,
-        epsilons=EPSILONS,
-        first=first,
-        changes_at={
-            skew: next(
-                (e for e, names in zip(EPSILONS, leaders, strict=True) if names != leaders[0]), None
-            )
-            for skew, leaders in first.items()
-        },
-    )
-
-
-def _first(losses: dict[str, float]) -> tuple[str, ...]:
-    least = min((loss for loss in losses.values() if not np.isnan(loss)), default=np.nan)
-    return tuple(name for name, loss in losses.items() if loss <= least + TOLERANCE)
 
 
 def _with_likelihood(section: Sensitivity, p: Prepared) -> Sensitivity:

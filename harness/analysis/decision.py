@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from harness.analysis.beta_sensitivity import DECISION_GOAL
-from harness.analysis.evidence import NOT_ASKED
+from harness.analysis.evidence_rows import NOT_ASKED
 from harness.stats import Difference, Regret
 from harness.stats.indeterminacy.sensitivity import BreakEven
 from harness.stats.inference.metric import losses_of
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from harness.analysis.beta_sensitivity import Sensitivity
-    from harness.analysis.evidence import Evidence, JudgeEvidence
+    from harness.analysis.evidence_rows import Evidence, JudgeEvidence
+    from harness.analysis.judge_result import HumanResult, JudgeResult
     from harness.analysis.metric_choice import Choosing
-    from harness.analysis.result import HumanResult, JudgeResult
 
 MIN_USABLE = 0.9  # share of the planned replies of a judge that is recommended
 EQUAL = 1e-12  # values this close are equal

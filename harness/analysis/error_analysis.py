@@ -14,7 +14,7 @@ from harness.stats.data.arrays import remembered, row_shares
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import NO_POSITIVE
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import estimate_all
+from harness.stats.inference.estimate_sums import estimate_all
 from harness.stats.metrics.confusion import DIAGNOSTICS
 from harness.stats.metrics.judge_agreement import Ensemble
 from harness.stats.reasons import ExclusionReason, Reason
@@ -33,7 +33,7 @@ from harness.tasks import CANNOT_ASSESS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from harness.analysis.estimates import Prepared
+    from harness.analysis.prepared import Prepared
     from harness.stats import ItemSums, RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.tasks import Item, Task

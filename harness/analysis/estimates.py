@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.analysis.compared import _compared
 from harness.analysis.inputs import (
-    Settings,
     Source,
-    check_open_choices,
     human_sets,
     margin_in,
-    metrics_of,
-    ranking_elicitation,
-    sampling_weights,
 )
-from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
-from harness.analysis.rater_wins import with_rater_wins
+from harness.analysis.prepared import (
+    Compared,
+    Prepared,
+    _on_common_items,
+    affordable_resampling,
+    groups_of,
+    resampling_of,
+)
+from harness.analysis.ratings import human_table, judge_table, rater_panel, without_rater
 from harness.errors import TaskError
-from harness.ratings import human_table, judge_table, rater_panel, without_rater
 from harness.stats import (
     Metric,
-    OptionSpace,
-    Resampling,
     evaluate,
     find_metric,
-    metrics_for,
     primary_metric,
 )
-from harness.stats.data.rating_table import ELICITATION_OF, FORMS, Form, check_tau
-from harness.stats.data.resolved_tables import (
-    ITEM_SPACE,
-    MET,
-    one_verdict_per_group,
-    resolve_abstentions,
-)
+from harness.stats.data.forms import ELICITATION_OF, FORMS
+from harness.stats.data.rating_table import Form
 from harness.stats.indeterminacy.reconstruction import (
     implied_in_resamples,
     reconstruct,
@@ -47,7 +40,6 @@ from harness.stats.indeterminacy.reconstruction import (
 )
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.indeterminacy.translation import pairs_by_item
-from harness.stats.inference.interval_methods import check_level
 from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.selection.footing import ComparisonRules, common_footing
 from harness.stats.selection.replies import (
@@ -57,185 +49,19 @@ from harness.stats.selection.replies import (
     replies_in_common,
     replies_of,
 )
-from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.analysis.inputs import HumanSets
-    from harness.command_options import AggregationLevel, Choices
-    from harness.stats import Distributions, Estimate, Evaluation, RatingTable
-    from harness.stats.data.arrays import FloatArray
+    from harness.options.concerns import AggregationLevel
+    from harness.stats import Distributions, Evaluation, RatingTable
     from harness.stats.inference.non_inferiority import Margin
     from harness.stats.selection.footing import Footing
     from harness.stats.selection.rater_panel import RaterPanel
-    from harness.tasks import Item, Task
-    from harness.tasks.schema import ClosedScale
+    from harness.tasks import Task
 
-REPEATED_CELLS = 8_000_000  # items times judges times resamples that repeat an estimation
-REPEATED_RESAMPLES = (100, 400)  # at least and at most
 FORM_OF: dict[str, Form] = {"forced_choice": "s", "response_set": "srs"}  # counts of replies
-
-
-@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class Compared:
-    """Tables that the metrics compare: as counted, with mode and level applied.
-
-    Attributes
-    ----------
-    human : RatingTable
-        The raters.
-    judges : tuple of RatingTable
-        Over the same items.
-    positive : tuple of str
-        The positive options of these tables.
-    rows : tuple of Metric
-        The metrics.
-    groups : list of str or None, or None
-        The cluster of each item; None where items are resampled one by one.
-    criteria : list of str or None
-        The criterion of each item where metrics are averages over criteria.
-    weights : (n,) array or None
-        How often each item counts, where items were sampled with unequal probabilities.
-    """
-
-    human: RatingTable
-    judges: tuple[RatingTable, ...]
-    positive: tuple[str, ...]
-    rows: tuple[Metric, ...]
-    groups: list[str | None] | None
-    criteria: list[str] | None
-    weights: FloatArray | None
-
-    def __repr__(self) -> str:
-        return f"Compared({self.human!r}, {len(self.judges)} judges, {len(self.rows)} metrics)"
-
-
-@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class Prepared:
-    """Ratings and verdicts as counts, evaluated.
-
-    Attributes
-    ----------
-    source : Source
-        Task, verdicts and settings.
-    human : RatingTable
-        What the raters answered; its items are those of ``source``, in their order.
-    judges : tuple of RatingTable
-        What each judge answered, in the order of ``source.judges``.
-    compared : Compared
-        What the evaluation compares in their place.
-    metric : str
-        The metric that ranks.
-    footing : Footing or None
-        The judges compared by it; None without judges.
-    common : dict of str to CommonItems
-        By elicitation, the items and the replies per item at which judges are compared.
-    evaluation : Evaluation
-        Every metric of the ranked judges there, and the bootstrap they share.
-    estimates : dict of str to dict of str to Estimate
-        Every metric of every judge there, by judge and metric.
-    own : Evaluation
-        The metric that ranks, of each judge on its own items and at its own replies; beta and F;
-        the raters' agreement.
-    groups : list of str or None, or None
-        The cluster of each item; None where items are resampled one by one.
-    sets : HumanSets
-        Where the response sets of the raters come from.
-    implied : Distributions or None
-        What they are supposed to be, where they are reconstructed or beta is assumed.
-    panel : RaterPanel or None
-        Who gave which rating; None where raters are not named, and where abstentions are recoded,
-        criteria averaged, or items weighted.
-    """
-
-    source: Source
-    human: RatingTable
-    judges: tuple[RatingTable, ...]
-    compared: Compared
-    metric: str
-    footing: Footing | None
-    common: dict[str, CommonItems]
-    evaluation: Evaluation
-    estimates: Mapping[str, Mapping[str, Estimate]]
-    own: Evaluation
-    groups: list[str | None] | None
-    sets: HumanSets
-    implied: Distributions | None
-    panel: RaterPanel | None
-
-    def __repr__(self) -> str:
-        return f"Prepared({self.human!r}, {len(self.judges)} judges)"
-
-    @property
-    def task(self) -> Task:
-        """The task that was rated."""
-        return self.source.task
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of the source."""
-        return self.source.settings
-
-    @property
-    def tau(self) -> float:
-        """The cut-off."""
-        return self.source.cutoff
-
-    @property
-    def row(self) -> Metric:
-        """The metric that ranks."""
-        return find_metric(self.metric, self.compared.rows)
-
-    def on_common_items(self, tables: Iterable[RatingTable]) -> tuple[RatingTable, ...]:
-        """Leave in tables of judges, over the items of the source, what judges are compared by.
-
-        One that is not compared keeps nothing.
-        """
-        common = self.common
-        if self.source.settings.level == "item":
-            place = {item: i for i, item in enumerate(self.compared.human.items)}
-            rows = [place[item.group or ""] for item in self.source.items]
-            common = {
-                name: replace(items, shared=items.shared[rows]) for name, items in common.items()
-            }
-        return tuple(_on_common_items(table, common) for table in tables)
-
-    def ranked_tables(self) -> tuple[RatingTable, ...]:
-        """Return the tables of the ranked judges, on the items on which they are compared."""
-        ranked = self.footing.judges if self.footing else ()
-        tables = (table for table in self.compared.judges if table.name in ranked)
-        return tuple(_on_common_items(table, self.common) for table in tables)
-
-    def rng(self) -> np.random.Generator:
-        """Return a new generator with the run's seed."""
-        return np.random.default_rng(self.source.settings.seed)
-
-    def resampling(self, *, groups: Sequence[str | None] | None = None) -> Resampling:
-        """Return how intervals are made, of groups where there are any, from the run's seed."""
-        return resampling_of(self.source, groups)
-
-    def affordable_resampling(self) -> Resampling:
-        """Return fewer resamples than asked for where each repeats a whole estimation."""
-        return affordable_resampling(self.source, self.compared)
-
-
-def affordable_resampling(source: Source, compared: Compared) -> Resampling:
-    """Return fewer resamples than asked for where each repeats a whole estimation."""
-    cells = max(len(compared.human.items) * len(compared.judges), 1)
-    most = int(np.clip(REPEATED_CELLS // cells, *REPEATED_RESAMPLES))
-    resampling = resampling_of(source, groups_of(source))
-    return replace(resampling, n_resamples=min(source.settings.n_resamples, most))
-
-
-def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resampling:
-    """Return how intervals are made, from the seed of a run."""
-    return Resampling(
-        rng=np.random.default_rng(source.settings.seed),
-        groups=groups,
-        n_resamples=source.settings.n_resamples,
-        level=source.settings.confidence,
-    )
 
 
 def prepare(
@@ -471,16 +297,6 @@ def compares_sets(metric: Metric) -> bool:
     return ELICITATION_OF[metric.human_form] == "response_set"
 
 
-def compared_tables(source: Source) -> Compared:
-    """Return the tables that metrics compare, without evaluating any."""
-    task, items = source.task, source.items
-    tables = [judge_table(task, items, j.name, source.verdicts[j.name]) for j in source.judges]
-    try:
-        return _compared(source, human_table(task, items), tuple(tables), groups_of(source))
-    except ValueError as error:
-        raise TaskError(f"task {task.name}: {error}") from None
-
-
 def _evaluated(
     source: Source,
     compared: Compared,
@@ -512,50 +328,6 @@ def _evaluated(
     return _with_estimated_translation(source, compared, evaluation, masked)
 
 
-def _on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> RatingTable:
-    """Leave out a judge's response sets and choices on items on which it is not compared."""
-    kept = {name: items.items_of(table.name)[:, None] for name, items in common.items()}
-    return replace(
-        table,
-        forced_choice=table.forced_choice * kept.get("forced_choice", True),
-        response_set=table.response_set * kept.get("response_set", True),
-    )
-
-
-def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
-    """Refuse choices under which `prepare` would fail.
-
-    Raises
-    ------
-    TaskError
-        If one does not fit the task.
-    """
-    if task.is_open:
-        check_open_choices(task, choices.explicit())
-        return
-    source = Source(
-        task=task,
-        items=tuple(items),
-        judges=(),
-        verdicts={},
-        planned={},
-        settings=Settings(**choices.explicit()),
-    )
-    compared = compared_tables(source)
-    try:
-        check_tau(source.cutoff)
-        check_level(source.settings.confidence)
-        metric = _ranking_metric(source, compared.rows)
-        _check_ranking(source, metric)
-        margin_of(source, compared, metric)
-        if source.settings.humans == "reconstructed":
-            _check_reconstruction(compared.human, source)
-        if source.settings.beta is not None:
-            _assumed(source, compared.human)
-    except ValueError as error:
-        raise TaskError(f"task {task.name}: {error}") from None
-
-
 def _check_ranking(source: Source, metric: Metric) -> None:
     """Refuse a metric that cannot rank, at these replies or at all."""
     if FORMS[metric.judge_form].needs_pairs and not FORMS[metric.judge_form].names_raters:
@@ -570,156 +342,6 @@ def _check_ranking(source: Source, metric: Metric) -> None:
             f"replies inf removes the reply noise of squared distances alone. Compare by one, such "
             f"as mse(s/s), in place of {metric.name}, or at a number of replies"
         )
-
-
-def compares_response_sets(task: Task, choices: Choices) -> bool:
-    """Return whether the metric that ranks compares the response sets of judges.
-
-    Raises
-    ------
-    ValueError
-        If the task has no such metric; see `check_choices`.
-    """
-    if choices.metric is None:
-        return ranking_elicitation(task, choices.ranks_by, choices.humans) == "response_set"
-    row = find_metric(choices.metric, _rows_of_choices(task, choices))
-    return ELICITATION_OF[row.judge_form] == "response_set"
-
-
-def check_metric(task: Task, choices: Choices, name: str) -> None:
-    """Refuse a metric that a validation of the task does not have.
-
-    Raises
-    ------
-    TaskError
-        If there is none of that name; the message lists similar names.
-    """
-    try:
-        find_metric(name, metrics_of(task) if task.is_open else _rows_of_choices(task, choices))
-    except ValueError as error:
-        raise TaskError(f"task {task.name}: {error}") from None
-
-
-def _rows_of_choices(task: Task, choices: Choices) -> tuple[Metric, ...]:
-    space, positive = task.space, task.positive
-    if choices.level == "item":
-        space, positive = ITEM_SPACE, (MET,)
-    return _rows(task, space, positive, choices.metric)
-
-
-def _compared(
-    source: Source,
-    human: RatingTable,
-    judges: tuple[RatingTable, ...],
-    groups: list[str | None] | None,
-) -> Compared:
-    task, positive = source.task, source.task.positive
-    weights = sampling_weights(source.items)
-    tables, criteria = [with_rater_wins(source, human), *judges], None
-    if source.settings.mode != "exclude":
-        option = _recoded_to(task) if source.settings.mode == "recode" else CANNOT_ASSESS
-        tables = [
-            resolve_abstentions(table, source.settings.mode, option=option) for table in tables
-        ]
-    if source.settings.level != "micro":
-        criteria = _criteria(source.items, source.settings.level)
-    if source.settings.level == "item":
-        tables = item_tables(task, source.items, tables)
-        positive, groups, criteria, weights = (MET,), None, None, None
-    return Compared(
-        human=tables[0],
-        judges=tuple(tables[1:]),
-        positive=positive,
-        rows=_rows(task, tables[0].space, positive, source.settings.metric),
-        groups=groups,
-        criteria=criteria,
-        weights=weights,
-    )
-
-
-def _rows(
-    task: Task, space: OptionSpace, positive: Sequence[str], metric: str | None
-) -> tuple[Metric, ...]:
-    """Return the metrics of a task, and the one that ranks where it is none that all have."""
-    scale = cast("ClosedScale", task.scale)
-    rows = metrics_for(space, scale=scale, positive=positive)
-    if metric == ADVANTAGE.name:
-        return (*rows, ADVANTAGE)
-    if metric is None or any(row.name == metric for row in rows):
-        return rows
-    return (*rows, plugin_metric(metric)) if metric in plugin_metric_names() else rows
-
-
-def groups_of(source: Source) -> list[str | None] | None:
-    """Return the group of each item; None where there is none."""
-    groups = [item.group for item in source.items]
-    return groups if any(group is not None for group in groups) else None
-
-
-def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:
-    criteria = [item.criterion or "" for item in items]
-    if "" in criteria:
-        raise ValueError(
-            f"level {level} averages over criteria, and some items have none. Give each "
-            "item its criterion, or use level micro"
-        )
-    return criteria
-
-
-def _whole(task: Task, items: Sequence[Item]) -> list[str]:
-    """Return the group that each decision is about."""
-    if not task.positive:
-        raise ValueError("level item needs positive options. Name them in task.yaml")
-    groups = [item.group or "" for item in items]
-    if "" in groups:
-        raise ValueError(
-            "level item puts the criteria of one group together, and some items have no group"
-        )
-    return groups
-
-
-def item_tables(
-    task: Task, items: Sequence[Item], tables: Iterable[RatingTable]
-) -> list[RatingTable]:
-    """Reduce the criteria of each group of items to one verdict, by the rubric if there is one.
-
-    Raises
-    ------
-    ValueError
-        If the task has no positive options, or an item has no group.
-    """
-    whole, rubric = _whole(task, items), task.rubric
-    weights = None
-    if rubric is not None:
-        n_of_group = Counter(whole)
-        weights = np.array(
-            [
-                rubric.criteria[item.criterion or ""].weight
-                if n_of_group[group] == len(rubric.criteria)
-                else np.nan
-                for item, group in zip(items, whole, strict=True)
-            ]
-        )
-    return [
-        one_verdict_per_group(
-            table,
-            whole,
-            positive=task.positive,
-            threshold=rubric.threshold if rubric else 1.0,
-            weights=weights,
-        )
-        for table in tables
-    ]
-
-
-def _recoded_to(task: Task) -> str:
-    negative = [option.key for option in task.options if option.key not in task.positive]
-    if len(negative) != 1:
-        raise ValueError(
-            f"mode recode takes CANNOT_ASSESS for the one negative option, but there are "
-            f"{len(negative)}. Use mode exclude or third_class"
-        )
-    return negative[0]
 
 
 def _implied(source: Source, human: RatingTable, sets: HumanSets) -> Distributions | None:

@@ -3,306 +3,62 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypedDict, get_args
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
 import numpy as np
 
+from harness.analysis.annotator_panel import POSITIONAL, design_of
 from harness.analysis.annotator_variants import Annotators
 from harness.analysis.estimates import footing_without, margin_of, prepare
+from harness.analysis.evidence_rows import (
+    NOT_ASKED,
+    BaselineEvidence,
+    Evidence,
+    JudgeEvidence,
+    WithoutRater,
+)
 from harness.analysis.judge_costs import cost_of
+from harness.analysis.left_out_raters import (
+    LEAST_SHARE,
+    AnnotatorTests,
+    FootingWithout,
+    _unbeaten,
+    _why_none_left_out,
+    why_not_tested,
+)
 from harness.analysis.option_scale import OptionScale
-from harness.analysis.rater_replacement import POSITIONAL, design_of
-from harness.ratings import count_outcomes, usable_replies
-from harness.stats.alt_test.copied_answers import CopyTest, copy_test
-from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
-from harness.stats.alt_test.panel import Coded
-from harness.stats.data.rating_table import ELICITATION_OF, NO_POSITIVE
-from harness.stats.inference.estimate import Estimate, Exclusion, Interval, exclusions
-from harness.stats.inference.metric import Better
+from harness.analysis.ratings import count_outcomes, usable_replies
+from harness.stats.data.forms import ELICITATION_OF
+from harness.stats.data.rating_table import NO_POSITIVE
+from harness.stats.inference.estimate import Estimate, Interval
+from harness.stats.inference.item_sums import Exclusion, exclusions
 from harness.stats.inference.non_inferiority import least_items
-from harness.stats.modes import InvertedEnd, MadeBy
+from harness.stats.modes import InvertedEnd
 from harness.stats.planning.sample_size import (
     Z_SIZE,
     difference_beside_raters,
     sample_size_for_difference,
 )
-from harness.stats.reasons import JudgeMissing, Reason
-from harness.stats.selection.footing import Footing, HumanReference
+from harness.stats.reasons import JudgeMissing
+from harness.stats.selection.footing import Footing
 from harness.stats.selection.ranking import Difference, compare
+from harness.stats.selection.references import HumanReference
 from harness.stats.selection.share_agreeing import share_agreeing
 from harness.tasks.schema import RanksBy
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence, Sized
+    from collections.abc import Mapping, Sequence
 
-    from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Source
-    from harness.stats import AltTestDesign, Panel, Resampling
+    from harness.analysis.prepared import Prepared
     from harness.stats.inference.non_inferiority import Margin
-    from harness.tasks import Task
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
-LEAST_SHARE = 0.05  # of the ratings, from which a rater is left out in turn
-NOT_ASKED = frozenset({"forced_choice_not_asked", "response_set_not_asked"})
 OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that hold for unrated items
 MOST_RATINGS = 200_000  # up to which an audit leaves each rater out
-MIN_FOR_ANNOTATOR_TEST = 3  # raters; with fewer, a judge is compared with one human instead
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeEvidence:
-    """What speaks for a judge.
-
-    Attributes
-    ----------
-    judge : str
-        Its name.
-    usable_replies : float or None
-        Answered replies, of those planned in the elicitation that the metric reads, or in all where
-        the judge was not asked for that one; None where none was planned.
-    n_planned : int
-        Those planned replies.
-    answered_fraction : float or None
-        Share of the rated items that it answered with enough replies; None without items, and where
-        it was not asked for what the metric reads.
-    ranked : bool
-        Whether it answered enough to be compared.
-    estimate : Estimate
-        The metric on the shared items; the interval of the first judge allows for its choice. NA
-        where it is not ranked.
-    ranks : (int, int) or None
-        Best and worst rank that it may have.
-    better_than : dict of str to bool
-        By baseline, whether the judge is better by a simultaneous one-sided bound.
-    human : HumanReference or None
-        One human in its place.
-    annotator_test : DecidingAnnotatorTest or None
-        By tests of valid size; None where the test does not apply.
-    value_with_losses : float or None
-        The metric with unanswered items counted as losses.
-    difference : Difference or None
-        How much worse it is than the first judge; None for that one.
-    close_to_first : bool
-        Whether it is not significantly different from the first judge: its rank set allows it to
-        be first.
-    level : float or None
-        Error probability of its tests; 0 if it can't be recommended, as a screen shows that it
-        isn't the best judge, or it's a control. None if it isn't ranked.
-    """
-
-    judge: str
-    usable_replies: float | None
-    n_planned: int
-    answered_fraction: float | None
-    ranked: bool
-    estimate: Estimate
-    ranks: tuple[int, int] | None = None
-    better_than: dict[str, bool]
-    human: HumanReference | None = None
-    annotator_test: DecidingAnnotatorTest | None = None
-    value_with_losses: float | None = None
-    difference: Difference | None = None
-    close_to_first: bool = False
-    level: float | None = None
-
-    @property
-    def value(self) -> float | None:
-        """The metric on the shared items."""
-        return self.estimate.value
-
-
-@dataclass(frozen=True, slots=True)
-class WithoutRater:
-    """The first judge where one rater's ratings are left out.
-
-    Attributes
-    ----------
-    rater : str
-        Whose ratings.
-    unbeaten : str
-        A baseline whose value is no worse than the judge's; "" where there is none.
-    passes : bool or None
-        Whether the annotator test passes, at the error probability of a single judge; where it is
-        undefined with all raters, whether the difference from one human is within the margin. None
-        where that is undefined without the rater.
-    effect : float
-        The p-value of that test, or that difference: the larger, the more rests on the rater.
-    """
-
-    rater: str
-    unbeaten: str
-    passes: bool | None
-    effect: float = 0.0
-
-    @property
-    def holds(self) -> bool:
-        """Whether the evidence does not rest on this rater."""
-        return not self.unbeaten and self.passes is not False
-
-
-@dataclass(frozen=True, slots=True)
-class BaselineEvidence:
-    """A computed baseline on the shared items.
-
-    Attributes
-    ----------
-    name : str
-        "uniform", "prior", "most_frequent" or "best_constant"; on open scales see their answers.
-    value, low, high : float or None
-        The metric and its interval over resamples, in which the baseline is fitted anew.
-    answers : tuple of tuple of str
-        Option keys of what it always answers, a response set or one option; several where tied,
-        none where its answers differ.
-    """
-
-    name: str
-    value: float | None
-    low: Annotated[float | None, MadeBy("score", "crossed")]
-    high: Annotated[float | None, MadeBy("score", "crossed")]
-    answers: tuple[tuple[str, ...], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """Judges, baselines and one human on common footing.
-
-    Attributes
-    ----------
-    metric, display_name, better : str
-        What compares them.
-    n_replies : float or None
-        Replies per item; None where reply noise was removed.
-    n_items, n_rated : int
-        Shared items, and items that raters rated as the metric needs.
-    ranks_by : str
-        Which ratings are compared, "forced_choice" or "response_set"; "" on open scales.
-    left_out : tuple of Exclusion
-        Why the other items with any rating are not among the shared ones. Items of the level item
-        are groups.
-    min_answered : float
-        Share of the rated items that a ranked judge answered.
-    margin : float or None
-        Of non-inferiority to one human, in the metric's unit; None if the metric has no range.
-    annotator_reason : str
-        Why the annotator test does not apply: "positional_raters", "too_few_raters", or
-        "too_few_choices" where enough raters are named, and fewer than three made single choices;
-        else "".
-    n_items_for_human : int
-        Items from which a judge can be shown to be no worse than one human; see `least_items`.
-    alpha : float
-        Error probability of each test of the first judge: what this validation can spend, divided
-        by ``n_contenders``; see `Source.level_of`.
-    n_contenders : int
-        Judges that can be the best: those that a simultaneous screen doesn't show to be worse than
-        the first, except controls, those that can't be compared, and those of earlier validations
-        that the first can have been chosen among.
-    number : int
-        Number of this validation among those of its items.
-    copying : CopyTest or None
-        Whether the first judge copies one or two raters; None if the ratings are not options that
-        at least three named raters chose, or if it isn't recommended anyway.
-    without_raters : tuple of WithoutRater
-        Of each rater who gave at least 1 in 20 of the ratings, if copies can't be tested for.
-    without_raters_reason : str
-        Why no rater was left out: "positional_raters" (raters are not named), "too_few_raters"
-        (fewer than three), "not_needed" (the judge is not recommended anyway, or copies are tested
-        for), or "not_computed"
-        (too many ratings, or too few without any rater); "" where some were.
-    untested_copies : str
-        Why copies of a rater can't be tested for: "positional_raters" or "too_few_raters"; "" if
-        they can.
-    states_independence : bool
-        Whether task.yaml states that raters worked without the judges' answers, and judges without
-        theirs.
-    n_tried : int
-        Judges that were tried on some of these items so far.
-    n_tried_before : int
-        Those of them that are not compared here.
-    n_contending : int
-        Those of ``n_tried_before`` that are among ``n_contenders``.
-    n_forgotten : int
-        Judges that were tried before the ledger was started anew, and not since.
-    forgets : bool
-        Whether any validation was forgotten then.
-    limited : bool
-        Whether items were left out by --limit.
-    held_out : bool
-        Whether the items are those that were held out of all other runs.
-    judges : tuple of JudgeEvidence
-        Ranked ones first, best first.
-    baselines : tuple of BaselineEvidence
-        Computed, not asked.
-    share_agreeing : HumanReference or None
-        How often a forced choice of the first judge agrees with another rater's, beside a rater's;
-        see `harness.stats.selection.share_agreeing`. None where it was not asked for choices, and
-        where no item has two.
-    human_value, human_low, human_high : float or None
-        One human on the scale of the judges: the first judge's metric at one reply, less its
-        difference from a human who was scored on the same remaining ratings. None where judges are
-        compared at several replies; the pair at one reply each is the first judge's ``human``.
-    n_items_for_margin : int or None
-        Items needed to detect a difference of the margin between the first two judges, at the
-        critical value of their comparison; None where they never differ, or no number is enough.
-    needs_raters : bool
-        Whether no number of items would detect it, for the variance of the raters alone.
-    """
-
-    metric: str
-    display_name: str
-    better: Better
-    n_replies: float | None
-    n_items: int
-    n_rated: int
-    min_answered: float
-    margin: float | None
-    annotator_reason: Reason
-    n_items_for_human: int
-    alpha: float
-    n_tried: int
-    judges: tuple[JudgeEvidence, ...]
-    baselines: tuple[BaselineEvidence, ...]
-    share_agreeing: HumanReference | None = None
-    human_value: float | None = None
-    human_low: InvertedEnd = None
-    human_high: InvertedEnd = None
-    n_items_for_margin: int | None = None
-    needs_raters: bool = False
-    copying: CopyTest | None = None
-    without_raters: tuple[WithoutRater, ...] = ()
-    without_raters_reason: Reason = "not_computed"
-    ranks_by: RanksBy | Literal[""] = ""
-    left_out: tuple[Exclusion, ...] = ()
-    untested_copies: Reason = ""
-    states_independence: bool = False
-    n_contenders: int = 1
-    number: int = 1
-    n_tried_before: int = 0
-    n_contending: int = 0
-    n_forgotten: int = 0
-    forgets: bool = False
-    limited: bool = False
-    held_out: bool = False
-
-    @property
-    def human_is_apart(self) -> bool:
-        """Whether one human is compared at one reply, beside judges compared at several."""
-        human = self.judges[0].human if self.judges else None
-        return self.n_replies != 1 and human is not None and human.difference is not None
-
-    @property
-    def candidates(self) -> tuple[str, ...]:
-        """The ranked judges, best first."""
-        return tuple(row.judge for row in self.judges if row.ranked)
-
-    @property
-    def distinguishable(self) -> tuple[str, ...]:
-        """The first judge and those that are significantly worse; none where no other is."""
-        ranked = [row for row in self.judges if row.value is not None]
-        worse = tuple(row.judge for row in ranked[1:] if not row.close_to_first)
-        return (ranked[0].judge, *worse) if worse else ()
 
 
 def section(p: Prepared, *, test_copies: bool = True) -> Evidence | None:
@@ -323,68 +79,6 @@ def section(p: Prepared, *, test_copies: bool = True) -> Evidence | None:
     if not test_copies:
         return evidence
     return with_copies_tested(source, evidence, tests, partial(footing_without, p))
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotatorTests:
-    """The annotator test of each ranked judge, with all raters of a panel or some.
-
-    Attributes
-    ----------
-    reason : str
-        Why there is none; "" where there is.
-    panel : Panel or None
-        All raters.
-    verdicts : mapping
-        Of each judge, by item.
-    design : AltTestDesign or None
-        Scores and margin.
-    resampling : Resampling or None
-        The groups of items.
-    """
-
-    reason: Reason
-    panel: Panel | None = None
-    verdicts: Mapping[str, Mapping[str, Hashable] | Coded] = field(default_factory=dict)
-    design: AltTestDesign | None = None
-    resampling: Resampling | None = None
-
-    def of(
-        self, judge: str, *, alpha: float, without: str | None = None
-    ) -> DecidingAnnotatorTest | None:
-        """Test a judge, by groups where there are any; None where it was not asked for choices.
-
-        ``without`` names a rater who is left out.
-        """
-        panel, resampling = self.panel, self.resampling
-        if not panel or not self.design or not resampling or judge not in self.verdicts:
-            return None
-        clusters = None
-        if resampling.groups is not None:
-            clusters = resampling.units(len(resampling.groups)).of_item
-        return deciding_annotator_test(
-            panel if without is None else panel.without(without),
-            self.verdicts[judge],
-            self.design,
-            groups=clusters,
-            level=resampling.level,
-            alpha=alpha,
-        )
-
-    def copying(self, judge: str) -> CopyTest | None:
-        """Test whether a judge copies raters; None if that can't be tested."""
-        verdicts = self.verdicts.get(judge)
-        if not self.panel or not self.design or verdicts is None:
-            return None
-        coded = verdicts if isinstance(verdicts, Coded) else self.panel.coded(verdicts)
-        return copy_test(self.panel, coded, ordered=self.design.score == "neg_rmse")
-
-
-class FootingWithout(Protocol):
-    """Compares a judge by itself with the baselines, and with one human, without a rater."""
-
-    def __call__(self, rater: str, judge: str, *, beside_human: bool) -> Footing | None:
-        """Return the comparison; None where there is none."""
 
 
 def with_copies_tested(
@@ -422,15 +116,6 @@ def with_copies_tested(
     return replace(evidence, without_raters=tuple(left_out), without_raters_reason=reason)
 
 
-def _why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reason:
-    """Return why the first judge is not looked at without each rater; "" where it is."""
-    if reason := why_not_tested(task, raters):
-        return reason
-    test = leader.annotator_test
-    fails = test is not None and test.passes is False
-    return "not_needed" if fails or not all(leader.better_than.values()) else ""
-
-
 def with_share_agreeing(p: Prepared, evidence: Evidence) -> Evidence:
     """Add how often the first judge agrees with another rater, on the choices compared."""
     leader, common = evidence.judges[0], p.common.get("forced_choice")
@@ -447,13 +132,6 @@ def with_share_agreeing(p: Prepared, evidence: Evidence) -> Evidence:
         criteria=compared.criteria,
     )
     return evidence if agreeing.judge is None else replace(evidence, share_agreeing=agreeing)
-
-
-def _unbeaten(footing: Footing) -> str:
-    """Return the first baseline whose value is no worse than that of the only judge; "" if none."""
-    losses = footing.metric.losses(np.array([footing.values[0], *footing.baselines.values()]))
-    unbeaten = np.flatnonzero(losses[1:] <= losses[0]).tolist()
-    return list(footing.baselines)[unbeaten[0]] if unbeaten else ""
 
 
 def _unusable(p: Prepared) -> tuple[Exclusion, ...]:
@@ -701,13 +379,6 @@ def _annotator_tests(p: Prepared, footing: Footing) -> AnnotatorTests:
         design_of(p.task, scale),
         p.resampling(groups=p.groups),
     )
-
-
-def why_not_tested(task: Task, raters: Sized) -> Reason:
-    """Return why the annotator test does not apply; "" where it does."""
-    if task.rater_ids == "positional":
-        return POSITIONAL
-    return "too_few_raters" if len(raters) < MIN_FOR_ANNOTATOR_TEST else ""
 
 
 def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:

@@ -13,8 +13,8 @@ import numpy as np
 
 from harness.analysis.location import NOWHERE, Location
 from harness.analysis.reply_dates import NO_DATES, ReplyDates
-from harness.command_options import AggregationLevel, Humans, RanksBy
 from harness.errors import TaskError
+from harness.options.concerns import AggregationLevel, Humans, RanksBy
 from harness.stats import OptionSpace, metrics_for
 from harness.stats.indeterminacy.reconstruction import missing_pairs
 from harness.stats.indeterminacy.translation import pairs_by_item
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item, Task
-    from harness.tasks.schema import ClosedScale, Elicitation, Scale
+    from harness.tasks.item import ClosedScale, Elicitation, Scale
 
 
 N_RESAMPLES = 2000

@@ -7,8 +7,8 @@ from pathlib import Path
 from shlex import join
 
 from harness.errors import TaskError
+from harness.files.user_folders import resume_command
 from harness.tasks.folders import find_task, takes_ratings
-from harness.user_folders import resume_command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

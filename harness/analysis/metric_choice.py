@@ -18,8 +18,8 @@ from harness.stats.selection.ranking import ranks_of
 from harness.stats.selection.regret import GOALS
 
 if TYPE_CHECKING:
-    from harness.analysis.estimates import Prepared
-    from harness.analysis.evidence import Evidence
+    from harness.analysis.evidence_rows import Evidence
+    from harness.analysis.prepared import Prepared
     from harness.stats import ConfidenceSet, Evaluation
     from harness.stats.selection.confidence_set import RankSpread
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.analysis.annotator_variants import panel_of
-from harness.analysis.estimates import groups_of, resampling_of
+from harness.analysis.annotator_panel import eps_of, panel_of
+from harness.analysis.prepared import groups_of, resampling_of
 from harness.errors import TaskError
-from harness.stats.inference.estimate import Estimate, ItemSums, bootstrap, estimate_sums
+from harness.stats import AltTestDesign
+from harness.stats.inference.estimate import Estimate
+from harness.stats.inference.estimate_sums import bootstrap, estimate_sums
+from harness.stats.inference.item_sums import ItemSums
+from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.metrics.alpha import INTERVAL_ALPHA, interval_sums
-from harness.stats.open_scales.numeric_answers import NumericRatings
-from harness.stats.open_scales.text_answers import TextRatings, word_overlap
+from harness.stats.open_scales.numeric_answers import NumericRatings, typical_numbers
+from harness.stats.open_scales.open_wins import OpenWins
+from harness.stats.open_scales.text_answers import N_DRAWS, TextRatings, word_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -233,3 +238,36 @@ def _cosine(
             f"task {task.name}: {absent.args[0][:60]!r} has no embedding by {task.embedding}. "
             "Resume the run, which asks for it."
         ) from None
+
+
+def with_open_wins(scale: OpenScaleSetup) -> OpenScaleSetup:
+    """Bind judges and baselines to the advantage probability, if it ranks on an open scale.
+
+    Of numbers, the baselines always answer with the mean, the median or the best of up to 100
+    ratings, or with one of these at random; of texts, with the most frequent one or one of 20.
+    """
+    if scale.source.settings.metric != ADVANTAGE.name or not scale.panel.code.size:
+        return scale
+    wins = OpenWins.of(scale.panel, design_of_open(scale))
+    ratings = [scale.panel.labels[code] for code in scale.panel.code.tolist()]
+    if scale.source.task.scale == "text":
+        constants = {"most_frequent": scale.typical(ratings)}
+        places = np.random.default_rng(0).integers(len(ratings), size=N_DRAWS).tolist()
+        drawn = [ratings[place] for place in places]
+    else:
+        values = np.array(ratings, dtype=np.float64)
+        constants = {"mean": float(values.mean()), "median": float(np.median(values))}
+        drawn = np.unique(typical_numbers(values)).tolist()
+    baselines = wins.baselines(constants, drawn, has_best=scale.source.task.scale != "text")
+
+    def judge(name: str, metric: Metric) -> OpenJudge:
+        if metric is not ADVANTAGE:
+            return scale.judge(name, metric)
+        return wins.judge(name, *scale.answers[name])
+
+    return replace(scale, judge=judge, baselines=lambda _: baselines)
+
+
+def design_of_open(scale: OpenScaleSetup) -> AltTestDesign:
+    """Return the annotator test's design for numbers or texts."""
+    return AltTestDesign(score=scale.score, eps=eps_of(scale.source.task))

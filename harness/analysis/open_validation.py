@@ -6,13 +6,8 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.analysis.evidence import (
-    AnnotatorTests,
-    evidence_of,
-    n_with_rating,
-    why_not_tested,
-    with_copies_tested,
-)
+from harness.analysis.annotator_panel import why_no_test
+from harness.analysis.evidence import evidence_of, n_with_rating, with_copies_tested
 from harness.analysis.inputs import (
     OF_OPTIONS,
     HumanSets,
@@ -24,27 +19,22 @@ from harness.analysis.inputs import (
     on_sampling,
     sampling_weights,
 )
-from harness.analysis.open_scale import OpenScaleSetup, open_scale
-from harness.analysis.rater_replacement import (
-    judge_tests,
-    replacement_of,
-    why_no_test,
-)
-from harness.analysis.rater_wins import design_of_open, with_open_wins
-from harness.analysis.result import (
+from harness.analysis.judge_result import (
     JudgeResult,
     Sampling,
-    Validation,
     human_result,
     judge_result,
-    make_validation,
     task_facts,
 )
+from harness.analysis.left_out_raters import AnnotatorTests, why_not_tested
+from harness.analysis.open_scale import OpenScaleSetup, design_of_open, open_scale, with_open_wins
+from harness.analysis.rater_replacement import judge_tests, replacement_of
+from harness.analysis.result import Validation, make_validation
 from harness.analysis.second_questions import has_second_questions, second_questions
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.stats import Estimate, annotator_controls, annotator_tests
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import Exclusion, exclusions
+from harness.stats.inference.item_sums import Exclusion, exclusions
 from harness.stats.inference.metric import find_metric
 from harness.stats.open_scales.open_footing import estimate_on, open_footing
 from harness.stats.open_scales.open_metrics import numeric_metrics
@@ -53,10 +43,10 @@ from harness.stats.selection.footing import ComparisonRules
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.analysis.evidence import Evidence
+    from harness.analysis.evidence_rows import Evidence
     from harness.analysis.inputs import JudgeFacts, Source
+    from harness.analysis.judge_result import HumanResult
     from harness.analysis.rater_replacement import Replacement
-    from harness.analysis.result import HumanResult
     from harness.stats import Metric
     from harness.stats.data.arrays import BoolArray
     from harness.stats.inference.non_inferiority import Margin

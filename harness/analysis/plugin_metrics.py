@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, get_args
 
-from harness import plugins
+from harness import loading
 from harness.errors import PluginError
 from harness.stats import Metric, OptionSpace, metrics_for
 from harness.stats.reasons import NAReason
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def plugin_metric_names() -> tuple[str, ...]:
     """Return the names of registered metrics, those of built-in ones left out; none is loaded."""
-    registered = plugins.names(plugins.METRICS)
+    registered = loading.names(loading.METRICS)
     if not registered:
         return ()
     any_task = OptionSpace.singletons(("a", "b", "c"))
@@ -38,7 +38,7 @@ def plugin_metric(name: str) -> Metric:
     PluginError
         If it cannot be loaded, or is not a metric of that name.
     """
-    metric = plugins.load(plugins.METRICS, name)
+    metric = loading.load(loading.METRICS, name)
     if not isinstance(metric, Metric) or metric.name != name:
         raise PluginError(f"plug-in {name!r}: found {metric!r}. It must be a Metric of that name.")
     return replace(
@@ -64,7 +64,7 @@ def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..
         try:
             result = function(*arguments)
         except Exception as error:  # noqa: BLE001 -- a plug-in may raise anything
-            problem = plugins.in_one_line(error)
+            problem = loading.in_one_line(error)
         else:
             if field != "reason" or result in get_args(NAReason):
                 return result

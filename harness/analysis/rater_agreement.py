@@ -11,7 +11,7 @@ from harness.analysis.option_scale import OptionScale, disagreement
 from harness.stats import ItemSums
 from harness.stats.data.labels import modes
 from harness.stats.metrics.alpha import alpha_metric, coincidences
-from harness.stats.selection.comparisons import human_sums
+from harness.stats.selection.judge_sums import human_sums
 from harness.stats.selection.rater_panel import with_rater_variance
 from harness.stats.subsets.abstention import with_abstention
 from harness.tasks.schema import numeric_keys
@@ -19,7 +19,7 @@ from harness.tasks.schema import numeric_keys
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.analysis.estimates import Prepared
+    from harness.analysis.prepared import Prepared
     from harness.stats import RatingTable
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.tasks import Task

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+from harness.analysis.annotator_panel import design_of, why_no_test
 from harness.analysis.annotator_variants import (
     Annotators,
     Variant,
@@ -28,16 +29,13 @@ from harness.stats.reasons import Reason
 from harness.tasks.schema import RaterKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sized
+    from collections.abc import Mapping
 
-    from harness.analysis.estimates import Prepared
-    from harness.stats.alt_test.scoring import Score
+    from harness.analysis.prepared import Prepared
     from harness.tasks import Task
 
 ScoreName: TypeAlias = Literal["accuracy", "neg_rmse", "similarity"]
-EPS = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}  # Calderon et al. 2025, section 3.4
 SWEEP = tuple(k / 40 for k in range(21))  # 0 to 0.5
-POSITIONAL: Final = "positional_raters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +115,6 @@ def section(p: Prepared) -> Replacement:
     return replacement_of(p.task, design, *_tested(annotators, design, n_replies))
 
 
-def why_no_test(task: Task, judges: Sized) -> Reason:
-    """Return why there is no annotator test; "" where there is one."""
-    return POSITIONAL if task.rater_ids == "positional" else "" if len(judges) else "no_judges"
-
-
 def replacement_of(
     task: Task,
     design: AltTestDesign,
@@ -139,18 +132,6 @@ def replacement_of(
         controls=controls,
         judges=judges,
     )
-
-
-def design_of(task: Task, scale: OptionScale) -> AltTestDesign:
-    """Return how the annotator test is done: by equal labels, or by numbers on ordered scales."""
-    score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
-    return AltTestDesign(score=score, eps=eps_of(task))
-
-
-def eps_of(task: Task) -> float:
-    """Return the margin of the annotator test: that of task.yaml, or set by the kind of raters."""
-    settings = task.alt_test
-    return EPS[task.raters] if settings is None or settings.eps is None else settings.eps
 
 
 def _tested(

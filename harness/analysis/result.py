@@ -3,198 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable  # noqa: TC003 -- msgspec reads annotations
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from harness.analysis.beta_sensitivity import Sensitivity
+from harness.analysis.completeness import Completeness
 from harness.analysis.decision import Decision, decide
 from harness.analysis.error_analysis import Errors
-from harness.analysis.evidence import Evidence
+from harness.analysis.evidence_rows import Evidence
 from harness.analysis.human_certainty import Certainty
-from harness.analysis.injection import InjectionFlips, injection_notes
-from harness.analysis.inputs import HumanSets, Settings, metric_definitions
-from harness.analysis.judge_costs import Cost, cost_of
+from harness.analysis.injection import injection_notes
+from harness.analysis.inputs import Settings, metric_definitions
+from harness.analysis.judge_result import HumanResult, JudgeResult, Sampling, TaskFacts
 from harness.analysis.location import NOWHERE, Location
 from harness.analysis.metric_choice import Choosing
-from harness.analysis.order_bias import PlaceBias, PositionEffects
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.analysis.race_result import RaceResult
 from harness.analysis.rater_replacement import Replacement
 from harness.analysis.reply_dates import NO_DATES, ReplyDates
 from harness.analysis.rubric import RubricResult
 from harness.analysis.second_questions import SecondQuestions
-from harness.analysis.serialize import from_json, schema_of, shared_fields, to_short_json
+from harness.analysis.serialize import from_json, schema_of, to_short_json
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
-from harness.completeness import Completeness
-from harness.judging.storage.verdict_columns import columns_of
-from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
 from harness.stats.data.resolved_tables import ITEM_SPACE, MET
-from harness.stats.indeterminacy.sensitivity import Prevalences
-from harness.stats.inference.bootstrap import ResampledUnit
-from harness.stats.modes import FEnds
 from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.schema import ELICITATIONS, Elicitation, RaterIds, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.analysis.evidence import JudgeEvidence
-    from harness.analysis.inputs import JudgeFacts, Source
-    from harness.json_values import JsonObject
-    from harness.ratings import CountedOutcome
+    from harness.analysis.evidence_rows import JudgeEvidence
+    from harness.analysis.inputs import Source
+    from harness.files.json_values import JsonObject
     from harness.stats import Metric
 
 
 SCHEMA_VERSION = 3
-FixedRatersReason: TypeAlias = Literal[
-    "", "positional_raters", "fewer_than_five_raters", "raters_not_crossed", "not_computed"
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFacts:
-    """The task as far as the numbers need it.
-
-    Attributes
-    ----------
-    scale : str
-        As in task.yaml.
-    response_sets : tuple of tuple of str
-        Option keys of each response set, in the order of the columns of F.
-    """
-
-    name: str
-    scale: Scale | Literal[""] = ""
-    property: str
-    notice: str
-    content_hash: str
-    options: dict[str, str]
-    response_sets: tuple[tuple[str, ...], ...]
-    positive: tuple[str, ...]
-    n_items: int
-    n_items_in_task: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """How items and raters are sampled, and so what intervals cover.
-
-    Attributes
-    ----------
-    unit : str
-        What the bootstrap resamples: items, or groups of them.
-    weighted : bool
-        Whether items count by the inverse of the probability with which they were sampled.
-    fixed_raters_reason : str
-        "" where score intervals are over items and raters: five or more named raters, who rated
-        most items. Else why they are for these raters: "positional_raters",
-        "fewer_than_five_raters", "raters_not_crossed", or "not_computed" with other interval
-        methods, levels and modes, weights, and implied response sets.
-    """
-
-    unit: ResampledUnit
-    weighted: bool
-    fixed_raters_reason: FixedRatersReason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HumanResult:
-    """Results of the human ratings by themselves.
-
-    Attributes
-    ----------
-    sets : HumanSets
-        Where the response sets come from that judges are compared with.
-    F : rows of options by columns of response sets
-        From pairs; None without pairs.
-    F_low, F_high : rows of options by columns of response sets
-        Ends of its intervals.
-    n_endorsed : tuple of int
-        Pairs behind each column of F.
-    n_outside : int
-        Pairs left out, as the choice is not in its set.
-    prevalence : Prevalences or None
-        Share of the items that are positive for the raters; None without positive options.
-    """
-
-    n_raters: int
-    rater_ids: RaterIds
-    n_forced_choice: int
-    n_response_sets: int
-    n_pairs: int
-    n_abstained: int
-    sets: HumanSets
-    ignored_labels: dict[str, int]
-    agreement: dict[str, Estimate]
-    beta: Estimate
-    F: tuple[tuple[float | None, ...], ...] | None
-    F_low: FEnds | None = None
-    F_high: FEnds | None = None
-    n_endorsed: tuple[int, ...] = ()
-    n_outside: int = 0
-    prevalence: Prevalences | None = None
-
-    @property
-    def defined_agreement(self) -> dict[str, Estimate]:
-        """The coefficients of agreement that have a value; all where none has."""
-        defined = {name: e for name, e in self.agreement.items() if e.value is not None}
-        return defined or self.agreement
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeResult:
-    """All numbers of one judge.
-
-    Attributes
-    ----------
-    derived : tuple of str
-        Elicitations whose replies were made by rule from another, not asked for.
-    metrics : dict of str to Estimate
-        Every metric on the items, and at the replies per item, on which judges are compared: the
-        one value of that name. NA for a judge that answered too little to be compared.
-    own : Estimate
-        The metric that ranks, on the items that this judge answered and of all its replies: not
-        comparable between judges.
-    F, F_low, F_high, n_endorsed, n_outside
-        As in `HumanResult`.
-    order_bias : tuple of PlaceBias
-        By place; empty where the options were not shuffled.
-    position : PositionEffects or None
-        Of a pairwise task whose answers were shown in both orders.
-    injection : InjectionFlips or None
-        How often instructions hidden in items change its verdict; None without ``--probe``.
-    """
-
-    name: str
-    kind: str
-    is_control: bool = False
-    model: str
-    reported_models: tuple[str, ...]
-    derived: tuple[Elicitation, ...]
-    outcomes: tuple[OutcomeCounts, ...]
-    metrics: dict[str, Estimate]
-    own: Estimate
-    beta: Estimate
-    cross_call_beta: Estimate
-    F: tuple[tuple[float | None, ...], ...] | None
-    F_low: FEnds | None = None
-    F_high: FEnds | None = None
-    n_endorsed: tuple[int, ...] = ()
-    n_outside: int = 0
-    cost: Cost
-    order_bias: tuple[PlaceBias, ...] = ()
-    position: PositionEffects | None = None
-    injection: InjectionFlips | None = None
-
-    def n_replies(self, outcome: CountedOutcome) -> int:
-        """Return how many replies had an outcome, or were planned, over all elicitations."""
-        return sum(getattr(counts, outcome) for counts in self.outcomes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -419,60 +267,6 @@ def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
         rows=tuple(
             Ranked(row.judge, rank) for row, rank in zip(evidence.judges, ranks, strict=True)
         ),
-    )
-
-
-def human_result(source: Source, **estimated: Any) -> HumanResult:  # noqa: ANN401 -- further fields
-    """Return the result of the ratings: what they tell by themselves, and what was estimated."""
-    task, ids = source.task, {item.id for item in source.items}
-    columns = task.rating_columns
-    is_selected = columns.rows_of(item.id for item in source.items) >= 0  # in order: quick
-    is_abstention = columns.of_answers(lambda _, value: value == CANNOT_ASSESS)
-    return HumanResult(
-        n_raters=len(np.unique(columns.rater[is_selected])),
-        rater_ids=task.rater_ids,
-        n_abstained=int((is_selected & is_abstention).sum()),
-        ignored_labels=dict(Counter(str(r.value) for r in task.ignored if r.item in ids)),
-        **estimated,
-    )
-
-
-def judge_result(
-    source: Source,
-    facts: JudgeFacts,
-    **estimated: Any,  # noqa: ANN401 -- further fields
-) -> JudgeResult:
-    """Return the result of a judge: what its verdicts tell, and what was estimated."""
-    verdicts = source.verdicts[facts.name]
-    outcomes = count_outcomes(verdicts, source.planned[facts.name])
-    kinds = columns_of(verdicts).kinds
-    derived = {kind.elicitation for kind in kinds if kind.derived}
-    flips = source.injection.get(facts.name)
-    return JudgeResult(
-        name=facts.name,
-        kind=facts.kind,
-        is_control=facts.is_control,
-        model=facts.model,
-        reported_models=tuple(sorted({kind.model for kind in kinds if kind.model})),
-        derived=tuple(e for e in ELICITATIONS if e in derived),
-        outcomes=outcomes,
-        cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
-        injection=flips and flips.at(source.settings.confidence),
-        **estimated,
-    )
-
-
-def task_facts(source: Source, response_sets: tuple[tuple[str, ...], ...] = ()) -> TaskFacts:
-    """Return what the numbers need of a task; an open scale has no options and no sets."""
-    task = source.task
-    return TaskFacts(
-        **shared_fields(TaskFacts, task)
-        | {
-            "options": {option.key: option.label for option in task.options},
-            "response_sets": response_sets,
-            "n_items": len(source.items),
-            "n_items_in_task": len(task.items),
-        }
     )
 
 

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.analysis.estimates import item_tables
-from harness.command_options import AggregationLevel
+from harness.analysis.compared import item_tables
+from harness.options.concerns import AggregationLevel
 from harness.stats import Estimate, evaluate, find_metric
-from harness.stats.data.rating_table import Distributions, hard
+from harness.stats.data.forms import hard
+from harness.stats.data.rating_table import Distributions
 from harness.stats.data.resolved_tables import MET
 from harness.stats.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.analysis.estimates import Prepared
+    from harness.analysis.prepared import Prepared
     from harness.stats import RatingTable
 
 HIT_RATE, KAPPA = "hit_rate(h/h)", "cohen_kappa(h/h)"

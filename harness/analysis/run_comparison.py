@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.estimates import compared_tables
+from harness.analysis.compared import compared_tables
 from harness.analysis.inputs import JudgeFacts, sampling_weights, shared_items
 from harness.analysis.serialize import shared_fields
 from harness.errors import TaskError
@@ -19,8 +19,8 @@ from harness.stats.selection.paired_runs import PairedRuns, paired_runs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.analysis.estimates import Compared
     from harness.analysis.inputs import Source
+    from harness.analysis.prepared import Compared
     from harness.stats import Metric, RatingTable
     from harness.tasks import Item
 

@@ -13,7 +13,7 @@ from harness.stats.selection.ranking import ranks_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.analysis.evidence import Evidence
+    from harness.analysis.evidence_rows import Evidence
     from harness.analysis.inputs import Source
     from harness.stats.selection.footing import Footing
 

@@ -13,7 +13,7 @@ import numpy as np
 from harness.stats import Estimate, Interval
 
 if TYPE_CHECKING:
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
     from harness.stats.data.arrays import FloatArray
 
 T = TypeVar("T")

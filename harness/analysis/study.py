@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.analysis.beta_sensitivity import CURVE_BETAS, SelectionOverBeta
 from harness.analysis.decision import DecisionVerdict
-from harness.analysis.evidence import JudgeEvidence
+from harness.analysis.evidence_rows import JudgeEvidence
 from harness.analysis.serialize import Numbers, schema_of
 from harness.errors import RunError
 from harness.stats import Estimate
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from harness.analysis.result import Validation
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

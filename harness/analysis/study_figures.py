@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.analysis.annotator_panel import design_of, why_no_test
 from harness.analysis.annotator_variants import Annotators
 from harness.analysis.estimates import prepare
 from harness.analysis.option_scale import OptionScale
-from harness.analysis.rater_replacement import design_of, why_no_test
-from harness.stats.alt_test.procedure import AltTestDesign
+from harness.stats.alt_test.design import AltTestDesign
 from harness.stats.planning.annotator_power import power_from_panel
 from harness.stats.reasons import Reason
 from harness.stats.subsets.certainty_mix import CertaintyMix, certainty_mix
 
 if TYPE_CHECKING:
-    from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Source
+    from harness.analysis.prepared import Prepared
     from harness.analysis.result import Validation
     from harness.stats.planning.annotator_power import AnnotatorPower
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.estimates import groups_of
 from harness.analysis.order_bias import PositionEffects, item_mean, position_effects
+from harness.analysis.prepared import groups_of
 from harness.analysis.serialize import schema_of
 from harness.errors import TaskError
 from harness.stats import Estimate, Resampling, correlations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harness.analysis.inputs import Source
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item
     from harness.tasks.schema import PairwiseFields

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.judging.parsing.grammar import REASONS
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
-from harness.tasks.schema import ELICITATIONS, Elicitation
+from harness.tasks.item import ELICITATIONS, Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,37 +8,28 @@ from harness.analysis import (
     beta_sensitivity,
     error_analysis,
     evidence,
+    evidence_rows,
     human_certainty,
     metric_choice,
     rater_replacement,
     rubric,
 )
-from harness.analysis.estimates import (
-    Prepared,
-    compares_sets,
-    footing_without_reasked,
-    prepare,
-)
+from harness.analysis.estimates import compares_sets, footing_without_reasked, prepare
 from harness.analysis.inputs import on_sampling
+from harness.analysis.judge_result import Sampling, human_result, judge_result, task_facts
 from harness.analysis.open_validation import validate_open
 from harness.analysis.order_bias import order_bias, order_notes, position_effects, position_notes
-from harness.analysis.result import (
-    Sampling,
-    Validation,
-    human_result,
-    judge_result,
-    make_validation,
-    task_facts,
-)
+from harness.analysis.prepared import Prepared
+from harness.analysis.ratings import rater_panel
+from harness.analysis.result import Validation, make_validation
 from harness.analysis.second_questions import (
     SecondQuestions,
     has_second_questions,
     second_questions,
 )
 from harness.analysis.serialize import DIGITS, rows_of
-from harness.ratings import rater_panel
 from harness.stats import reconstruct
-from harness.stats.data.rating_table import ELICITATION_OF
+from harness.stats.data.forms import ELICITATION_OF
 from harness.stats.indeterminacy.sensitivity import prevalences
 from harness.stats.indeterminacy.translation_intervals import F_intervals
 from harness.stats.inference.crossed_raters import MIN_CROSSED_RATERS
@@ -48,10 +39,10 @@ from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 
 if TYPE_CHECKING:
     from harness.analysis.inputs import JudgeFacts, Source
-    from harness.analysis.result import FixedRatersReason, HumanResult, JudgeResult
+    from harness.analysis.judge_result import FixedRatersReason, HumanResult, JudgeResult
     from harness.stats import Estimate, RatingTable
     from harness.stats.indeterminacy.sensitivity import Prevalences
-    from harness.stats.selection.evaluation import TableTranslation
+    from harness.stats.selection.evaluate import TableTranslation
 
 
 def validate(source: Source) -> Validation:
@@ -106,7 +97,7 @@ def validate(source: Source) -> Validation:
 class _Sections(TypedDict):
     """Sections of a validation beside its metrics."""
 
-    evidence: evidence.Evidence | None
+    evidence: evidence_rows.Evidence | None
     choosing: metric_choice.Choosing | None
     sensitivity: beta_sensitivity.Sensitivity
     certainty: human_certainty.Certainty | None
@@ -131,7 +122,7 @@ def _sections(p: Prepared) -> _Sections:
     }
 
 
-def _second_questions(p: Prepared, common: evidence.Evidence | None) -> SecondQuestions | None:
+def _second_questions(p: Prepared, common: evidence_rows.Evidence | None) -> SecondQuestions | None:
     """Compare judges without replies to second questions; None where there are none."""
     if common is None or not has_second_questions(p.source):
         return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.command_options import Elicitation
-from harness.option_declarations import (
+from harness.options.concerns import Elicitation
+from harness.options.declaration import (
     ANNOTATE,
     ANNOTATE_EXPORT,
     ANNOTATE_MERGE,

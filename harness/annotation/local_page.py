@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from harness.annotation.rating_session import OutdatedQuestionError, shown_text
 from harness.errors import HarnessError, TaskError
-from harness.plain_text import visible
+from harness.files.plain_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -18,22 +18,22 @@ from harness.annotation.rating_log import (
     read_answers,
 )
 from harness.errors import TaskError
-from harness.files import write_file, writing_to
+from harness.files.regular_files import write_file, writing_to
+from harness.files.tables import read_rows
+from harness.files.tables.checks import as_text
+from harness.files.tables.writer import csv_text, neutralized
 from harness.report.formatting import counted
 from harness.tasks.changelog import record_change
 from harness.tasks.load import task_tables
-from harness.tasks.tables import read_rows
-from harness.tasks.tables.checks import as_text
-from harness.tasks.tables.writer import csv_text, neutralized
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from harness.annotation.rating_log import Answer, LoggedAnswers
+    from harness.files.tables import Row
     from harness.tasks import Task
-    from harness.tasks.model import HumanElicitation
-    from harness.tasks.tables import Row
+    from harness.tasks.item import HumanElicitation
 
     Present = Mapping[tuple[str, str, HumanElicitation], str | tuple[str, ...]]  # item and rater
 

@@ -9,19 +9,20 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
+from harness.files.tables import parse_json, read_rows
+from harness.files.tables.checks import as_text, identifier, short
 from harness.tasks import CANNOT_ASSESS, Item
 from harness.tasks.answer_rules import AnswerRules, BadAnswerError
 from harness.tasks.model import ASKED_ON
 from harness.tasks.schema import MAX_ANSWER_CHARS
-from harness.tasks.tables import parse_json, read_rows
-from harness.tasks.tables.checks import as_text, identifier, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.tasks import Task
-    from harness.tasks.model import HumanElicitation, JudgeElicitation
+    from harness.tasks.item import HumanElicitation
+    from harness.tasks.model import JudgeElicitation
 
 QUESTIONS: dict[HumanElicitation, str] = {
     "forced_choice": "Which option fits best? Choose one.",

@@ -14,16 +14,16 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from harness.checksummed_log import (
+from harness.errors import TaskError
+from harness.files.checksummed_log import (
     ChecksummedLog,
     DamagedLine,
     encode,
     without_checksum,
 )
-from harness.errors import TaskError
-from harness.files import bounded_lines, reader
-from harness.tasks.folders import path_inside
-from harness.tasks.model import HumanElicitation, JudgeElicitation
+from harness.files.regular_files import bounded_lines, reader
+from harness.tasks.item import HumanElicitation, path_inside
+from harness.tasks.model import JudgeElicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,10 +14,12 @@ from harness.annotation.questions import (
     shown_version,
 )
 from harness.annotation.rating_log import Answer
-from harness.plain_text import visible, visible_lines
+from harness.files.plain_text import visible, visible_lines
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.model import HumanElicitation  # noqa: TC001 -- readers of a field need it
-from harness.tasks.schema import Scale  # noqa: TC001 -- readers of a field's type need it
+from harness.tasks.item import (
+    HumanElicitation,  # noqa: TC001 -- readers of a field need it
+    Scale,  # noqa: TC001 -- readers of a field's type need it
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from harness.api.calling import TURN, LogObserver, wait_for
-from harness.app import run_plan, validate_run
-from harness.command_options import (
+from harness.api.table_tasks import NO_MAPPING, load_task, strings
+from harness.app.embeddings import run_cost_usd
+from harness.app.plan import plan_run
+from harness.app.plan_of_run import plan_confirmation, plan_resumed_run
+from harness.app.run import run_plan, validate_run
+from harness.errors import HarnessError
+from harness.judging.running.stopping import StopRequests
+from harness.options.concerns import (
     Choices,
     Limit,
     RunOptions,
@@ -21,26 +27,21 @@ from harness.command_options import (
     check_place,
     check_probing,
 )
-from harness.embeddings import run_cost_usd
-from harness.errors import HarnessError
-from harness.keyword_options import Given, in_python, keywords
-from harness.option_declarations import CONFIRM, RESUME, RUN
+from harness.options.declaration import CONFIRM, RESUME, RUN
+from harness.options.keyword_arguments import Given, in_python, keywords
 from harness.report.rebuild import stored_validation
-from harness.run_plans import plan_confirmation, plan_resumed_run, plan_run
-from harness.runs import RunFolder, find_run
-from harness.sources import verdicts_of
-from harness.stopping import StopRequests
-from harness.table_tasks import NO_MAPPING, load_task, strings
+from harness.runs.run_folder import RunFolder, find_run
+from harness.runs.sources import verdicts_of
 from harness.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.analysis import Validation
+    from harness.api.table_tasks import TableMapping, TaskLike
+    from harness.app.plan import Plan
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
-    from harness.run_plans import Plan
-    from harness.table_tasks import TableMapping, TaskLike
 
 MAX_NAMES = 3  # of judges in a repr, which fits a line
 VERDICT_COLUMNS = {

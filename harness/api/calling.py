@@ -8,12 +8,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from harness.app import LineObserver
+from harness.app.run import LineObserver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.stopping import StopRequests
+    from harness.judging.running.stopping import StopRequests
 
 Result = TypeVar("Result")
 LOG = logging.getLogger("harness")

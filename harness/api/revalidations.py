@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from harness.api.asked_runs import folder_of
 from harness.api.calling import TURN, LogObserver, wait_for
-from harness.command_options import Out
-from harness.keyword_options import Given, keywords
-from harness.option_declarations import ACCEPT, EXCLUDE, REVALIDATE
+from harness.judging.running.stopping import StopRequests
+from harness.options.concerns import Out
+from harness.options.declaration import ACCEPT, EXCLUDE, REVALIDATE
+from harness.options.keyword_arguments import Given, keywords
 from harness.revalidation.look_options import LookOptions, use_of_look
 from harness.revalidation.revalidate import revalidate as revalidate_run
-from harness.stopping import StopRequests
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from harness.api.asked_runs import folder_of
 from harness.api.calling import TURN, LogObserver, wait_for
-from harness.command_options import Choices, Items, Limit, RunPlace, Server
 from harness.estimation.estimate_options import EstimateOptions
 from harness.estimation.unrated_items import DEFAULT_LEVEL, Wanted
 from harness.estimation.unrated_items import estimate as estimate_items
-from harness.keyword_options import Given, keywords
-from harness.option_declarations import ESTIMATE
-from harness.stopping import StopRequests
+from harness.judging.running.stopping import StopRequests
+from harness.options.concerns import Choices, Items, Limit, RunPlace, Server
+from harness.options.declaration import ESTIMATE
+from harness.options.keyword_arguments import Given, keywords
 
 if TYPE_CHECKING:
     from harness.api.asked_runs import Run

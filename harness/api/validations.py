@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from harness.api.asked_runs import Run
 from harness.api.calling import wait_for
-from harness.app import confirm_verdicts as decide_on_verdicts
-from harness.app import validate_run, validate_verdicts
-from harness.command_options import Choices, Validating
+from harness.api.table_tasks import read_task, verdict_file, without_folder
+from harness.app.run import confirm_verdicts as decide_on_verdicts
+from harness.app.run import validate_run, validate_verdicts
 from harness.errors import HarnessError
-from harness.keyword_options import Given, keywords
-from harness.option_declarations import CONFIRM_VERDICTS, VALIDATE, VALIDATE_RUN
-from harness.stopping import StopRequests
-from harness.table_tasks import read_task, verdict_file, without_folder
+from harness.judging.running.stopping import StopRequests
+from harness.options.concerns import Choices, Validating
+from harness.options.declaration import CONFIRM_VERDICTS, VALIDATE, VALIDATE_RUN
+from harness.options.keyword_arguments import Given, keywords
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.table_tasks import TableMapping, TableRows, TaskLike
+    from harness.api.table_tasks import TableMapping, TableRows, TaskLike
 
 
 @keywords(Validating, Choices, uses=(VALIDATE, VALIDATE_RUN))

@@ -1,4 +1,4 @@
-"""The command line: one file per command, a thin client of `harness.app`."""
+"""The command line: one file per command, a thin client of `harness.app.run`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import typer
 from typer.core import TyperGroup
 
 from harness import __version__
-from harness.edges import has_edge
 from harness.errors import ExitCode, HarnessError
-from harness.plain_text import visible
+from harness.files.plain_text import visible
+from harness.loading import has_edge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ class CommandSource(NamedTuple):
     summary : str
         Its line in the help of the group.
     edges : tuple of str
-        Edges that it needs, see `harness.edges`: without one of them there is no such command.
+        Edges that it needs, see `harness.loading`: without one of them there is no such command.
     settings : dict or None
         Of its context, where they are not the default ones.
     on_error : str
@@ -245,7 +245,7 @@ def main() -> None:
             _fail("harness: interrupted.", ExitCode.INTERRUPTED)
         _fail("harness: nothing was written.", ExitCode.WRONG_INPUT)
     except Exception as error:  # noqa: BLE001 -- a fault of this program is one line, too
-        from harness.user_folders import keep_traceback  # loads OpenSSL
+        from harness.files.user_folders import keep_traceback  # loads OpenSSL
 
         kept = keep_traceback(error)
         _fail(f"harness: internal error ({type(error).__name__}); {kept}.", ExitCode.INTERNAL)

@@ -11,8 +11,8 @@ from harness.annotation.annotate_options import CollectedOptions, PageOptions
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo
-from harness.command_options import Seed
-from harness.option_declarations import ANNOTATE, ANNOTATE_EXPORT, ANNOTATE_MERGE
+from harness.options.concerns import Seed
+from harness.options.declaration import ANNOTATE, ANNOTATE_EXPORT, ANNOTATE_MERGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,8 @@ def check_own_files(folder: Path) -> None:
     """Refuse a task whose ratings are those of a data set: there is no file to add others to."""
     from harness.errors import TaskError
     from harness.tasks.folders import name_of_copy
-    from harness.tasks.schema import TASK_FILE, read_task_file
+    from harness.tasks.item import TASK_FILE
+    from harness.tasks.schema import read_task_file
 
     if read_task_file(folder / TASK_FILE).datasets:
         copy = name_of_copy(folder.name)
@@ -90,8 +91,8 @@ def _rate(task: Task, name: str, page: PageOptions, seed: int) -> None:
 
     from harness.annotation import RatingLog, RatingSession, make_screens, serve
     from harness.errors import TaskError
+    from harness.files.tables.checks import identifier
     from harness.tasks import bundled
-    from harness.tasks.tables.checks import identifier
 
     rater = page.rater
     if rater is None:

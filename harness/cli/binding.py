@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from harness.errors import OptionError, in_sentences
-from harness.option_declarations import Options, check_use, flag_of, options_of, read_options
+from harness.options.declaration import Options, check_use, flag_of, options_of, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harness.option_declarations import DeclaredOption
+    from harness.options.declaration import DeclaredOption
 
     Command = Callable[..., None]
     Use = Callable[[Mapping[str, Any]], str]

@@ -12,9 +12,9 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, show
-from harness.command_options import Cache, DryRun, Json, TaskOption, Unasked
 from harness.errors import OptionError
-from harness.option_declarations import CACHE, CACHE_CLEAR, option
+from harness.options.concerns import Cache, DryRun, Json, TaskOption, Unasked
+from harness.options.declaration import CACHE, CACHE_CLEAR, option
 
 AGE = re.compile(r"(\d+(?:\.\d+)?) ?(h|hours?|d|days?|w|weeks?)")
 SECONDS = {"h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -37,8 +37,8 @@ def cache(context: typer.Context, *, place: Cache, printing: Json) -> None:
       harness cache copy ~/.cache/judge-harness postgresql://db.example.org/judges
     """
     if context.invoked_subcommand is None:
+        from harness.files.user_folders import cache_folder
         from harness.judging.storage.response_cache import measure_cache
-        from harness.user_folders import cache_folder
 
         path = place.cache or cache_folder()
         show([{"folder": str(path), **measure_cache(path)._asdict()}], as_json=printing.as_json)
@@ -77,9 +77,9 @@ def clear(*, place: Cache, cleared: ClearedReplies, dry: DryRun, asking: Unasked
       harness cache clear --task toxicity --judge gpt
       harness cache clear --older-than 90d --dry-run
     """
+    from harness.files.user_folders import cache_folder
     from harness.judging.storage.reply_origins import ReplyFilter
     from harness.judging.storage.response_cache import ResponseCache, count_replies
-    from harness.user_folders import cache_folder
 
     path = place.cache or cache_folder()
     before = None if cleared.older_than is None else time.time() - seconds_of(cleared.older_than)
@@ -139,7 +139,7 @@ def copy(
       harness cache copy postgresql:// ./cache
       harness cache copy runs/toxicity-20261125T120000Z-3fa9c1 ./cache
     """
-    from harness.edges import edge
+    from harness.loading import edge
 
     n_replies = edge("cluster").copy_replies(source, target)
     echo(f"Copied {n_replies} replies to {target}.")

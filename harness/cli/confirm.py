@@ -10,7 +10,8 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.run import print_costs, print_result, run_with_progress
 from harness.cli.validate import print_validation
-from harness.command_options import (
+from harness.errors import ExitCode
+from harness.options.concerns import (
     Choices,
     Handling,
     JudgeName,
@@ -21,8 +22,7 @@ from harness.command_options import (
     Validating,
     VerdictFile,
 )
-from harness.errors import ExitCode
-from harness.option_declarations import CONFIRM, CONFIRM_VERDICTS
+from harness.options.declaration import CONFIRM, CONFIRM_VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,9 +65,9 @@ def confirm(
       harness confirm --judge gpt --max-cost 5
       harness confirm --task ./my-task --verdicts verdicts.csv --judge mine
     """
-    from harness.app import confirm_verdicts
-    from harness.run_plans import plan_confirmation
-    from harness.runs import find_run
+    from harness.app.plan_of_run import plan_confirmation
+    from harness.app.run import confirm_verdicts
+    from harness.runs.run_folder import find_run
 
     if subject.verdicts is not None and subject.task is not None:
         validation = confirm_verdicts(

@@ -11,8 +11,8 @@ from harness.judging.running.cost_estimate import REASONING_TOKENS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from harness.app.plan import Plan
     from harness.judging.running.cost_estimate import JudgeQuote
-    from harness.run_plans import Plan
 
 DIGITS = 3  # of an amount that is enough
 

@@ -14,7 +14,6 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, echo_result, show, write
 from harness.cli.rating_queue import finding_of, next_ratings
 from harness.cli.team import export_project
-from harness.command_options import Json, Page, Seed, VerdictFile
 from harness.curation.curation_options import (
     CARD,
     DOWNLOAD,
@@ -28,7 +27,8 @@ from harness.curation.curation_options import (
     TeamOptions,
 )
 from harness.errors import TaskError, fault_of
-from harness.option_declarations import (
+from harness.options.concerns import Json, Page, Seed, VerdictFile
+from harness.options.declaration import (
     AUDIT,
     DIFF,
     DROP,
@@ -101,7 +101,7 @@ def card(task: options.TaskName, *, place: CardOptions, printing: Json) -> None:
       harness curate card ./mine
       harness curate card toxicity --to cards
     """
-    from harness.curation.data_card import write_cards
+    from harness.curation.versions.data_card import write_cards
     from harness.tasks import load_task
 
     paths = write_cards(load_task(task), place.card_folder)
@@ -129,7 +129,7 @@ def diff(
       harness curate diff runs/mine-20260101T120000Z-1a2b3c/task ./mine
       harness curate diff ./mine ./mine-2 --verdicts ./mine/verdicts.csv --json
     """
-    from harness.curation.task_diff import diff_text, task_diff
+    from harness.curation.versions.task_diff import diff_text, task_diff
     from harness.tasks import load_task
 
     tasks = load_task(before), load_task(after)
@@ -191,7 +191,7 @@ def _dataset(name: str, options: dict[str, str]) -> HubDataset:
 
 def _of_recipe(name: str) -> HubDataset:
     """Return where the data set of a recipe is on the hub."""
-    from harness.curation.import_recipe import read_recipe
+    from harness.curation.importing.import_recipe import read_recipe
 
     recipe = read_recipe(name)
     if recipe.datasets is None:
@@ -224,8 +224,8 @@ def drop(
       harness curate drop ./mine --as mine-2 --raters zoe
       harness curate drop ./mine --as mine-2 --finding duplicate_items
     """
-    from harness.curation.dropping import write_without
-    from harness.curation.new_folder import check_new
+    from harness.curation.importing.new_folder import check_new
+    from harness.curation.versions.dropping import write_without
     from harness.report.formatting import counted
     from harness.tasks import load_task
 
@@ -275,8 +275,13 @@ def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printin
     """
     import numpy as np
 
-    from harness.curation.new_folder import check_new
-    from harness.curation.sampling import PARTS, draw_sample, split_by_group, write_sample
+    from harness.curation.collecting.sampling import (
+        PARTS,
+        draw_sample,
+        split_by_group,
+        write_sample,
+    )
+    from harness.curation.importing.new_folder import check_new
     from harness.tasks import load_task
 
     source, folder = load_task(task), options.task_folder(wanted.new_name)
@@ -338,7 +343,7 @@ def export(
       harness curate export ./mine team --to label-studio --raters ann,bea,cem
       harness curate export ./mine team --to label-studio --queue queue.csv
     """
-    from harness.curation.task_export import export_task, sidecar_of
+    from harness.curation.versions.task_export import export_task, sidecar_of
     from harness.tasks import load_task
 
     if project.tool is not None:

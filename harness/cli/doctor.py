@@ -8,8 +8,8 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, show
-from harness.command_options import Json, Judges, Place, Server
-from harness.option_declarations import DOCTOR, Options, option
+from harness.options.concerns import Json, Judges, Place, Server
+from harness.options.declaration import DOCTOR, Options, option
 
 LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 
@@ -37,7 +37,7 @@ def doctor(
       harness doctor --judges m --base-url http://127.0.0.1:8000/v1 --contact
       harness doctor --store postgresql://db.example.org/judges --executor ray
     """
-    from harness.doctor import examine
+    from harness.app.doctor import examine
     from harness.errors import ExitCode
 
     findings = examine(subject.judges, server, place, contact=wanted.contact)

@@ -11,9 +11,9 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import dollars, echo, echo_json
-from harness.command_options import Choices, Items, JudgeName, Limit, Printing, RunPlace, Server
 from harness.estimation.estimate_options import EstimateOptions
-from harness.option_declarations import ESTIMATE, option
+from harness.options.concerns import Choices, Items, JudgeName, Limit, Printing, RunPlace, Server
+from harness.options.declaration import ESTIMATE, option
 
 if TYPE_CHECKING:
     from harness.estimation.unrated_items import Estimation
@@ -58,7 +58,7 @@ def estimate(
     from harness.estimation.estimate_text import described
     from harness.estimation.unrated_items import DEFAULT_LEVEL, Wanted
     from harness.estimation.unrated_items import estimate as run_estimate
-    from harness.runs import find_run
+    from harness.runs.run_folder import find_run
 
     folder = find_run(place.out, run)
     result = run_estimate(

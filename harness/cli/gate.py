@@ -10,9 +10,9 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, write
-from harness.command_options import Json, Out
 from harness.errors import ExitCode
-from harness.option_declarations import GATE, Options, Repeated, option
+from harness.options.concerns import Json, Out
+from harness.options.declaration import GATE, Options, Repeated, option
 
 
 class GateOptions(Options):
@@ -43,10 +43,10 @@ def gate(
       harness gate RUN --require 'mse(srs/srs)<0.2:upper' --junit gate.xml
     """
     from harness.analysis.serialize import to_json
-    from harness.gates import check_requirements, gate_junit, gate_summary, gate_table
+    from harness.app.gates import check_requirements, gate_junit, gate_summary, gate_table
     from harness.report.rebuild import validation_of
-    from harness.runs import find_run
-    from harness.sources import source_of
+    from harness.runs.run_folder import find_run
+    from harness.runs.sources import source_of
 
     folder = find_run(place.out, run)
     validation = validation_of(folder, source_of(folder))

@@ -15,15 +15,15 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
 from harness.cli.team import import_answers
-from harness.command_options import Json
-from harness.curation.import_options import (
+from harness.curation.importing.import_options import (
     ColumnOptions,
     FileOptions,
     MadeTask,
     WritingOptions,
 )
 from harness.errors import HarnessError, TaskError
-from harness.option_declarations import IMPORT, IMPORT_EXPORTED, IMPORT_INTO, read_options
+from harness.options.concerns import Json
+from harness.options.declaration import IMPORT, IMPORT_EXPORTED, IMPORT_INTO, read_options
 from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions
 from harness.tasks.schema import MAX_POWERSET_OPTIONS
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.curation import ImportPlan, ImportSummary, MaxRejected, Table
-    from harness.curation.import_recipe import Recipe
+    from harness.curation.importing.import_recipe import Recipe
 
 WIDTH = 80
 MOST_WORDS = 110  # of questions
@@ -50,7 +50,7 @@ def _use(values: Mapping[str, Any]) -> str:
 
 def _description(sources: Sequence[Path]) -> Path | None:
     """Return what `harness curate export` wrote beside a table to describe it."""
-    from harness.curation.task_export import sidecar_of
+    from harness.curation.versions.task_export import sidecar_of
 
     described = sidecar_of(sources[0])
     return described if len(sources) == 1 and described.is_file() else None
@@ -97,7 +97,7 @@ def import_(
     assert subject.made is not None, "checked above"
     folder = options.task_folder(subject.made)
     from harness.curation import check_new, read_source
-    from harness.curation.import_recipe import read_recipe
+    from harness.curation.importing.import_recipe import read_recipe
 
     check_new(folder)
     if (described := _description(sources)) is not None:
@@ -158,7 +158,7 @@ def _draft_text(plans: Sequence[ImportPlan], command: Sequence[str], draft: _Dra
 
 def _import_exported(source: Path, described: Path, folder: Path, *, as_json: bool) -> None:
     """Make a task of a table that `harness curate export` wrote."""
-    from harness.curation.task_export import import_exported
+    from harness.curation.versions.task_export import import_exported
 
     summary = import_exported(source, folder)
     if as_json:

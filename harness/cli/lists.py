@@ -8,9 +8,9 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show
-from harness.command_options import Json, Out, Server
 from harness.errors import JudgeUnavailable
-from harness.option_declarations import JUDGES, METRICS, RUNS, TASKS
+from harness.options.concerns import Json, Out, Server
+from harness.options.declaration import JUDGES, METRICS, RUNS, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +86,7 @@ def runs(*, place: Out, printing: Json) -> None:
       harness runs
       harness runs --out runs --json
     """
-    from harness.runs import default_out, list_runs
+    from harness.runs.run_folder import default_out, list_runs
 
     listed = list_runs(place.out or default_out())
     rows = [
@@ -207,7 +207,7 @@ def schema_of(name: str) -> Mapping[str, object]:
 
             return verdict_schema()
         case "audit":
-            from harness.edges import edge
+            from harness.loading import edge
 
             edge("curation")
             from harness.curation.audit import Audit

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from harness import command_options
 from harness.cli.binding import task_names
 from harness.cli.output import echo
-from harness.option_declarations import options_of
+from harness.options import concerns
+from harness.options.declaration import options_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +71,7 @@ RunName = Annotated[
         metavar="RUN", help="With --resume: the run, by name or path.", show_default=False
     ),
 ]
-VERDICTS = options_of(command_options.FailUnless)["fail_unless"].values
+VERDICTS = options_of(concerns.FailUnless)["fail_unless"].values
 
 
 def use_of_resume(values: Mapping[str, Any], new: str, resumed: str) -> str:
@@ -125,7 +125,7 @@ def several_tasks(tasks: str | None) -> list[str]:
 
 def exit_code_of(validation: Validation, least: str | None) -> ExitCode:
     """Return the exit code of a validation; with a line on stderr if ``--fail-unless`` fails."""
-    from harness.completeness import exit_code_of as code_of_judges
+    from harness.analysis.completeness import exit_code_of as code_of_judges
     from harness.errors import ExitCode
 
     verdict = validation.decision.verdict

@@ -11,7 +11,7 @@ from shutil import get_terminal_size
 import typer
 
 from harness.errors import RunError
-from harness.plain_text import escaped_json, visible_lines
+from harness.files.plain_text import escaped_json, visible_lines
 
 
 def echo(text: str = "", *, err: bool = False, colour: str | None = None) -> None:
@@ -54,7 +54,7 @@ def show(rows: Sequence[Mapping[str, object]], *, as_json: bool = False, empty: 
 
 def write(file: Path, text: str, *, append: bool = False) -> None:
     """Write a file that the user named, or append to it."""
-    from harness.files import append_text, write_file, writing_to
+    from harness.files.regular_files import append_text, write_file, writing_to
 
     with writing_to(file, RunError):
         if append:

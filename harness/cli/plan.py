@@ -11,8 +11,7 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show, write
-from harness.command_options import Seed
-from harness.curation.plan_options import (
+from harness.curation.collecting.plan_options import (
     ANNOTATORS,
     DIFFERENCE,
     AnnotatorDesign,
@@ -21,13 +20,14 @@ from harness.curation.plan_options import (
     PlanOutput,
     PriceOptions,
 )
+from harness.options.concerns import Seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from harness.analysis.inputs import Source
-    from harness.curation.collection_plan import PlanRow, Prices
+    from harness.curation.collecting.collection_plan import PlanRow, Prices
     from harness.report.charts import Chart
     from harness.stats.planning.annotator_power import AnnotatorPower
     from harness.stats.planning.planted import PlantedJudge, PlantedRaters
@@ -75,7 +75,7 @@ def difference(
       harness plan difference 0.05 --task TASK --agreement 0.75
       harness plan difference 0.05 --agreement 0.75 --rater-agreement 0.8
     """
-    from harness.curation.collection_plan import difference_chart, plan_difference
+    from harness.curation.collecting.collection_plan import difference_chart, plan_difference
 
     if not 0 < delta < 1:
         raise typer.BadParameter("expected a difference between 0 and 1", param_hint="DIFFERENCE")
@@ -120,7 +120,7 @@ def annotators(
       harness plan annotators --task TASK --verdicts FILE --judge gpt
       harness plan annotators --agreement 0.8 --rater-agreement 0.75 --eps 0.1
     """
-    from harness.curation.collection_plan import annotator_chart, annotator_plan
+    from harness.curation.collecting.collection_plan import annotator_chart, annotator_plan
 
     sizes = {"raters": design.numbers_of_raters, "items": design.numbers_of_items}
     eps, draws = design.eps, design.draws
@@ -130,7 +130,7 @@ def annotators(
         raise typer.BadParameter("the margin is that of task.yaml", param_hint="--eps")
     if (planted := _planted_raters(basis)) is not None:
         if basis.task is not None:
-            from harness.analysis.rater_replacement import eps_of
+            from harness.analysis.annotator_panel import eps_of
 
             eps = eps_of(_source(basis).task)
         if eps is None:
@@ -156,7 +156,7 @@ def annotators(
 
 
 def _prices(options: PriceOptions) -> Prices:
-    from harness.curation.collection_plan import Prices
+    from harness.curation.collecting.collection_plan import Prices
 
     return Prices(rating=options.cost_of_rating, reply=options.cost_of_reply)
 
@@ -172,7 +172,7 @@ def _planted_raters(basis: Basis) -> PlantedRaters | None:
         raise typer.BadParameter(
             "name --task and --verdicts, or assume --agreement, with --task or --rater-agreement"
         )
-    from harness.curation.collection_plan import planted_raters_of
+    from harness.curation.collecting.collection_plan import planted_raters_of
     from harness.stats.planning.planted import PlantedRaters
 
     return (
@@ -217,8 +217,8 @@ def _planted_power(
 
 
 def _source(basis: Basis, seed: int = 0) -> Source:
-    from harness.command_options import Validating
-    from harness.sources import source_of_verdicts
+    from harness.options.concerns import Validating
+    from harness.runs.sources import source_of_verdicts
 
     chosen = Validating(criterion=basis.criterion, seed=seed)
     return source_of_verdicts(options.required_task(basis.task), basis.verdicts, chosen)
@@ -227,7 +227,7 @@ def _source(basis: Basis, seed: int = 0) -> Source:
 def _estimated_moments(
     basis: Basis, names: Sequence[str] | None, *, n_judges: int
 ) -> AgreementMoments:
-    from harness.curation.collection_plan import moments_of
+    from harness.curation.collecting.collection_plan import moments_of
 
     source = _source(basis)
     return moments_of(source, _chosen(source, names, n_judges))
@@ -248,7 +248,7 @@ def _chosen(source: Source, names: Sequence[str] | None, n_judges: int) -> list[
 def _show_plan(
     goal: str, moments: AgreementMoments, rows: Sequence[PlanRow], *, as_json: bool
 ) -> None:
-    from harness.curation.collection_plan import cheapest
+    from harness.curation.collecting.collection_plan import cheapest
 
     if as_json:
         basis = {name: _defined(value) for name, value in asdict(moments).items()}
@@ -319,7 +319,7 @@ def _verdict(results: Sequence[AnnotatorPower], power: float) -> str:
 
 
 def _write_chart(file: Path | None, draw: Callable[[], Chart]) -> None:
-    from harness.report.html.page import standalone_svg
+    from harness.report.html.rendering import standalone_svg
 
     if file is not None:
         write(file, standalone_svg(draw()))

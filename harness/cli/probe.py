@@ -11,7 +11,7 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show
-from harness.command_options import (
+from harness.options.concerns import (
     N_PROBED,
     Handling,
     Json,
@@ -21,17 +21,17 @@ from harness.command_options import (
     Server,
     Subject,
 )
-from harness.option_declarations import PROBE, PROBE_RESUME, SELF_PREFERENCE, Options, option
+from harness.options.declaration import PROBE, PROBE_RESUME, SELF_PREFERENCE, Options, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.app.ask import Asked
+    from harness.app.plan import Plan
+    from harness.extras.probe.flip_rates import Probe
+    from harness.extras.probe.perturbations import TextProbe
     from harness.judging.parsing.verdict import Verdict
-    from harness.open_units import Asked
-    from harness.probe.flip_rates import Probe
-    from harness.probe.perturbations import TextProbe
-    from harness.run_plans import Plan
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
     from harness.tasks import Item, Task
 
 WIDTH = 80
@@ -112,12 +112,12 @@ def _ask_probe(
     place: RunPlace,
     handling: Handling,
 ) -> None:
-    from harness.app import ask_plan
+    from harness.app.plan_of_run import plan_resumed_run
+    from harness.app.run import ask_plan
     from harness.cli.progress import watch
     from harness.cli.run import print_costs
-    from harness.probe.flip_rates import check_judges, write_probe
-    from harness.run_plans import plan_resumed_run
-    from harness.runs import find_run
+    from harness.extras.probe.flip_rates import check_judges, write_probe
+    from harness.runs.run_folder import find_run
 
     probe = context.info_name or ""
     if handling.resume:
@@ -153,9 +153,9 @@ def _plan_probe(
     perturbations: Path | None,
 ) -> Plan:
     """Plan to ask about the changed items of a task."""
-    from harness.ledger import recorded_holdout
-    from harness.ratings import select_items
-    from harness.run_plans import plan_run, without_held_out
+    from harness.analysis.ratings import select_items
+    from harness.app.plan import plan_run, without_held_out
+    from harness.runs.ledger import recorded_holdout
     from harness.tasks import load_task
 
     loaded = load_task(options.required_task(subject.task))
@@ -176,7 +176,7 @@ def _plan_probe(
 def _changed_task(
     probe: str, task: Task, items: Sequence[Item], perturbations: Path | None
 ) -> Task:
-    from harness.probe.perturbations import perturbed_task, read_perturbations, swapped_task
+    from harness.extras.probe.perturbations import perturbed_task, read_perturbations, swapped_task
 
     if probe != "position":
         name = cast("TextProbe", probe)
@@ -221,9 +221,9 @@ def self_preference(
       harness probe self-preference --own gpt=gpt-4o,claude=claude-v1
       harness probe self-preference RUN --own gpt=gpt-4o --author model
     """
-    from harness.probe.self_preference import preference_rows, self_preferences
-    from harness.runs import find_run
-    from harness.sources import compared_source
+    from harness.extras.probe.self_preference import preference_rows, self_preferences
+    from harness.runs.run_folder import find_run
+    from harness.runs.sources import compared_source
 
     pairs = [name.partition("=") for name in wanted.own]
     if not all(judge and system for judge, _, system in pairs):
@@ -244,7 +244,7 @@ for _name, (_short_help, _description) in DESCRIPTIONS.items():
 
 
 def _print(probe: Probe, *, quiet: bool) -> None:
-    from harness.probe.flip_rates import flip_table, headline, summaries
+    from harness.extras.probe.flip_rates import flip_table, headline, summaries
 
     echo(headline(probe))
     for judge in probe.judges:

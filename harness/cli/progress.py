@@ -9,10 +9,10 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from harness.app import LineObserver
+from harness.app.run import LineObserver
 from harness.cli.output import dollars, echo
+from harness.files.plain_text import visible
 from harness.judging.running.budget import PaidReplies
-from harness.plain_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

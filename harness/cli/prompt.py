@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.command_options import Elicitation, Json, JudgeName, RunOptions, Server
-from harness.option_declarations import PROMPT, option
+from harness.options.concerns import Elicitation, Json, JudgeName, RunOptions, Server
+from harness.options.declaration import PROMPT, option
 
 if TYPE_CHECKING:
-    from harness.judging.prompts.requests import Message, Request
+    from harness.judging.prompts.question import Message
+    from harness.judging.prompts.requests import Request
 
 
 class PromptOptions(JudgeName):
@@ -46,7 +47,7 @@ def prompt(
       harness prompt toxicity --judge gpt@cot --item t001 --json
       harness prompt toxicity --judge gpt --item t001 --shuffle-options --sample 1
     """
-    from harness.run_plans import plan_run, request_for
+    from harness.app.plan import plan_run, request_for
 
     settings = settings.model_copy(update={"elicitations": (wanted.prompt_form,), "pairs": None})
     plan = plan_run(task, [wanted.judge], settings, server=server)

@@ -11,10 +11,10 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show, write
-from harness.command_options import Choices, Json, Out, Seed, VerdictFile
 from harness.curation.curation_options import DrawOptions, NextOptions
 from harness.errors import TaskError
-from harness.option_declarations import NEXT, NEXT_ESTIMATE, NEXT_FINDING
+from harness.options.concerns import Choices, Json, Out, Seed, VerdictFile
+from harness.options.declaration import NEXT, NEXT_ESTIMATE, NEXT_FINDING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,8 +87,8 @@ def _list_ratings(
     """Print the ratings that are worth most, or write them as a queue."""
     from harness.curation.audit import suspected_raters
     from harness.curation.audit.audit_report import TITLES
-    from harness.curation.rating_queue import next_ratings as best_ratings
-    from harness.curation.rating_queue import queue_csv, ratings_again, rows_of_queue
+    from harness.curation.collecting.rating_queue import next_ratings as best_ratings
+    from harness.curation.collecting.rating_queue import queue_csv, ratings_again, rows_of_queue
     from harness.report.text_table import paragraph
     from harness.tasks import load_task
 
@@ -126,12 +126,12 @@ def _write_draw(
     """Draw items for an estimate, write them as a task, and say what comes next."""
     import numpy as np
 
-    from harness.curation.new_folder import check_new
-    from harness.edges import edge
+    from harness.curation.importing.new_folder import check_new
+    from harness.loading import edge
 
     edge("estimation")
     from harness.estimation.active_draw import draw_items, write_draw
-    from harness.runs import find_run
+    from harness.runs.run_folder import find_run
     from harness.tasks import load_task
 
     judge, source, made = drawing.estimating_judge, drawing.unrated_items, drawing.drawn_name

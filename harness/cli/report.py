@@ -11,8 +11,8 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.command_options import Json, Out, Page, TaskOption, VerdictFile
-from harness.option_declarations import REPORT, REPORT_TASK, REPORT_TWO, option
+from harness.options.concerns import Json, Out, Page, TaskOption, VerdictFile
+from harness.options.declaration import REPORT, REPORT_TASK, REPORT_TWO, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +63,7 @@ def report(
       harness report --task ./my-task --verdicts verdicts.csv
     """
     from harness.report.rebuild import report_source
-    from harness.sources import source_of_verdicts
+    from harness.runs.sources import source_of_verdicts
 
     if subject.task is not None:
         source = source_of_verdicts(subject.task, verdicts.verdicts)
@@ -96,7 +96,7 @@ def _report_runs(
     out: Path | None, run: str | None, other: str | None, charts: Path | None
 ) -> ReportFiles:
     from harness.report.rebuild import report_comparison, report_run
-    from harness.runs import find_run
+    from harness.runs.run_folder import find_run
 
     folders = [find_run(out, name) for name in ((run, other) if other else (run,))]
     written = report_comparison(*folders) if other else report_run(folders[0], charts=charts)

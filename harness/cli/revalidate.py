@@ -12,9 +12,9 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, echo_result, write
-from harness.command_options import ItemText, Json, Out, Page, Printing
 from harness.errors import ExitCode, HarnessError
-from harness.option_declarations import (
+from harness.options.concerns import ItemText, Json, Out, Page, Printing
+from harness.options.declaration import (
     ACCEPT,
     EXCLUDE,
     EXPORT,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from harness.revalidation import Period
     from harness.revalidation.ending import LookEnding
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
 
 RunOrBaseline = Annotated[
     str | None,
@@ -75,7 +75,7 @@ def revalidate(
     """
     from harness.cli.progress import watch
     from harness.revalidation.revalidate import revalidate as revalidate_run
-    from harness.runs import find_run
+    from harness.runs.run_folder import find_run
 
     folder = find_run(place.out, run)
     if look_options.dry_run and look_options.accept is None and look_options.exclude is None:
@@ -199,7 +199,7 @@ def history(
     from harness.revalidation.history_page import history_page
     from harness.revalidation.history_text import history_text
     from harness.revalidation.revalidate import history_of
-    from harness.runs import find_run
+    from harness.runs.run_folder import find_run
 
     last, file = wanted.last, page.page
     if wanted.show_all and last is not None:
@@ -282,7 +282,7 @@ def export(
       harness revalidate baselines/toxicity
     """
     from harness.revalidation.revalidate import export_baseline
-    from harness.runs import find_run
+    from harness.runs.run_folder import find_run
 
     export_baseline(
         find_run(place.out, run),

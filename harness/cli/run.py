@@ -12,7 +12,8 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import dollars, echo, echo_json, show
 from harness.cli.study import print_study
-from harness.command_options import (
+from harness.errors import ExitCode
+from harness.options.concerns import (
     Choices,
     Handling,
     Printing,
@@ -23,15 +24,14 @@ from harness.command_options import (
     check_place,
     check_probing,
 )
-from harness.errors import ExitCode
-from harness.option_declarations import RESUME, RUN
+from harness.options.declaration import RESUME, RUN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harness.analysis import Validation
-    from harness.app import RunResult
-    from harness.run_plans import Plan
+    from harness.app.plan import Plan
+    from harness.app.run import RunResult
 
 STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
@@ -64,8 +64,9 @@ def run(
       harness run --resume
       harness run --resume toxicity-20260101T120000Z-1a2b3c --max-cost 5
     """
-    from harness.run_plans import plan_resumed_run, plan_run
-    from harness.runs import find_run
+    from harness.app.plan import plan_run
+    from harness.app.plan_of_run import plan_resumed_run
+    from harness.runs.run_folder import find_run
 
     check_place(place)
     check_probing(settings, place)
@@ -107,7 +108,7 @@ def _results(plans: Sequence[Plan], ask: Callable[[Plan], RunResult]) -> Iterato
 
 def run_with_progress(plan: Plan, place: RunPlace, *, quiet: bool) -> RunResult:
     """Run a plan with progress bars, or with lines where there is no terminal."""
-    from harness.app import run_plan
+    from harness.app.run import run_plan
     from harness.cli.progress import watch
 
     with watch(plan.n_planned, quiet=quiet, says_why=False) as observer:
@@ -158,10 +159,9 @@ def print_costs(*plans: Plan, as_json: bool) -> None:
     JudgeUnavailable
         If the cost limit of a plan cannot be kept.
     """
+    from harness.app.plan import check_limits, estimate_costs, overshoots
     from harness.cli.cost_quotes import quote_notes, quote_rows
-    from harness.elicitation_items import blank_lines
-    from harness.plan_checks import check_limits, overshoots
-    from harness.run_plans import estimate_costs
+    from harness.runs.asked_items import blank_lines
 
     for plan in plans:
         check_limits(plan)

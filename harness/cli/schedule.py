@@ -9,9 +9,9 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo
-from harness.command_options import Out
 from harness.errors import RunError
-from harness.option_declarations import SCHEDULE, Options, option
+from harness.options.concerns import Out
+from harness.options.declaration import SCHEDULE, Options, option
 from harness.revalidation import Period, Target
 from harness.revalidation.look_options import Every, LookOptions
 
@@ -66,7 +66,7 @@ def schedule(
       harness schedule baselines/toxicity --emit github --package harness.whl
       harness schedule RUN --every day --emit cron
     """
-    from harness.files import write_file, writing_to
+    from harness.files.regular_files import write_file, writing_to
     from harness.revalidation.fail_on import read_conditions
     from harness.revalidation.notification import VARIABLE
     from harness.revalidation.schedule import (
@@ -81,7 +81,7 @@ def schedule(
         watched_by_schedule,
     )
     from harness.revalidation.watched_judges import watched_judges
-    from harness.runs import find_run
+    from harness.runs.run_folder import find_run
 
     folder = find_run(place.out, run)
     read_conditions(look_options.fail_on)

@@ -9,10 +9,10 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, write
-from harness.command_options import Json, Page, Seed, VerdictFile
 from harness.errors import RunError
-from harness.experiments.selftest_options import SelftestOptions, TestedRun
-from harness.option_declarations import (
+from harness.extras.experiments.selftest_options import SelftestOptions, TestedRun
+from harness.options.concerns import Json, Page, Seed, VerdictFile
+from harness.options.declaration import (
     SELFTEST,
     SELFTEST_RUN,
     SELFTEST_TASK,
@@ -65,14 +65,14 @@ def selftest(
       harness selftest --items 200 --raters 3 --agreement 0.8 --page FILE
     """
     from harness.analysis.serialize import to_json
-    from harness.experiments.planted_design import design_of, given_design
-    from harness.experiments.self_test import run_selftest
-    from harness.experiments.self_test_page import selftest_page
-    from harness.experiments.self_test_text import described
-    from harness.files import writing_to
+    from harness.extras.experiments.planted_design import design_of, given_design
+    from harness.extras.experiments.self_test import run_selftest
+    from harness.extras.experiments.self_test_page import selftest_page
+    from harness.extras.experiments.self_test_text import described
+    from harness.files.regular_files import writing_to
     from harness.report.rebuild import report_run
-    from harness.runs import SELFTEST_FILE, find_run
-    from harness.sources import compared_source
+    from harness.runs.run_folder import SELFTEST_FILE, find_run
+    from harness.runs.sources import compared_source
 
     folder = None if tested.run is None else find_run(None, tested.run)
     if folder is not None:
@@ -101,7 +101,7 @@ def selftest(
 
 
 def _source(task: str, verdicts: Path | None, seed: int) -> Any:  # noqa: ANN401 -- a source
-    from harness.sources import source_of_verdicts, source_on_task
+    from harness.runs.sources import source_of_verdicts, source_on_task
     from harness.tasks import load_task
 
     if verdicts is None:

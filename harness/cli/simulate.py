@@ -9,16 +9,16 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show, write
-from harness.command_options import Json, Page, Seed
 from harness.errors import HarnessError
-from harness.experiments.simulation import over_cutoffs
-from harness.experiments.simulation_options import SimulationOptions
-from harness.option_declarations import SIMULATE
+from harness.extras.experiments.simulation import over_cutoffs
+from harness.extras.experiments.simulation_options import SimulationOptions
+from harness.options.concerns import Json, Page, Seed
+from harness.options.declaration import SIMULATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.experiments.simulation import ExperimentRow
+    from harness.extras.experiments.simulation import ExperimentRow
 
 
 @takes(SIMULATE)
@@ -49,8 +49,8 @@ def simulate(
     """
     from dataclasses import replace
 
-    from harness.experiments.figure_page import figures_page
-    from harness.experiments.paper_figures import FIGURES, FULL, QUICK
+    from harness.extras.experiments.figure_page import figures_page
+    from harness.extras.experiments.paper_figures import FIGURES, FULL, QUICK
 
     chosen = list(dict.fromkeys(figures or [4]))
     for number in chosen:

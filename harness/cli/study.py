@@ -8,8 +8,8 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result, write
-from harness.command_options import Json, Out, Page
-from harness.option_declarations import STUDY
+from harness.options.concerns import Json, Out, Page
+from harness.options.declaration import STUDY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,8 +39,8 @@ def study(
       harness run --task toxicity,diagnoses --judges gpt,claude
     """
     from harness.report.rebuild import validation_of
-    from harness.runs import find_run
-    from harness.sources import source_of
+    from harness.runs.run_folder import find_run
+    from harness.runs.sources import source_of
 
     folders = [find_run(place.out, run) for run in runs]
     sources = {folder.path.name: source_of(folder) for folder in folders}

@@ -9,8 +9,8 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result
-from harness.command_options import Json, Out, TaskOption, VerdictFile
-from harness.option_declarations import SYSTEMS, SYSTEMS_TASK, Options, option
+from harness.options.concerns import Json, Out, TaskOption, VerdictFile
+from harness.options.declaration import SYSTEMS, SYSTEMS_TASK, Options, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,8 +58,8 @@ def systems(
     """
     from harness.analysis.systems import rank_systems
     from harness.report.text import systems_text
-    from harness.runs import find_run
-    from harness.sources import compared_source, source_of_verdicts
+    from harness.runs.run_folder import find_run
+    from harness.runs.sources import compared_source, source_of_verdicts
 
     if subject.task is None:
         source = compared_source(find_run(place.out, run))

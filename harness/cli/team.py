@@ -10,13 +10,13 @@ import typer
 
 from harness.cli.annotate import check_own_files, check_property, merge_summary
 from harness.cli.output import echo, echo_json
-from harness.edges import edge
+from harness.loading import edge
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.curation.curation_options import TeamOptions
-    from harness.curation.import_options import MadeTask
+    from harness.curation.importing.import_options import MadeTask
     from harness.tasks import Task
 
 
@@ -25,8 +25,8 @@ def export_project(
 ) -> None:
     """Write a project, and say what to do with it."""
     edge("interop")
-    from harness.interop.screens import make_team_screens
-    from harness.interop.team_project import write_project
+    from harness.annotation.teams.screens import make_team_screens
+    from harness.annotation.teams.team_project import write_project
 
     check_property(task)
     screens = make_team_screens(
@@ -59,8 +59,8 @@ def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) ->
     """Add the ratings of a team to a task, each once."""
     edge("interop")
     from harness.annotation import merge_ratings
-    from harness.interop.team_answers import problems_in_words
-    from harness.interop.team_project import read_team_export
+    from harness.annotation.teams.team_answers import problems_in_words
+    from harness.annotation.teams.team_project import read_team_export
     from harness.tasks import load_task
 
     pairs = [text.partition("=") for text in said.rater_names]

@@ -10,8 +10,8 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.command_options import Choices, Handling, TaskOption, Validating, VerdictFile
-from harness.option_declarations import VALIDATE, VALIDATE_RUN
+from harness.options.concerns import Choices, Handling, TaskOption, Validating, VerdictFile
+from harness.options.declaration import VALIDATE, VALIDATE_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,8 +45,8 @@ def validate(
       harness validate runs/toxicity-20260101T120000Z-1a2b3c
       harness validate runs/toxicity-20260101T120000Z-1a2b3c --beta 0.3 --tau 0.4
     """
-    from harness.app import validate_run, validate_verdicts
-    from harness.runs import RunFolder
+    from harness.app.run import validate_run, validate_verdicts
+    from harness.runs.run_folder import RunFolder
 
     validation: Validation
     if run is not None:

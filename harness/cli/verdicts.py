@@ -11,15 +11,15 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.command_options import Json, TaskOption
 from harness.curation.curation_options import VerdictImport
 from harness.errors import VerdictError
-from harness.option_declarations import IMPORT_VERDICTS
+from harness.options.concerns import Json, TaskOption
+from harness.options.declaration import IMPORT_VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.curation.verdict_sources import VerdictSummary
+    from harness.curation.verdicts import VerdictSummary
 
 N_LISTED = 10
 
@@ -49,7 +49,7 @@ def verdicts(
       harness curate verdicts results.json --task ./mine --id post_id
       harness curate verdicts batch_output.jsonl --task ./mine --id "rate-{item}"
     """
-    from harness.curation.verdict_sources import Selection, import_verdicts
+    from harness.curation.verdicts import Selection, import_verdicts
     from harness.tasks import load_task
 
     selection = Selection(

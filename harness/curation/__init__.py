@@ -1,18 +1,18 @@
 """New task folders: a commented example, or tasks made from a table."""
 
-from harness.curation.convert import (
+from harness.curation.importing.convert import (
     ImportSummary,
     MaxRejected,
     make_task,
 )
-from harness.curation.import_draft import readings_of
-from harness.curation.import_options import FileOptions
-from harness.curation.import_plan import ImportPlan, make_plans
+from harness.curation.importing.import_draft import readings_of
+from harness.curation.importing.import_options import FileOptions
+from harness.curation.importing.import_plan import ImportPlan, make_plans
+from harness.curation.importing.new_folder import check_new, write_starter
+from harness.curation.importing.option_guess import guess_labels
 from harness.curation.importing.readings import tried_readings
-from harness.curation.new_folder import check_new, write_starter
-from harness.curation.option_guess import guess_labels
-from harness.curation.role_draft import names_of
-from harness.curation.source_formats import read_records, read_source
+from harness.curation.importing.role_draft import names_of
+from harness.curation.importing.source_formats import read_records, read_source
 from harness.tasks.columns.column_mapping import LAYOUTS
 from harness.tasks.columns.table_answers import AnswerSettings
 from harness.tasks.columns.table_columns import Table

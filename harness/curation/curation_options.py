@@ -7,8 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator
 
-from harness.command_options import AnswerKind, Elicitation
-from harness.option_declarations import (
+from harness.options.concerns import AnswerKind, Elicitation
+from harness.options.declaration import (
     DROP,
     DROP_FINDING,
     EXPORT_TEAM,

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.app import part_name
+from harness.app.plan_of_run import other_items
+from harness.app.run import part_name
 from harness.errors import RunError, TaskError
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import read_parts
 from harness.estimation.unrated_items import FOLDER, filled, rated_items
-from harness.run_plans import other_items
-from harness.runs import RunFolder
-from harness.sources import compared_source, verdicts_of
+from harness.runs.run_folder import RunFolder
+from harness.runs.sources import compared_source, verdicts_of
 from harness.stats.estimation.labelling import draw_probabilities, label_spreads
 from harness.tasks.changelog import record_change
 from harness.tasks.model import INCLUSION_PROBABILITY
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item, Task
-    from harness.tasks.schema import AnswerKind
+    from harness.tasks.item import AnswerKind
 
 ASKED = ("asked", "done")  # states of a part about which the judge was asked
 

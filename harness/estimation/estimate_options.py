@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import field_validator, model_validator
 
 from harness.errors import OptionError
-from harness.option_declarations import ESTIMATE, Options, option
+from harness.options.declaration import ESTIMATE, Options, option
 
 
 class EstimateOptions(Options):

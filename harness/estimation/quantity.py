@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item, Task
-    from harness.tasks.schema import AnswerKind
+    from harness.tasks.item import AnswerKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
+from harness.files.tables.reader import READERS
 from harness.tasks.load import item_rows
 from harness.tasks.model import INCLUSION_PROBABILITY, SOURCE_ITEM
-from harness.tasks.tables.reader import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.analysis.completeness import completeness_of, exit_code_of
 from harness.analysis.inputs import sampling_weights
+from harness.analysis.ratings import human_table
 from harness.analysis.reply_dates import NO_DATES, ReplyDates, reply_dates
-from harness.app import ask_part
-from harness.completeness import completeness_of, exit_code_of
+from harness.app.plan_of_run import plan_other_items
+from harness.app.run import ask_part
 from harness.errors import ExitCode, OptionError, RunError, TaskError
 from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
 from harness.estimation.item_strata import Rated, Strata, strata_of
 from harness.estimation.judged_items import JudgedItems
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import come_in_groups, count_blank, read_parts
-from harness.ledger import tried_in_run
-from harness.ratings import human_table
-from harness.run_plans import plan_other_items
-from harness.sources import compared_source, verdicts_of
+from harness.runs.ledger import tried_in_run
+from harness.runs.sources import compared_source, verdicts_of
 from harness.stats.estimation.effective_counts import Labelled
 from harness.stats.estimation.identified_set import share_above
 from harness.stats.estimation.label_plan import LabelPlan, plan_labels
@@ -36,22 +36,23 @@ from harness.stats.estimation.score_sums import ScoreSums
 from harness.stats.estimation.stratified import PopulationStratum, ShareSums, n_units
 from harness.stats.estimation.transfer import Grouped, Transfer, jointly, transfer
 from harness.stats.indeterminacy.translation import beta_contributions
-from harness.tasks.model import INCLUSION_PROBABILITY, unit_numbers
+from harness.tasks.item import unit_numbers
+from harness.tasks.model import INCLUSION_PROBABILITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from harness.analysis import Source
-    from harness.command_options import Limit, Place, Server
-    from harness.completeness import Completeness
+    from harness.analysis.completeness import Completeness
     from harness.estimation.estimate_options import EstimateOptions
     from harness.judging.running.recorder import Observer
-    from harness.runs import RunFolder
+    from harness.options.concerns import Limit, Place, Server
+    from harness.runs.run_folder import RunFolder
     from harness.stats.data.arrays import FloatArray
-    from harness.stats.estimation.paired_beta import PairedBeta
+    from harness.stats.estimation.identified_set import PairedBeta
     from harness.tasks import Item
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.item import Elicitation
 
 FOLDER = "estimates"
 DEFAULT_LEVEL = 0.95

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.judging.judges.config import ENSEMBLE
 from harness.judging.prompts.requests import template_name
-from harness.tasks.schema import ELICITATIONS
+from harness.tasks.item import ELICITATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.analysis import Validation
-from harness.report.export import all_charts, ranking_csv, write_charts, write_pages
+from harness.report.chart_files import all_charts, write_charts
+from harness.report.export import ranking_csv, write_pages
 from harness.report.html.details import details_of
 from harness.report.html.page import page
 from harness.report.judge_card import judge_card
@@ -15,7 +16,7 @@ from harness.report.text import render
 
 if TYPE_CHECKING:
     from harness.analysis import Source
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
 
 __all__ = [
     "all_charts",

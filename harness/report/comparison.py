@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from harness.report.charts import IntervalRow, Titles, interval_chart
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
+    capitalized,
     compared_on,
     counted,
     estimate,
@@ -20,9 +21,9 @@ from harness.report.formatting import (
     share,
     with_bounds,
 )
-from harness.report.html.page import render
+from harness.report.html.rendering import render
 from harness.report.judge_charts import described, slug
-from harness.report.recommendation import capitalized, sentences
+from harness.report.recommendation import sentences
 from harness.report.text_table import draw_table, paragraph
 from harness.report.words import READING
 from harness.stats.selection.paired_runs import FEW_DIFFER

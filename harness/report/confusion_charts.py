@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.error_analysis import Confusion, JudgeErrors
-    from harness.analysis.result import HumanResult
+    from harness.analysis.judge_result import HumanResult
     from harness.report.charts import Chart
     from harness.report.formatting import TranslationCells
 

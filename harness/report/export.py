@@ -6,17 +6,8 @@ import csv
 from io import BytesIO, StringIO
 from typing import TYPE_CHECKING
 
-from harness.errors import RunError
-from harness.files import write_file, writing_to
-from harness.report import (
-    annotator_charts,
-    certainty_charts,
-    confusion_charts,
-    judge_charts,
-    sensitivity_charts,
-)
 from harness.report.formatting import COMPLETENESS, completeness
-from harness.report.html.page import page, standalone_svg
+from harness.report.html.page import page
 from harness.report.judge_card import judge_card
 from harness.report.ranking_rows import ranked_judges
 
@@ -24,9 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import JudgeResult, Validation
-    from harness.report.charts import Chart
     from harness.report.html.details import Details
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
     from harness.stats import Estimate
 
 RANKING_COLUMNS = (
@@ -38,12 +28,6 @@ RANKING_COLUMNS = (
 )
 INTERVAL_COLUMNS = ("low", "high", "level", "method", "unit", "estimand")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-PNG_SCALE = 2.0
-NO_FONT = "no font was found on this machine, so text would be missing in PNG files"
-FONT_TEST = (
-    '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">'
-    '<text x="2" y="16" font-family="sans-serif" font-size="16">{}</text></svg>'
-)
 
 
 def ranking_csv(v: Validation) -> str:
@@ -168,41 +152,3 @@ def parquet_of(v: Validation) -> bytes:
     file = BytesIO()
     parquet.write_table(pa.Table.from_pylist(rows, schema=schema), file)
     return file.getvalue()
-
-
-def all_charts(v: Validation) -> list[Chart]:
-    """Return every chart of the page, in its order."""
-    charts = [judge_charts.evidence_chart(v)] if v.evidence else []
-    return [
-        *charts,
-        *sensitivity_charts.curve_charts(v),
-        *sensitivity_charts.region_charts(v),
-        *sensitivity_charts.regret_charts(v),
-        *(chart for _, group in certainty_charts.strata_charts(v) for chart in group),
-        *certainty_charts.held_out_charts(v),
-        *certainty_charts.binned_charts(v),
-        *(chart for _, group in certainty_charts.perception_charts(v) for chart in group),
-        *certainty_charts.risk_charts(v),
-        *annotator_charts.annotator_charts(v),
-        *annotator_charts.rater_charts(v),
-        *confusion_charts.confusion_charts(v),
-        *confusion_charts.leniency_charts(v),
-        *confusion_charts.translation_charts(v),
-    ]
-
-
-def write_charts(charts: list[Chart], folder: Path) -> str:
-    """Write each chart as SVG and PNG; return why there are no PNG files, or ""."""
-    import resvg_py  # noqa: PLC0415 -- only for pictures
-
-    blank, word = (resvg_py.svg_to_bytes(FONT_TEST.format(text)) for text in (" ", "M"))
-    no_png_reason = NO_FONT if blank == word else ""
-    with writing_to(folder, RunError):
-        folder.mkdir(parents=True, exist_ok=True)
-        for chart in charts:
-            svg = standalone_svg(chart)
-            write_file(folder / f"{chart.name}.svg", svg.encode())
-            if not no_png_reason:
-                png = resvg_py.svg_to_bytes(svg, zoom=PNG_SCALE)
-                write_file(folder / f"{chart.name}.png", png)
-    return no_png_reason

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.analysis.serialize import rows_of
-from harness.plain_text import picture
+from harness.files.plain_text import picture
 from harness.report.words import FIXED_RATERS, ONE_RATING, RATINGS, REASONS
 from harness.stats import Estimate
 from harness.stats.indeterminacy.likelihood import CommonF
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.analysis import Validation
-    from harness.analysis.evidence import Evidence
-    from harness.analysis.result import HumanResult, JudgeResult
+    from harness.analysis.evidence_rows import Evidence
+    from harness.analysis.judge_result import HumanResult, JudgeResult
     from harness.stats import Interval
     from harness.stats.inference.metric import MetricUnit
     from harness.stats.reasons import Reason
@@ -291,3 +291,15 @@ def options(validation: Validation) -> str:
     """Return the options of a task: keys, with their labels where these differ."""
     labels = validation.task.options.items()
     return ", ".join(key if key == label else f"{key} ({label})" for key, label in labels)
+
+
+def ordinal(n: int) -> str:
+    """Return a number as in "14th"."""
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    is_teen = n % 100 // 10 == 1
+    return f"{n}{'th' if is_teen else endings.get(n % 10, 'th')}"
+
+
+def capitalized(text: str) -> str:
+    """Return a text with its first letter in upper case."""
+    return text[:1].upper() + text[1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.stats.data.rating_table import COMPARED_FORMS, FORMS
+from harness.stats.data.forms import COMPARED_FORMS, FORMS
 from harness.stats.metrics.registry import METRICS
 
 GUERDAN, CALDERON = "Guerdan et al. 2025", "Calderon et al. 2025"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from harness.plain_text import visible
+from harness.files.plain_text import visible
 from harness.report.checklist import checklist
 from harness.report.formatting import (
     basis,
@@ -21,8 +21,8 @@ from harness.report.formatting import (
     span,
 )
 from harness.report.judge_charts import metric_label
-from harness.report.ranking_rows import flips_with_n, missing_intervals, ranked_judges
-from harness.report.recommendation import alike_words, decision
+from harness.report.ranking_rows import alike_words, flips_with_n, missing_intervals, ranked_judges
+from harness.report.recommendation import decision
 from harness.report.text import READING as READING_F
 from harness.report.text import translation_text
 from harness.report.words import LEVELS, MODES, READING

@@ -15,8 +15,7 @@ from harness.report.charts import (
     interval_chart,
     interval_ends,
 )
-from harness.report.formatting import counted, number, reason, replies_each
-from harness.report.recommendation import capitalized
+from harness.report.formatting import capitalized, counted, number, reason, replies_each
 from harness.report.svg import PixelScale
 from harness.report.words import BASELINE_NAMES, READING
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.analysis import Validation
-    from harness.analysis.evidence import Evidence
+    from harness.analysis.evidence_rows import Evidence
     from harness.report.charts import Chart, RowKind
     from harness.report.svg import Mark
     from harness.stats import Estimate

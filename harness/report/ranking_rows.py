@@ -21,13 +21,12 @@ from harness.report.formatting import (
     with_bounds,
 )
 from harness.report.judge_charts import judge_kinds
-from harness.report.recommendation import decided_alike
 from harness.report.words import BASELINE_NAMES
+from harness.stats import Estimate
 
 if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
-    from harness.analysis.evidence import JudgeEvidence
-    from harness.stats import Estimate
+    from harness.analysis.evidence_rows import JudgeEvidence
 
 COST = "$/1,000"
 
@@ -212,3 +211,26 @@ def beta_hat(v: Validation, judge: JudgeResult) -> str:
     """Return beta-hat by pairs, or by likelihood from independent calls, marked with a tilde."""
     beta, by_likelihood = v.beta_hat(judge.name)
     return f"{'~' if by_likelihood else ''}{number(beta.value, 2)}"
+
+
+CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
+
+
+def decided_alike(v: Validation, judge: JudgeResult) -> Estimate:
+    """Return the share of items that a judge decides as the raters do.
+
+    Where decisions are undefined, the share that it answers as most raters do. NA without options.
+    """
+    nothing = Estimate(value=None, reason="no_options", n_used=0)
+    return judge.metrics.get(CONSISTENCY if _is_decided(v) else HIT_RATE, nothing)
+
+
+def alike_words(v: Validation) -> str:
+    """Return what the items of `decided_alike` are."""
+    return "decided as the raters do" if _is_decided(v) else "answered as most raters do"
+
+
+def _is_decided(v: Validation) -> bool:
+    """Whether decisions of raters and of some judge are defined."""
+    estimates = (judge.metrics.get(CONSISTENCY) for judge in v.judges)
+    return any(estimate is not None and estimate.value is not None for estimate in estimates)

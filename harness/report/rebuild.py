@@ -10,19 +10,20 @@ from harness.analysis.result import SCHEMA_VERSION
 from harness.analysis.run_comparison import compare_runs
 from harness.analysis.unreadable import unreadable_replies
 from harness.errors import RunError
-from harness.files import write_file, writing_to
+from harness.files.regular_files import write_file, writing_to
+from harness.report.chart_files import all_charts, write_charts
 from harness.report.comparison import comparison, comparison_text
-from harness.report.export import all_charts, parquet_of, write_charts, write_pages
+from harness.report.export import parquet_of, write_pages
 from harness.report.html.details import details_of
 from harness.report.html.page import page
-from harness.sources import compared_source, source_of
+from harness.runs.sources import compared_source, source_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Source
     from harness.analysis.run_comparison import RunComparison
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)

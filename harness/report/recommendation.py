@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from shlex import quote
 from typing import TYPE_CHECKING
 
-from harness.analysis.decision import RECOMMENDING
 from harness.report.formatting import (
+    capitalized,
     counted,
     error_level,
     estimate,
@@ -15,6 +14,7 @@ from harness.report.formatting import (
     level_text,
     listed,
     number,
+    ordinal,
     p_beside,
     percent,
     reason,
@@ -24,8 +24,9 @@ from harness.report.formatting import (
     span,
     with_bounds,
 )
-from harness.report.race_text import next_step, race_lines
-from harness.report.unreadable_text import first_step
+from harness.report.next_steps import _next, _nothing_answered, _other_metric
+from harness.report.race_text import race_lines
+from harness.report.ranking_rows import CONSISTENCY, HIT_RATE, alike_words, decided_alike
 from harness.report.verdict_words import (
     INDEPENDENT,
     agreement,
@@ -44,55 +45,23 @@ from harness.report.words import (
     NOT_LEFT_OUT,
     OTHER_RATINGS,
     READING,
-    STEP_FOR,
 )
-from harness.stats import Estimate, primary_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.analysis import JudgeResult, Validation
-    from harness.analysis.decision import CheckKind, UsualChoice
-    from harness.analysis.evidence import Evidence
-    from harness.ratings import CountedOutcome
+    from harness.analysis.decision import UsualChoice
+    from harness.analysis.evidence_rows import Evidence
+    from harness.analysis.ratings import CountedOutcome
     from harness.stats import Difference
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
 
 FIRST = (verdict, because, quality, commonest_error)  # lines of every result
-CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
 OUTCOMES: tuple[CountedOutcome, ...] = ("abstained", "refused", "invalid", "failed", "not_asked")
 MAX_CHANGES = 3
 HALF = 0.5
-MORE_RATINGS = "Have more items rated, by at least three raters each."
-MORE_GROUPS = "Have items of more groups rated: however many items it has, a group counts once."
 QUESTIONS = ("whether", "if", "how", "what", "which", "who", "why", "the", "a", "an")
-TRY_OTHERS = (
-    "Try another judge, prompt or way of asking, and read the items that {} wrong: the report "
-    'lists them under "Where is it wrong?".'
-)
-ANSWER_FIRST = (
-    "Correct what kept the judges from answering. Then `{resume}` sends the requests that failed "
-    "again."
-)
-CORRECT = "Correct what kept the judges from answering, and run them again."
-RESUME = "`{resume}` does so, and --max-cost sets the most that it can cost"
-BY_ASKED = "Leave out --metric to rank by the ratings that were asked for."
-OTHER_METRIC = {  # where a metric that was named cannot rank, by the reason
-    "positional_raters": "Leave out --metric: other metrics need no names of raters.",
-    "forced_choice_not_asked": BY_ASKED,
-    "response_set_not_asked": BY_ASKED,
-}
-UNNAMED = {  # metrics that rank where none is named
-    primary_metric("response_set"),
-    primary_metric("forced_choice"),
-    primary_metric("forced_choice", ordinal=True),
-}
-USE_IT = "Use it with this model and prompt, and validate again when either changes."
-WATCH_IT = (
-    "Use it with this model and prompt. Test later if it's still the same judge: `{revalidate}`. "
-    "To do so regularly: `harness schedule --help`."
-)
-STATE_IT = "If that is so, state it in task.yaml: `independent: true`."
 MAX_UNTESTED = 5  # raters that are named
 
 
@@ -142,52 +111,6 @@ def _texts(v: Validation, *parts: Callable[[Validation], str]) -> list[str]:
     return [text for part in parts if (text := part(v))]
 
 
-def next_steps(v: Validation) -> list[str]:
-    """Return what to do next; never empty.
-
-    Replies that cannot be read come first: more items or raters would not help.
-    """
-    if v.decision.verdict not in RECOMMENDING and (readable := first_step(v)):
-        return [readable]
-    if not v.judges:
-        return [next_step(v.race, v.location) if v.race else _first_run(v)]
-    if first := _answering(v) or _resuming(v) or _other_metric(v):
-        return [first]
-    if v.decision.verdict == "none":
-        wrong = "it gets" if len(v.judges) == 1 else "they get"
-        return [TRY_OTHERS.format(wrong), *_missing_replies(v)]
-    if v.decision.verdict in RECOMMENDING:
-        stated = [] if v.decision.verdict == "use" else [STATE_IT]
-        return [*stated, _using(v), *_steps(v)]
-    settling = [_settling_step(v, name) for name in v.decision.missing]
-    return list(dict.fromkeys([*settling, *_steps(v)]))
-
-
-def _first_run(v: Validation) -> str:
-    """Say how a task without verdicts gets some."""
-    if not v.location.task:
-        return "Run a judge on it."
-    command = f"harness run --task {quote(v.location.task)} --judges NAME"
-    return f"Run a judge on it: `{command}`. For NAME, take one that `harness judges` lists."
-
-
-def _answering(v: Validation) -> str:
-    """Say what to do if no judge gave an answer, else nothing."""
-    if not _nothing_answered(v):
-        return ""
-    if not v.location.run:
-        return CORRECT
-    return ANSWER_FIRST.format(resume=v.location.command_to_resume())
-
-
-def _using(v: Validation) -> str:
-    """Say how the judge is used, with the command that watches it if it can be asked again."""
-    leader = v.judge(v.decision.leader or "")
-    if leader.kind == "external" or not v.location.run:
-        return USE_IT
-    return WATCH_IT.format(revalidate=v.location.command_to_watch("--judges", leader.name))
-
-
 def decision(v: Validation) -> str:
     """Return the decision and its evidence as one paragraph to publish, without texts of items."""
     return " ".join(sentences(v, texts=False))
@@ -211,35 +134,9 @@ def _undefined(v: Validation) -> str:
     )
 
 
-def _other_metric(v: Validation) -> str:
-    """Say what to do where the metric that was named cannot rank, else nothing."""
-    if v.decision.leader is not None or v.ranking_metric in UNNAMED:
-        return ""
-    return OTHER_METRIC.get(v.judge(v.decision.unranked[0]).own.reason, "")
-
-
 def _closeness(v: Validation) -> str:
     """Say how close the judge is to the raters where the first lines do not."""
     return closeness(v) if agreement(v) else ""
-
-
-def _nothing_answered(v: Validation) -> bool:
-    """Whether judges were asked and none gave an answer."""
-    planned = sum(judge.n_replies("planned") for judge in v.judges)
-    return planned > 0 and not any(judge.n_replies("answered") for judge in v.judges)
-
-
-def _resuming(v: Validation) -> str:
-    """Say that a run is to be resumed whose judges lack replies; "" where that would not help."""
-    asked = [judge for judge in v.judges if judge.kind != "external"]
-    missing = [judge.n_replies("not_asked") + judge.n_replies("failed") for judge in asked]
-    if v.decision.reason != "too_few_answered" or not any(missing):
-        return ""
-    n_planned = sum(judge.n_replies("planned") for judge in asked)
-    replies = f"Ask for the replies that are missing ({sum(missing)} of {n_planned})"
-    if not v.location.run:
-        return f"{replies}."
-    return f"{replies}: {RESUME.format(resume=v.location.command_to_resume())}."
 
 
 def _tried(v: Validation) -> str:
@@ -279,36 +176,6 @@ def property_words(text: str) -> str:
     return text if text.split(" ", 1)[0].lower() in QUESTIONS else f"\u201c{text}\u201d"
 
 
-def _settling_step(v: Validation, name: CheckKind) -> str:
-    """Say what would settle a condition of "use" that is not met."""
-    return _annotator_step(v) if name == "annotator_test" else STEP_FOR[name]
-
-
-def _annotator_step(v: Validation) -> str:
-    """Say whether more ratings or another judge would settle the annotator test."""
-    assert v.evidence is not None
-    test, section = v.evidence.judges[0].annotator_test, v.replacement
-    if v.decision.checks["annotator_test"].reason == "too_few_groups":
-        return MORE_GROUPS
-    if test is None or section is None or test.low is None or test.high is None:
-        return MORE_RATINGS
-    net_wins = with_bounds(test.net_wins, test.low, test.high, 2)
-    if test.high < -section.eps:
-        results = (judge for judge in section.judges if judge.judge == v.decision.leader)
-        eps = next(results).smallest_eps
-        larger = "" if eps is None else f"; it would pass with an eps of {number(eps, 2)}"
-        return (
-            "Improve the prompt or try other judges: it is worse than a human rater (wins less "
-            f"losses {net_wins}; above -{section.eps:g} passes{larger})."
-        )
-    if test.low <= -section.eps:
-        return (
-            "Have more items rated: it is too close to call against a human rater (wins less "
-            f"losses {net_wins}; above -{section.eps:g} passes)."
-        )
-    return MORE_RATINGS
-
-
 def _evidence(v: Validation) -> str:
     """Give the leader's number on the shared items, and what it is compared with."""
     evidence, ranking = v.evidence, v.ranking
@@ -335,26 +202,6 @@ def _evidence(v: Validation) -> str:
         f"{text}. It answered {answered} items; {usable} replies are usable. "
         f"Baselines: {baselines or 'NA'}."
     )
-
-
-def decided_alike(v: Validation, judge: JudgeResult) -> Estimate:
-    """Return the share of items that a judge decides as the raters do.
-
-    Where decisions are undefined, the share that it answers as most raters do. NA without options.
-    """
-    nothing = Estimate(value=None, reason="no_options", n_used=0)
-    return judge.metrics.get(CONSISTENCY if _is_decided(v) else HIT_RATE, nothing)
-
-
-def alike_words(v: Validation) -> str:
-    """Return what the items of `decided_alike` are."""
-    return "decided as the raters do" if _is_decided(v) else "answered as most raters do"
-
-
-def _is_decided(v: Validation) -> bool:
-    """Whether decisions of raters and of some judge are defined."""
-    estimates = (judge.metrics.get(CONSISTENCY) for judge in v.judges)
-    return any(estimate is not None and estimate.value is not None for estimate in estimates)
 
 
 def _others(v: Validation) -> str:
@@ -605,74 +452,5 @@ def _published(v: Validation) -> str:
     return ""
 
 
-def _next(v: Validation) -> str:
-    """Return what to do next in a line."""
-    return f"Next: {' '.join(next_steps(v))}"
-
-
-def _steps(v: Validation) -> list[str]:
-    """Say what to collect where the answer is not firm."""
-    step, parts = v.decision.next_step, []
-    if step.n_items_needed is not None:
-        parts.append(
-            f"With {step.n_items_needed} items (you have {step.n_items}), a difference of "
-            f"{number(step.worth)} between the first two judges would be found 4 times in 5."
-        )
-    if step.more_raters:
-        parts.append(
-            f"Have items rated by more raters: with these, no number of items would show a "
-            f"difference of {number(step.worth)} between the first two judges."
-        )
-    if step.advice:
-        parts.append(f"{step.advice.removesuffix('.')}{_rating_command(v)}.{_break_even(v)}")
-    return [*parts, *_missing_replies(v)]
-
-
-def _rating_command(v: Validation) -> str:
-    """Return the command with which a rater gives both forms of answers, if the task takes any."""
-    if not v.location.takes_ratings:
-        return ""
-    task = quote(v.location.task)
-    command = f"`harness annotate {task} --rater NAME --elicitation paired`"
-    return f": {command}, with the rater's name as NAME"
-
-
-def _missing_replies(v: Validation) -> list[str]:
-    """Say that replies of the first judge are missing or could not be used."""
-    step, parts = v.decision.next_step, []
-    if step.n_missing:
-        parts.append(
-            f"{step.n_missing} of the {step.n_planned} planned replies of {v.decision.leader} are "
-            "missing; collect them before relying on it."
-        )
-    if step.unusable:
-        parts.append("Find out why so many replies could not be used before relying on it.")
-    return parts
-
-
-def _break_even(v: Validation) -> str:
-    """Say from which share of such ratings another judge is best; "" where none is."""
-    even = v.decision.break_even
-    if even is None or len(even.pieces) == 1:
-        return ""
-    second = even.pieces[1]
-    who = "who chose a negative option accept a positive one too"
-    best = "best of the judges that differ" if v.decision.not_distinguishable else "best"
-    verb = "decides" if len(second.winners) == 1 else "decide"
-    return f" If more than {second.low:.0%} of those {who}, {listed(second.winners)} {verb} {best}."
-
-
 def _notice(v: Validation) -> str:
     return f"Note: {v.task.notice}." if v.task.notice else ""
-
-
-def ordinal(n: int) -> str:
-    """Return a number as in "14th"."""
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    is_teen = n % 100 // 10 == 1
-    return f"{n}{'th' if is_teen else endings.get(n % 10, 'th')}"
-
-
-def capitalized(text: str) -> str:
-    """Return a text with its first letter in upper case."""
-    return text[:1].upper() + text[1:]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.analysis import Validation
-    from harness.analysis.beta_sensitivity import Grid
+    from harness.analysis.beta_grid import Grid
     from harness.report.charts import Chart
     from harness.stats import Regret
     from harness.stats.indeterminacy.sensitivity import BreakEven

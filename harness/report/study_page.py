@@ -15,7 +15,7 @@ from harness.report.formatting import (
     share,
     short_name,
 )
-from harness.report.html.page import render
+from harness.report.html.rendering import render
 from harness.report.study_charts import figure_groups
 from harness.report.text_table import draw_table, paragraph
 from harness.report.words import METRIC_WORDS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.analysis import Validation
-    from harness.analysis.evidence import JudgeEvidence
+    from harness.analysis.evidence_rows import JudgeEvidence
     from harness.analysis.study import Prevalence, RegretCurve, Study
     from harness.analysis.study_figures import TaskFigures
     from harness.report.charts import Chart

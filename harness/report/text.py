@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.order_bias import in_words
 from harness.report.formatting import (
+    capitalized,
     choice_labels,
     compared_on,
     counted,
@@ -25,7 +26,7 @@ from harness.report.formatting import (
 from harness.report.prevalence_text import prevalence_lines
 from harness.report.race_text import race_lines, race_table
 from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
-from harness.report.recommendation import capitalized, sentences, summary
+from harness.report.recommendation import sentences, summary
 from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import example_lines, sentence
 from harness.report.words import LEVELS, UNITS

@@ -6,7 +6,7 @@ import re
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING
 
-from harness.plain_text import visible
+from harness.files.plain_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

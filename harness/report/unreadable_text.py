@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.plain_text import visible
+from harness.files.plain_text import visible
 from harness.report.formatting import listed, percent
 from harness.report.words import RATINGS
 

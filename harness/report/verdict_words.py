@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.plain_text import visible
+from harness.files.plain_text import visible
 from harness.report.formatting import (
     counted,
     level_text,
@@ -25,8 +25,8 @@ from harness.tasks import CANNOT_ASSESS
 if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.decision import Check, CheckKind
-    from harness.analysis.evidence import Evidence
-    from harness.stats.selection.footing import HumanReference
+    from harness.analysis.evidence_rows import Evidence
+    from harness.stats.selection.references import HumanReference
 
 
 INDEPENDENT = "raters worked without its answers, and it without theirs"

@@ -9,8 +9,8 @@ from harness.analysis.injection import NOT_PROBED
 
 if TYPE_CHECKING:
     from harness.analysis.decision import CheckKind
-    from harness.analysis.result import FixedRatersReason
-    from harness.command_options import AggregationLevel, Elicitation
+    from harness.analysis.judge_result import FixedRatersReason
+    from harness.options.concerns import AggregationLevel, Elicitation
     from harness.stats.inference.bootstrap import ResampledUnit
     from harness.stats.inference.metric import Better
     from harness.stats.modes import AbstentionMode, AnswerKind

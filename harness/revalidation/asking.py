@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.completeness import completeness_of
-from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of
+from harness.analysis.completeness import completeness_of
+from harness.app.plan import Plan, make_job
 from harness.errors import JudgeUnavailable, RunError, in_sentences
 from harness.judging.judges.config import control_judges, load_judges
 from harness.judging.judges.cost_limit import check_limited
@@ -34,24 +34,24 @@ from harness.revalidation.occasion import (
 )
 from harness.revalidation.reply_categories import StreamReplies, stream_of
 from harness.revalidation.watched_judges import watched_judges
-from harness.run_plans import Plan, make_job
-from harness.sources import samples_of
+from harness.runs.asked_items import elicitations_of, items_by_elicitation, items_of
+from harness.runs.sources import samples_of
 from harness.tasks import Item
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
-    from harness.completeness import Completeness
+    from harness.analysis.completeness import Completeness
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
+    from harness.judging.running.stopping import StopRequests
     from harness.judging.strategies.strategy import Fitted
     from harness.revalidation.causes import Setup
     from harness.revalidation.look_options import LookOptions
     from harness.revalidation.records import Baseline, JudgeVerdict, Look
-    from harness.runs import RunFolder
-    from harness.stopping import StopRequests
-    from harness.tasks.schema import Elicitation
+    from harness.runs.run_folder import RunFolder
+    from harness.tasks.item import Elicitation
 
     LeftOutJudges = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
 

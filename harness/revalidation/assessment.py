@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, TypedDict
 
 from msgspec.structs import replace
 
-from harness.judging.parsing.grammar import OUTCOMES
 from harness.report.html.item_table import option_labels
 from harness.revalidation.changed_answers import MAX_STORED, AnswerChanges
 from harness.revalidation.judge_in_use import in_use
-from harness.revalidation.metric_changes import Scorer, compare_metrics, decision_on, item_scores
+from harness.revalidation.metric_changes import Scorer, compare_metrics, decision_on
 from harness.revalidation.records import (
-    FLIPS,
     Baseline,
     Figure,
     InUse,
@@ -23,84 +21,27 @@ from harness.revalidation.records import (
     StreamEvidence,
 )
 from harness.revalidation.reply_categories import (
-    categories_of,
     counts_of,
     no_replies,
-    outcome_shares,
     replies_per_item,
 )
+from harness.revalidation.stream import Stream
 from harness.stats.drift.changed_judges import changed_judges, common_changes
-from harness.stats.drift.reply_counts import look_flips, retest_flip_rate
 from harness.stats.drift.score_change import is_better, largest_margin, recovered_since, worse_path
 from harness.stats.drift.stream_path import StreamPath, stream_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.revalidation.metric_changes import Yardstick
     from harness.revalidation.records import ChangedItem
     from harness.revalidation.reply_categories import StreamReplies
     from harness.stats.drift.changed_judges import JudgeChange
-    from harness.stats.drift.reply_counts import ReplyCounts
-    from harness.stats.drift.score_change import ItemScores
     from harness.stats.drift.stream_path import LookResult
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.item import Elicitation
 
 
 PARTLY_LEFT_OUT = ", on items of which some are left out now"
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """Evidence about one judge and elicitation since the baseline.
-
-    Attributes
-    ----------
-    replies : tuple of StreamReplies
-        In the baseline and each look.
-    """
-
-    judge: str
-    elicitation: Elicitation
-    replies: tuple[StreamReplies, ...]
-    counts: ReplyCounts
-    path: StreamPath
-
-    @property
-    def p_value(self) -> float:
-        """The smallest so far: an alarm stays when items that raised it are left out later."""
-        return min(look.p_value for look in self.path.looks)
-
-    def figures(self) -> Iterator[Figure]:
-        """Yield flips and shares of replies in the last look; nothing without replies."""
-        now, before = outcome_shares(self.replies[-1]), outcome_shares(self.replies[0])
-        n = self.replies[-1].n_replies
-        if not n:
-            return
-        flips = look_flips(self.counts, self.counts.n_looks).flip_rate
-        yield Figure(
-            name=FLIPS,
-            elicitation=self.elicitation,
-            baseline=retest_flip_rate(self.counts).value,
-            look=flips.value,
-            low=flips.interval.low if flips.interval else None,
-            high=flips.interval.high if flips.interval else None,
-            n=flips.n_used,
-            reason=flips.reason,
-        )
-        for outcome in OUTCOMES[:-1]:  # without those that failed
-            yield Figure(
-                name=outcome,
-                elicitation=self.elicitation,
-                baseline=before.get(outcome),
-                look=now[outcome],
-                n=n,
-            )
-
-    def scores(self, scorer: Scorer) -> ItemScores | None:
-        """Return what the replies score on the metric that ranks; None where none has a score."""
-        scores = scorer.scores(categories_of(self.replies), self.replies[0].elicitation)
-        return None if scores is None else item_scores(self.counts, scores)
 
 
 def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Yardstick) -> Look:

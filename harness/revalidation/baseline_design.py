@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
+from harness.analysis.ratings import human_table
 from harness.errors import RunError
-from harness.ratings import human_table
 from harness.revalidation.reply_categories import by_judge, counts_of
 from harness.stats.drift.detectable_change import LookSchedule, anchor_size, smallest_detectable
 from harness.stats.reasons import Reason

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from harness.analysis.inputs import sampling_weights
 from harness.analysis.reply_dates import reply_dates
-from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, RunError
 from harness.judging.computed_verdicts import fitted_in_run
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
@@ -25,16 +24,17 @@ from harness.revalidation.reply_categories import (
     stream_of,
 )
 from harness.revalidation.watched_judges import judges_in_use
+from harness.runs.asked_items import elicitations_of, items_by_elicitation
 from harness.stats.drift.changed_judges import ALPHA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.app.plan import Plan
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
     from harness.revalidation.asking import Sitting
     from harness.revalidation.reply_categories import StreamReplies
-    from harness.run_plans import Plan
 
 
 def seeded_judges(sitting: Sitting) -> list[str]:

@@ -8,15 +8,16 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.app.plan_of_run import prompts_of
 from harness.errors import RunError, TaskError
 from harness.judging.fingerprints import QUESTION
 from harness.judging.judges.config import bundled_judges, load_judges, user_file, with_max_tokens
 from harness.judging.judges.cost_limit import with_reply_cap
 from harness.judging.judges.judge_registry import registered, with_answer_of
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
-from harness.judging.prompts.requests import Prompts, Unit
-from harness.run_plans import prompts_of
-from harness.runs import server_of
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts
+from harness.runs.run_folder import server_of
 from harness.tasks import load_task
 from harness.tasks.folders import find_task
 
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.revalidation.records import Baseline
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
     from harness.tasks import Item, Task
-    from harness.tasks.schema import AnswerKind
+    from harness.tasks.item import AnswerKind
 
 MIN_COMPARABLE = 0.8  # of the items of a baseline; with fewer, no judge is comparable
 SAME = ". Compare with the same as in the baseline, or validate anew: {anew}"

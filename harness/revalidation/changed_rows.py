@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.revalidation.records import Look
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
     from harness.tasks import Task
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.analysis.estimates import check_metric
+from harness.analysis.choice_checks import check_metric
 from harness.errors import RunError
 from harness.report.formatting import p_value, percent, reason_words
 from harness.revalidation.records import ALARMS, ANSWERED, BETA, UNITS, reported

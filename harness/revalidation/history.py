@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.checksummed_log import ChecksummedLog, DamagedLine, without_checksum
 from harness.errors import RunError
-from harness.files import read_file
+from harness.files.checksummed_log import ChecksummedLog, DamagedLine, without_checksum
+from harness.files.regular_files import read_file
 from harness.revalidation.records import SCHEMA_VERSION, Baseline, Look
-from harness.runs import RunFolder
+from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from harness.report.charts import Gap, Overlay, Region, Series, Titles, line_chart
 from harness.report.date_axis import days, long_waits, steps_around
 from harness.report.formatting import number
-from harness.report.html.page import render
+from harness.report.html.rendering import render
 from harness.revalidation.history_text import STANDING_HEADS, baseline_lines, standing_rows
 from harness.revalidation.records import (
     FLIPS,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.revalidation.changed_rows import ChangedRow
     from harness.revalidation.history import HistoryReading
     from harness.revalidation.records import Baseline, JudgeLook, Look
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.item import Elicitation
 
 
 SECTIONS = (

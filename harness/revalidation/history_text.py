@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from harness.analysis.reply_dates import dates_text
-from harness.plain_text import visible
+from harness.files.plain_text import visible
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
     basis,

@@ -20,10 +20,10 @@ from harness.stats.selection.references import MOST_CONSTANTS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.revalidation.assessment import Stream
     from harness.revalidation.metric_changes import Scorer
+    from harness.revalidation.stream import Stream
     from harness.tasks import Task
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.item import Elicitation
 
 
 def in_use(

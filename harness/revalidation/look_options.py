@@ -5,7 +5,8 @@ from __future__ import annotations
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
-from harness.command_options import (
+from harness.errors import OptionError
+from harness.options.concerns import (
     DryRun,
     Judges,
     Limit,
@@ -15,8 +16,7 @@ from harness.command_options import (
     StoreOption,
     TaskOption,
 )
-from harness.errors import OptionError
-from harness.option_declarations import (
+from harness.options.declaration import (
     ACCEPT,
     EXCLUDE,
     EXPORT,
@@ -31,7 +31,7 @@ from harness.revalidation import FAIL_ON, Period
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
 
 
 def use_of_look(values: Mapping[str, Any]) -> str:

@@ -17,24 +17,24 @@ from harness.judging.parsing.verdict import PairValue
 from harness.revalidation.records import BETA, ComparedJudge, DecisionFacts, Figure
 from harness.revalidation.reply_categories import by_judge, replies_per_item, verdicts_of
 from harness.stats.data.arrays import ratio
-from harness.stats.data.rating_table import ELICITATION_OF, Cut
+from harness.stats.data.forms import ELICITATION_OF, Cut
 from harness.stats.drift.score_change import ItemScores, score_change
 from harness.stats.inference.interval_methods import Sampled, score_ends
-from harness.stats.selection.footing import Scoring
+from harness.stats.selection.judge_scoring import Scoring
 from harness.stats.selection.replies import Replies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.analysis.estimates import Prepared
-    from harness.command_options import Choices
+    from harness.analysis.prepared import Prepared
     from harness.judging.parsing.verdict import Value
+    from harness.options.concerns import Choices
     from harness.revalidation.reply_categories import Category, StreamReplies
     from harness.stats import Estimate, Evaluation, OptionSpace
     from harness.stats.data.arrays import FloatArray
     from harness.stats.drift.reply_counts import ReplyCounts
     from harness.tasks import Item, Task
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.item import Elicitation
 
 N_RESAMPLES = 1000
 MAX_PARTS = 2  # of the baseline's replies that are compared with a look's, each on its own

@@ -14,10 +14,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from harness.errors import RunError
-from harness.files import read_file
+from harness.files.regular_files import read_file
 from harness.report.formatting import counted
 from harness.revalidation.schedule import MAX_AHEAD
-from harness.runs import RunFolder
+from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -16,27 +16,27 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.judge_costs import cost_of, median_latency_s
 from harness.analysis.reply_dates import reply_dates
+from harness.app.ask import ask_open_units, shared_store
 from harness.errors import ExitCode, RunError
-from harness.files import writing_to
+from harness.files.regular_files import writing_to
 from harness.judging.computed_verdicts import computed_verdicts
 from harness.judging.judges.config import ENSEMBLE
 from harness.judging.storage.response_cache import CacheUnusable, ResponseCache
 from harness.judging.storage.verdict_log import read_log
-from harness.open_units import ask_open_units, shared_store
 from harness.revalidation.history import KEPT
 from harness.revalidation.next_occasion import occasion_path
 from harness.revalidation.records import ProviderReport
-from harness.runs import FolderUnwritable, Manifest, RunFolder, versions
+from harness.runs.run_folder import FolderUnwritable, Manifest, RunFolder, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from harness.app.plan import Plan
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
+    from harness.judging.running.stopping import StopRequests
     from harness.judging.strategies.strategy import Fitted
-    from harness.run_plans import Plan
-    from harness.stopping import StopRequests
     from harness.tasks import Task
 
 

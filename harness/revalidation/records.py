@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from msgspec import Struct
 
+from harness.analysis.completeness import Shortfall
 from harness.analysis.decision import DecisionVerdict
-from harness.completeness import Shortfall
-from harness.ratings import OutcomeCounts
+from harness.analysis.ratings import OutcomeCounts
 from harness.revalidation import Period
 from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.reply_categories import Category, StreamReplies, replies_per_item
@@ -18,7 +18,7 @@ from harness.stats.drift.changed_judges import ALPHA
 from harness.stats.drift.stream_path import LookResult
 from harness.stats.modes import MadeBy
 from harness.stats.reasons import Reason
-from harness.tasks.schema import Elicitation
+from harness.tasks.item import Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +114,7 @@ class ProviderReport(Struct, frozen=True, kw_only=True):
 
 
 class ComparedJudge(Struct, frozen=True, kw_only=True):
-    """A judge among those of one occasion, as in `harness.analysis.evidence.JudgeEvidence`.
+    """A judge among those of one occasion, as in `harness.analysis.evidence_rows.JudgeEvidence`.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from harness.judging.parsing.grammar import OUTCOMES, Outcome
 from harness.judging.parsing.verdict import PairValue, Value, Verdict
 from harness.stats.drift.reply_counts import ReplyCounts
-from harness.tasks.schema import Elicitation
+from harness.tasks.item import Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import structs
 
 from harness.analysis.reply_dates import reply_dates
-from harness.app import how_to_resume
+from harness.app.run import how_to_resume
 from harness.errors import ExitCode, HarnessError, RunError
-from harness.files import read_file, write_file, writing_to
+from harness.files.regular_files import read_file, write_file, writing_to
 from harness.judging.storage.verdict_log import VerdictLog
 from harness.revalidation.asking import Sitting
 from harness.revalidation.assessment import assess, without_look
@@ -45,7 +45,7 @@ from harness.revalidation.records import JudgeLook, Look, ProviderReport
 from harness.revalidation.schedule import is_ahead, time_until_due
 from harness.revalidation.sentences import replies_of
 from harness.revalidation.watched_judges import watched_judges
-from harness.runs import RunFolder
+from harness.runs.run_folder import RunFolder
 from harness.tasks import write_task
 
 if TYPE_CHECKING:
@@ -53,15 +53,15 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from harness.completeness import Completeness
+    from harness.analysis.completeness import Completeness
+    from harness.app.plan import Plan
     from harness.judging.running.recorder import Observer
+    from harness.judging.running.stopping import StopRequests
     from harness.revalidation import Period
     from harness.revalidation.asking import LeftOutJudges
     from harness.revalidation.causes import Comparable
     from harness.revalidation.fail_on import Condition
     from harness.revalidation.look_options import LookOptions
-    from harness.run_plans import Plan
-    from harness.stopping import StopRequests
 
 Watching: TypeAlias = "Callable[[Mapping[str, int]], AbstractContextManager[Observer]]"
 ADVISED_REPLIES = 5  # per item of a baseline

@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from harness.command_options import NO_SERVER, Server
-from harness.edges import edge
 from harness.errors import JudgeError, RunError, TaskError
 from harness.judging.judges.config import bundled_judges, load_judges, user_file
 from harness.judging.judges.judge_registry import address_of, own_judges
+from harness.loading import edge
+from harness.options.concerns import NO_SERVER, Server
 from harness.revalidation.watched_judges import judges_in_use, watched_judges
 from harness.tasks.folders import bundled, find_task
-from harness.tasks.schema import TASK_FILE, read_task_file
+from harness.tasks.item import TASK_FILE
+from harness.tasks.schema import read_task_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.revalidation import Period, Target
     from harness.revalidation.records import Look
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
 
 
 PERIODS: dict[Period, timedelta] = {

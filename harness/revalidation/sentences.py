@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from harness.plain_text import visible
+from harness.files.plain_text import visible
 from harness.report.date_axis import MONTHS
 from harness.report.formatting import counted, percent
 from harness.revalidation.baseline_design import N_LOOKS, WANTED_SHARE

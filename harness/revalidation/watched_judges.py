@@ -8,13 +8,13 @@ from harness.analysis.race_result import RACED
 from harness.errors import RunError
 from harness.report.rebuild import stored_validation
 from harness.revalidation.history import FILE, read_history
-from harness.sources import compared_source
+from harness.runs.sources import compared_source
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
 
 
 def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSpec, ...]:

@@ -2,8 +2,9 @@
 
 from harness.tasks.changelog import CHANGELOG, Change, read_changes, record_change
 from harness.tasks.folders import available_tasks, bundled, describe, find_task
+from harness.tasks.item import Item, Rating
 from harness.tasks.load import load_task
-from harness.tasks.model import Item, Rating, Task
+from harness.tasks.model import Task
 from harness.tasks.options import CANNOT_ASSESS, Lexicon, Option, Wording
 from harness.tasks.schema import AltTestFields, TaskFile, TemplateName, task_schema
 from harness.tasks.write import write_task

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Self
 
+from harness.files.tables import parse_json
+from harness.files.tables.checks import as_text, quoted, short
+from harness.tasks.item import OPEN_SCALES
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import (
     MAX_ANSWER_CHARS,
     MAX_POWERSET_OPTIONS,
-    OPEN_SCALES,
     as_number,
     number_text,
     numeric_keys,
 )
-from harness.tasks.tables import parse_json
-from harness.tasks.tables.checks import as_text, quoted, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.errors import RatingFault
-    from harness.tasks.model import HumanElicitation
-    from harness.tasks.schema import Scale, TaskFields
+    from harness.tasks.item import HumanElicitation, Scale
+    from harness.tasks.schema import TaskFields
 
 
 class BadAnswerError(ValueError):

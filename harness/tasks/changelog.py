@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.errors import TaskError
-from harness.files import append_text, writing_to
+from harness.files.regular_files import append_text, writing_to
+from harness.files.tables import read_rows
+from harness.files.tables.checks import as_text
 from harness.tasks.load import load_task
-from harness.tasks.tables import read_rows
-from harness.tasks.tables.checks import as_text
 
 if TYPE_CHECKING:
     from pathlib import Path

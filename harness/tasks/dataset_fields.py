@@ -13,7 +13,7 @@ from harness.tasks.options import Frozen, Key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from harness.tasks.tables import Row
+    from harness.files.tables import Row
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 COMPLEMENT = re.compile(r"1 - (\S+)")

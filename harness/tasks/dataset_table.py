@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
+from harness.files.tables import read_rows
 from harness.tasks.columns.answer_cells import AnswerReader
 from harness.tasks.columns.column_mapping import ColumnMapping, listed_columns, mapping_of
 from harness.tasks.columns.table_answers import TableAnswers, check_labels
@@ -17,20 +18,18 @@ from harness.tasks.columns.table_reader import (
     TableReader,
 )
 from harness.tasks.dataset_fields import derived
-from harness.tasks.folders import path_inside
 from harness.tasks.hub_download import cached_split
-from harness.tasks.schema import TASK_FILE
-from harness.tasks.tables import read_rows
+from harness.tasks.item import TASK_FILE, path_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from harness.files.tables import Row
     from harness.tasks.columns.table_columns import Table
     from harness.tasks.dataset_fields import DatasetFields
-    from harness.tasks.model import Item
+    from harness.tasks.item import Item
     from harness.tasks.schema import TaskFile
-    from harness.tasks.tables import Row
 
 REMEDY = "Correct 'columns', 'derive', 'rename' or 'n_raters' under 'datasets' in task.yaml"
 

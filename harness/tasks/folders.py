@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 from typing import Literal
 
 from harness.errors import TaskError
+from harness.tasks.item import TASK_FILE
 from harness.tasks.options import DEFAULT_PROPERTY
-from harness.tasks.schema import TASK_FILE, read_task_file
+from harness.tasks.schema import read_task_file
 
 
 def bundled(kind: Literal["prompts", "datasets"]) -> Path:
@@ -93,29 +94,3 @@ def takes_ratings(folder: Path) -> bool:
         return False
     fields = read_task_file(folder / TASK_FILE)
     return fields.datasets is None and fields.property != DEFAULT_PROPERTY
-
-
-def path_inside(folder: Path, name: str, field: str) -> Path:
-    """Return the path of a file that must be inside the folder, links resolved.
-
-    Raises
-    ------
-    TaskError
-        If the name is absolute, climbs with ``..``, or resolves to a place outside.
-    """
-    path = folder / name
-    parts = PureWindowsPath(name)  # knows both kinds of slashes, and drives
-    climbs = bool(parts.anchor) or ".." in parts.parts
-    if climbs or not _resolves_inside(path, folder):
-        raise TaskError(
-            f"{folder / TASK_FILE}: {field}: {name!r} leaves the task's folder. "
-            "Put the file into the folder and name it from there."
-        )
-    return path
-
-
-def _resolves_inside(path: Path, folder: Path) -> bool:
-    try:
-        return path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):  # links in a circle, a name with NUL
-        return False

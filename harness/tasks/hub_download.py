@@ -7,9 +7,9 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
-from harness.files import write_file, writing_to
-from harness.scoped_state import silenced, variables_set
-from harness.user_folders import cache_folder
+from harness.files.regular_files import write_file, writing_to
+from harness.files.user_folders import cache_folder
+from harness.loading import silenced, variables_set
 
 if TYPE_CHECKING:
     from pathlib import Path

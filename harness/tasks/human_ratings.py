@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from harness.errors import TaskError
+from harness.files.tables import read_rows
+from harness.files.tables.checks import as_text, identifier, short
 from harness.tasks.answer_rules import AnswerRules, BadAnswerError
-from harness.tasks.model import HumanElicitation, Rating
-from harness.tasks.tables import read_rows
-from harness.tasks.tables.checks import as_text, identifier, short
+from harness.tasks.item import HumanElicitation, Rating
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from harness.errors import RatingFault
-    from harness.tasks.model import Item
+    from harness.files.tables import Row
+    from harness.tasks.item import Item
     from harness.tasks.schema import TaskFields
-    from harness.tasks.tables import Row
 
 COLUMNS = frozenset({"item", "rater", "elicitation", "value"})
 PROVENANCE = (  # columns of `harness annotate`

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
-from harness.files import read_file
-from harness.tasks.folders import path_inside
+from harness.files.regular_files import read_file
+from harness.tasks.item import path_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from harness.tasks.model import Item
+    from harness.tasks.item import Item
 
 MAX_IMAGE_BYTES = 5 << 20  # Anthropic refuses larger ones
 MAX_IMAGES = 5_000  # of a task: they are copied into each run folder

@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 from pydantic import ValidationError
 
 from harness.errors import TaskError, fault_of
-from harness.tasks.folders import find_task, path_inside
+from harness.files.tables import read_rows
+from harness.files.tables.checks import as_text, identifier
+from harness.tasks.folders import find_task
 from harness.tasks.human_ratings import check_ratings, read_ratings
-from harness.tasks.model import Item, Rating, Task
+from harness.tasks.item import TASK_FILE, Item, Rating, path_inside
+from harness.tasks.model import Task
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import (
     MAX_POWERSET_OPTIONS,
     MAX_RESPONSE_SETS,
-    TASK_FILE,
     TaskFields,
     TaskFile,
     check_alt_test,
     check_rubric,
     read_task_file,
 )
-from harness.tasks.tables import read_rows
-from harness.tasks.tables.checks import as_text, identifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from harness.files.tables import Row
     from harness.tasks.columns.table_reader import TableAnswer, TableTask
-    from harness.tasks.model import HumanElicitation
-    from harness.tasks.tables import Row
+    from harness.tasks.item import HumanElicitation
 
     Content: TypeAlias = tuple[tuple[Item, ...], tuple[Rating, ...], tuple[Rating, ...]]
 

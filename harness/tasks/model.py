@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice, repeat
 from math import isfinite
@@ -16,18 +16,12 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from harness.errors import TaskError
-from harness.plain_text import is_blank
-from harness.tasks.folders import path_inside
+from harness.files.plain_text import is_blank
+from harness.files.tables import read_rows
+from harness.files.tables.checks import as_text, short
 from harness.tasks.images import Image, read_images
-from harness.tasks.schema import (
-    MAX_POWERSET_OPTIONS,
-    AnswerKind,
-    Elicitation,
-    TaskFields,
-    as_number,
-)
-from harness.tasks.tables import read_rows
-from harness.tasks.tables.checks import as_text, short
+from harness.tasks.item import Elicitation, HumanElicitation, Item, Rating, path_inside
+from harness.tasks.schema import MAX_POWERSET_OPTIONS, TaskFields, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,7 +60,6 @@ def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
     return similarities
 
 
-HumanElicitation = AnswerKind
 SETS_RANK_FROM = 0.9  # share of the rated items that have response sets
 JudgeElicitation = Elicitation
 ASKED_ON: dict[JudgeElicitation, tuple[HumanElicitation, ...]] = {  # the questions of a form
@@ -74,61 +67,6 @@ ASKED_ON: dict[JudgeElicitation, tuple[HumanElicitation, ...]] = {  # the questi
     "response_set": ("response_set",),
     "paired": ("response_set", "forced_choice"),  # the set first, then a choice from it
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An output of the target system that is rated.
-
-    Attributes
-    ----------
-    id : str
-        Unique in its task.
-    fields : dict of str to str
-        Texts that prompts may show: the fields of its group, then its own.
-    group : str or None
-        Cluster to resample: a document, a prompt.
-    criterion : str or None
-        What is rated about it, where a task has several.
-    """
-
-    id: str
-    fields: dict[str, str]
-    group: str | None = None
-    criterion: str | None = None
-
-    @property
-    def unit(self) -> tuple[bool, str]:
-        """What is resampled: its group or, without one, the item itself."""
-        return self.group is None, self.group or self.id
-
-
-def unit_numbers(items: Iterable[Item]) -> list[int]:
-    """Return the number of each item's unit, in the order in which units occur."""
-    numbers: dict[tuple[bool, str], int] = {}
-    return [numbers.setdefault(item.unit, len(numbers)) for item in items]
-
-
-@dataclass(frozen=True, slots=True)
-class Rating:
-    """A human rating.
-
-    Its value is an option key, a tuple of them for a response set, or CANNOT_ASSESS; on a
-    continuous scale, a number as `harness.tasks.schema.number_text` writes it; on a text scale, a
-    text. When and how it was made are the columns that `harness annotate` adds, with their cells;
-    they are no part of what the rating says.
-    """
-
-    item: str
-    rater: str
-    elicitation: HumanElicitation
-    value: str | tuple[str, ...]
-    provenance: tuple[tuple[str, str], ...] = field(default=(), compare=False)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The value as a tuple: of one label, or those of the set."""
-        return (self.value,) if isinstance(self.value, str) else self.value
 
 
 def share_with_sets(rated: Iterable[tuple[str, str]]) -> float | None:

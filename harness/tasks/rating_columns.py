@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from harness.tasks.model import HumanElicitation, Rating
+    from harness.tasks.item import HumanElicitation, Rating
 
 T = TypeVar("T", bound="Hashable")
 

@@ -18,10 +18,13 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from harness import command_options
 from harness.errors import TaskError, capitalised, fault_of
+from harness.files.strict_yaml import read_yaml
+from harness.files.tables.checks import SHOWN_CHARS
+from harness.options import concerns
 from harness.stats import modes
 from harness.tasks.dataset_fields import COUNTED, DatasetFields
+from harness.tasks.item import OPEN_SCALES, Scale
 from harness.tasks.options import (
     FIELD_NAME,
     Frozen,
@@ -31,18 +34,15 @@ from harness.tasks.options import (
     OptionField,
     Wording,
 )
-from harness.tasks.strict_yaml import read_yaml
-from harness.tasks.tables.checks import SHOWN_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from harness.errors import Fault
-    from harness.json_values import JsonObject
-    from harness.tasks.model import Item, Rating
+    from harness.files.json_values import JsonObject
+    from harness.tasks.item import Item, Rating
 
-TASK_FILE = "task.yaml"
 MAX_POWERSET_OPTIONS = 10
 MAX_OPTIONS = 100
 MAX_RESPONSE_SETS = 2**MAX_POWERSET_OPTIONS - 1  # listed or not
@@ -63,17 +63,9 @@ OF_OPTIONS: dict[str, object] = {  # fields that need options, as they are witho
 }
 N_COMBINED_SETS = 2
 
-ClosedScale: TypeAlias = modes.ClosedScale
-OpenScale = Literal["continuous", "text"]
-Scale = Literal[ClosedScale, OpenScale]
-OPEN_SCALES = ("continuous", "text")  # answers are not chosen among options
 RaterKind = Literal["expert", "skilled", "crowd"]
 RaterIds: TypeAlias = modes.RaterIds
-AnswerKind: TypeAlias = command_options.AnswerKind
-ANSWER_KINDS = command_options.ANSWER_KINDS
-Elicitation: TypeAlias = command_options.Elicitation
-ELICITATIONS = command_options.ELICITATIONS
-RanksBy: TypeAlias = command_options.RanksBy
+RanksBy: TypeAlias = concerns.RanksBy
 MIN_OPTIONS = 2
 TemplateName = Literal[
     "forced_choice",

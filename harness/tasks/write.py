@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import yaml
 
-from harness.files import read_file, write_file
-from harness.tasks.schema import TASK_FILE
+from harness.files.regular_files import read_file, write_file
+from harness.tasks.item import TASK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.decision import DecisionVerdict
     from harness.api.asked_runs import Run
-    from harness.gates import End
+    from harness.app.gates import End
     from harness.revalidation.ending import LookEnding
 
 
@@ -154,7 +154,7 @@ class MetricAssertion:
 
     def _check(self, sign: str, limit: float, end: End) -> None:
         __tracebackhide__ = True
-        from harness.gates import check_requirements, failure  # noqa: PLC0415 -- as above
+        from harness.app.gates import check_requirements, failure  # noqa: PLC0415 -- as above
 
         suffix = "" if end == "value" else f":{end}"
         text = f"{self.judge}: {self.metric}{sign}{float(limit)!r}{suffix}"

@@ -15,9 +15,9 @@ from support.analysis_inputs import (
 
 from harness.analysis import JudgeFacts, validate
 from harness.analysis.decision import verdict_of
-from harness.analysis.evidence import BaselineEvidence
+from harness.analysis.evidence_rows import BaselineEvidence
 from harness.report.formatting import span
-from harness.report.recommendation import next_steps
+from harness.report.next_steps import next_steps
 from harness.report.verdict_words import because
 from harness.stats import holm
 

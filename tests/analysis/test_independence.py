@@ -9,7 +9,7 @@ from support.processes import invoke
 from support.task_folders import write_jsonl
 
 import harness
-from harness.gates import check_requirements
+from harness.app.gates import check_requirements
 from harness.testing import assert_judge
 
 N = 120  # items

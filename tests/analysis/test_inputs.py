@@ -10,8 +10,8 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import Settings, check_choices, validate
 from harness.analysis.estimates import prepare
-from harness.command_options import Choices
 from harness.errors import TaskError
+from harness.options.concerns import Choices
 from harness.report import render
 
 GOALS = ("decision_consistency", "prevalence_bias")

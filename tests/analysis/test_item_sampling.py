@@ -9,11 +9,12 @@ import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
-from harness.analysis.estimates import check_choices, prepare
+from harness.analysis.choice_checks import check_choices
+from harness.analysis.estimates import prepare
 from harness.analysis.inputs import on_sampling
 from harness.analysis.serialize import to_json
-from harness.command_options import Choices
 from harness.errors import TaskError
+from harness.options.concerns import Choices
 from harness.report.judge_card import judge_card
 from harness.stats import find_metric
 

@@ -11,7 +11,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task, so
 
 from harness.analysis import validate
 from harness.analysis.decision import decide
-from harness.analysis.evidence import WithoutRater
+from harness.analysis.evidence_rows import WithoutRater
 from harness.report import judge_card, page, render
 from harness.report.recommendation import sentences
 from harness.report.verdict_words import because

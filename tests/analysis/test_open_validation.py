@@ -7,10 +7,10 @@ import pytest
 from support.analysis_inputs import INVALID, source_of, task_of
 
 from harness.analysis import validate
-from harness.analysis.estimates import check_choices, check_metric
+from harness.analysis.choice_checks import check_choices, check_metric
 from harness.analysis.result import Validation
-from harness.command_options import Choices
 from harness.errors import TaskError
+from harness.options.concerns import Choices
 from harness.report import judge_card, page, ranking_csv
 from harness.report.text import render
 from harness.tasks.schema import number_text

@@ -8,7 +8,7 @@ import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import compares_response_sets, validate
-from harness.command_options import Choices
+from harness.options.concerns import Choices
 from harness.report.text import render
 from harness.tasks import CANNOT_ASSESS, Rating
 

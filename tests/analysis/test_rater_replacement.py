@@ -9,8 +9,9 @@ from support.analysis_inputs import INVALID, source_of, task_of, truth_source
 from harness.analysis import rater_replacement, validate
 from harness.analysis.estimates import prepare
 from harness.report import page
+from harness.stats.alt_test.design import AltTestDesign
 from harness.stats.alt_test.panel import Panel
-from harness.stats.alt_test.procedure import AltTestDesign, annotator_test
+from harness.stats.alt_test.procedure import annotator_test
 from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import (
     combined_annotator_test,

@@ -10,8 +10,8 @@ from support.analysis_inputs import coherence_as_numbers, source_of, task_of
 
 from harness.analysis import Validation, validate
 from harness.analysis.judge_costs import cost_of
-from harness.command_options import Choices
 from harness.judging.parsing.verdict import Reply
+from harness.options.concerns import Choices
 from harness.report.html.page import page
 from harness.report.text import render, second_questions_table
 

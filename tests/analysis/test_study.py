@@ -18,8 +18,8 @@ from harness.analysis.study import study
 from harness.analysis.study_figures import task_figures
 from harness.errors import RunError
 from harness.report.annotator_charts import judges_by_advantage
-from harness.runs import find_run
-from harness.sources import source_of
+from harness.runs.run_folder import find_run
+from harness.runs.sources import source_of
 from harness.tasks import bundled
 
 WORDS = (

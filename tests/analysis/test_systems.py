@@ -11,7 +11,7 @@ from support.processes import invoke
 
 from harness.analysis.systems import rank_systems
 from harness.errors import TaskError
-from harness.sources import source_of_verdicts
+from harness.runs.sources import source_of_verdicts
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from harness.analysis import validate
 from harness.errors import TaskError
 from harness.report import page
 from harness.report.text import render
-from harness.runs import RunFolder
-from harness.sources import source_of as source_of_folder
-from harness.sources import source_of_verdicts
+from harness.runs.run_folder import RunFolder
+from harness.runs.sources import source_of as source_of_folder
+from harness.runs.sources import source_of_verdicts
 from harness.stats.open_scales.text_answers import word_overlap
 from harness.tasks import load_task
 

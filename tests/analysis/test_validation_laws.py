@@ -16,7 +16,7 @@ from support.verdicts import verdict_from
 
 from harness.analysis import JudgeFacts, Validation, validate
 from harness.analysis.inputs import metric_definitions
-from harness.curation.collection_plan import Prices, moments_of, plan_difference
+from harness.curation.collecting.collection_plan import Prices, moments_of, plan_difference
 from harness.errors import HarnessError
 from harness.report import render
 from harness.report.recommendation import sentences

@@ -296,8 +296,8 @@ def test_verbs_and_tasks_are_completed(typed, expected):
 
 def test_verdicts_on_items_that_were_not_chosen_are_counted(place):
     """Per judge; one that has no other verdicts does not vanish without a word."""
-    from harness.command_options import Validating
-    from harness.sources import source_of_verdicts
+    from harness.options.concerns import Validating
+    from harness.runs.sources import source_of_verdicts
 
     make_task_folder(place / "task")
     rows = ["i0,near,A", "i1,near,B", "i2,near,B", "i2,far,A"]
@@ -313,7 +313,7 @@ def test_verdicts_on_items_that_were_not_chosen_are_counted(place):
 
 def test_notebook_shows_a_table(place):
     """A validation shows its ranking in a notebook, and what it shows runs nothing."""
-    from harness.app import validate_verdicts
+    from harness.app.run import validate_verdicts
 
     make_task_folder(place / "task", response_sets=False)
     name = "<script>alert(1)</script>"

@@ -14,10 +14,12 @@ from harness.errors import JudgeUnavailable
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.cost_limit import overshoot_of
 from harness.judging.judges.endpoint import token_counts
-from harness.judging.judges.pricing import Price, most_prompt_tokens
+from harness.judging.judges.price import Price
+from harness.judging.judges.pricing import most_prompt_tokens
 from harness.judging.judges.response_errors import failure_of, may_be_billed
-from harness.judging.prompts.requests import Message, Request
-from harness.runs import RunFolder
+from harness.judging.prompts.question import Message
+from harness.judging.prompts.requests import Request
+from harness.runs.run_folder import RunFolder
 
 PRICE = {"input": 1.0, "output": 100.0}
 ROUNDING_USD = 1e-9

@@ -9,10 +9,10 @@ import sqlite3
 import pytest
 from support.processes import AGAINST_READING, AGAINST_WRITING, invoke, locked
 
-from harness import doctor
-from harness.command_options import Place, Server
+from harness.app import doctor
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.response_cache import ResponseCache
+from harness.options.concerns import Place, Server
 
 CANARY = "sk-canary-51d0c"
 

@@ -16,12 +16,13 @@ from support.processes import call_harness
 from support.task_folders import make_task_folder
 
 from harness.analysis import Validation
-from harness.app import execute, start
-from harness.command_options import Place, RunOptions, Server
+from harness.app.plan import plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import execute, start
 from harness.errors import RunError
-from harness.run_plans import plan_resumed_run, plan_run
-from harness.runs import RunFolder, find_run
-from harness.sources import source_of
+from harness.options.concerns import Place, RunOptions, Server
+from harness.runs.run_folder import RunFolder, find_run
+from harness.runs.sources import source_of
 
 CANARY = "sk-canary-7f3a9"
 
@@ -432,7 +433,7 @@ def test_report_runs_nothing_that_an_item_or_judge_says(place, stub):
     """Names and texts are escaped and the page's policy allows no script but its own."""
     name = "<script>alert(1)</script>"
     (place / "v.jsonl").write_text(json.dumps({"item": "i0", "judge": name, "value": "A"}) + "\n")
-    from harness.app import validate_verdicts
+    from harness.app.run import validate_verdicts
     from harness.report import page, ranking_csv
 
     validation = validate_verdicts(str(place / "task"), place / "v.jsonl")
@@ -473,7 +474,7 @@ def test_interrupt_while_results_are_computed_says_how_to_go_on(
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("harness.app.validate", interrupted)
+    monkeypatch.setattr("harness.app.run.validate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         execute(
             plan_resumed_run(folder, server=Server(judges_file=finished[0] / "judges.yaml")),

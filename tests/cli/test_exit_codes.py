@@ -10,10 +10,10 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 from harness.analysis import Validation
+from harness.app.plan import plan_run
 from harness.cli.options import exit_code_of
-from harness.command_options import Choices, RunOptions
 from harness.errors import ExitCode, HarnessError, JudgeError
-from harness.run_plans import plan_run
+from harness.options.concerns import Choices, RunOptions
 
 
 @pytest.mark.parametrize(

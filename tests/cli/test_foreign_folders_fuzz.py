@@ -23,8 +23,8 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 from harness import cli
-from harness.checksummed_log import encode
 from harness.errors import HarnessError
+from harness.files.checksummed_log import encode
 from harness.judging.parsing.verdict import HEADER, PairValue, Reply, Verdict
 
 LIMIT_S = 10  # of CPU, as other tests run at the same time

@@ -13,7 +13,7 @@ from support.task_folders import make_task_folder
 
 from harness.errors import HarnessError
 from harness.judging.prompts.requests import Prompts
-from harness.runs import NewJudges, RunConfig, RunFolder, find_run
+from harness.runs.run_folder import NewJudges, RunConfig, RunFolder, find_run
 from harness.tasks import load_task
 
 CANARY = "sk-canary-5f3a91e77c0d"

@@ -18,10 +18,10 @@ from support.machines import wait_until
 from support.processes import call_harness, start_harness
 from support.task_folders import make_task_folder
 
+from harness.files.user_folders import cache_folder
 from harness.judging.parsing.verdict import decode
 from harness.judging.storage.response_cache import measure_cache
 from harness.judging.storage.verdict_log import read_log
-from harness.user_folders import cache_folder
 
 N_ITEMS, SAMPLES, CONCURRENCY = 40, 5, 8
 BOTH = ("forced_choice", "response_set")

@@ -14,8 +14,8 @@ from harness import cli
 from harness.cli.output import echo, echo_json
 from harness.cli.progress import Bars, Lines
 from harness.errors import ExitCode, HarnessError
-from harness.plain_text import escaped_json, visible
-from harness.user_folders import state_folder
+from harness.files.plain_text import escaped_json, visible
+from harness.files.user_folders import state_folder
 
 NASTY = "a\x1b]0;title\x07\x9b31m\u202eb\x7f\ud800\r"
 SHOWN = "a␛]0;title␇\ufffd31m\ufffdb␡\ufffd␍"

@@ -10,8 +10,8 @@ from support.known_answers import truth_folders
 from support.processes import invoke
 from support.task_folders import make_task_folder, make_truth_task
 
-from harness.curation.collection_plan import planted_raters_of
-from harness.sources import source_of_verdicts
+from harness.curation.collecting.collection_plan import planted_raters_of
+from harness.runs.sources import source_of_verdicts
 from harness.stats.planning.planted import PlantedJudge, planted_moments
 
 ASSUMED = ("--agreement", "0.75", "--rater-agreement", "0.8")

@@ -11,13 +11,14 @@ from support.judge_runs import RecordingObserver
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.app import run_plan, start
-from harness.command_options import Place, RunOptions, Server
+from harness.app.plan import plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import run_plan, start
 from harness.errors import JudgeError, RunError
+from harness.files.user_folders import data_folder
+from harness.options.concerns import Place, RunOptions, Server
 from harness.report.rebuild import stored_validation
-from harness.run_plans import plan_resumed_run, plan_run
-from harness.runs import RunFolder, find_run
-from harness.user_folders import data_folder
+from harness.runs.run_folder import RunFolder, find_run
 
 SECRET = "aws-secret-of-this-user"
 RUN = ("run", "--no-store", "--quiet")
@@ -216,13 +217,13 @@ def test_resume_completes_a_run_that_died_before_its_results(place, monkeypatch)
     """Between the last reply and the results a run is ``asked``; neither keys nor judges are
     needed to complete it."""
     with monkeypatch.context() as dying:
-        dying.setattr("harness.app.write_report", die)
+        dying.setattr("harness.app.run.write_report", die)
         crashed = invoke(*RUN, "--task", "task", "--judges", "random")
     assert isinstance(crashed.exception, Death)
     [run] = (place / "runs").iterdir()
     assert RunFolder.open(run).manifest.state == "asked"
     assert RunFolder.open(run).manifest.exit_code is None
-    monkeypatch.setattr("harness.app.check_judges", die)
+    monkeypatch.setattr("harness.app.run.check_judges", die)
     done = invoke(*RUN, "--resume")
     assert done.exit_code == 0, done.output
     manifest = RunFolder.open(run).manifest
@@ -255,7 +256,7 @@ def test_a_refused_run_leaves_no_folder(place, monkeypatch, refusal):
     words = ["run", "--task", "task", "--judges", "random", "--cache", "cache"]
     if refusal == "log":
         words = [*RUN, *words[1:-2]]
-        monkeypatch.setattr("harness.runs.VerdictLog.open", refuse)
+        monkeypatch.setattr("harness.runs.run_folder.VerdictLog.open", refuse)
     assert isinstance(invoke(*words).exception, RunError)
     assert list((place / "runs").iterdir()) == []
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from support.processes import call_harness, invoke
 
-from harness.experiments.figure_page import figure_charts
-from harness.experiments.paper_figures import FIGURES, RatingModel, Size
-from harness.experiments.simulation import ExperimentRow
+from harness.extras.experiments.figure_page import figure_charts
+from harness.extras.experiments.paper_figures import FIGURES, RatingModel, Size
+from harness.extras.experiments.simulation import ExperimentRow
 
 SMALL = Size(n_populations=6, n_items=60, n_judges=20, ratings=(1, 3, 30))
 

@@ -13,8 +13,8 @@ from support.look_schedules import Schedule, majority, replies
 from support.processes import call_harness, invoke, start_harness
 from support.task_folders import make_task_folder
 
+from harness.files.user_folders import cache_folder
 from harness.judging.storage.response_cache import ResponseCache
-from harness.user_folders import cache_folder
 
 N = 12
 JUDGE = (

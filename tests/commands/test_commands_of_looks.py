@@ -14,8 +14,8 @@ from support.command_texts import commands_in, run_command, situation
 from support.look_schedules import Schedule, flawed, majority, replies
 from support.processes import invoke
 
-from harness.checksummed_log import with_checksum
-from harness.runs import RunFolder
+from harness.files.checksummed_log import with_checksum
+from harness.runs.run_folder import RunFolder
 
 LOOKED = frozenset({0, 1, 3})
 

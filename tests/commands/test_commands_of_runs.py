@@ -16,11 +16,11 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
-from harness import app
+from harness.app import run as run_module
+from harness.files.user_folders import cache_folder
 from harness.judging.storage.held_requests import HeldRequests, Holding
-from harness.report.recommendation import next_steps
-from harness.runs import FolderUnwritable, RunFolder
-from harness.user_folders import cache_folder
+from harness.report.next_steps import next_steps
+from harness.runs.run_folder import FolderUnwritable, RunFolder
 
 NEVER_ASKED = frozenset({0, 3})  # the run is finished, or its judge still fails
 
@@ -229,7 +229,7 @@ def test_a_damaged_self_test_is_made_again_as_the_report_says(good_run):
 def test_results_are_computed_later_as_the_message_says(place, monkeypatch):
     """After Ctrl-C while they were computed, and when the disk had no room for them."""
     with monkeypatch.context() as patch:
-        patch.setattr(app, "finish", interrupted)
+        patch.setattr(run_module, "finish", interrupted)
         run, asked = run_of("--judges", "random")
     assert not (run / "metrics.json").exists()
     run_command(last_command(asked.stderr, "validate"), codes=NEVER_ASKED)

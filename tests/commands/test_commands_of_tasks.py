@@ -16,7 +16,7 @@ from support.task_folders import write_jsonl
 
 import harness
 from harness.annotation import RatingLog, RatingSession, make_screens
-from harness.report.recommendation import next_steps
+from harness.report.next_steps import next_steps
 from harness.tasks import load_task
 from harness.tasks.folders import takes_ratings
 

@@ -12,7 +12,7 @@ from support.task_folders import make_task_folder
 
 from benchmarks.estimate_memory import LARGEST_MB, peak_mb
 from harness.estimation.unlabelled import PART, read_parts
-from harness.runs import RunFolder
+from harness.runs.run_folder import RunFolder
 from harness.stats.estimation.identified_set import share_above
 from harness.tasks import load_task
 

@@ -10,7 +10,7 @@ from support.known_answers import Result, load_dataset, reproduce
 from harness import stats
 from harness.stats.alt_test import margin_tests
 from harness.stats.alt_test.controls import optimal_verdicts
-from harness.stats.alt_test.margin_tests import one_sided_t
+from harness.stats.alt_test.published_tests import one_sided_t
 from harness.stats.alt_test.variants import eps_sweep
 from harness.stats.metrics.human_agreement import (
     pearson_by_rater,

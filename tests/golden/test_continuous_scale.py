@@ -7,7 +7,7 @@ from support.analysis_inputs import coherence_as_numbers
 from support.known_answers import golden_cases
 
 from harness.analysis import validate
-from harness.command_options import Choices
+from harness.options.concerns import Choices
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ from support.rating_tables import count_table, seeded
 
 from harness.stats.alt_test.margin_tests import exact_margin_test
 from harness.stats.data.arrays import ratio
+from harness.stats.data.forms import hard
 from harness.stats.data.option_space import OptionSpace
-from harness.stats.data.rating_table import hard
 from harness.stats.inference.estimate import wilson_interval
 from harness.stats.inference.metric import SquaredDistance, average_metric, find_metric, mean
 from harness.stats.metrics import registry

@@ -9,7 +9,8 @@ import numpy as np
 from support.known_answers import Result, reproduce
 
 from harness import stats
-from harness.stats.data.rating_table import multilabel, reaches
+from harness.stats.data.forms import reaches
+from harness.stats.data.rating_table import multilabel
 from harness.stats.indeterminacy.rater_error import rank_under_rater_error
 from harness.stats.indeterminacy.translation import reconstruct_theta
 

@@ -10,17 +10,18 @@ from support.look_schedules import Schedule, majority, replies
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.app import ask_open_units, start
-from harness.command_options import RunOptions, Server
+from harness.app.plan import plan_run
+from harness.app.run import ask_open_units, start
 from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.fingerprints import fingerprints_of
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.judge_registry import build, look_up, own_judges, resolve
 from harness.judging.judges.parameter_refusals import REFUSED
-from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts
 from harness.judging.storage.reply_store import NoStore
-from harness.run_plans import plan_run
-from harness.sources import source_of
+from harness.options.concerns import RunOptions, Server
+from harness.runs.sources import source_of
 from harness.tasks import load_task
 
 URL = "http://127.0.0.1:1/v1"

@@ -12,8 +12,9 @@ from support.task_folders import make_task_folder
 
 import harness
 from harness.analysis.judge_costs import cost_of
-from harness.app import ask_open_units, start
-from harness.command_options import RunOptions, Server
+from harness.app.plan import estimate_costs, plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import ask_open_units, start
 from harness.errors import JudgeError, RunError
 from harness.judging.computed_verdicts import computed_verdicts
 from harness.judging.judges.config import JudgeSpec, load_judges
@@ -21,8 +22,8 @@ from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.verdict import PairValue, Verdict
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.voting import Ballot, majority
-from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
-from harness.sources import source_of, verdicts_of
+from harness.options.concerns import RunOptions, Server
+from harness.runs.sources import source_of, verdicts_of
 from harness.stats import OptionSpace
 from harness.tasks import load_task
 

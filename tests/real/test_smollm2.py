@@ -18,7 +18,8 @@ from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build, check
 from harness.judging.judges.smollm2 import weights
-from harness.judging.prompts.requests import Message, Prompts, Request, Unit
+from harness.judging.prompts.question import Message, Unit
+from harness.judging.prompts.requests import Prompts, Request
 from harness.tasks import load_task
 
 NO_TASK = SimpleNamespace(items=(), by_id={})

@@ -11,7 +11,7 @@ from support.task_folders import make_truth_task
 
 from harness.analysis import Validation
 from harness.report.text import render
-from harness.runs import RunFolder
+from harness.runs.run_folder import RunFolder
 
 
 def cases(truth, kind: str, dataset: str) -> list[dict]:

@@ -13,7 +13,8 @@ from harness.judging.judges.config import JudgeSpec, with_strategy
 from harness.judging.judges.judge_registry import build
 from harness.judging.judges.smollm2 import weights
 from harness.judging.parsing.option_probabilities import word_probabilities
-from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts
 from harness.tasks import Item, bundled, load_task
 
 

@@ -11,8 +11,8 @@ from support.hostile_run import run_hostile_task
 
 from harness.report.html.details import details_of
 from harness.report.rebuild import validation_of
-from harness.runs import RunFolder
-from harness.sources import source_of
+from harness.runs.run_folder import RunFolder
+from harness.runs.sources import source_of
 
 
 @pytest.fixture(scope="session")

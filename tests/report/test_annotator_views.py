@@ -9,7 +9,7 @@ import pytest
 from support.analysis_inputs import source_of, task_of
 
 from harness.analysis import validate
-from harness.gates import check_requirements
+from harness.app.gates import check_requirements
 from harness.judging.parsing.verdict import Verdict
 from harness.report import judge_card, page
 from harness.report.recommendation import sentences

@@ -9,7 +9,7 @@ import pytest
 from support.analysis_inputs import INVALID, source_of, task_of
 
 from harness.analysis import validate
-from harness.gates import check_requirements
+from harness.app.gates import check_requirements
 from harness.report import judge_card, page, ranking_csv
 from harness.report.export import metric_table
 from harness.report.formatting import COMPLETENESS

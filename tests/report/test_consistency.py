@@ -14,13 +14,8 @@ from harness.analysis import validate
 from harness.report import decision, judge_card, page, render
 from harness.report.formatting import number
 from harness.report.html.details import details_of
-from harness.report.recommendation import (
-    further_evidence,
-    listed,
-    next_steps,
-    reasons,
-    sentences,
-)
+from harness.report.next_steps import next_steps
+from harness.report.recommendation import further_evidence, listed, reasons, sentences
 
 
 def close_judges():

@@ -20,8 +20,8 @@ from harness.report import all_charts, judge_card, page
 from harness.report.comparison import comparison, setup_differences
 from harness.report.export import metric_table
 from harness.report.rebuild import report_comparison, stored_validation, validation_of
-from harness.runs import RunFolder, find_run
-from harness.sources import source_of
+from harness.runs.run_folder import RunFolder, find_run
+from harness.runs.sources import source_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -98,7 +98,7 @@ def test_charts_without_words_are_not_written_as_png(validation, details, tmp_pa
     """Where no font is found, one line says so instead of pictures that lack their words."""
     import resvg_py
 
-    from harness.report.export import NO_FONT, write_charts
+    from harness.report.chart_files import NO_FONT, write_charts
 
     draw = resvg_py.svg_to_bytes
     monkeypatch.setattr(

@@ -24,9 +24,9 @@ from harness.analysis import validate
 from harness.analysis.estimates import prepare
 from harness.analysis.run_comparison import compare_runs
 from harness.analysis.study import study
-from harness.command_options import Choices
+from harness.app.gates import check_requirements
 from harness.errors import HarnessError
-from harness.gates import check_requirements
+from harness.options.concerns import Choices
 from harness.report import judge_card, page, render
 from harness.report.comparison import value_tables
 from harness.report.export import parquet_of, ranking_csv

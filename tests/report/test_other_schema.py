@@ -14,7 +14,7 @@ import harness
 from harness.analysis.result import SCHEMA_VERSION
 from harness.judging.parsing.verdict import SCHEMA_VERSION as VERDICT_VERSION
 from harness.report.rebuild import stored_validation
-from harness.runs import RunFolder
+from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from pathlib import Path

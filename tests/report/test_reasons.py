@@ -17,8 +17,8 @@ from support.analysis_inputs import (
 
 from harness.analysis import validate
 from harness.analysis.decision import CheckKind, CheckReason
-from harness.analysis.result import FixedRatersReason
-from harness.command_options import AggregationLevel, Elicitation
+from harness.analysis.judge_result import FixedRatersReason
+from harness.options.concerns import AggregationLevel, Elicitation
 from harness.report import judge_card, page, render
 from harness.report.formatting import estimate, reason_words
 from harness.report.words import (

@@ -16,8 +16,9 @@ from harness.errors import TaskError
 from harness.report import decision, judge_card, page, render
 from harness.report.formatting import number, p_value, reason_words, span
 from harness.report.html.summaries import changes
+from harness.report.next_steps import next_steps
 from harness.report.ranking_rows import missing_intervals
-from harness.report.recommendation import next_steps, property_words, sentences, summary
+from harness.report.recommendation import property_words, sentences, summary
 from harness.stats.inference.estimate import Interval
 
 

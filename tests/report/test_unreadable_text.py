@@ -12,16 +12,17 @@ from support.verdicts import verdict_from
 import harness
 from harness.analysis import JudgeFacts, validate
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
-from harness.app import finish
+from harness.app.run import finish
 from harness.judging.judges.config import JudgeSpec, with_max_tokens
 from harness.judging.judges.judge_registry import easier_strategies
 from harness.judging.judges.reasoning import REASONING_MAX_TOKENS
 from harness.report import page
+from harness.report.next_steps import next_steps
 from harness.report.rebuild import report_run
-from harness.report.recommendation import next_steps, sentences
+from harness.report.recommendation import sentences
 from harness.report.text import render
 from harness.report.unreadable_text import sentence
-from harness.runs import RunFolder
+from harness.runs.run_folder import RunFolder
 
 CUT_OFF = "The answer to this"  # of the stub's fault "length"
 

@@ -14,7 +14,8 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task, so
 
 from harness.analysis import validate
 from harness.report import judge_card, page, render
-from harness.report.recommendation import next_steps, summary
+from harness.report.next_steps import next_steps
+from harness.report.recommendation import summary
 from harness.report.verdict_words import (
     agreement,
     because,

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from support.html_pages import assert_headings_are_numbered_as_listed
 
-from harness.checksummed_log import with_checksum
 from harness.errors import RunError
+from harness.files.checksummed_log import with_checksum
 from harness.judging.parsing.verdict import Verdict
 from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.history import HistoryFile, HistoryReading, read_history

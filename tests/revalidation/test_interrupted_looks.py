@@ -16,7 +16,7 @@ import pytest
 from support.look_schedules import Schedule, figure, majority, replies, verdicts
 from support.processes import call_harness, invoke, start_harness
 
-from harness.checksummed_log import with_checksum, without_checksum
+from harness.files.checksummed_log import with_checksum, without_checksum
 from harness.revalidation.records import SCHEMA_VERSION
 
 N = 20

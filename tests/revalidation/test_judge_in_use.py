@@ -10,7 +10,7 @@ from support.look_schedules import Schedule, flawed, majority, other, replies, v
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.command_options import Choices
+from harness.options.concerns import Choices
 from harness.revalidation.history import FILE, read_history
 from harness.revalidation.metric_changes import Scorer, Yardstick
 from harness.revalidation.reply_categories import Category, StreamReplies

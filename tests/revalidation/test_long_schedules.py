@@ -12,7 +12,7 @@ from support.look_schedules import Schedule, flawed, majority, other, replies, v
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.command_options import Choices
+from harness.options.concerns import Choices
 from harness.revalidation.assessment import assess
 from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.history import HistoryFile, read_history

@@ -9,7 +9,7 @@ from support.look_schedules import flawed, majority, other
 from support.task_folders import make_task_folder
 
 from harness.analysis import validate
-from harness.command_options import Choices
+from harness.options.concerns import Choices
 from harness.revalidation.metric_changes import (
     Yardstick,
     compare_metrics,

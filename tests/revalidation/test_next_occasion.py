@@ -21,7 +21,7 @@ from support.look_schedules import (
 from support.processes import call_harness, start_harness
 
 from harness.judging.storage.verdict_log import read_log
-from harness.runs import RunFolder
+from harness.runs.run_folder import RunFolder
 
 N = 20
 N_BEFORE = 12  # replies that an interrupted look receives

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from support.look_schedules import Schedule, aged, majority, replies
 from support.processes import invoke
 
-from harness.checksummed_log import encode
 from harness.errors import RunError
+from harness.files.checksummed_log import encode
 from harness.revalidation.history import read_history
 
 

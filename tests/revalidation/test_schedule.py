@@ -17,9 +17,9 @@ from support.packages import need
 from support.processes import invoke
 
 import harness
-from harness.command_options import Server
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import JudgeSpec
+from harness.options.concerns import Server
 from harness.revalidation.history import Look, read_history
 from harness.revalidation.schedule import (
     Schedule,
@@ -29,7 +29,7 @@ from harness.revalidation.schedule import (
     package_of,
     time_until_due,
 )
-from harness.runs import Manifest, RunConfig, RunFolder
+from harness.runs.run_folder import Manifest, RunConfig, RunFolder
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 AWKWARD = 'base lines/it\'s 50% of $5 "x"'

@@ -23,7 +23,7 @@ from support.look_schedules import (
 from support.processes import invoke, start_harness
 from support.task_folders import make_task_folder
 
-from harness.checksummed_log import with_checksum, without_checksum
+from harness.files.checksummed_log import with_checksum, without_checksum
 from harness.judging.storage.verdict_log import read_log
 from harness.revalidation.history import FILE, read_history
 

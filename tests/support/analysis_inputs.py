@@ -7,10 +7,10 @@ from support.task_folders import make_truth_task
 from support.verdicts import verdict_from
 
 from harness.analysis import JudgeFacts, Settings, Source
-from harness.command_options import Validating
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import Verdict
-from harness.sources import source_of_verdicts
+from harness.options.concerns import Validating
+from harness.runs.sources import source_of_verdicts
 from harness.tasks import CANNOT_ASSESS, Item, Option, Rating, Task, load_task
 
 INVALID = "(unreadable)"

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
-from harness.judging.prompts.requests import Message, Request
+from harness.judging.prompts.question import Message
+from harness.judging.prompts.requests import Request
 
 KEY = "sk-canary-0123456789abcdef"
 TEXT = "the-item-canary-e1f7"

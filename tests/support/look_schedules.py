@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.checksummed_log import encode
+from harness.files.checksummed_log import encode
 from harness.judging.parsing.verdict import HEADER, decode, log_lines
 
 JUDGE = """\

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cluster.ray_cluster import FOLDER, FOLDERS
+from harness.extras.cluster.ray_cluster import FOLDER, FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +18,8 @@ SECRETS = {"CLUSTER_KEY": "sk-of-the-judge-5e1f07", "PGPASSWORD": "of-the-store-
 PROGRAM = """
 import os, sys, tempfile
 from pathlib import Path
-from harness.cluster.ray_cluster import FOLDER, FOLDERS, settings
-from harness.cluster.ray_processes import connect
+from harness.extras.cluster.ray_cluster import FOLDER, FOLDERS, settings
+from harness.extras.cluster.ray_processes import connect
 os.environ.update(settings(None))
 with tempfile.TemporaryDirectory(prefix=f"{FOLDER}-{os.getpid()}-", dir=FOLDERS) as folder:
     ray = connect(None, Path(folder) / "ray")

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import TaskError
+from harness.files.strict_yaml import MAX_YAML_BYTES
+from harness.files.tables import read_rows
 from harness.tasks.schema import MAX_RESPONSE_SETS, read_task_file
-from harness.tasks.strict_yaml import MAX_YAML_BYTES
-from harness.tasks.tables import read_rows
 
 MAX_BYTES = 1 << 30
 MAX_CPU_S = 10
@@ -24,7 +24,7 @@ import resource, sys, time
 from pathlib import Path
 from harness.errors import HarnessError
 from harness.tasks.schema import read_task_file
-from harness.tasks.tables import read_rows
+from harness.files.tables import read_rows
 
 start = time.process_time()
 for name in sys.argv[1:]:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.errors import TaskError
+from harness.files.strict_yaml import read_yaml
 from harness.tasks import Option, TaskFile, task_schema
 from harness.tasks.schema import read_task_file
-from harness.tasks.strict_yaml import read_yaml
 
 GOOD = """\
 name: demo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.tasks.strict_yaml import read_yaml
+from harness.files.strict_yaml import read_yaml
 from harness.tasks.write import Field, task_yaml
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff"), max_size=40)

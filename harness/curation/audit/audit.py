@@ -34,16 +34,16 @@ from harness.curation.audit.response_checks import (
 )
 from harness.curation.audit.sufficiency import sufficiency_findings
 from harness.curation.audit.text_checks import SIMILAR, duplicates, items_by_pattern
-from harness.curation.task_export import verdicts_of
+from harness.curation.versions.task_export import verdicts_of
 from harness.report.formatting import counted
-from harness.sources import source_on_task
+from harness.runs.sources import source_on_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from harness.analysis import Source
-    from harness.analysis.evidence import Evidence
+    from harness.analysis.evidence_rows import Evidence
     from harness.curation.audit.finding import FindingKind, RaterFacts
     from harness.curation.audit.text_checks import Cluster
     from harness.stats.data.arrays import IntArray
@@ -70,7 +70,7 @@ def audit_task(
     task : Task
         What is audited.
     verdicts : Path, optional
-        Verdicts of judges, as for `harness.sources.source_on_task`, by default the
+        Verdicts of judges, as for `harness.runs.sources.source_on_task`, by default the
         ``verdicts.csv`` of the task's folder. With them, findings are ordered by what leaving
         their items or raters out does to the verdict and the equals.
     name : str, optional

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.curation.audit.rating_checks import is_low
 from harness.report.charts import IntervalRow, Titles, interval_chart
 from harness.report.formatting import counted, number, p_value
-from harness.report.html.page import render
+from harness.report.html.rendering import render
 from harness.report.text_table import draw_table, paragraph
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 
 from harness.analysis.decision import verdict_and_judge
 from harness.analysis.evidence import deciding_evidence
+from harness.analysis.ratings import human_table, judge_table
 from harness.curation.audit.finding import Effect, Finding
-from harness.ratings import human_table, judge_table
-from harness.sources import n_planned_at_least
+from harness.runs.sources import n_planned_at_least
 from harness.stats.data.labels import modes
 from harness.stats.inference.estimate import wilson_interval
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import Source
     from harness.analysis.decision import DecisionVerdict
-    from harness.analysis.evidence import Evidence
+    from harness.analysis.evidence_rows import Evidence
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Task
 

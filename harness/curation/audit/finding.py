@@ -12,7 +12,7 @@ from harness.stats.modes import MadeBy
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
     from harness.tasks import Task
 
 FindingKind: TypeAlias = Literal[

@@ -13,16 +13,16 @@ import numpy as np
 
 from harness.curation.audit.finding import Finding, RaterFacts
 from harness.report.formatting import counted
-from harness.stats.data.excess_agreement import ExcessAgreement, excess_agreement
-from harness.stats.data.rater_deviation import (
+from harness.stats.inference.estimate import wilson_interval
+from harness.stats.raters.excess_agreement import ExcessAgreement, excess_agreement
+from harness.stats.raters.rater_deviation import (
     RaterChoices,
     drift_p_values,
     rater_deviation,
     same_answer_p_values,
 )
-from harness.stats.inference.estimate import wilson_interval
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.model import unit_numbers
+from harness.tasks.item import unit_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

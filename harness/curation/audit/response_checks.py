@@ -11,9 +11,9 @@ import numpy as np
 
 from harness.curation.audit.finding import Finding
 from harness.report.formatting import counted
-from harness.stats.data.rater_deviation import RaterChoices, same_answer_p_values
+from harness.stats.raters.rater_deviation import RaterChoices, same_answer_p_values
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.model import unit_numbers
+from harness.tasks.item import unit_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

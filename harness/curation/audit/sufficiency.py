@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.analysis.annotator_panel import eps_of
 from harness.analysis.decision import n_items_needed
-from harness.analysis.rater_replacement import eps_of
 from harness.curation.audit.finding import Finding
 from harness.stats.alt_test.margin_tests import score_test
 from harness.stats.data.arrays import ratio
@@ -19,7 +19,7 @@ from harness.stats.inference.estimate import wilson_interval
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.analysis.evidence import Evidence
+    from harness.analysis.evidence_rows import Evidence
     from harness.curation.audit.rating_checks import RatedChoices
     from harness.tasks import Task
 

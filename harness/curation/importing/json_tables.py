@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.json_values import JsonObject
-    from harness.tasks.tables import Row
+    from harness.files.json_values import JsonObject
+    from harness.files.tables import Row
 
 SHARED = 0.5  # of the fields of all objects, those that one has on average
 SPLIT = {"columns", "data"}

@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.curation.import_plan import make_plans
+from harness.curation.importing.import_plan import make_plans
 from harness.errors import TaskError
-from harness.plain_text import visible
+from harness.files.plain_text import visible
 from harness.tasks.columns.column_mapping import NONE
 from harness.tasks.columns.table_reader import Rejected, TableAnswer, TableItem
-from harness.tasks.schema import OPEN_SCALES
+from harness.tasks.item import OPEN_SCALES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from harness.curation.import_plan import ImportPlan
+    from harness.curation.importing.import_plan import ImportPlan
     from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions
     from harness.tasks.columns.table_columns import Table
 

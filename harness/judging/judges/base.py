@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.prompts.requests import Message, Request, answer_kind
-from harness.tasks.schema import ANSWER_KINDS
+from harness.judging.prompts.question import Message
+from harness.judging.prompts.requests import Request, answer_kind
+from harness.tasks.item import ANSWER_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reply
-    from harness.judging.prompts.requests import Prompts, Unit
+    from harness.judging.prompts.question import Unit
+    from harness.judging.prompts.requests import Prompts
     from harness.tasks import Task
-    from harness.tasks.schema import AnswerKind
+    from harness.tasks.item import AnswerKind
 
 
 MASK = "[key]"

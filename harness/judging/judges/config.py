@@ -21,9 +21,10 @@ from pydantic import (
     model_validator,
 )
 
-from harness import plugins
+from harness import loading
 from harness.errors import JudgeError, fault_of
-from harness.judging.judges.pricing import Price
+from harness.files.strict_yaml import read_yaml
+from harness.judging.judges.price import Price
 from harness.judging.judges.providers import OWN_PROTOCOLS, PROVIDERS, provider_of
 from harness.judging.judges.reasoning import REASONING_MAX_TOKENS, reasons_first
 from harness.judging.judges.response_errors import explain
@@ -38,12 +39,11 @@ from harness.judging.strategies.strategy import (
 )
 from harness.judging.strategies.strategy_registry import DEFAULT_OF_ENSEMBLES, joined, named
 from harness.tasks import TemplateName
-from harness.tasks.strict_yaml import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
 
 ENSEMBLE = "ensemble"
 EMBEDDING = "embedding"
@@ -548,7 +548,7 @@ def _spec_from(path: Path, name: str, entry: object, bundled: Mapping[str, Judge
         spec = JudgeSpec(name=name, **entry)
     except ValidationError as error:
         raise JudgeError(f"{where}.{first_problem(error)}") from None
-    if spec.kind not in BUILT_IN_KINDS and spec.kind not in plugins.names(plugins.JUDGES):
+    if spec.kind not in BUILT_IN_KINDS and spec.kind not in loading.names(loading.JUDGES):
         raise JudgeError(
             f"{where}.kind: {spec.kind!r} is neither built in ({', '.join(BUILT_IN_KINDS)}) nor "
             "registered by an installed plug-in"

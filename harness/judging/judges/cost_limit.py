@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.command_options import REPLY_CAP
 from harness.errors import JudgeUnavailable
 from harness.judging.judges.judge_registry import caps_replies
 from harness.judging.judges.pricing import (
@@ -12,6 +11,7 @@ from harness.judging.judges.pricing import (
     price_of,
     reply_cap,
 )
+from harness.options.concerns import REPLY_CAP
 
 if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec

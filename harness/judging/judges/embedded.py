@@ -16,7 +16,8 @@ from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.base import Judge, PromptedJudge
 from harness.judging.parsing.grammar import parse, render
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Message, Request, answer_kind
+from harness.judging.prompts.question import Message
+from harness.judging.prompts.requests import Request, answer_kind
 from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.prompts.requests import Prompts, Unit
+    from harness.judging.prompts.question import Unit
+    from harness.judging.prompts.requests import Prompts
     from harness.tasks import Task
 
 

@@ -17,15 +17,16 @@ from harness.judging.judges.endpoint import (
 )
 from harness.judging.judges.hosted import QUIET, HostedJudge, load_litellm
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Message, Request
+from harness.judging.prompts.question import Message
+from harness.judging.prompts.requests import Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
     from harness.judging.judges.hosted import Exchange
     from harness.judging.judges.http_exchange import Response
-    from harness.judging.prompts.requests import Unit
+    from harness.judging.prompts.question import Unit
     from harness.stats.data.arrays import FloatArray
 
 ID_DIGITS = 32

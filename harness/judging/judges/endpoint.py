@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import astuple
 
-from harness.command_options import MAX_TOKENS
 from harness.errors import CallFailed, TaskError
 from harness.judging.judges.base import PromptedJudge, current_key
 from harness.judging.judges.event_streams import document_in_events
@@ -37,7 +36,8 @@ from harness.judging.judges.response_errors import (
 from harness.judging.parsing.reply_endings import ending_of
 from harness.judging.parsing.verdict import Reply
 from harness.judging.strategies.strategy import TOKEN_LIMITS
-from harness.tasks.schema import ANSWER_KINDS
+from harness.options.concerns import MAX_TOKENS
+from harness.tasks.item import ANSWER_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.http_exchange import PreparedRequest, Response
     from harness.judging.prompts.requests import Prompts, Request

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
 
 DONE = "[DONE]"
 TEXTS = ("content", "reasoning_content", "reasoning", "refusal")  # members that come in pieces

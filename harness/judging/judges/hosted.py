@@ -35,7 +35,7 @@ from harness.judging.judges.parameter_refusals import REFUSED, named_parameter, 
 from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
 from harness.judging.judges.response_errors import OK, sent_names
 from harness.judging.parsing.reply_endings import ending_of
-from harness.scoped_state import SharedBlock, silenced, variables_set
+from harness.loading import SharedBlock, silenced, variables_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import httpx
     import openai
 
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.http_exchange import Wire
     from harness.judging.parsing.verdict import Reply

@@ -12,7 +12,7 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import CallFailed
-from harness.files import NO_DESCRIPTORS
+from harness.files.regular_files import NO_DESCRIPTORS
 from harness.judging.judges.response_errors import MEANINGS, OK, REDIRECTS, failure_of
 
 if TYPE_CHECKING:

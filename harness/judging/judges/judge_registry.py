@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
-from harness import plugins
-from harness.command_options import NO_SERVER
+from harness import loading
 from harness.errors import JudgeError, JudgeUnavailable, PluginError, in_sentences
 from harness.judging.judges.config import (
     BUILT_IN_KINDS,
@@ -28,15 +27,16 @@ from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import max_judges
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 from harness.judging.strategies.strategy_registry import named, split_strategy
-from harness.tasks.schema import ELICITATIONS
+from harness.options.concerns import NO_SERVER
+from harness.tasks.item import ELICITATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.command_options import Server
     from harness.judging.judges.base import Judge
     from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.judging.prompts.requests import Prompts
+    from harness.options.concerns import Server
     from harness.tasks import Task
 
 DEFAULT_KINDS = ("smollm2", "lexicon")  # the kinds that run when no judge is named
@@ -239,7 +239,7 @@ def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SE
 def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> JudgeSpec:
     """Return the judge of a kind from a plug-in or of a model string; see `resolve`."""
     if "/" not in name and server.base_url is None:
-        if name in BUILT_IN_KINDS or name not in plugins.names(plugins.JUDGES):
+        if name in BUILT_IN_KINDS or name not in loading.names(loading.JUDGES):
             raise JudgeError(
                 f"unknown judge {name!r}. Known are {', '.join(registry)}, "
                 "or give a model string such as openai/gpt-4o"
@@ -521,7 +521,7 @@ def _judge_type(spec: JudgeSpec) -> type[Judge]:
 def _plugin_type(kind: str) -> type[Judge]:
     from harness.judging.judges.base import Judge  # noqa: PLC0415 -- with a judge, as above
 
-    judge_type = plugins.load(plugins.JUDGES, kind)
+    judge_type = loading.load(loading.JUDGES, kind)
     if not (isinstance(judge_type, type) and issubclass(judge_type, Judge)):
         raise PluginError(
             f"plug-in {kind!r}: {judge_type!r} is not a subclass of harness.judging.judges.base."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from harness.judging.judges.pricing import listed_model
+from harness.judging.judges.price import listed_model
 from harness.judging.judges.providers import provider_of
 
 if TYPE_CHECKING:

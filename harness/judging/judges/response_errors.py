@@ -20,7 +20,7 @@ from harness.judging.strategies.strategy import TOKEN_LIMITS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
     from harness.judging.prompts.requests import Request
 
 OK, BAD_REQUEST, TOO_LARGE, TOO_MANY, SERVER_ERROR = 200, 400, 413, 429, 500

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import CallFailed, JudgeUnavailable
+from harness.files.user_folders import cache_folder
 from harness.judging.judges.endpoint import EndpointJudge, ServerList
-from harness.scoped_state import variables_set
-from harness.user_folders import cache_folder
+from harness.loading import variables_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from harness.errors import VerdictError
+from harness.files.tables import parse_json, read_rows
 from harness.judging.parsing.grammar import OUTCOMES, Parsed
 from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.verdict import (
@@ -28,16 +29,16 @@ from harness.judging.parsing.verdict import (
 )
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.answer_rules import AnswerRules, BadAnswerError
-from harness.tasks.schema import ELICITATIONS, Elicitation, number_text
-from harness.tasks.tables import parse_json, read_rows
+from harness.tasks.item import ELICITATIONS, Elicitation
+from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from harness.files.tables import Row
     from harness.tasks import Task
-    from harness.tasks.model import HumanElicitation
-    from harness.tasks.tables import Row
+    from harness.tasks.item import HumanElicitation
 
 LOG_OPENING = b'{"schema_version"'
 MAX_SAMPLE_DIGITS = 9

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.tasks.strict_yaml import read_yaml
+from harness.files.strict_yaml import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

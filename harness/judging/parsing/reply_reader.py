@@ -15,7 +15,7 @@ from harness.judging.parsing.statement_faults import FAULTS
 from harness.judging.parsing.verdict import PairValue, Reply, Verdict, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
 from harness.judging.strategies.strategy import DEFAULT, NO, YES, Strategy
-from harness.tasks.schema import ANSWER_KINDS
+from harness.tasks.item import ANSWER_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from harness.judging.parsing.reply_endings import ReplyEnding
     from harness.judging.parsing.verdict import Value
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
-    from harness.judging.prompts.requests import Unit
+    from harness.judging.prompts.question import Unit
     from harness.tasks import Option, Task
-    from harness.tasks.schema import AnswerKind
+    from harness.tasks.item import AnswerKind
 
 UNFINISHED = {"empty", *FAULTS} - {"several"}  # reasons that the end of a reply may have changed
 MAX_CACHED_CHARS = 64  # longer replies are parsed each time

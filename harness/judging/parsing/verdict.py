@@ -18,19 +18,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harness.checksummed_log import DamagedLine, encode, without_checksum
 from harness.errors import VerdictError
-from harness.files import bounded_lines, reader
+from harness.files.checksummed_log import DamagedLine, encode, without_checksum
+from harness.files.regular_files import bounded_lines, reader
 from harness.judging.parsing.grammar import Outcome
 from harness.judging.parsing.reply_endings import ReplyEnding, ending_of
-from harness.tasks.schema import Elicitation
+from harness.tasks.item import Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from harness.json_values import JsonObject
-    from harness.judging.prompts.requests import Unit
+    from harness.files.json_values import JsonObject
+    from harness.judging.prompts.question import Unit
     from harness.tasks import Task
 
 SCHEMA_VERSION = 1

@@ -17,9 +17,9 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from harness.errors import PromptError, TaskError
-from harness.files import read_file, write_file
+from harness.files.regular_files import read_file, write_file
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.schema import AnswerKind
+from harness.tasks.item import AnswerKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

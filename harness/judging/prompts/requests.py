@@ -13,20 +13,21 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
 from json.encoder import encode_basestring_ascii
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
 import msgspec
 
 from harness.errors import PromptError
-from harness.files import write_file
+from harness.files.regular_files import write_file
 from harness.judging.parsing.grammar import render as render_answer
 from harness.judging.prompts.demonstrations import Demonstrations
 from harness.judging.prompts.presentation_orders import is_swapped
+from harness.judging.prompts.question import NO_FILES, Message, Question, Unit
 from harness.judging.prompts.templates import Template, read_template, render
 from harness.judging.strategies.strategy import DEFAULT, NO, YES, Strategy
 from harness.tasks import CANNOT_ASSESS, TemplateName, bundled
-from harness.tasks.schema import ELICITATIONS, number_text
+from harness.tasks.item import ELICITATIONS
+from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.demonstrations import DemonstratedAnswer, Demonstration
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.tasks import Item, Option, Task
-    from harness.tasks.images import Image
-    from harness.tasks.schema import AnswerKind, Elicitation
+    from harness.tasks.item import AnswerKind, Elicitation
 
 FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
@@ -46,7 +46,6 @@ OPEN_TEMPLATES = {"continuous": "number", "text": "text"}  # where there are no 
 TWO_TURNS: tuple[TemplateName, ...] = ("paired", "paired_cot")
 MAX_FORMS = 1024  # orders of the options and criteria, whose prompts are kept
 RECENT_ITEMS = 64  # whose fenced texts are kept for other elicitations and orders of the options
-NO_FILES: Mapping[TemplateName, str] = MappingProxyType({})
 MAX_LISTED_SETS = 7  # the sets of three options; of more options, examples are shown
 REASK_CHOICE = """That reply can't be read as an answer. Reply with the key only.
 
@@ -76,14 +75,6 @@ The whole reply is one of these:
 DELETE = "\x7f"  # the only ASCII character that msgspec writes in another way than json
 _ENCODE = msgspec.json.Encoder().encode
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-
-
-class Message(NamedTuple):
-    """A turn of a conversation."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-    image: Image | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,38 +208,6 @@ def _url(url: str) -> str:
 def _stem(frame: tuple[str, str], turns: str) -> bytes:
     before, after = frame
     return f"{before}{turns}{after}".encode()
-
-
-class Unit(NamedTuple):
-    """A unit of work for a judge: item, elicitation and sample number."""
-
-    item: str
-    elicitation: Elicitation
-    sample: int = 0
-
-
-class Question(NamedTuple):
-    """What the messages of a unit ask.
-
-    Attributes
-    ----------
-    item : Item
-        As it is shown: its two answers are swapped where they are asked about in the other order.
-    elicitation : str
-        How it is asked for.
-    sample : int
-        Decides the order of the options, where that is shuffled.
-    rated : Item
-        The same item as the task has it.
-    own : mapping of str to str
-        Files of the judge's own templates, by the name of the template that each replaces.
-    """
-
-    item: Item
-    elicitation: Elicitation
-    sample: int
-    rated: Item
-    own: Mapping[TemplateName, str] = NO_FILES
 
 
 class _Form(NamedTuple):

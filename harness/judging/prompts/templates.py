@@ -26,7 +26,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from harness.errors import PromptError
-from harness.files import TooLarge, read_file
+from harness.files.regular_files import TooLarge, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

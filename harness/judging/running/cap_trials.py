@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.item import Elicitation
 
 
 class Trial(NamedTuple):

@@ -18,7 +18,8 @@ from harness.judging.judges.pricing import (
 from harness.judging.judges.reasoning import reasons_first
 from harness.judging.parsing.grammar import render
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Unit, answer_kind
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import answer_kind
 from harness.judging.strategies.answer_schemas import JSON_TOKENS
 from harness.tasks.schema import MAX_ANSWER_CHARS
 
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.judges.pricing import Price
+    from harness.judging.judges.price import Price
     from harness.judging.prompts.requests import Request
     from harness.judging.running.units import Job
     from harness.tasks import Task
-    from harness.tasks.schema import AnswerKind, Elicitation
+    from harness.tasks.item import AnswerKind, Elicitation
 
 REASONING_TOKENS = 500  # assumed for a reply that begins with reasons, written or hidden
 OPEN_TOKENS = {"continuous": 4, "text": 16}  # of a reply without options

@@ -15,7 +15,7 @@ from harness.errors import RunError
 from harness.judging.judges.parameter_refusals import REFUSED
 from harness.judging.judges.response_errors import UNREADABLE, is_lasting
 from harness.judging.parsing.reply_reader import ReplyReader
-from harness.judging.running.ask import NOTICE_AFTER_S, ask_all
+from harness.judging.running.asker import NOTICE_AFTER_S, ask_all
 from harness.judging.running.cap_trials import CapTrials
 from harness.judging.running.first_replies import N_FIRST, FirstReplies
 from harness.judging.running.open_files import open_files_limit, share_connections

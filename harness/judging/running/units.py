@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from harness.errors import CallFailed
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.presentation_orders import N_ORDERS
-from harness.judging.prompts.requests import Request, Unit, answer_kind
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Request, answer_kind
 from harness.judging.storage.verdict_log import UnitKey
-from harness.tasks.schema import Elicitation
+from harness.tasks.item import Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.base import Judge
     from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.tasks import Item
-    from harness.tasks.schema import AnswerKind
+    from harness.tasks.item import AnswerKind
 
 N_OPENING = 20  # questions that the first replies are about
 PAIR_LAG = 100  # items between a response set and the pair that begins with its reply

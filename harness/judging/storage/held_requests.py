@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from harness.errors import RunError
-from harness.files import read_file, write_file
-from harness.user_folders import resume_command
+from harness.files.regular_files import read_file, write_file
+from harness.files.user_folders import resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -27,7 +27,7 @@ import msgspec
 from diskcache.core import DBNAME, METADATA, MODE_RAW
 
 from harness.errors import RunError
-from harness.files import open_regular
+from harness.files.regular_files import open_regular
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.held_requests import HeldRequests
 from harness.judging.storage.reply_origins import ReplyFilter, ReplyOrigin, decode_origins

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from harness.errors import VerdictError
-from harness.files import bounded_lines, reader
+from harness.files.regular_files import bounded_lines, reader
 from harness.judging.parsing.verdict import Verdict, check_header, decode, newest
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from harness.judging.parsing.grammar import Outcome
     from harness.judging.parsing.verdict import Value
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.item import Elicitation
 
 READ_AT_ONCE = 1000  # verdicts that are read again
 _PACKED = struct.Struct("<IqIqdddqqq")

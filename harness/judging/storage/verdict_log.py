@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.checksummed_log import ChecksummedLog
 from harness.errors import RunError, VerdictError
+from harness.files.checksummed_log import ChecksummedLog
+from harness.files.user_folders import resume_command
 from harness.judging.parsing.verdict import (
     HEADER,
     Verdict,
@@ -17,12 +18,11 @@ from harness.judging.parsing.verdict import (
     log_lines,
     newest,
 )
-from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.item import Elicitation
 
 REPLIES_PER_TRANSACTION = 1000  # when a log is read back
 

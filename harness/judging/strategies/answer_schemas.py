@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from harness.judging.parsing.verdict import Verdict
     from harness.tasks import Task
-    from harness.tasks.schema import AnswerKind
+    from harness.tasks.item import AnswerKind
 
 VERDICT, REASON = "verdict", "reason"
 SCHEMA_MAX_TOKENS = 128  # of a reply in JSON

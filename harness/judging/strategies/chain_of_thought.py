@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.judging.strategies.strategy import Params, PlainQuestion, Strategy, with_room
 
 if TYPE_CHECKING:
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.item import Elicitation
 
 COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from harness.stats import OptionSpace
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Task
-    from harness.tasks.schema import AnswerKind, Elicitation
+    from harness.tasks.item import AnswerKind, Elicitation
 
 NOT_ADMISSIBLE = "not_admissible"
 

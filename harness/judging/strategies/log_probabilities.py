@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.presentation_orders import Order
-    from harness.tasks.schema import AnswerKind, Elicitation
+    from harness.tasks.item import AnswerKind, Elicitation
 
 _FIRST_TOKEN: Params = {"temperature": 1.0, "logprobs": True, "top_logprobs": 20}
 

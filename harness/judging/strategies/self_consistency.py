@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
-    from harness.judging.prompts.requests import Message, Prompts, Question
+    from harness.judging.prompts.question import Message, Question
+    from harness.judging.prompts.requests import Prompts
     from harness.tasks import Task
-    from harness.tasks.schema import AnswerKind, Elicitation
+    from harness.tasks.item import AnswerKind, Elicitation
 
 
 class SelfConsistency(Strategy):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
 from harness.judging.strategies.answer_schemas import verdict_format
 from harness.tasks import Option
-from harness.tasks.schema import ELICITATIONS, AnswerKind, Elicitation
+from harness.tasks.item import ELICITATIONS, AnswerKind, Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
-    from harness.judging.prompts.requests import Message, Prompts, Question
+    from harness.judging.prompts.question import Message, Question
+    from harness.judging.prompts.requests import Prompts
     from harness.tasks import Item, Task
 
 YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")  # about a single option

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from harness import plugins
+from harness import loading
 from harness.errors import PluginError
 from harness.judging.strategies.strategy import DEFAULT, Strategy
 
@@ -23,14 +23,14 @@ _BUILT_IN = {
     "mean": "ensembles:Mean",
     "weighted": "ensembles:Weighted",
 }
-BUILT_IN = plugins.built_in(plugins.STRATEGIES, "harness.judging.strategies", _BUILT_IN)
+BUILT_IN = loading.built_in(loading.STRATEGIES, "harness.judging.strategies", _BUILT_IN)
 DEFAULT_OF_ENSEMBLES = "majority"
 
 
 def is_strategy(text: str) -> bool:
     """Return whether a text names a single way of asking a judge: its name, and its number."""
     name, _, number = text.partition(":")
-    if name not in BUILT_IN and name not in plugins.names(plugins.STRATEGIES):
+    if name not in BUILT_IN and name not in loading.names(loading.STRATEGIES):
         return False
     strategy_type = _load(name)
     is_number = number.isascii() and number.isdigit() and not number.startswith("0")
@@ -113,7 +113,7 @@ def _usable() -> list[str]:
 
 
 def _load(name: str) -> type[Strategy]:
-    strategy_type = plugins.load(plugins.STRATEGIES, name, BUILT_IN)
+    strategy_type = loading.load(loading.STRATEGIES, name, BUILT_IN)
     if not (isinstance(strategy_type, type) and issubclass(strategy_type, Strategy)):
         raise PluginError(
             f"plug-in {name!r}: {strategy_type!r} is not a subclass of "

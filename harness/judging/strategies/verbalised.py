@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.judging.parsing.grammar import Parsed
 from harness.judging.parsing.option_probabilities import word_probabilities
-from harness.judging.prompts.requests import Message
+from harness.judging.prompts.question import Message
 from harness.judging.strategies.log_probabilities import one_token, unlisted, with_own
 from harness.judging.strategies.strategy import Params, Strategy
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.presentation_orders import Order
-    from harness.judging.prompts.requests import Prompts, Question
-    from harness.tasks.schema import AnswerKind
+    from harness.judging.prompts.question import Question
+    from harness.judging.prompts.requests import Prompts
+    from harness.tasks.item import AnswerKind
 
 _NEXT_WORD: Params = {"temperature": 1.0, "logprobs": 20}  # of a text completion
 

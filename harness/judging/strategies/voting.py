@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harness.judging.strategies.strategy import Combining
     from harness.stats import OptionSpace
     from harness.tasks import Task
-    from harness.tasks.schema import Elicitation, OpenScale
+    from harness.tasks.item import Elicitation, OpenScale
 
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 Named = TypeVar("Named", str, tuple[str, ...])  # an option, or the options of a set

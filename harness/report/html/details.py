@@ -7,13 +7,13 @@ from shlex import quote
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from harness.analysis.judge_costs import median_latency_s
-from harness.edges import edge, has_edge
 from harness.errors import RunError
-from harness.files import TooLarge, read_file
+from harness.files.regular_files import TooLarge, read_file
 from harness.judging.prompts.templates import MAX_BYTES
 from harness.judging.storage.verdict_columns import columns_of
+from harness.loading import edge, has_edge
 from harness.report.html.item_table import item_table
-from harness.runs import SELFTEST_FILE, RunState
+from harness.runs.run_folder import SELFTEST_FILE, RunState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.analysis import Source
     from harness.analysis.human_certainty import Certainty
     from harness.report.html.item_table import ItemTable
-    from harness.runs import RunFolder
+    from harness.runs.run_folder import RunFolder
 
 
 class SelftestSection(TypedDict):

@@ -15,9 +15,9 @@ import numpy as np
 
 from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_agreement import Dispute
+from harness.analysis.ratings import human_table, judge_table
 from harness.judging.parsing.verdict import PairValue
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
-from harness.ratings import human_table, judge_table
 from harness.report.certainty_charts import stratum_words
 from harness.report.formatting import control_pictures, cut
 from harness.report.judge_charts import option_label
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.subsets.strata import Stratum
     from harness.tasks import Item, Task
-    from harness.tasks.schema import Elicitation
+    from harness.tasks.item import Elicitation
 
 
 MAX_ITEMS = 10_000

@@ -20,14 +20,8 @@ from harness.report.formatting import (
 )
 from harness.report.judge_charts import option_label
 from harness.report.race_text import share_asked
-from harness.report.recommendation import (
-    CONSISTENCY,
-    alike_words,
-    decided_alike,
-    differs_at_beta,
-    not_answered,
-    tested_raters,
-)
+from harness.report.ranking_rows import CONSISTENCY, alike_words, decided_alike
+from harness.report.recommendation import differs_at_beta, not_answered, tested_raters
 from harness.report.sensitivity_charts import swept_grid
 from harness.report.words import CHECK_REASONS, GOAL_WORDS, METRIC_WORDS
 
@@ -35,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.analysis import JudgeResult, Validation
-    from harness.analysis.evidence import JudgeEvidence
+    from harness.analysis.evidence_rows import JudgeEvidence
     from harness.report.charts import Band
     from harness.report.checklist import Practice
     from harness.report.html.details import Details

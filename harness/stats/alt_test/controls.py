@@ -12,15 +12,16 @@ from harness.stats.alt_test.outcome import AltTest, AnnotatorSummary, average
 from harness.stats.alt_test.panel import Coded, numbers
 from harness.stats.alt_test.procedure import annotator_test, annotator_tests
 from harness.stats.alt_test.scoring import item_numbers, pairs, similarities
-from harness.stats.inference.estimate import Estimate, bootstrap
+from harness.stats.inference.estimate import Estimate
+from harness.stats.inference.estimate_sums import bootstrap
 from harness.stats.inference.metric import mean
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, PEARSON_OVER_RATERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.panel import Panel
-    from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.data.arrays import FloatArray
     from harness.stats.inference.bootstrap import Resampling
 

@@ -21,8 +21,8 @@ from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
+    from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.panel import Coded, Panel
-    from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.alt_test.rater_comparisons import RaterComparisons
     from harness.stats.data.arrays import FloatArray, IntArray
 

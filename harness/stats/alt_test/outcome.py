@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.stats.alt_test.margin_tests import signed_rank
+from harness.stats.alt_test.published_tests import signed_rank
 from harness.stats.alt_test.rater_comparisons import (
     PLUS,
     TIED,
@@ -27,9 +27,9 @@ from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from harness.stats.alt_test.design import Unanswered
     from harness.stats.inference.multiple_testing import FalseDiscoveries
 
-Unanswered: TypeAlias = Literal["loss", "exclude"]
 FEW_ITEMS = 30  # below, the paper does not trust the normal approximation
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.alt_test.design import check_eps
 from harness.stats.alt_test.outcome import AltTest, average, decide
 from harness.stats.alt_test.panel import Panel
-from harness.stats.alt_test.procedure import annotator_test, check_eps
+from harness.stats.alt_test.procedure import annotator_test
 from harness.stats.alt_test.rater_comparisons import share_won
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli
@@ -19,8 +20,8 @@ from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+    from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.panel import Coded
-    from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.data.arrays import BoolArray, FloatArray
 
 RESOLUTION = 1e-9

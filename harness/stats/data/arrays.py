@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce, wraps
-from math import prod
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -28,9 +27,6 @@ Asked = TypeVar("Asked", bound=NDArray[Any])
 TOLERANCE = 1e-12
 BLOCK = 1 << 13  # items processed together: what stays in the processor's cache
 MANY = 1 << 18  # items from which on what they add is made a block at a time, and not held
-STEPS = (2.0**-10, 2.0**-36, 2.0**-62)  # what numbers are split into multiples of, to be added
-N_SUMS = len(STEPS) + 1  # one per step, and that of what is left
-SUMMED_CELLS = 1 << 14  # numbers split at once: what stays in the processor's cache
 IN_ORDER = 8  # numbers in a row that numpy adds one after the other, of fewer than so many
 SHORT = 1 << 10  # whole numbers that lie no further apart are counted, not sorted
 
@@ -170,63 +166,6 @@ def blocks(n: int) -> Iterator[slice]:
     return (slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
 
 
-def total(rows: Summands, times: IntArray | None = None) -> FloatArray:
-    """Return (d,): the sum of (n, d) rows, to the last bit the same in any order.
-
-    Where numbers are not far above 2**-62, or above 2**17, the last bits may depend on the order.
-
-    Parameters
-    ----------
-    rows : (n, d) array or Rows
-        What is added up.
-    times : (n,) int array, optional
-        How often each row counts. Default: once.
-    """
-    sums = np.zeros((N_SUMS, rows.shape[1]))
-    for at in blocks(len(rows)):
-        sums += sums_by_step(rows[at], None if times is None else times[at])
-    return joined_steps(sums)
-
-
-def weighted_total(rows: Summands, weights: FloatArray) -> FloatArray:
-    """Return (d,): `total` of (n, d) rows times (n,) weights; those that are whole are counts."""
-    whole = np.rint(weights)
-    if np.array_equal(whole, weights):
-        return total(rows, whole.astype(np.int64))
-    return total(weights[:, None] * np.asarray(rows))
-
-
-def sums_by_step(rows: FloatArray, times: IntArray | None = None) -> FloatArray:
-    """Return (4, d): the sums of the multiples of each of `STEPS` that (n, d) numbers consist of.
-
-    They are exact: 2**26 numbers below 2**17 need no more than the 53 bits of a sum. The last row
-    is the sum of what is left, at most 2**-63 of each number.
-    """
-    n, d = rows.shape
-    weights = np.ones(n) if times is None else times.astype(np.float64)
-    sums = np.zeros((N_SUMS, d))
-    size = max(1, SUMMED_CELLS // max(d, 1))
-    for start in range(0, n, size):
-        at = slice(start, start + size)
-        rest = rows[at].astype(np.float64)
-        multiples = np.empty_like(rest)
-        for i, step in enumerate(STEPS):
-            if not np.count_nonzero(rest):
-                break
-            np.multiply(rest, 1 / step, out=multiples)
-            np.rint(multiples, out=multiples)
-            multiples *= step
-            sums[i] += weights[at] @ multiples
-            rest -= multiples
-        sums[-1] += weights[at] @ rest
-    return sums
-
-
-def joined_steps(sums: FloatArray) -> FloatArray:
-    """Return (d,): the sum of what `sums_by_step` returned, (4, d), smallest first."""
-    return np.asarray(sums[3] + sums[2] + sums[1] + sums[0])
-
-
 def distinct(values: Counts) -> tuple[FloatArray, IntArray]:
     """Return the different values of (n,) numbers in order, and each one's place among them.
 
@@ -250,96 +189,3 @@ def numbered(names: Iterable[str]) -> tuple[tuple[str, ...], IntArray]:
     index: dict[str, int] = {}
     places = np.array([index.setdefault(name, len(index)) for name in names], dtype=np.int64)
     return tuple(index), places
-
-
-TABLE = 1 << 16  # codes below this, or 4 per item, are counted, others sorted
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Kinds:
-    """Items with the same counts are one kind.
-
-    Attributes
-    ----------
-    first : (R,) int array
-        An item of each kind, in the order of the kinds' counts.
-    of_item : (n,) int array
-        The kind of each item.
-    """
-
-    first: IntArray
-    of_item: IntArray
-
-    @classmethod
-    def of(cls, *tables: Counts) -> Self:
-        """Tell apart the items of tables, each (n, ...).
-
-        Notes
-        -----
-        Linear in the items where there are few kinds of whole numbers: they are counted, not
-        sorted.
-        """
-        n = len(tables[0])
-        kinds = cls.few(n, *tables)
-        return cls.single(n) if kinds is None else kinds
-
-    @classmethod
-    def few(cls, most: int, *tables: Counts) -> Self | None:
-        """As `of`, but None as soon as more than so many kinds are seen."""
-        n = len(tables[0])
-        code: IntArray = np.zeros(n, dtype=np.int64)
-        width, limit = 1, max(TABLE, 4 * n)
-        for column in _varying(tables):
-            values, place = distinct(column)
-            if width * len(values) > limit:
-                code, width = _numbered(code, width)
-                if width > most:
-                    return None
-            code = code * len(values) + place
-            width *= len(values)
-            if width > limit:
-                code, width = _sorted(code)
-        code, width = _numbered(code, width)
-        if width > most:
-            return None
-        first = np.empty(width, dtype=np.int64)
-        first[code[::-1]] = np.arange(n - 1, -1, -1)
-        return cls(frozen(first), frozen(code))
-
-    @classmethod
-    def single(cls, n: int) -> Self:
-        """Make a kind of each of n items."""
-        places = frozen(np.arange(n))
-        return cls(places, places)
-
-    @property
-    def times(self) -> IntArray:
-        """How many items are of each kind: (R,)."""
-        return np.bincount(self.of_item, minlength=len(self.first))
-
-    def __repr__(self) -> str:
-        return f"Kinds({len(self.first)} of {len(self.of_item)} items)"
-
-
-def _varying(tables: Iterable[Counts]) -> Iterator[Counts]:
-    """Give the columns, (n,), of tables (n, ...) in which items differ."""
-    for table in tables:
-        columns = table.reshape(len(table), prod(table.shape[1:]))
-        if columns.size:
-            if columns.shape[1] < IN_ORDER:  # as in `reduced`
-                differs = [column.max() != column.min() for column in columns.T]
-            else:
-                differs = columns.max(axis=0) != columns.min(axis=0)
-            yield from (columns[:, k] for k in np.flatnonzero(differs).tolist())
-
-
-def _numbered(code: IntArray, width: int) -> tuple[IntArray, int]:
-    """Number the codes below ``width`` that occur from 0 on; return them and how many there are."""
-    occurs = np.bincount(code, minlength=width) > 0
-    return (np.cumsum(occurs) - 1)[code], int(occurs.sum())
-
-
-def _sorted(code: IntArray) -> tuple[IntArray, int]:
-    """As `_numbered`, for codes that may be large."""
-    codes, place = np.unique(code, return_inverse=True)
-    return place.ravel(), len(codes)

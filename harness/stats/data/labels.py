@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, reduced, row_shares
-from harness.stats.data.rating_table import hard
+from harness.stats.data.forms import hard
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import numbered, ratio
+from harness.stats.data.forms import hard, reaches
 from harness.stats.data.option_space import OptionSpace
-from harness.stats.data.rating_table import (
-    ELICITATIONS,
-    OUTCOMES,
-    Distributions,
-    RatingTable,
-    hard,
-    reaches,
-)
+from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES, Distributions, RatingTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,8 @@ import numpy as np
 
 from harness.stats.data.arrays import IntArray, frozen
 from harness.stats.drift.bag_tests import exact_p
-from harness.stats.inference.estimate import Estimate, exclusions, wilson_interval
+from harness.stats.inference.estimate import Estimate, wilson_interval
+from harness.stats.inference.item_sums import exclusions
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray

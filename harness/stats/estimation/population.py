@@ -10,8 +10,12 @@ from harness.stats.estimation.effective_counts import (
     effective_number,
     two_phase_counts,
 )
-from harness.stats.estimation.identified_set import endorsed_share, identified_interval
-from harness.stats.estimation.paired_beta import PairedBeta, paired_interval
+from harness.stats.estimation.identified_set import (
+    PairedBeta,
+    endorsed_share,
+    identified_interval,
+    paired_interval,
+)
 from harness.stats.estimation.prediction_powered import MIN_UNITS, PoweredMean, powered_mean
 from harness.stats.estimation.rogan_gladen import CorrectedShare, corrected_share
 from harness.stats.estimation.score_sums import ScoreSums

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.data.rating_table import Cut, Distributions, check_rows, check_tau, reaches
+from harness.stats.data.forms import Cut, check_tau, reaches
+from harness.stats.data.rating_table import Distributions, check_rows
 from harness.stats.indeterminacy.sensitivity import Flips
 from harness.stats.indeterminacy.translation import sensitivity_family
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import (
-    Estimate,
-    ItemSums,
-    estimate_all,
-    exclusions,
-    percentile_interval,
-)
+from harness.stats.inference.estimate import Estimate, percentile_interval
+from harness.stats.inference.estimate_sums import estimate_all
+from harness.stats.inference.item_sums import ItemSums, exclusions
 from harness.stats.inference.metric import Metric, both_rated, mean, no_items, weighted
 from harness.stats.metrics import downstream
 from harness.stats.selection.replies import decisions_at_replies
@@ -30,7 +27,8 @@ if TYPE_CHECKING:
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling
-    from harness.stats.inference.estimate import Estimated, Exclusion
+    from harness.stats.inference.estimate_sums import Estimated
+    from harness.stats.inference.item_sums import Exclusion
     from harness.stats.reasons import NAReason, Reason
 
 BoundsKind: TypeAlias = Literal["free_per_item", "common"]

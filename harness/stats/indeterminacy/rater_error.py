@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray
-from harness.stats.data.rating_table import Cut, Distributions, check_rows
+from harness.stats.data.forms import Cut
+from harness.stats.data.rating_table import Distributions, check_rows
 from harness.stats.inference.metric import find_metric, mean
 from harness.stats.metrics.multi_label import METRICS, mse
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
-from harness.stats.data.rating_table import Cut, Distributions, omega_of
+from harness.stats.data.forms import Cut
+from harness.stats.data.rating_table import Distributions, omega_of
 from harness.stats.indeterminacy.translation import F_hat, pairs_by_item
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.metrics.registry import metrics_named
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
-from harness.stats.selection.comparisons import ComparedSide
-from harness.stats.selection.evaluation import evaluate
+from harness.stats.selection.evaluate import evaluate
+from harness.stats.selection.judge_sums import ComparedSide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,22 +8,17 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
-from harness.stats.data.rating_table import (
-    ELICITATION_OF,
-    FORMS,
-    Cut,
-    Distributions,
-    multilabel,
-    reaches,
-)
+from harness.stats.data.forms import ELICITATION_OF, FORMS, Cut, reaches
+from harness.stats.data.rating_table import Distributions, multilabel
 from harness.stats.indeterminacy.translation import reconstruct_theta, sensitivity_family
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
+from harness.stats.inference.estimate_sums import Estimated, estimate_all
+from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
 from harness.stats.metrics import downstream
 from harness.stats.metrics.registry import metrics_named
-from harness.stats.selection.comparisons import ComparedSide, judge_sums
-from harness.stats.selection.evaluation import one_of_each_kind
+from harness.stats.selection.evaluate import one_of_each_kind
+from harness.stats.selection.judge_sums import ComparedSide, judge_sums
 from harness.stats.selection.replies import decisions_at_replies
 
 if TYPE_CHECKING:
@@ -31,6 +26,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.estimate import Estimate
     from harness.stats.reasons import NAReason
     from harness.stats.selection.replies import CommonItems
 

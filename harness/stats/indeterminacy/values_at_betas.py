@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import BLOCK, total
+from harness.stats.data.arrays import BLOCK
+from harness.stats.data.exact_sums import total
 from harness.stats.data.rating_table import Distributions
 from harness.stats.indeterminacy.sensitivity import NEED_SETS, distributions_at_beta
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.metric import by_contributions
-from harness.stats.selection.comparisons import ComparedSide, scorer
-from harness.stats.selection.evaluation import one_of_each_kind
+from harness.stats.selection.evaluate import one_of_each_kind
+from harness.stats.selection.judge_sums import ComparedSide, scorer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.stats.data.arrays import FloatArray, IntArray
-    from harness.stats.data.rating_table import Cut, RatingTable
+    from harness.stats.data.forms import Cut
+    from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.metric import Metric
     from harness.stats.selection.replies import CommonItems
 

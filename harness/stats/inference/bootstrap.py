@@ -16,24 +16,21 @@ import numpy as np
 from harness.stats.data.arrays import (
     BLOCK,
     MANY,
-    N_SUMS,
     BoolArray,
     FloatArray,
     IntArray,
-    Kinds,
     Summands,
     blocks,
     frozen,
     how_many,
-    joined_steps,
-    sums_by_step,
-    total,
-    weighted_total,
 )
+from harness.stats.data.exact_sums import N_SUMS, joined_steps, sums_by_step, total, weighted_total
 from harness.stats.inference.interval_methods import check_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from harness.stats.data.kinds import Kinds
 
 
 ResampledUnit: TypeAlias = Literal["item", "group", "criterion"]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from harness.stats.data.arrays import Kinds, frozen
+from harness.stats.data.arrays import frozen
+from harness.stats.data.kinds import Kinds
 from harness.stats.inference.bootstrap import CHUNK_CELLS, Resamples, Units, UnitWeights
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, Counts, FloatArray, IntArray, Summands
     from harness.stats.inference.bootstrap import Resampling, Weights
-    from harness.stats.inference.estimate import ItemSums
+    from harness.stats.inference.item_sums import ItemSums
     from harness.stats.inference.metric import Metric
 
 Side: TypeAlias = "Callable[[FloatArray], FloatArray]"  # (B, n) weights -> (B,) values, or (S, B)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, row_sums
-from harness.stats.data.rating_table import FORMS
+from harness.stats.data.forms import FORMS
 from harness.stats.inference.interval_methods import FurtherItem
 from harness.stats.modes import Estimand  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it

@@ -2,7 +2,7 @@
 
 It compares judges (Calderon et al. 2025, section 3.4). The raters' side of an item says, for each
 rater, which answers are at least as close to the other raters as the rater's own; see
-`harness.stats.alt_test.option_wins`.
+`harness.stats.alt_test.rater_comparisons`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ from harness.stats.data.arrays import (
     row_products,
     row_sums,
 )
-from harness.stats.inference.estimate import Estimate, exclusions
+from harness.stats.inference.estimate import Estimate
+from harness.stats.inference.item_sums import exclusions
 from harness.stats.inference.metric import Metric
 from harness.stats.metrics.chance import alpha, nominal_alpha, square
 from harness.stats.metrics.human_agreement import MIN_FOR_AGREEMENT

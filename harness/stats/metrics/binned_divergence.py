@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, remembered, row_sums
+from harness.stats.data.forms import tied_modes
 from harness.stats.data.labels import medians, modes
-from harness.stats.data.rating_table import tied_modes
-from harness.stats.inference.estimate import ItemSums, estimate_sums, exclusions
+from harness.stats.inference.estimate_sums import estimate_sums
+from harness.stats.inference.item_sums import ItemSums, exclusions
 from harness.stats.inference.metric import Metric, no_items
 from harness.stats.inference.special_functions import rel_entr
 

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, remembered
-from harness.stats.inference.estimate import Estimate, ItemSums, estimate_sums
+from harness.stats.inference.estimate_sums import estimate_sums
+from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import SHARE, Metric, always
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.estimate import Estimate
 
 MAX_STEPS = 2000
 CONVERGED = 1e-9

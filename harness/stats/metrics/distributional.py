@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, row_sums
-from harness.stats.data.rating_table import SMOOTHING
+from harness.stats.data.forms import SMOOTHING
 from harness.stats.inference.metric import (
     Metric,
     average_metric,

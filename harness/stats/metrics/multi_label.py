@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_products, row_sums
-from harness.stats.data.rating_table import COMPARED_FORMS, FORMS, SMOOTHING
+from harness.stats.data.forms import COMPARED_FORMS, FORMS, SMOOTHING
 from harness.stats.inference.metric import (
     POPULATION_VALUE,
     Metric,

@@ -15,13 +15,8 @@ from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.non_inferiority import student_p
-from harness.stats.selection.footing import (
-    NO_REFERENCE,
-    RULES,
-    ComparisonRules,
-    HumanReference,
-    footing_of,
-)
+from harness.stats.selection.footing import RULES, ComparisonRules, footing_of
+from harness.stats.selection.references import NO_REFERENCE, HumanReference
 from harness.stats.selection.replies import SharedItems, shared_items
 
 if TYPE_CHECKING:
@@ -29,7 +24,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.inference.bootstrap import Resampling, Units
-    from harness.stats.inference.estimate import Exclusion
+    from harness.stats.inference.item_sums import Exclusion
     from harness.stats.inference.metric import Metric
     from harness.stats.inference.non_inferiority import Margin
     from harness.stats.open_scales.open_metrics import Valued

@@ -17,8 +17,8 @@ from harness.stats.open_scales.open_footing import LeftOut, OpenJudge
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.panel import Panel
-    from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.open_scales.open_metrics import Valued
 

@@ -21,8 +21,8 @@ from harness.stats.inference.multiple_testing import benjamini_yekutieli
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
+    from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.panel import Coded
-    from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.inference.estimate import Interval
     from harness.stats.planning.planted import PlantedJudge, PlantedRaters
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypedDict
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE
-from harness.stats.data.rating_table import Cut
+from harness.stats.data.forms import Cut
 from harness.stats.inference.bootstrap import ResampledUnit, weighted_totals
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import MIN_UNITS, Sampled, score_ends
@@ -18,7 +18,7 @@ from harness.stats.inference.non_inferiority import bounded_mean_interval
 from harness.stats.inference.special_functions import bdtr
 from harness.stats.modes import MadeBy
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
-from harness.stats.selection.footing import Scoring
+from harness.stats.selection.judge_scoring import Scoring
 from harness.stats.selection.replies import (
     Replies,
     drawn_replies,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import ratio, remembered
-from harness.stats.data.rating_table import ELICITATION_OF, FORMS
+from harness.stats.data.forms import ELICITATION_OF, FORMS
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.metric import by_contributions
 from harness.stats.selection.replies import counts_of, vectors_of
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.stats.data.arrays import FloatArray, IntArray
-    from harness.stats.data.rating_table import Cut, Form, RatingTable
+    from harness.stats.data.forms import Cut
+    from harness.stats.data.rating_table import Form, RatingTable
     from harness.stats.inference.crossed_raters import CrossedRatings
-    from harness.stats.inference.estimate import ItemSums
+    from harness.stats.inference.item_sums import ItemSums
     from harness.stats.inference.metric import Metric
     from harness.stats.selection.replies import Vectors
 

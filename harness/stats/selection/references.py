@@ -11,6 +11,7 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, reduced, row_shares
 from harness.stats.inference.bootstrap import weighted_totals
+from harness.stats.modes import InvertedEnd  # noqa: TC001 -- types of fields
 from harness.stats.selection.replies import MAX_DRAWS, Replies, draw_probability
 
 if TYPE_CHECKING:
@@ -342,3 +343,43 @@ def one_human(
         used=used,
         n_ratings=int(m[used].sum()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class HumanReference:
+    """A judge in the place of one rater, scored on the same remaining ratings.
+
+    Attributes
+    ----------
+    human, judge : float or None
+        The metric of a rater who was left out, and of one reply of the judge.
+    judge_by_all : float or None
+        The metric of one reply of the judge, scored on all ratings: less ``difference``, it places
+        a rater beside judges that are scored on all ratings.
+    difference : float or None
+        Judge minus human, as losses: positive where the judge is worse.
+    low, high : float or None
+        Interval of the difference by the test that decides, see `mean_interval`: over raters and
+        groups, too, if they are a sample. None with fewer than five items or groups.
+    n_items, n_ratings : int
+        Items that entered, and ratings left out in turn.
+    p : float or None
+        One-sided p-value of H0: the difference is at least the margin; None without a margin, or
+        where it is undefined.
+    n_units : int
+        Items or groups that entered.
+    """
+
+    human: float | None
+    judge: float | None
+    difference: float | None
+    low: InvertedEnd
+    high: InvertedEnd
+    n_items: int
+    n_ratings: int
+    judge_by_all: float | None = None
+    p: float | None = None
+    n_units: int = 0
+
+
+NO_REFERENCE = HumanReference(None, None, None, None, None, 0, 0)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.stats.inference.bootstrap import ResampledUnit
-    from harness.stats.selection.evaluation import Evaluation
+    from harness.stats.selection.evaluate import Evaluation
 
 GOALS = ("decision_consistency", "prevalence_bias")
 

@@ -10,20 +10,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import BoolArray, FloatArray, frozen, reduced
-from harness.stats.data.rating_table import (
-    ELICITATION_OF,
-    Distributions,
-    aggregate,
-    answers_to,
-    omega_of,
-)
+from harness.stats.data.forms import ELICITATION_OF, aggregate
+from harness.stats.data.rating_table import Distributions, answers_to, omega_of
 from harness.stats.inference.special_functions import binom, gammaln, xlogy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from harness.stats.data.arrays import BoolArray, Counts, FloatArray, IntArray
-    from harness.stats.data.rating_table import Cut, Form, RatingTable
+    from harness.stats.data.forms import Cut
+    from harness.stats.data.rating_table import Form, RatingTable
     from harness.stats.inference.metric import SquaredDistance
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.stats.data.rating_table import Cut
+from harness.stats.data.forms import Cut
 from harness.stats.inference.metric import name_of
 from harness.stats.metrics.confusion import METRICS as LABEL_METRICS
-from harness.stats.selection.footing import NO_REFERENCE, Scoring
+from harness.stats.selection.judge_scoring import Scoring
+from harness.stats.selection.references import NO_REFERENCE
 from harness.stats.selection.replies import replies_of
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling
-    from harness.stats.selection.footing import HumanReference
     from harness.stats.selection.rater_panel import RaterPanel
+    from harness.stats.selection.references import HumanReference
 
 SHARE_AGREEING = replace(
     next(metric for metric in LABEL_METRICS if metric.kind == "hit_rate"),

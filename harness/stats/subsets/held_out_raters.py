@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import Kinds, ratio, reduced, row_shares
-from harness.stats.inference.estimate import EMPTY, Estimate, ItemSums, estimate_sums, exclusions
+from harness.stats.data.arrays import ratio, reduced, row_shares
+from harness.stats.data.kinds import Kinds
+from harness.stats.inference.estimate_sums import estimate_sums
+from harness.stats.inference.item_sums import EMPTY, ItemSums, exclusions
 from harness.stats.inference.metric import SHARE, Metric, always
 from harness.stats.metrics.human_agreement import MIN_FOR_AGREEMENT
 from harness.stats.subsets.strata import members_of
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import Counts, FloatArray, IntArray
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.estimate import Estimate
     from harness.stats.reasons import NAReason
     from harness.stats.subsets.strata import Stratum
 

@@ -26,7 +26,8 @@ from harness.stats.data.labels import (
     numbers_of,
 )
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
+from harness.stats.inference.estimate_sums import Estimated, estimate_all
+from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import (
     SHARE,
     Metric,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, Counts
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.estimate import Estimate
     from harness.stats.metrics.alpha import Level
     from harness.stats.metrics.binned_divergence import BinBy
 

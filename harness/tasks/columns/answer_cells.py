@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import TaskError
+from harness.files.tables.checks import quoted
 from harness.tasks.columns.cell_values import (
     ballots_by_rater,
     counts_of,
@@ -22,7 +23,6 @@ from harness.tasks.columns.cell_values import (
 )
 from harness.tasks.columns.column_words import COUNT_MARKS, NO, YES, parts
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.tables.checks import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -10,10 +10,10 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from harness.files.tables import parse_json
+from harness.files.tables.checks import as_text, looks_like_label
 from harness.tasks.columns.column_words import DATE_WORDS, LABELS, MONTHS, RATERS, contains_word
 from harness.tasks.schema import as_number
-from harness.tasks.tables import parse_json
-from harness.tasks.tables.checks import as_text, looks_like_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

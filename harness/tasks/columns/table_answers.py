@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 from pydantic import field_validator, model_validator
 
 from harness.errors import OptionError, TaskError
-from harness.option_declarations import IMPORT, Lists, Options, Repeated, option
+from harness.files.tables.checks import quoted, short
+from harness.options.declaration import IMPORT, Lists, Options, Repeated, option
 from harness.tasks.columns.cell_values import label_of, labels_of, nearest
+from harness.tasks.item import ANSWER_KINDS, OPEN_SCALES, Scale
 from harness.tasks.options import (
     CANNOT_ASSESS,
     MAX_KEY_CHARS,
@@ -20,24 +22,20 @@ from harness.tasks.options import (
     split_label,
 )
 from harness.tasks.schema import (
-    ANSWER_KINDS,
     MAX_ANSWER_CHARS,
     MAX_POWERSET_OPTIONS,
     MAX_RESPONSE_SETS,
-    OPEN_SCALES,
     RaterIds,
     RaterKind,
-    Scale,
     as_number,
     number_text,
     numeric_keys,
 )
-from harness.tasks.tables.checks import quoted, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
     from harness.tasks.columns.answer_cells import AnswerReader
     from harness.tasks.schema import TaskFields
 

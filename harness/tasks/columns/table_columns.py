@@ -15,6 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.errors import TaskError
+from harness.files.tables.checks import (
+    IMPORT_LIMITS,
+    MAX_ID_CHARS,
+    check_lengths,
+    counted_rows,
+    reading,
+)
 from harness.tasks.columns.cell_values import (
     label_of,
     labels_of,
@@ -24,23 +31,16 @@ from harness.tasks.columns.cell_values import (
     with_point,
 )
 from harness.tasks.columns.column_words import TOTAL_ROWS, plain
+from harness.tasks.columns.formats import Reading
 from harness.tasks.options import MAX_LABEL_CHARS
 from harness.tasks.schema import as_number
-from harness.tasks.tables.checks import (
-    IMPORT_LIMITS,
-    MAX_ID_CHARS,
-    check_lengths,
-    counted_rows,
-    reading,
-)
-from harness.tasks.tables.formats import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from harness.tasks.tables import Row
+    from harness.files.tables import Row
 
     Codes = npt.NDArray[np.int64]
 

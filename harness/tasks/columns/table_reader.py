@@ -10,17 +10,18 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.files.tables.checks import MAX_ID_CHARS, quoted
 from harness.tasks.columns.cell_values import name_of, readable
 from harness.tasks.columns.table_columns import JOINT, item_names
-from harness.tasks.model import SETS_RANK_FROM, Item, share_with_sets
+from harness.tasks.item import Item
+from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 from harness.tasks.options import DEFAULT_PROPERTY
 from harness.tasks.schema import MAX_POWERSET_OPTIONS
-from harness.tasks.tables.checks import MAX_ID_CHARS, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from harness.json_values import JsonObject
+    from harness.files.json_values import JsonObject
     from harness.tasks.columns.answer_cells import AnswerReader, CellAnswer
     from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.table_answers import LabelReading, RatedOptions, TableAnswers

@@ -27,7 +27,7 @@ from harness.curation.audit.response_checks import _one_letter_apart
 from harness.curation.audit.sufficiency import annotator_power, items_needed
 from harness.curation.audit.text_checks import items_by_pattern
 from harness.errors import TaskError
-from harness.sources import source_of_verdicts
+from harness.runs.sources import source_of_verdicts
 from harness.tasks import Item, load_task, read_changes
 
 WORDS = ["red", "small", "loud", "quiet", "broken", "clever", "heavy", "sudden", "plain", "odd"]

@@ -13,7 +13,8 @@ from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.reply_reader import ReplyReader
-from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts
 from harness.tasks import load_task
 
 LEXICON = "lexicon: {positive: B, negative: A}\n"

@@ -12,7 +12,8 @@ from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.http_exchange import Response
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.reply_reader import ReplyReader
-from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts
 from harness.tasks import load_task
 
 KEY = "sk-for-tests-only-1234"

@@ -7,13 +7,15 @@ import os
 import pytest
 from support.task_folders import make_task_folder
 
-from harness.command_options import Server
 from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.judges.base import key_of
 from harness.judging.judges.config import JudgeSpec, load_judges, user_file
 from harness.judging.judges.judge_registry import build, check, notice_of, resolve
-from harness.judging.judges.pricing import Price, estimate, price_of
-from harness.judging.prompts.requests import Message, Prompts, Request, Unit
+from harness.judging.judges.price import Price
+from harness.judging.judges.pricing import estimate, price_of
+from harness.judging.prompts.question import Message, Unit
+from harness.judging.prompts.requests import Prompts, Request
+from harness.options.concerns import Server
 from harness.tasks import load_task
 
 CANARY = "sk-canary-0123456789"

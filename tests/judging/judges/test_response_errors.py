@@ -9,7 +9,8 @@ import pytest
 from harness.judging.judges.parameter_refusals import OTHER_NAMES, REFUSED, named_parameter
 from harness.judging.judges.response_errors import failure_of, may_be_billed
 from harness.judging.parsing.reply_endings import ending_of
-from harness.judging.prompts.requests import Message, Request
+from harness.judging.prompts.question import Message
+from harness.judging.prompts.requests import Request
 
 SENT = {
     "temperature": 0.3,

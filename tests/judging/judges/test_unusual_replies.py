@@ -15,7 +15,8 @@ from harness.judging.judges.pricing import cut_prompt_tokens
 from harness.judging.judges.response_errors import may_be_billed
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Message, Prompts, Request, Unit
+from harness.judging.prompts.question import Message, Unit
+from harness.judging.prompts.requests import Prompts, Request
 from harness.judging.strategies.strategy_registry import named
 from harness.tasks import load_task
 

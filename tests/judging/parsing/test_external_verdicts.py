@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.verdicts import verdict_from
 
-from harness.checksummed_log import encode
 from harness.errors import VerdictError
+from harness.files.checksummed_log import encode
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import (
     HEADER,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.option_sets import OPTIONS
 from support.verdicts import verdict_from
 
-from harness.checksummed_log import encode
 from harness.errors import VerdictError
+from harness.files.checksummed_log import encode
 from harness.judging.parsing.grammar import OUTCOMES, parse
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import (
@@ -27,9 +27,9 @@ from harness.judging.parsing.verdict import (
     failed,
     verdict_schema,
 )
-from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.question import Unit
 from harness.tasks import Item, Option, Task
-from harness.tasks.schema import ELICITATIONS
+from harness.tasks.item import ELICITATIONS
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 SECRET = "kumquat"

@@ -11,20 +11,22 @@ from hypothesis import strategies as st
 from support.processes import invoke
 from support.task_folders import make_task_folder, write_jsonl
 
-from harness.app import start
-from harness.command_options import RunOptions
+from harness.app.plan import plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import start
 from harness.errors import PromptError, TaskError
+from harness.extras.probe.perturbations import perturbed_task, read_perturbations
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up
 from harness.judging.prompts.demonstrations import FILE, answers_of, draw_demonstrations
-from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts
 from harness.judging.strategies.strategy_registry import named
-from harness.probe.perturbations import perturbed_task, read_perturbations
+from harness.options.concerns import RunOptions
 from harness.revalidation.causes import setup_of
-from harness.run_plans import plan_resumed_run, plan_run
-from harness.runs import RunFolder
+from harness.runs.run_folder import RunFolder
 from harness.tasks import Item, load_task
-from harness.tasks.model import Rating
+from harness.tasks.item import Rating
 
 URL = "http://127.0.0.1:1/v1"
 KINDS = ("forced_choice", "response_set")

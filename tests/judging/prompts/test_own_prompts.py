@@ -8,12 +8,13 @@ import pytest
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.app import start
-from harness.command_options import RunOptions, Server
+from harness.app.plan import plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import start
 from harness.errors import JudgeError, PromptError
-from harness.judging.prompts.requests import Unit
-from harness.run_plans import plan_resumed_run, plan_run
-from harness.runs import RunFolder
+from harness.judging.prompts.question import Unit
+from harness.options.concerns import RunOptions, Server
+from harness.runs.run_folder import RunFolder
 
 TEMPLATE = (
     "[user]\nIs this {{property}}? Reply with one of: {{keys}}\n{{fence}}\n{{text}}\n{{fence}}\n"

@@ -6,15 +6,16 @@ import pytest
 from support.judge_runs import scripted
 from support.task_folders import make_task_folder
 
-from harness.command_options import NO_SERVER
 from harness.errors import JudgeError, JudgeUnavailable, PromptError
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.judge_registry import build, look_up, own_judges, resolve
-from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts
 from harness.judging.strategies.chain_of_thought import COT_MAX_TOKENS
 from harness.judging.strategies.strategy_registry import named, split_strategy
+from harness.options.concerns import NO_SERVER
 from harness.tasks import load_task
-from harness.tasks.schema import ELICITATIONS
+from harness.tasks.item import ELICITATIONS
 
 URL = "http://127.0.0.1:1/v1"
 

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from support.task_folders import make_task_folder
 
 from harness.errors import PromptError, TaskError
-from harness.judging.prompts.requests import Message, Prompts, Request, fence, json_string
-from harness.plain_text import is_blank
+from harness.files.plain_text import is_blank
+from harness.judging.prompts.question import Message
+from harness.judging.prompts.requests import Prompts, Request, fence, json_string
 from harness.tasks import Item, Option, Task, bundled
-from harness.tasks.schema import ELICITATIONS
+from harness.tasks.item import ELICITATIONS
 
 TEXTS = (
     "You are great.",

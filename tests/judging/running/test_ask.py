@@ -14,10 +14,11 @@ from support.task_folders import make_task_folder
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
-from harness.judging.judges.pricing import Price
+from harness.judging.judges.price import Price
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.session import Session, SessionLimits

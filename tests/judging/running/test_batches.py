@@ -16,12 +16,13 @@ from support.judge_runs import QUICK_RETRIES, RecordingObserver, n_lines, run_ju
 from support.processes import BATCH_SERVER, start_harness, start_server
 from support.task_folders import make_task_folder
 
-from harness.app import execute, start
-from harness.batch.batch_apis import batch_api_of
-from harness.batch.batch_ledger import BatchLedger, PendingBatch
-from harness.batch.batched_judge import BatchedJudge, Batching
-from harness.command_options import Place, RunOptions, Server
+from harness.app.plan import plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import execute, start
 from harness.errors import RunError
+from harness.extras.batch.batch_apis import batch_api_of
+from harness.extras.batch.batch_ledger import BatchLedger, PendingBatch
+from harness.extras.batch.batched_judge import BatchedJudge, Batching
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.judges.response_errors import UNREADABLE
@@ -32,8 +33,8 @@ from harness.judging.running.session import Session, SessionLimits
 from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
-from harness.run_plans import plan_resumed_run, plan_run
-from harness.runs import RunFolder
+from harness.options.concerns import Place, RunOptions, Server
+from harness.runs.run_folder import RunFolder
 from harness.tasks import load_task
 
 PRICE = {"input": 100.0, "output": 400.0, "batch": 0.5}

@@ -11,8 +11,8 @@ from support.processes import call_harness
 from support.task_folders import make_pairwise_folder, make_task_folder, write_jsonl
 
 import harness
-from harness.plain_text import is_blank
-from harness.runs import RunFolder
+from harness.files.plain_text import is_blank
+from harness.runs.run_folder import RunFolder
 
 UNSEEN = ["", " \t\n", "\xa0\u3000", "\u200b\ufeff\u2060", "\0\x1b", "\u2800\u3164\ufe0f\xad"]
 BLANK = dict(zip(("i1", "i4"), ("", "\u200b \xa0"), strict=True))

@@ -11,22 +11,23 @@ from support.judge_runs import RecordingObserver, run_judge
 from support.processes import invoke
 from support.task_folders import make_pairwise_folder, make_task_folder
 
-from harness.app import ask_open_units, start
-from harness.checksummed_log import encode
-from harness.command_options import RunOptions, Server
+from harness.analysis.ratings import judge_table
+from harness.app.plan import estimate_costs, plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import ask_open_units, start
 from harness.errors import TaskError
+from harness.files.checksummed_log import encode
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import PairValue, Reply, decode, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
-from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.question import Unit
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.strategies.endorsement import endorsed
 from harness.judging.strategies.strategy_registry import named
-from harness.ratings import judge_table
-from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
-from harness.sources import source_of
+from harness.options.concerns import RunOptions, Server
+from harness.runs.sources import source_of
 from harness.tasks import load_task
 
 FORCED = {"elicitations": ("forced_choice",)}

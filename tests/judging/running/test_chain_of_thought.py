@@ -8,16 +8,17 @@ import pytest
 from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
-from harness.app import run_plan
-from harness.command_options import Place, RunOptions, Server
+from harness.app.plan import estimate_costs, plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import run_plan
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.question import Unit
 from harness.judging.running.cost_estimate import REASONING_TOKENS
 from harness.judging.strategies.chain_of_thought import COT_MAX_TOKENS
 from harness.judging.strategies.strategy_registry import named
-from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
-from harness.runs import RunFolder
+from harness.options.concerns import Place, RunOptions, Server
+from harness.runs.run_folder import RunFolder
 from harness.tasks import load_task
 
 REASONS = "Option A: it insults nobody.\nI would not say A.\n\nVerdict: B\n"

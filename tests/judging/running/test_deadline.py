@@ -11,7 +11,7 @@ from support.task_folders import make_task_folder
 
 from harness.judging.judges import hosted
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.running.ask import Deadline
+from harness.judging.running.asker import Deadline
 from harness.tasks import load_task
 
 SHORT_S, LONG_S = 0.02, 60

@@ -11,21 +11,21 @@ from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
 from harness.analysis import validate
-from harness.app import ask_open_units, start
-from harness.command_options import RunOptions, Server
+from harness.analysis.ratings import judge_table
+from harness.app.plan import estimate_costs, plan_run
+from harness.app.run import ask_open_units, start
 from harness.errors import JudgeError, PromptError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.question import Unit
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.endorsement import endorsed, set_distribution
 from harness.judging.strategies.strategy_registry import named
-from harness.ratings import judge_table
-from harness.run_plans import estimate_costs, plan_run
-from harness.sources import source_of
+from harness.options.concerns import RunOptions, Server
+from harness.runs.sources import source_of
 from harness.stats import OptionSpace
 from harness.stats.selection.footing import replies_of
 from harness.tasks import load_task

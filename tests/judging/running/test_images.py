@@ -12,15 +12,16 @@ from support.pictures import png
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.app import ask_open_units, start
-from harness.command_options import RunOptions, Server
+from harness.app.plan import plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import ask_open_units, start
 from harness.errors import JudgeError, JudgeUnavailable, TaskError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import resolve
-from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.question import Unit
 from harness.judging.storage.reply_store import NoStore
-from harness.run_plans import plan_resumed_run, plan_run
-from harness.runs import RunFolder
+from harness.options.concerns import RunOptions, Server
+from harness.runs.run_folder import RunFolder
 from harness.tasks import load_task
 from harness.tasks.images import MAX_IMAGE_BYTES
 

@@ -20,15 +20,15 @@ from support.judge_runs import QUICK_RETRIES
 from support.processes import BATCH_SERVER, start_server
 from support.task_folders import make_task_folder
 
-from harness.app import ask_open_units, start
-from harness.command_options import Limit, RunOptions, Server
+from harness.app.plan import check_judges, plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import ask_open_units, start
 from harness.errors import ExitCode, JudgeUnavailable
 from harness.judging.running.recorder import NoObserver
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
-from harness.plan_checks import check_judges
-from harness.run_plans import plan_resumed_run, plan_run
-from harness.runs import RunFolder
+from harness.options.concerns import Limit, RunOptions, Server
+from harness.runs.run_folder import RunFolder
 
 ROUNDING_USD = 1e-9
 FAULTS = (  # of the first requests; "" for none

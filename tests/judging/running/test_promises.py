@@ -28,6 +28,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.judge_runs import scripted
 from support.task_folders import make_task_folder
 
+from harness.analysis.ratings import count_outcomes
 from harness.errors import CallFailed, VerdictError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
@@ -39,7 +40,6 @@ from harness.judging.running.session import Session, SessionLimits
 from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
-from harness.ratings import count_outcomes
 from harness.tasks import load_task
 
 N_ITEMS, SAMPLES, CONCURRENCY = 3, 2, 3

@@ -12,8 +12,8 @@ from support.judge_runs import RecordingObserver, run_judge
 from support.processes import BATCH_SERVER, start_server
 from support.task_folders import make_task_folder
 
-from harness.app import ask_open_units, start
-from harness.command_options import RunOptions, Server
+from harness.app.plan import estimate_costs, plan_run
+from harness.app.run import ask_open_units, start
 from harness.errors import ExitCode, JudgeError, JudgeUnavailable
 from harness.judging.fingerprints import fingerprints_of
 from harness.judging.judges.config import JudgeSpec, load_judges
@@ -25,7 +25,7 @@ from harness.judging.running.first_replies import N_FIRST
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import unit_key
-from harness.run_plans import estimate_costs, plan_run
+from harness.options.concerns import RunOptions, Server
 from harness.tasks import load_task
 
 N_ITEMS = 4

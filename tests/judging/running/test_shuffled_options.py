@@ -12,19 +12,21 @@ from support.task_folders import make_task_folder
 
 from harness.analysis import validate
 from harness.analysis.order_bias import order_bias, order_notes
-from harness.app import ask_open_units, start
-from harness.checksummed_log import encode
-from harness.command_options import RunOptions, Server
+from harness.app.plan import estimate_costs, plan_run
+from harness.app.plan_of_run import plan_resumed_run
+from harness.app.run import ask_open_units, start
 from harness.errors import PromptError
+from harness.files.checksummed_log import encode
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import PairValue, Reply, Verdict, decode
 from harness.judging.prompts.presentation_orders import OptionOrders
-from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.strategy_registry import named
+from harness.options.concerns import RunOptions, Server
 from harness.revalidation.causes import setup_of
-from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
-from harness.sources import source_of
+from harness.runs.sources import source_of
 from harness.tasks import Item, Option, load_task
 
 THREE = tuple(Option(key=key, label=f"label {key}") for key in "ABC")

@@ -12,20 +12,20 @@ from support.task_folders import make_task_folder
 
 from harness.analysis import validate
 from harness.analysis.judge_costs import cost_of
-from harness.app import ask_open_units, start
-from harness.command_options import RunOptions, Server
+from harness.analysis.ratings import human_table, judge_table
+from harness.app.plan import estimate_costs, plan_run
+from harness.app.run import ask_open_units, start
 from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply, Verdict
-from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.question import Unit
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.calibration import calibrated
 from harness.judging.strategies.strategy_registry import named
-from harness.ratings import human_table, judge_table
-from harness.run_plans import estimate_costs, plan_run
-from harness.sources import source_of
+from harness.options.concerns import RunOptions, Server
+from harness.runs.sources import source_of
 from harness.stats import METRICS, Resampling
 from harness.stats.inference.metric import find_metric
 from harness.stats.selection.footing import ComparisonRules, common_footing, replies_of

@@ -8,19 +8,19 @@ import pytest
 from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
-from harness.app import ask_open_units, start
-from harness.command_options import RunOptions, Server
+from harness.app.plan import plan_run
+from harness.app.run import ask_open_units, start
 from harness.errors import JudgeError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.question import Unit
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.answer_schemas import SCHEMA_MAX_TOKENS, is_structured
 from harness.judging.strategies.strategy_registry import named
-from harness.run_plans import plan_run
-from harness.sources import source_of
+from harness.options.concerns import RunOptions, Server
+from harness.runs.sources import source_of
 from harness.tasks import load_task
 
 ELICITATIONS = ("forced_choice", "response_set", "paired")

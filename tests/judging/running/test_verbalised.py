@@ -9,14 +9,14 @@ import pytest
 from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
-from harness.app import ask_open_units, start
-from harness.command_options import RunOptions, Server
+from harness.analysis.ratings import judge_table
+from harness.app.plan import estimate_costs, plan_run
+from harness.app.run import ask_open_units, start
 from harness.errors import JudgeError, JudgeUnavailable, TaskError
 from harness.judging.parsing.option_probabilities import word_probabilities
 from harness.judging.storage.response_cache import ResponseCache
-from harness.ratings import judge_table
-from harness.run_plans import estimate_costs, plan_run
-from harness.sources import source_of
+from harness.options.concerns import RunOptions, Server
+from harness.runs.sources import source_of
 from harness.stats.selection.footing import replies_of
 from harness.tasks import load_task
 

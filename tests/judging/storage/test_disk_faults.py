@@ -22,10 +22,10 @@ from support.judge_runs import RecordingObserver, scripted
 from support.processes import locked
 from support.task_folders import make_task_folder
 
-from harness.app import execute, start
-from harness.cluster import copy_replies
-from harness.command_options import Place, RunOptions, Server
+from harness.app.plan import plan_run
+from harness.app.run import execute, start
 from harness.errors import RunError
+from harness.extras.cluster import copy_replies
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply
@@ -43,8 +43,8 @@ from harness.judging.storage.response_cache import (
     ResponseCache,
 )
 from harness.judging.storage.verdict_log import VerdictLog, read_log
-from harness.run_plans import plan_run
-from harness.runs import NewJudges, RunConfig, RunFolder
+from harness.options.concerns import Place, RunOptions, Server
+from harness.runs.run_folder import NewJudges, RunConfig, RunFolder
 from harness.tasks import load_task
 
 N = 6

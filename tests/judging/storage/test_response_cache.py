@@ -11,8 +11,10 @@ import msgspec
 import pytest
 
 from harness.errors import RunError
+from harness.files.user_folders import cache_folder
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Message, Request
+from harness.judging.prompts.question import Message
+from harness.judging.prompts.requests import Request
 from harness.judging.storage.response_cache import (
     BulkCache,
     CacheStats,
@@ -21,7 +23,6 @@ from harness.judging.storage.response_cache import (
     ResponseCache,
     measure_cache,
 )
-from harness.user_folders import cache_folder
 
 REQUEST = Request(provider="p", model="m", messages=(Message("user", "text"),))
 
@@ -264,7 +265,7 @@ def test_forged_cost_in_a_row_counted_as_money(tmp_path, forged, readable):
 
 def test_forged_cost_in_a_shared_row_counted_as_money():
     """As in a cache of one machine."""
-    from harness.cluster.shared_store import _decode_reply
+    from harness.extras.cluster.request_keys import _decode_reply
 
     honest = msgspec.json.encode(reply(1))
     assert _decode_reply(reply(1).request, honest) == reply(1)

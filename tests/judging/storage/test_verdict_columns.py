@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.verdicts import verdict_from
 
-from harness.checksummed_log import encode, with_checksum
 from harness.errors import VerdictError
+from harness.files.checksummed_log import encode, with_checksum
 from harness.judging.parsing.verdict import HEADER, PairValue
 from harness.judging.storage.verdict_columns import columns_of, count_log, verdicts_at
 from harness.judging.storage.verdict_log import read_log

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.judge_runs import n_lines
 from support.verdicts import verdict_from
 
-from harness.checksummed_log import encode, with_checksum, without_checksum
 from harness.errors import RunError, VerdictError
+from harness.files.checksummed_log import encode, with_checksum, without_checksum
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict
 from harness.judging.running.budget import logged_cost_usd
 from harness.judging.storage.verdict_log import VerdictLog, read_log, unit_key
@@ -128,7 +128,7 @@ def test_full_disk_keeps_what_stood_before(tmp_path, monkeypatch):
             return real(descriptor, data[:40])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("harness.checksummed_log.os.write", half)
+    monkeypatch.setattr("harness.files.checksummed_log.os.write", half)
     with pytest.raises(RunError, match="Free some space"):
         log.append([verdict("b", reason="x" * 60)])
     monkeypatch.undo()
@@ -148,11 +148,11 @@ def test_disk_that_can_be_neither_written_nor_cut_is_one_line(tmp_path, monkeypa
         raise OSError(5, "Input/output error")
 
     def half(descriptor, data):
-        monkeypatch.setattr("harness.checksummed_log.os.write", dead)
+        monkeypatch.setattr("harness.files.checksummed_log.os.write", dead)
         return os.pwrite(descriptor, data[:40], 0)  # at the end all the same: O_APPEND
 
-    monkeypatch.setattr("harness.checksummed_log.os.write", half)
-    monkeypatch.setattr("harness.checksummed_log.os.ftruncate", dead)
+    monkeypatch.setattr("harness.files.checksummed_log.os.write", half)
+    monkeypatch.setattr("harness.files.checksummed_log.os.ftruncate", dead)
     with pytest.raises(RunError, match="Input/output error"):
         log.append([verdict("b")])
     monkeypatch.undo()

@@ -14,7 +14,8 @@ from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build, check, reader_of
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.demonstrations import draw_demonstrations
-from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts
 from harness.judging.strategies.strategy import DEFAULT, Strategy
 from harness.judging.strategies.strategy_registry import BUILT_IN, joined, named
 from harness.tasks import load_task

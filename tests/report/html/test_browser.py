@@ -16,7 +16,7 @@ from harness.report import details_of, page
 from harness.report.html.page import PAGE_SIZE, STATIC_ROWS
 from harness.report.judge_charts import unique_slug
 from harness.report.words import BASELINE_NAMES
-from harness.sources import source_of, source_of_verdicts
+from harness.runs.sources import source_of, source_of_verdicts
 
 expect = checking("playwright", "playwright.sync_api").expect
 

@@ -15,7 +15,7 @@ from harness.report.charts import items_link
 from harness.report.html import item_table as item_table_module
 from harness.report.html.item_table import item_table
 from harness.report.judge_charts import unique_slug
-from harness.sources import source_of
+from harness.runs.sources import source_of
 
 expect = checking("playwright", "playwright.sync_api").expect
 

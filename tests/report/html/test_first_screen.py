@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from harness.report.recommendation import next_steps, reasons, summary
+from harness.report.next_steps import next_steps
+from harness.report.recommendation import reasons, summary
 
 SCREENS = {"wide": {"width": 1440, "height": 900}, "narrow": {"width": 400, "height": 800}}
 MAX_HEIGHT = 4000  # CSS pixels

@@ -12,7 +12,7 @@ from support.task_folders import make_task_folder
 
 from harness.analysis import Validation, validate
 from harness.report import details_of, page
-from harness.sources import source_of_verdicts
+from harness.runs.sources import source_of_verdicts
 
 N_JUDGES = 10
 ANSWERS = {"forced_choice": ("A", "B"), "response_set": (["A"], ["B"], ["A", "B"])}
@@ -20,7 +20,7 @@ TEXT = "A comment of the usual length, which says one thing and then says it onc
 CHILD = """
 import json, re, sys, time
 from pathlib import Path
-from harness.sources import source_of_verdicts
+from harness.runs.sources import source_of_verdicts
 from harness.report import details_of, page
 from harness.analysis import Validation
 place = Path(sys.argv[1])

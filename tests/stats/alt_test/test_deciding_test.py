@@ -12,8 +12,8 @@ from harness.stats.alt_test.deciding_test import (
     deciding_test,
     panel_test,
 )
+from harness.stats.alt_test.design import AltTestDesign
 from harness.stats.alt_test.panel import Panel
-from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.inference.multiple_testing import partial_conjunction
 
 EPS = 0.1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.stats.data.excess_agreement import excess_agreement
-from harness.stats.data.rater_deviation import RaterChoices
+from harness.stats.raters.excess_agreement import excess_agreement
+from harness.stats.raters.rater_deviation import RaterChoices
 
 LEVEL = 0.05
 N_SETS = 200

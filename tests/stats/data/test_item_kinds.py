@@ -11,7 +11,7 @@ from support.rating_tables import seeded
 
 from harness import stats
 from harness.stats.data import arrays as arrays_module
-from harness.stats.data.arrays import Kinds
+from harness.stats.data.kinds import Kinds
 
 SPACE = stats.OptionSpace.powerset(("toxic", "fine"))
 N = 700  # items, of few kinds
@@ -80,7 +80,7 @@ def test_items_alike_are_evaluated_as_if_apart(monkeypatch):
         )
 
     monkeypatch.setattr("harness.stats.inference.bootstrap.ALIKE", 1)
-    monkeypatch.setattr("harness.stats.selection.evaluation.ALIKE", 1)
+    monkeypatch.setattr("harness.stats.selection.evaluate.ALIKE", 1)
     together, apart = evaluated(None), evaluated([str(i) for i in range(N)])
     assert together.units.n_units == N
     for name, expected in apart.estimates["judge"].items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.stats.data.rater_deviation import (
+from harness.stats.raters.rater_deviation import (
     RaterChoices,
     drift_p_values,
     rater_deviation,

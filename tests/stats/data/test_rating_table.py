@@ -9,7 +9,8 @@ from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
 from harness.stats import Distributions, OptionSpace, RatingTable, aggregate
-from harness.stats.data.rating_table import FORMS, check_rows, multilabel, tied_modes
+from harness.stats.data.forms import FORMS, tied_modes
+from harness.stats.data.rating_table import check_rows, multilabel
 
 SPACE = OptionSpace.powerset(("toxic", "fine"))
 

@@ -8,7 +8,7 @@ from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
 from harness.stats.data.resolved_tables import one_verdict_per_group, resolve_abstentions
-from harness.stats.inference.estimate import average_over_criteria
+from harness.stats.inference.estimate_sums import average_over_criteria
 
 ABSTAINED = 1
 

@@ -21,6 +21,7 @@ from benchmarks.estimation import (
 from benchmarks.estimation_designs import Design, PairedDesign, simulate, simulate_paired
 from harness.stats.estimation.effective_counts import Labelled, dispersion, effective_counts
 from harness.stats.estimation.identified_set import (
+    PairedBeta,
     identified_interval,
     partial_critical,
     share_above,
@@ -30,7 +31,6 @@ from harness.stats.estimation.labelling import (
     draw_probabilities,
     label_spreads,
 )
-from harness.stats.estimation.paired_beta import PairedBeta
 from harness.stats.estimation.population import (
     population_score,
     population_share,

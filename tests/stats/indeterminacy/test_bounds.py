@@ -8,7 +8,8 @@ from support.rating_tables import count_table, random_table, split_options
 
 from harness import stats
 from harness.stats import OptionSpace, common_bounds, free_bounds
-from harness.stats.data.rating_table import multilabel, reaches
+from harness.stats.data.forms import reaches
+from harness.stats.data.rating_table import multilabel
 from harness.stats.indeterminacy.bounds import EndorsementLimit, meets_bounds
 from harness.stats.indeterminacy.translation import reconstruct_theta
 from harness.stats.inference.bootstrap import Resamples, Units

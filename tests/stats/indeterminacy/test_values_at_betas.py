@@ -5,7 +5,7 @@ import pytest
 from support.rating_tables import random_table, seeded, table_of_counts
 
 from harness.stats import beta_sweep
-from harness.stats.data.rating_table import Cut
+from harness.stats.data.forms import Cut
 from harness.stats.indeterminacy.values_at_betas import values_at_betas
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.replies import CommonItems

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import stdtrit
 
 from harness.stats.data.arrays import BLOCK, ratio
-from harness.stats.data.rating_table import hard
+from harness.stats.data.forms import hard
 from harness.stats.inference.crossed_raters import (
     CrossedRatings,
     RaterCovariance,

@@ -17,7 +17,7 @@ from harness import stats
 from harness.analysis import validate
 from harness.errors import TaskError
 from harness.report import render
-from harness.stats.alt_test.option_wins import option_wins
+from harness.stats.alt_test.rater_comparisons import option_wins
 from harness.stats.metrics.advantage import ADVANTAGE
 
 KEYS = ("1", "2", "3")

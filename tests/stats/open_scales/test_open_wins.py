@@ -14,8 +14,8 @@ from support.known_answers import golden_cases
 
 from harness import stats
 from harness.analysis import validate
-from harness.command_options import Choices
 from harness.errors import TaskError
+from harness.options.concerns import Choices
 from harness.report import render
 from harness.stats.open_scales.open_wins import OpenWins
 

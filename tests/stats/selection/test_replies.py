@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.stats.data.arrays import ratio
-from harness.stats.data.rating_table import hard
+from harness.stats.data.forms import hard
 from harness.stats.inference.metric import SquaredDistance, mean
 from harness.stats.metrics.confusion import hit_rate
 from harness.stats.metrics.distributional import js_divergence

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as arrays
 from support.rating_tables import split_options
 
 from harness import stats
-from harness.stats.inference.estimate import estimate_sums
+from harness.stats.inference.estimate_sums import estimate_sums
 from harness.stats.subsets.abstention import (
     excluding,
     mode_sums,

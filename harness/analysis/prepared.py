@@ -1,0 +1,205 @@
+"""What all estimates of a source share: tables, common items, resamples and groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.inputs import Settings, Source
+from harness.stats import Metric, Resampling, find_metric
+from harness.stats.selection.replies import CommonItems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.analysis.inputs import HumanSets
+    from harness.stats import Distributions, Estimate, Evaluation, RatingTable
+    from harness.stats.data.arrays import FloatArray
+    from harness.stats.selection.footing import Footing
+    from harness.stats.selection.rater_panel import RaterPanel
+    from harness.tasks import Task
+
+
+REPEATED_CELLS = 8_000_000  # items times judges times resamples that repeat an estimation
+
+
+REPEATED_RESAMPLES = (100, 400)  # at least and at most
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Compared:
+    """Tables that the metrics compare: as counted, with mode and level applied.
+
+    Attributes
+    ----------
+    human : RatingTable
+        The raters.
+    judges : tuple of RatingTable
+        Over the same items.
+    positive : tuple of str
+        The positive options of these tables.
+    rows : tuple of Metric
+        The metrics.
+    groups : list of str or None, or None
+        The cluster of each item; None where items are resampled one by one.
+    criteria : list of str or None
+        The criterion of each item where metrics are averages over criteria.
+    weights : (n,) array or None
+        How often each item counts, where items were sampled with unequal probabilities.
+    """
+
+    human: RatingTable
+    judges: tuple[RatingTable, ...]
+    positive: tuple[str, ...]
+    rows: tuple[Metric, ...]
+    groups: list[str | None] | None
+    criteria: list[str] | None
+    weights: FloatArray | None
+
+    def __repr__(self) -> str:
+        return f"Compared({self.human!r}, {len(self.judges)} judges, {len(self.rows)} metrics)"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Prepared:
+    """Ratings and verdicts as counts, evaluated.
+
+    Attributes
+    ----------
+    source : Source
+        Task, verdicts and settings.
+    human : RatingTable
+        What the raters answered; its items are those of ``source``, in their order.
+    judges : tuple of RatingTable
+        What each judge answered, in the order of ``source.judges``.
+    compared : Compared
+        What the evaluation compares in their place.
+    metric : str
+        The metric that ranks.
+    footing : Footing or None
+        The judges compared by it; None without judges.
+    common : dict of str to CommonItems
+        By elicitation, the items and the replies per item at which judges are compared.
+    evaluation : Evaluation
+        Every metric of the ranked judges there, and the bootstrap they share.
+    estimates : dict of str to dict of str to Estimate
+        Every metric of every judge there, by judge and metric.
+    own : Evaluation
+        The metric that ranks, of each judge on its own items and at its own replies; beta and F;
+        the raters' agreement.
+    groups : list of str or None, or None
+        The cluster of each item; None where items are resampled one by one.
+    sets : HumanSets
+        Where the response sets of the raters come from.
+    implied : Distributions or None
+        What they are supposed to be, where they are reconstructed or beta is assumed.
+    panel : RaterPanel or None
+        Who gave which rating; None where raters are not named, and where abstentions are recoded,
+        criteria averaged, or items weighted.
+    """
+
+    source: Source
+    human: RatingTable
+    judges: tuple[RatingTable, ...]
+    compared: Compared
+    metric: str
+    footing: Footing | None
+    common: dict[str, CommonItems]
+    evaluation: Evaluation
+    estimates: Mapping[str, Mapping[str, Estimate]]
+    own: Evaluation
+    groups: list[str | None] | None
+    sets: HumanSets
+    implied: Distributions | None
+    panel: RaterPanel | None
+
+    def __repr__(self) -> str:
+        return f"Prepared({self.human!r}, {len(self.judges)} judges)"
+
+    @property
+    def task(self) -> Task:
+        """The task that was rated."""
+        return self.source.task
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the source."""
+        return self.source.settings
+
+    @property
+    def tau(self) -> float:
+        """The cut-off."""
+        return self.source.cutoff
+
+    @property
+    def row(self) -> Metric:
+        """The metric that ranks."""
+        return find_metric(self.metric, self.compared.rows)
+
+    def on_common_items(self, tables: Iterable[RatingTable]) -> tuple[RatingTable, ...]:
+        """Leave in tables of judges, over the items of the source, what judges are compared by.
+
+        One that is not compared keeps nothing.
+        """
+        common = self.common
+        if self.source.settings.level == "item":
+            place = {item: i for i, item in enumerate(self.compared.human.items)}
+            rows = [place[item.group or ""] for item in self.source.items]
+            common = {
+                name: replace(items, shared=items.shared[rows]) for name, items in common.items()
+            }
+        return tuple(_on_common_items(table, common) for table in tables)
+
+    def ranked_tables(self) -> tuple[RatingTable, ...]:
+        """Return the tables of the ranked judges, on the items on which they are compared."""
+        ranked = self.footing.judges if self.footing else ()
+        tables = (table for table in self.compared.judges if table.name in ranked)
+        return tuple(_on_common_items(table, self.common) for table in tables)
+
+    def rng(self) -> np.random.Generator:
+        """Return a new generator with the run's seed."""
+        return np.random.default_rng(self.source.settings.seed)
+
+    def resampling(self, *, groups: Sequence[str | None] | None = None) -> Resampling:
+        """Return how intervals are made, of groups where there are any, from the run's seed."""
+        return resampling_of(self.source, groups)
+
+    def affordable_resampling(self) -> Resampling:
+        """Return fewer resamples than asked for where each repeats a whole estimation."""
+        return affordable_resampling(self.source, self.compared)
+
+
+def affordable_resampling(source: Source, compared: Compared) -> Resampling:
+    """Return fewer resamples than asked for where each repeats a whole estimation."""
+    cells = max(len(compared.human.items) * len(compared.judges), 1)
+    most = int(np.clip(REPEATED_CELLS // cells, *REPEATED_RESAMPLES))
+    resampling = resampling_of(source, groups_of(source))
+    return replace(resampling, n_resamples=min(source.settings.n_resamples, most))
+
+
+def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resampling:
+    """Return how intervals are made, from the seed of a run."""
+    return Resampling(
+        rng=np.random.default_rng(source.settings.seed),
+        groups=groups,
+        n_resamples=source.settings.n_resamples,
+        level=source.settings.confidence,
+    )
+
+
+def _on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> RatingTable:
+    """Leave out a judge's response sets and choices on items on which it is not compared."""
+    kept = {name: items.items_of(table.name)[:, None] for name, items in common.items()}
+    return replace(
+        table,
+        forced_choice=table.forced_choice * kept.get("forced_choice", True),
+        response_set=table.response_set * kept.get("response_set", True),
+    )
+
+
+def groups_of(source: Source) -> list[str | None] | None:
+    """Return the group of each item; None where there is none."""
+    groups = [item.group for item in source.items]
+    return groups if any(group is not None for group in groups) else None

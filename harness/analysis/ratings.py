@@ -1,0 +1,467 @@
+"""From ratings and verdicts to `RatingTable`: arrays of counts.
+
+Every outcome is kept: abstentions, refusals and failures are counted beside the options, never
+among them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.errors import TaskError, VerdictError
+from harness.judging.parsing.grammar import OUTCOMES, Outcome
+from harness.judging.parsing.option_probabilities import distribution
+from harness.judging.parsing.verdict import PairValue
+from harness.judging.storage.verdict_columns import columns_of, verdicts_at
+from harness.judging.strategies.endorsement import set_distribution
+from harness.stats import RatingTable
+from harness.stats.inference.crossed_raters import CrossedRatings
+from harness.stats.selection.rater_panel import RaterPanel
+from harness.tasks import CANNOT_ASSESS
+from harness.tasks.item import ELICITATIONS, AnswerKind, Elicitation
+from harness.tasks.rating_columns import is_choice, is_set, places
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from harness.judging.parsing.verdict import Value, Verdict
+    from harness.stats import OptionSpace
+    from harness.tasks import Item, Task
+    from harness.tasks.rating_columns import RatingColumns
+
+    RowIndices = Sequence[int] | NDArray[np.int64]
+
+
+def select_items(
+    task: Task,
+    *,
+    criterion: str | None,
+    limit: int | None,
+    holdout: float | None = None,
+    held_out: bool = False,
+    blank: Collection[str] = (),
+) -> tuple[Item, ...]:
+    """Select the items of a run: those with a criterion, then the first ``limit`` of them.
+
+    Without the ``holdout``, a share of all items, or of it alone where ``held_out``; and without
+    items that are ``blank``, by their ids.
+
+    Raises
+    ------
+    TaskError
+        If no item has the criterion, or none is left.
+    """
+    selected = [item for item in task.items if criterion is None or item.criterion == criterion]
+    if not selected:
+        criteria = sorted({item.criterion for item in task.items if item.criterion})
+        raise TaskError(
+            f"task {task.name}: no item has criterion {criterion!r}. "
+            f"Known are {', '.join(criteria) if criteria else 'none'}."
+        )
+    if holdout is not None:
+        items = selected
+        selected = [item for item in items if is_held_out(item, holdout) == held_out]
+        if not selected:
+            n_held_out = 0 if held_out else len(items)
+            raise TaskError(
+                f"task {task.name}: {n_held_out} of {len(items)} items are held out. Choose "
+                "another --holdout."
+            )
+    if blank and not (selected := [item for item in selected if item.id not in blank]):
+        raise TaskError(
+            f"task {task.name}: all of these items are blank, so there is nothing to judge. "
+            "Choose others."
+        )
+    return tuple(selected[:limit])
+
+
+def is_held_out(item: Item, share: float) -> bool:
+    """Whether an item is among a share of all items, whatever other items there are.
+
+    By a hash of its group, or of its id where it has none: items of a group stay together.
+    """
+    digest = hashlib.sha256(f"holdout\0{item.group or item.id}".encode(errors="replace")).digest()
+    return int.from_bytes(digest[:8]) < share * 2.0**64
+
+
+CountedOutcome: TypeAlias = Literal[Outcome, "not_asked", "planned"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeCounts:
+    """Outcomes of the replies of a judge to an elicitation; they sum to ``planned``."""
+
+    elicitation: Elicitation
+    planned: int
+    answered: int
+    abstained: int
+    refused: int
+    invalid: int
+    failed: int
+    not_asked: int
+
+    def plus(self, other: OutcomeCounts) -> OutcomeCounts:
+        """Add the counts of other replies to the same elicitation."""
+        counts = asdict(self)
+        added = {
+            name: n + getattr(other, name) for name, n in counts.items() if name != "elicitation"
+        }
+        return OutcomeCounts(elicitation=self.elicitation, **added)
+
+
+def count_outcomes(
+    verdicts: Sequence[Verdict],
+    planned: Mapping[Elicitation, int],
+    items: Collection[str] | None = None,
+) -> tuple[OutcomeCounts, ...]:
+    """Count the outcomes of a judge per elicitation.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+        Final verdicts of the judge.
+    planned : mapping of str to int
+        Number of planned replies by elicitation; those without a verdict count as not asked.
+    items : collection of str, optional
+        Ids of the items whose verdicts count; all by default.
+    """
+    totals: Counter[tuple[Elicitation, Outcome]] = Counter()
+    for kind, n in columns_of(verdicts).n_by_kind(items):
+        totals[kind.elicitation, kind.outcome] += n
+    rows = []
+    for elicitation in ELICITATIONS:
+        if elicitation in planned:
+            counts = {outcome: totals[elicitation, outcome] for outcome in OUTCOMES}
+            n_missing = planned[elicitation] - sum(counts.values())
+            rows.append(
+                OutcomeCounts(
+                    elicitation=elicitation,
+                    planned=planned[elicitation],
+                    not_asked=n_missing,
+                    **counts,
+                )
+            )
+    return tuple(rows)
+
+
+def usable_replies(
+    counts: Sequence[OutcomeCounts], elicitation: Elicitation
+) -> tuple[float | None, int]:
+    """Return the share of a judge's planned replies that are answers, and how many were planned.
+
+    Of an elicitation, else of pairs, which stand for it (see `judge_table`). Replies that abstain,
+    refuse, are invalid, failed or were not asked for are not usable. None where none was planned.
+    """
+    serving_name = elicitation if elicitation in {row.elicitation for row in counts} else "paired"
+    serving = [row for row in counts if row.elicitation == serving_name] or counts
+    n_planned = sum(row.planned for row in serving)
+    share = sum(row.answered for row in serving) / n_planned if n_planned else None
+    return share, n_planned
+
+
+class _TableBuilder:
+    """Adds ratings to the arrays of a `RatingTable`."""
+
+    def __init__(self, space: OptionSpace, items: Sequence[Item]) -> None:
+        n, n_options, n_sets = len(items), len(space.options), len(space.sets)
+        self.space = space
+        self.items = tuple(item.id for item in items)
+        self.forced_choice: NDArray[np.int64] | NDArray[np.float64]
+        self.forced_choice = np.zeros((n, n_options), dtype=np.int64)
+        self.response_set: NDArray[np.int64] | NDArray[np.float64]
+        self.response_set = np.zeros((n, n_sets), dtype=np.int64)
+        self.joint: NDArray[np.int64] | None = None  # (n, K, V), allocated for the first pair
+        by_outcome = np.zeros((len(ELICITATIONS), len(OUTCOMES), n), dtype=np.int64)
+        self.outcomes = by_outcome.transpose(2, 0, 1)  # most stay 0, and take no memory so
+        self.exact: frozenset[AnswerKind] = frozenset()
+
+    def times(self, rows: RowIndices) -> NDArray[np.int64]:
+        """Count how often each of the n rows occurs."""
+        return np.bincount(np.array(rows, dtype=np.int64), minlength=len(self.items))
+
+    def add_outcomes(self, rows: RowIndices, elicitation: Elicitation, outcome: Outcome) -> None:
+        at = ELICITATIONS.index(elicitation), OUTCOMES.index(outcome)
+        self.outcomes[:, *at] += self.times(rows)
+
+    def add_choices(self, rows: RowIndices, option: str) -> None:
+        self.forced_choice[:, self.space.option_index(option)] += self.times(rows)
+
+    def add_choice_shares(self, row: int, verdicts: Sequence[Verdict]) -> None:
+        """Set the shares of the options of an item: their mean over verdicts."""
+        if "forced_choice" not in self.exact:
+            self.forced_choice = self.forced_choice.astype(np.float64)
+            self.exact |= {"forced_choice"}
+        for verdict in verdicts:
+            shares = {str(verdict.value): 1.0}
+            if verdict.probabilities is not None:
+                shares = distribution(verdict.probabilities)
+            for option, share in shares.items():
+                self.forced_choice[row, self.space.option_index(option)] += share / len(verdicts)
+
+    def add_set_shares(self, row: int, verdicts: Sequence[Verdict]) -> None:
+        """Set the shares of the response sets of an item: their mean over verdicts."""
+        if "response_set" not in self.exact:
+            self.response_set = self.response_set.astype(np.float64)
+            self.exact |= {"response_set"}
+        for verdict in verdicts:
+            if verdict.probabilities is not None:
+                shares = set_distribution(verdict.probabilities, self.space)
+                self.response_set[row] += shares / len(verdicts)
+            else:
+                assert isinstance(verdict.value, tuple), "of a response set"
+                self.response_set[row, self.space.set_index(verdict.value)] += 1 / len(verdicts)
+
+    def add_sets(self, rows: RowIndices, endorsed: tuple[str, ...]) -> None:
+        self.response_set[:, self.space.set_index(endorsed)] += self.times(rows)
+
+    def add_pairs(self, rows: RowIndices, option: str, endorsed: tuple[str, ...]) -> None:
+        if self.joint is None:
+            n_sets = self.response_set.shape[1]
+            self.joint = np.zeros((*self.forced_choice.shape, n_sets), dtype=np.int64)
+        at = self.space.option_index(option), self.space.set_index(endorsed)
+        self.joint[:, *at] += self.times(rows)
+
+    def table(self, name: str) -> RatingTable:
+        return RatingTable(
+            space=self.space,
+            name=name,
+            items=self.items,
+            forced_choice=self.forced_choice,
+            response_set=self.response_set,
+            joint=self.joint,
+            outcomes=self.outcomes,
+            exact=self.exact,
+        )
+
+
+def human_table(task: Task, items: Sequence[Item], rater: str | None = None) -> RatingTable:
+    """Count the human ratings of items.
+
+    Parameters
+    ----------
+    task : Task
+        Task with the ratings.
+    items : sequence of Item
+        Rows of the table, in this order.
+    rater : str, optional
+        Whose ratings are counted. Default: those of all.
+
+    Returns
+    -------
+    RatingTable
+        Named ``humans``. The two ratings that a rater gave an item, one per elicitation, are a
+        pair.
+    """
+    columns = task.rating_columns
+    builder = _TableBuilder(task.space, items)
+    rows = columns.rows_of(builder.items)
+    if rater is not None:
+        rows[columns.rater != columns.raters.index(rater)] = -1
+    kept = np.flatnonzero(rows >= 0)
+    rated, answer = rows[kept], columns.answer[kept]
+    ends = np.cumsum(np.bincount(answer, minlength=len(columns.answers)))
+    by_answer = np.split(rated[np.argsort(answer, kind="stable")], ends)[:-1]
+    for (elicitation, value), at in zip(columns.answers, by_answer, strict=True):
+        if not len(at):
+            continue
+        if value == CANNOT_ASSESS:
+            builder.add_outcomes(at, elicitation, "abstained")
+            continue
+        builder.add_outcomes(at, elicitation, "answered")
+        if isinstance(value, str):
+            builder.add_choices(at, value)
+        else:
+            builder.add_sets(at, value)
+    for option, endorsed, at in _paired_rows(columns, rows):
+        builder.add_pairs(at, option, endorsed)
+    return builder.table("humans")
+
+
+def without_rater(table: RatingTable, task: Task, items: Sequence[Item], rater: str) -> RatingTable:
+    """Return the `human_table` of a task without one rater's ratings."""
+    left_out = human_table(task, items, rater)
+    joint = table.joint
+    if joint is not None and left_out.joint is not None:
+        joint = joint - left_out.joint
+    return replace(
+        table,
+        forced_choice=table.forced_choice - left_out.forced_choice,
+        response_set=table.response_set - left_out.response_set,
+        joint=joint,
+        outcomes=table.outcomes - left_out.outcomes,
+    )
+
+
+def _paired_rows(
+    columns: RatingColumns, rows: NDArray[np.int64]
+) -> Iterator[tuple[str, tuple[str, ...], NDArray[np.int64]]]:
+    """Yield the rows on which a rater gave a choice and a set, by both.
+
+    ``rows`` are those of the ratings, (R,); -1 where a rating does not count.
+    """
+    sets = np.flatnonzero(columns.of_answers(is_set) & (rows >= 0))
+    if not len(sets):
+        return
+    choices = np.flatnonzero(columns.of_answers(is_choice) & (rows >= 0))
+    unit = rows * len(columns.raters) + columns.rater
+    sets = sets[np.argsort(unit[sets])]
+    place = np.minimum(np.searchsorted(unit[sets], unit[choices]), len(sets) - 1)
+    is_paired = unit[sets][place] == unit[choices]
+    choices, sets = choices[is_paired], sets[place[is_paired]]
+    pair = columns.answer[choices] * len(columns.answers) + columns.answer[sets]
+    for both in np.unique(pair).tolist():
+        (_, option), (_, endorsed) = (
+            columns.answers[k] for k in divmod(both, len(columns.answers))
+        )
+        assert isinstance(option, str), "a choice"
+        assert isinstance(endorsed, tuple), "a set"
+        yield option, endorsed, rows[choices[pair == both]]
+
+
+def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
+    """Return who gave which rating of items; None where ratings do not name their raters."""
+    if task.rater_ids == "positional":
+        return None
+    columns, space = task.rating_columns, task.space
+    rows = columns.rows_of(item.id for item in items)
+    choices, sets = np.full((2, len(columns.answers)), -1)
+    for k, (_, value) in enumerate(columns.answers):
+        if value == CANNOT_ASSESS:
+            continue
+        if isinstance(value, str):
+            choices[k] = space.option_index(value)
+        else:
+            sets[k] = space.set_index(value)
+    return RaterPanel(
+        forced_choice=_crossed(
+            rows, columns.rater, choices[columns.answer], (len(items), len(space.options))
+        ),
+        response_set=_crossed(
+            rows, columns.rater, sets[columns.answer], (len(items), len(space.sets))
+        ),
+    )
+
+
+def _crossed(
+    rows: NDArray[np.int64],
+    rater: NDArray[np.int64],
+    answer: NDArray[np.int64],
+    shape: tuple[int, int],
+) -> CrossedRatings | None:
+    """Return the ratings with a row and an answer, raters as they come; None if there are none."""
+    n_items, n_answers = shape
+    kept = np.flatnonzero((rows >= 0) & (answer >= 0))
+    if not len(kept):
+        return None
+    raters, first, place = np.unique(rater[kept], return_index=True, return_inverse=True)
+    order = np.empty(len(raters), dtype=np.int64)
+    order[np.argsort(first)] = np.arange(len(raters))
+    return CrossedRatings(
+        rows[kept],
+        order[place],
+        answer[kept],
+        (n_items, len(raters), n_answers),
+        group=np.arange(n_items),
+    )
+
+
+def judge_table(
+    task: Task,
+    items: Sequence[Item],
+    name: str,
+    verdicts: Sequence[Verdict],
+    *,
+    with_reasked: bool = True,
+) -> RatingTable:
+    """Count the final verdicts of a judge on items.
+
+    Pairs always count jointly. In the counts of choices and of sets they count only where the judge
+    was not asked for these on their own: a choice made after naming a set is not the choice made
+    unprompted, and the first turn of a pair may be the very reply that answered the set alone. Of
+    verdicts with probabilities, the distribution over the options, or over the sets, counts, as of
+    endless samples; of several on an item, their mean, in which one without probabilities is
+    certain of its value.
+
+    Parameters
+    ----------
+    task : Task
+        Task with the options and response sets.
+    items : sequence of Item
+        Rows of the table, in this order.
+    name : str
+        Name of the judge.
+    verdicts : sequence of Verdict
+        Its final verdicts; those on other items are ignored.
+    with_reasked : bool, optional
+        Whether verdicts count that follow a second question, see `JudgeSpec.reask`.
+
+    Raises
+    ------
+    VerdictError
+        If a verdict is not an option or response set of the task.
+    """
+    builder = _TableBuilder(task.space, items)
+    columns = columns_of(verdicts)
+    elicitations = {kind.elicitation for kind in columns.kinds}
+    row_of = places(columns.items, builder.items)[columns.item]
+    soft = {kind.elicitation for kind in columns.kinds if kind.is_soft and kind.value is not None}
+    soft -= {"paired"}
+    if "forced_choice" in soft:  # a set that follows from a distribution is what it always gives
+        derived = {kind.elicitation for kind in columns.kinds if kind.derived}
+        soft |= derived.intersection({"response_set"})
+    shares: dict[tuple[int, Elicitation], list[Verdict]] = defaultdict(list)
+    is_share = columns.of_kinds(lambda kind: kind.elicitation in soft and kind.value is not None)
+    is_share &= row_of >= 0
+    if not with_reasked:
+        row_of = np.where(columns.of_kinds(lambda kind: kind.is_reasked), -1, row_of)
+    with_shares = verdicts_at(verdicts, is_share)
+    for verdict, row in zip(with_shares, row_of[is_share].tolist(), strict=True):
+        shares[row, verdict.elicitation].append(verdict)
+    rows = row_of[np.argsort(columns.kind, kind="stable")]  # by kind
+    ends = np.cumsum([n for _, n in columns.n_by_kind()]).tolist()
+    at: RowIndices = [0]
+    try:
+        for (row, elicitation), replies in shares.items():
+            at = [row]
+            if elicitation == "forced_choice":
+                builder.add_choice_shares(row, replies)
+            else:
+                builder.add_set_shares(row, replies)
+        for kind, start, end in zip(columns.kinds, [0, *ends], ends, strict=False):
+            of_kind = rows[start:end]
+            at = of_kind[of_kind >= 0]
+            if len(at):
+                builder.add_outcomes(at, kind.elicitation, kind.outcome)
+                if kind.elicitation not in soft:
+                    _add_value(builder, at, kind.value, elicitations)
+    except ValueError:
+        raise VerdictError(
+            f"judge {name}, item {builder.items[at[0]]}: the verdict is not an option or response "
+            f"set of task {task.name}. Was it made for another task?"
+        ) from None
+    return builder.table(name)
+
+
+def _add_value(
+    builder: _TableBuilder, rows: RowIndices, value: Value, elicitations: set[Elicitation]
+) -> None:
+    match value:
+        case None:
+            return
+        case str() as option:
+            builder.add_choices(rows, option)
+        case PairValue(set=endorsed, choice=option):
+            builder.add_pairs(rows, option, endorsed)
+            if "forced_choice" not in elicitations:
+                builder.add_choices(rows, option)
+            if "response_set" not in elicitations:
+                builder.add_sets(rows, endorsed)
+        case endorsed:
+            builder.add_sets(rows, endorsed)

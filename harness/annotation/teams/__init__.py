@@ -1,0 +1,1 @@
+"""Projects of rating tools: what they show, and what raters answered there."""

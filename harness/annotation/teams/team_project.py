@@ -1,0 +1,125 @@
+"""Projects of rating tools in which a team rates: written by name, and their exports read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from harness.annotation.teams import argilla_project, label_studio_project
+from harness.annotation.teams.screens import assignments_csv
+from harness.annotation.teams.team_answers import TeamAnswer, TeamAnswers, collected_answers
+from harness.curation.importing.new_folder import new_folder
+from harness.errors import TaskError
+from harness.files.regular_files import read_file, write_file
+from harness.files.tables.checks import identifier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from harness.annotation.teams.screens import TeamScreen
+    from harness.tasks import Task
+
+ASSIGNMENTS = "assignments.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool in which a team rates.
+
+    Attributes
+    ----------
+    files : callable
+        Returns the files of a project, by name, of screens of the same form.
+    is_export : callable
+        Whether a file is an export of such a project.
+    read : callable
+        Reads an export; gets its content and its name.
+    """
+
+    files: Callable[[Task, Sequence[TeamScreen]], Mapping[str, bytes]]
+    is_export: Callable[[bytes], bool]
+    read: Callable[[bytes, str], list[TeamAnswer]]
+
+
+TOOLS: dict[str, Tool] = {
+    "label-studio": Tool(
+        label_studio_project.project_files,
+        label_studio_project.is_export,
+        label_studio_project.read_export,
+    ),
+    "argilla": Tool(
+        argilla_project.project_files, argilla_project.is_export, argilla_project.read_export
+    ),
+}
+
+
+def write_project(task: Task, screens: Sequence[TeamScreen], folder: Path, tool: str) -> list[str]:
+    """Write the projects of a tool, one for each form, and who rates what.
+
+    Parameters
+    ----------
+    folder : Path
+        Must not exist yet.
+    tool : str
+        A name in `TOOLS`.
+
+    Returns
+    -------
+    list of str
+        Names of the files.
+
+    Raises
+    ------
+    TaskError
+        If nothing is to be rated, or the folder exists or cannot be written.
+    """
+    if not screens:
+        raise TaskError(f"task {task.name}: these raters have rated all of these items.")
+    files: dict[str, bytes] = {ASSIGNMENTS: assignments_csv(screens).encode()}
+    for form in dict.fromkeys(screen.form for screen in screens):
+        same = [screen for screen in screens if screen.form == form]
+        files |= {f"{form}/{name}": data for name, data in TOOLS[tool].files(task, same).items()}
+    with new_folder(folder) as part:
+        for name, data in files.items():
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            write_file(part / name, data)
+    return list(files)
+
+
+def read_team_export(path: Path, task: Task, names: Mapping[str, str]) -> TeamAnswers:
+    """Read the export of a project of a task.
+
+    Parameters
+    ----------
+    names : dict of str to str
+        Name of the rater by the name or number of the account.
+
+    Raises
+    ------
+    TaskError
+        If it is no export of such a project, or one of another task.
+    """
+    try:
+        content = read_file(path)
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be read ({error.strerror}).") from None
+    tool = next((tool for tool in TOOLS.values() if tool.is_export(content)), None)
+    if tool is None:
+        raise TaskError(
+            f"{path}: this is not an export of a project of `harness curate export --to "
+            f"{'|'.join(TOOLS)}`. Export it as JSON."
+        )
+    given = tool.read(content, str(path))
+    if others := {g.screen.harness_task for g in given} - {task.name}:
+        raise TaskError(f"{path}: these are ratings of task {min(others)!r}, not of {task.name!r}.")
+    if unknown := names.keys() - {answer.rater for answer in given}:
+        known = ", ".join(sorted({answer.rater for answer in given})) or "nobody"
+        raise TaskError(f"--rater-name {min(unknown)}: the accounts are {known}.")
+    renamed = [replace(answer, rater=_rater(answer.rater, names, path)) for answer in given]
+    return collected_answers(task, str(path), renamed)
+
+
+def _rater(account: str, names: Mapping[str, str], path: Path) -> str:
+    name = names.get(account, f"annotator {account}" if account.isdecimal() else account)
+    return identifier(name, "rater", str(path))

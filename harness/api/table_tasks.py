@@ -1,0 +1,295 @@
+"""Tasks, from folders and from tables in memory: rows, or a frame of pandas, polars or pyarrow."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, cast
+
+import msgspec
+
+from harness.errors import HarnessError, OptionError, TaskError
+from harness.files.regular_files import write_file
+from harness.loading import edge
+from harness.options.declaration import read_options
+from harness.tasks import Task
+from harness.tasks import load_task as load_task_folder
+from harness.tasks.columns.answer_cells import AnswerReader
+from harness.tasks.columns.column_mapping import whole_mapping
+from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions, TableAnswers
+from harness.tasks.load import task_from
+
+if TYPE_CHECKING:
+    from harness.files.tables import Row
+    from harness.tasks.columns.table_columns import Table
+    from harness.tasks.columns.table_reader import TableTask
+    from harness.tasks.item import ClosedScale
+    from harness.tasks.schema import RaterIds, RaterKind
+
+TableRows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
+TaskLike: TypeAlias = str | Path | Task | TableRows
+NO_MAPPING = "a mapping describes a table of ratings. Leave it out for a task folder"
+ANSWER_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
+NO_ROLES = {"name", "property", "kind", "rater_ids", *ANSWER_KEYS}
+ROWS = "rows"  # what errors are about
+LOG = logging.getLogger("harness")
+
+
+class TableMapping(TypedDict, total=False):
+    """How rows become a task; what is absent is guessed, as ``harness curate import`` does.
+
+    Attributes
+    ----------
+    name, property : str
+        Of the task. Judges read the property: what was rated, as a phrase.
+    id, text : str or sequence of str
+        Columns that name the item, and columns that judges are shown.
+    raters : sequence of str
+        Columns of ratings, one per rater (a wide table).
+    rater, label : str
+        Columns of the rater's name and of the rating (a long table).
+    judges : sequence of str
+        Columns of verdicts, or names of judges among the raters.
+    group, criterion : str
+        Columns of the cluster that is resampled, and of what is rated.
+    rated_at : str
+        Column of the time of a rating, beside ``rater``.
+    criteria, counts : sequence of str
+        Columns of ratings, one per criterion; columns of counts, one per option.
+    votes, total, pattern : str
+        Columns of all ratings of an item and of the number of raters; how columns per criterion
+        and rater are called.
+    options, positive, abstain, ignore, rename : sequence of str
+        Labels that are options, in order; those that are positive; those of a rater who could not
+        say; those that are left out; ``label=option`` for other names of an option.
+    scale : {"binary", "nominal", "ordinal", "pairwise"}
+        Of the options.
+    rater_ids : {"real", "positional"}
+        Whether a rater is a person, or a position within the item.
+    kind : {"expert", "skilled", "crowd"}
+        Of raters; sets the cost-benefit margin eps.
+    """
+
+    name: str
+    property: str
+    id: str | Sequence[str]
+    text: str | Sequence[str]
+    raters: str | Sequence[str]
+    rater: str
+    label: str
+    judges: str | Sequence[str]
+    group: str
+    criterion: str
+    rated_at: str
+    criteria: Sequence[str]
+    counts: Sequence[str]
+    votes: str
+    total: str
+    pattern: str
+    options: Sequence[str]
+    positive: Sequence[str]
+    abstain: Sequence[str]
+    ignore: Sequence[str]
+    rename: Sequence[str]
+    scale: ClosedScale
+    rater_ids: RaterIds
+    kind: RaterKind
+
+
+def load_task(task: TaskLike, *, mapping: TableMapping | None = None) -> Task:
+    """Load a task, and check everything in it.
+
+    Parameters
+    ----------
+    task : str, Path, list of dict, or DataFrame
+        Name or path of a task folder, or a table of ratings.
+    mapping : dict, optional
+        For a table: which column is what, see `TableMapping`.
+
+    Raises
+    ------
+    TaskError
+        If there is no such task, or something in it is wrong.
+
+    Examples
+    --------
+    >>> task = harness.load_task("toxicity")
+    >>> len(task.items), [option.key for option in task.options]
+    (120, ['A', 'B'])
+    """
+    return read_task(task, mapping)[0]
+
+
+def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[Row]]:
+    """Load a task; of a table, also return the verdicts in it."""
+    if isinstance(task, str | Path | Task):
+        if mapping:
+            raise HarnessError(NO_MAPPING)
+        return (task if isinstance(task, Task) else load_task_folder(task)), []
+    if unknown := sorted(map(str, {*(mapping or {})} - TableMapping.__annotations__.keys())):
+        known = ", ".join(TableMapping.__annotations__)
+        raise HarnessError(f"mapping has no key {unknown[0]!r}", f"Known are {known}")
+    records = list(_records(task))
+    try:
+        return _import_rows(records, mapping or {})
+    except TaskError as error:
+        columns = {name for record in records for name in record}
+        error.reword(lambda text: in_mapping(text, columns))
+        raise
+
+
+def in_mapping(text: str, columns: Collection[str]) -> str:
+    """Name keys of a mapping in place of flags, and columns as Python writes them.
+
+    Examples
+    --------
+    >>> in_mapping("give --text title,body, or --raters", {"title", "body"})
+    "give mapping['text'] = ['title', 'body'], or mapping['raters']"
+    """
+
+    def renamed(found: re.Match[str]) -> str:
+        key, value = found[1].replace("-", "_"), (found[2] or "").strip("'")
+        if key not in TableMapping.__annotations__:
+            return found[0]
+        names = value.split(",") if value else []
+        if not names or not {*names} <= {*columns}:
+            return f"mapping[{key!r}]" + (f" {found[2]}" if found[2] else "")
+        return f"mapping[{key!r}] = {names if len(names) > 1 else names[0]!r}"
+
+    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[\w.,-]*\w))?", renamed, text)
+
+
+def _import_rows(
+    rows: Sequence[Mapping[str, object]], mapping: TableMapping
+) -> tuple[Task, list[Row]]:
+    """Make a task of a table of ratings; what the mapping lacks is guessed."""
+    from harness.tasks.columns.table_columns import plain_table  # noqa: PLC0415 -- numpy
+
+    roles = {role: [*strings(n)] for role, n in mapping.items() if role not in NO_ROLES}
+    said = {
+        key: value if key == "scale" else strings(value)
+        for key, value in mapping.items()
+        if key in ANSWER_KEYS
+    }
+    settings = read_options(AnswerSettings, said)
+    records: list[Row] = msgspec.json.decode(_ENCODE(rows))
+    rated = read_options(RatedOptions, mapping)
+    table = plain_table(records, ROWS) if roles else edge("curation").read_records(records, ROWS)
+    name = mapping.get("name", ROWS)
+    subject = _described(name, roles, table, settings, rated) or _guessed(
+        name, roles, table, settings, rated
+    )
+    task, verdicts, rejected = task_from(subject)
+    if rejected:
+        more = f" and {len(rejected) - 1} more" if len(rejected) > 1 else ""
+        LOG.warning("%s: left out: %s%s", ROWS, rejected[0], more)
+    return task, verdicts
+
+
+def _described(
+    name: str,
+    roles: Mapping[str, list[str]],
+    table: Table,
+    settings: AnswerSettings,
+    rated: RatedOptions,
+) -> TableTask | None:
+    """Return the task that a mapping describes; None where it leaves roles or labels open."""
+    from harness.tasks.columns.table_columns import with_whole_sets  # noqa: PLC0415 -- numpy
+    from harness.tasks.columns.table_reader import ItemColumns, TableTask  # noqa: PLC0415 -- numpy
+
+    columns = whole_mapping(roles, table)
+    if columns is None or not (columns.rater or rated.rater_ids):
+        return None
+    who = {"kind": rated.kind or columns.kind, "rater_ids": rated.rater_ids or "real"}
+    cells = AnswerReader(with_whole_sets(table), columns)
+    settings.check_labels(cells)
+    if settings.is_whole:
+        answers = TableAnswers.of(settings, ROWS, abstain=cells.abstains)
+    else:
+        guess = edge("curation").guess_labels(cells, settings)
+        if guess.doubts:
+            return None
+        answers = guess.answers
+    return TableTask(
+        name=name,
+        rated=rated.model_copy(update=who),
+        cells=cells,
+        answers=answers,
+        columns=ItemColumns(fields=columns.item_fields(table)),
+    )
+
+
+def _guessed(
+    name: str,
+    roles: Mapping[str, list[str]],
+    table: Table,
+    settings: AnswerSettings,
+    rated: RatedOptions,
+) -> TableTask:
+    """Return the task that an import of the table would make."""
+    plan, *others = edge("curation").make_plans(name, table, roles, settings=settings, rated=rated)
+    if others:
+        criteria = ", ".join(each.columns.criterion or "" for each in (plan, *others))
+        raise TaskError(f"{ROWS}: {criteria} have scales of their own. Give the rows of one.")
+    settings.check_labels(plan.cells)
+    plan.check()
+    return cast("TableTask", plan)
+
+
+def strings(names: object) -> tuple[str, ...]:
+    """Return one name or several as several; the columns of a frame may be numbers."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        return (str(names),)
+    return tuple(map(str, names))
+
+
+def without_folder(error: HarnessError, scratch: Path) -> HarnessError:
+    """Name the files of a temporary folder by their names alone."""
+    if isinstance(error, OptionError):
+        return error
+    return type(error)(str(error).replace(f"{scratch}/", ""))
+
+
+def verdict_file(verdicts: str | Path | TableRows, scratch: Path) -> Path:
+    """Return a file of verdicts; rows are written into one in a temporary folder."""
+    if isinstance(verdicts, str | Path):
+        return Path(verdicts)
+    return _write_rows(verdicts, scratch / "verdicts.jsonl")
+
+
+def _write_rows(rows: TableRows, file: Path) -> Path:
+    return write_file(file, _ENCODER.encode_lines(list(_records(rows))))
+
+
+def _records(rows: TableRows) -> Iterable[Mapping[str, object]]:
+    """Yield the rows of a table as dicts; missing values are None."""
+    if hasattr(rows, "to_pylist"):  # pyarrow
+        records = rows.to_pylist()
+    elif hasattr(rows, "to_dicts"):  # polars
+        records = rows.to_dicts()
+    elif hasattr(rows, "to_dict"):  # pandas
+        records = rows.to_dict("records")
+    else:
+        records = rows
+    for record in records:
+        if not isinstance(record, Mapping):
+            raise TaskError(f"rows: expected dicts, found {type(record).__name__}")
+        yield {str(name): None if _is_missing(value) else value for name, value in record.items()}
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a value is NaN, or pandas' NA or NaT."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return is_nan or type(value).__name__ in {"NAType", "NaTType"}
+
+
+def _plain(value: object) -> object:
+    """Return a value of numpy, or a time, as JSON has it."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
+_ENCODE = _ENCODER.encode

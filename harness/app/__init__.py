@@ -1,0 +1,1 @@
+"""The work of a command: plan, ask, run; gates and the doctor."""

@@ -1,0 +1,328 @@
+"""Ask what the log of a run folder does not answer yet."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from harness.analysis.completeness import completeness_of, exit_code_of, failure_reason
+from harness.app.embeddings import probe_cost_usd, run_cost_usd
+from harness.errors import ExitCode, RunError
+from harness.judging.running.budget import CostBudget
+from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.stopping import StopRequests, run_until_stopped
+from harness.loading import edge
+from harness.runs.run_folder import PROBE, RunFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from harness.analysis.completeness import Completeness
+    from harness.app.plan import Plan
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.running.recorder import Observer
+    from harness.judging.running.retry import RetryPolicy
+    from harness.judging.running.units import Job
+    from harness.judging.storage.reply_store import Store
+    from harness.judging.storage.verdict_log import LogReading
+    from harness.runs.run_folder import RunConfig
+
+OVER = (ExitCode.DONE, ExitCode.INCOMPLETE)  # nothing more would come of asking again
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How asking ended, what the run has cost so far, and how complete each judge is."""
+
+    exit_code: ExitCode
+    budget: CostBudget
+    judges: Mapping[str, Completeness] = field(default_factory=dict)
+
+
+def ask_open_units(
+    plan: Plan,
+    folder: RunFolder,
+    store: Store,
+    *,
+    observer: Observer,
+    retry: RetryPolicy | None = None,
+    stop: StopRequests | None = None,
+    follow: Callable[[Store, Observer, StopRequests], str] | None = None,
+    shows_text: bool | None = None,
+) -> Asked:
+    """Ask what the log of a run folder does not answer; the store is closed at the end.
+
+    Parameters
+    ----------
+    plan, folder, observer, retry, stop
+        See `run_plan`.
+    store : Store
+        Where replies are looked up and stored.
+    follow : callable, optional
+        Starts other processes of the run and returns when they have ended, with the reason if they
+        did not end well. Their replies are then taken from the store.
+    shows_text : bool, optional
+        Whether the observer may be shown replies; by default if the folder keeps them.
+
+    Raises
+    ------
+    RunError
+        If the run folder or the store cannot be used.
+    """
+    stop = stop or StopRequests()
+    with folder.open_log() as log:
+        logged = folder.read_verdicts()
+        _quarantine(folder, logged, observer)
+        before = folder.manifest
+        try:
+            limits = _limits(store, plan.config, folder, logged)
+            folder.update(state="running", ended={}, exit_code=None, config=plan.config)
+            lost = follow(store, observer, stop) if follow else ""
+        except RunError:  # nothing was asked
+            store.close()
+            fields = ("state", "ended", "exit_code", "config")
+            folder.update(**{name: getattr(before, name) for name in fields})
+            raise
+        budget = limits.budget
+        race = edge("racing").rounds(plan, logged.final, observer) if plan.config.race else None
+        session = Session(
+            plan.task,
+            race.next_jobs({}) if race else _jobs(plan, folder, store, observer),
+            log=log,
+            store=store,
+            done=logged.final,
+            observer=race or observer,
+            limits=limits._replace(
+                retry=retry,
+                keep_going=plan.config.keep_going,
+                shows_text=plan.config.item_text if shows_text is None else shows_text,
+            ),
+            next_jobs=race and race.next_jobs,
+        )
+        if lost:
+            observer.say(lost)
+            session.stop("cluster_lost")
+        ends, asking_s = _ask(session, folder, store, observer, stop)
+        if budget.refused_usd:
+            observer.say(f"the next request may cost up to ${budget.refused_usd:.4f}")
+        note_paid(folder, budget)
+    verdicts = folder.count_verdicts(plan.task.by_id).by_judge
+    judges = _completeness(race.asked_jobs() if race else plan.jobs, verdicts, plan.config)
+    has_ended = race is None or race.has_ended
+    exit_code = _exit_code(judges, budget, stop, has_ended=has_ended)
+    may_bring_more = any(j.n_missing for j in judges.values() if not j.is_complete)
+    is_over = has_ended and (race is not None or not may_bring_more) and exit_code in OVER
+    folder.update(
+        state="asked" if is_over else "stopped",
+        ended={
+            name: ends.get(name) or failure_reason(verdicts.get(name, ()))
+            for name, judge in judges.items()
+            if not judge.is_complete or (ends.get(name) and not has_ended)
+        },
+        exit_code=None if exit_code == ExitCode.DONE else int(exit_code),
+        asking_s=round((folder.manifest.asking_s or 0.0) + asking_s, 3),
+    )
+    own = _unshared(budget, plan.config, folder) if follow is None else total_budget(plan, folder)
+    return Asked(exit_code, own, judges)
+
+
+def _completeness(
+    jobs: Iterable[Job], verdicts: Mapping[str, Sequence[Verdict]], config: RunConfig
+) -> dict[str, Completeness]:
+    """Return the completeness of each judge, of what it was asked."""
+    least = config.choices.min_answered
+    return {
+        job.judge.spec.name: completeness_of(
+            verdicts.get(job.judge.spec.name, ()),
+            job.planned,
+            {item.id for item in job.items},
+            least,
+        )
+        for job in jobs
+    }
+
+
+def _jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> Sequence[Job]:
+    """Return what is asked, in batches if the run uses them.
+
+    Where processes share the run each begins at an item of its own, so that they do not all wait
+    for the same replies.
+    """
+    jobs: Sequence[Job] = plan.jobs
+    if plan.config.batch:
+        jobs = edge("batch").batched_jobs(plan, folder, store, observer)
+    if store.shared_progress() is not None:
+        jobs = [replace(job, begins_at=secrets.randbelow(len(job.items))) for job in jobs]
+    return jobs
+
+
+def shared_store(
+    address: str,
+    plan: Plan,
+    run: str,
+    observer: Observer,
+    *,
+    budget: str = "",
+    is_private: bool = False,
+    folder: str = "",
+    is_started: bool = False,
+) -> Store:
+    """Return the store at an address for a run of some name; see `open_store` of the cluster.
+
+    Raises
+    ------
+    RunError
+        If it cannot be used.
+    """
+    if plan.config.batch:
+        raise RunError("--batch cannot be used with --store. Leave one of the two out.")
+    longest_call_s = max(spec.deadline_s for spec in plan.specs)
+    store: Store = edge("cluster").open_store(
+        address,
+        run,
+        longest_call_s,
+        observer.say,
+        budget=budget,
+        is_private=is_private,
+        folder=folder,
+        is_started=is_started,
+    )
+    return store
+
+
+def _limits(
+    store: Store, config: RunConfig, folder: RunFolder, logged: LogReading
+) -> SessionLimits:
+    """Return the budget of a session and what makes its rate limits."""
+    budget = _budget(config, folder, run_cost_usd(folder, logged))
+    if config.max_cost is not None:
+        budget.dearest_usd = _dearest_usd(logged)
+    if store.shared_progress() is None:
+        return SessionLimits(budget)
+    limits: SessionLimits = edge("cluster").session_limits(
+        store, config.max_cost, budget.spent_usd, is_soft=config.max_cost_soft
+    )
+    limits.budget.assumed_usd, limits.budget.dearest_usd = budget.assumed_usd, budget.dearest_usd
+    return limits
+
+
+def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudget:
+    """Return the budget of a run whose logged replies cost so much.
+
+    What was recorded before a call counts even if the run, or its probe, was killed before its
+    reply was logged; what is reserved for batches is reserved anew.
+    """
+    most_usd = folder.manifest.paid_at_most_usd or 0.0
+    if config.batch:
+        most_usd -= edge("batch").reserved_usd(folder)
+    budget = CostBudget(
+        config.max_cost,
+        max(logged_usd + unlogged_probe_usd(folder), most_usd)
+        if config.max_cost is not None
+        else logged_usd,
+        is_soft=config.max_cost_soft,
+        record=lambda usd: folder.update(paid_at_most_usd=usd),
+    )
+    budget.assumed_usd = budget.spent_usd - logged_usd
+    return budget
+
+
+def _dearest_usd(logged: LogReading) -> float:
+    """Return the cost of the dearest reply in a log."""
+    replies = (reply for verdict in logged.final.values() for reply in verdict.replies)
+    return max((reply.cost_usd or 0.0 for reply in replies), default=0.0)
+
+
+def unlogged_probe_usd(folder: RunFolder) -> float:
+    """Return the most that calls of a run's probe may have cost whose replies are not logged."""
+    path = folder.path / PROBE
+    if not (path / "manifest.json").exists():
+        return 0.0
+    most_usd = RunFolder.open(path).manifest.paid_at_most_usd or 0.0
+    return max(0.0, most_usd - probe_cost_usd(folder))
+
+
+def total_budget(plan: Plan, folder: RunFolder) -> CostBudget:
+    """Return the budget of a run as its folder shows it, with what its probe has cost."""
+    return _budget(plan.config, folder, run_cost_usd(folder))
+
+
+def _unshared(budget: CostBudget, config: RunConfig, folder: RunFolder) -> CostBudget:
+    """Return a budget of this process alone: the store of a shared one is closed."""
+    logged_usd = budget.spent_usd - budget.assumed_usd
+    return _budget(config, folder, logged_usd)
+
+
+def note_paid(folder: RunFolder, budget: CostBudget) -> None:
+    """Record the most that a run under a limit may have cost; batches may still be billed."""
+    if budget.limit_usd is not None:
+        folder.update(paid_at_most_usd=budget.spent_usd + budget.reserved_usd)
+
+
+def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> None:
+    """Move the damaged lines of a log into a file beside it."""
+    if logged.damaged:
+        file = folder.write("verdicts.damaged", b"".join(logged.damaged))
+        observer.say(
+            f"{len(logged.damaged)} damaged lines of verdicts.jsonl were moved to {file}; their "
+            "replies are taken from the store, or asked for again"
+        )
+
+
+def _ask(
+    session: Session,
+    folder: RunFolder,
+    store: Store,
+    observer: Observer,
+    stop: StopRequests,
+) -> tuple[dict[str, str], float]:
+    """Run to the end or to a stop; return why each judge is incomplete, and the seconds it took."""
+    import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands ask nothing
+
+    started_s = time.monotonic()
+    try:
+        ends = uvloop.run(run_until_stopped(session, observer, stop))
+        return ends, time.monotonic() - started_s
+    finally:
+        _log_rates(folder, session)
+        store.close()
+
+
+def _log_rates(folder: RunFolder, session: Session) -> None:
+    """Append to ``rate.jsonl`` how fast each remote judge was asked, and why that changed."""
+    monotonic_zero = time.time() - time.monotonic()
+    lines = [
+        {
+            "judge": judge,
+            "at": datetime.fromtimestamp(monotonic_zero + event.at_s, UTC).isoformat(),
+            "limit": event.limit,
+            "reason": event.reason,
+        }
+        for judge, events in session.rate_history.items()
+        for event in events
+    ]
+    if lines:
+        folder.append("rate.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+
+
+def _exit_code(
+    judges: Mapping[str, Completeness],
+    budget: CostBudget,
+    stop: StopRequests,
+    *,
+    has_ended: bool,
+) -> ExitCode:
+    codes = [exit_code_of(judges.values())]
+    if not has_ended:
+        codes.append(ExitCode.INCOMPLETE)
+    if budget.exhausted:
+        codes.append(ExitCode.COST_LIMIT)
+    if stop.signals:
+        interrupted = stop.signals[0] == signal.SIGINT
+        codes.append(ExitCode.INTERRUPTED if interrupted else ExitCode.TERMINATED)
+    return ExitCode.most_important(codes)

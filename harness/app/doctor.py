@@ -1,0 +1,208 @@
+"""`harness doctor`: check keys, addresses, cache and shared store without asking a judge.
+
+Nothing is contacted unless requested. Then servers at the user's own addresses (``base_url`` of a
+judge, or on this machine) are contacted; redirects are refused, and providers never contacted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from harness.errors import HarnessError, JudgeUnavailable, RunError, capitalised
+from harness.files.user_folders import cache_folder
+from harness.judging.judges.base import key_of
+from harness.judging.judges.config import load_judges, user_file
+from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
+from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.judges.response_errors import MEANINGS, OK, failure_of
+from harness.judging.storage.response_cache import CacheUnusable, measure_cache
+from harness.loading import edge
+from harness.options.concerns import HERE, NO_SERVER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.options.concerns import Place, Server
+
+CheckState = Literal["ok", "note", "unusable"]
+
+CONTACT_S = 5.0
+LOCK_TIMEOUT_S = 2.0
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Result of one check.
+
+    Attributes
+    ----------
+    area : str
+        ``judge``, ``cache``, ``store`` or ``cluster``.
+    subject : str
+        What was checked.
+    state : {"ok", "note", "unusable"}
+        ``unusable`` only for what the user named; at most ``note`` for everything else.
+    message : str
+        What was found. Of a key, only whether it is set.
+    advice : str
+        What to do; empty if nothing need be done.
+    """
+
+    area: str
+    subject: str
+    state: CheckState
+    message: str
+    advice: str = ""
+
+
+def examine(
+    judges: Sequence[str] | None = None,
+    server: Server = NO_SERVER,
+    place: Place = HERE,
+    *,
+    contact: bool = False,
+) -> list[CheckResult]:
+    """Check keys and addresses of judges, the cache, the shared store and the Ray cluster.
+
+    Parameters
+    ----------
+    judges : sequence of str, optional
+        Judges that must be usable; by default all aliases are checked and none must be.
+    server : Server
+        Where judges are that are no aliases.
+    place : Place
+        Where they would be asked; a store and a cluster are contacted.
+    contact : bool
+        Whether servers at the user's own addresses are contacted.
+
+    Raises
+    ------
+    JudgeError
+        If the judges file cannot be read, or a name in ``judges`` is unknown.
+    """
+    registry = load_judges(server.judges_file or user_file())
+    check_server_is_used(judges, registry, server)
+    names = registry if judges is None else judges
+    specs = [look_up(name, registry, server) for name in names]
+    fault: CheckState = "note" if judges is None else "unusable"
+    results = [_checked("judge", spec.name, partial(_judge, spec), fault) for spec in specs]
+    for spec, url in _own_addresses(specs) if contact else ():
+        results.append(_checked("judge", spec.name, partial(_contact, spec, url), fault))
+    fault = "unusable" if place.cache or os.environ.get("HARNESS_CACHE") else "note"
+    cache = place.cache or cache_folder()
+    results.append(_checked("cache", str(cache), partial(_cache, cache), fault))
+    if place.store is not None:
+        results.append(_checked("store", "--store", partial(_store, place.store)))
+    if place.executor != "local":
+        describe = partial(edge("cluster").describe_cluster, place.executor)
+        results.append(_checked("cluster", "--executor", describe))
+    return results
+
+
+def _checked(
+    area: str, subject: str, check: Callable[[], str], fault: CheckState = "unusable"
+) -> CheckResult:
+    """Return what a check says, or the error that it raises."""
+    try:
+        return CheckResult(area, subject, "ok", check())
+    except HarnessError as error:
+        problem = error.problem.removeprefix(f"{subject}: ")
+        return CheckResult(area, subject, fault, problem, error.advice)
+
+
+def _judge(spec: JudgeSpec) -> str:
+    """Check the key and the address of a judge; say them."""
+    address = f"{_address_of(spec)}; " if spec.remote else ""
+    try:
+        check(spec)
+    except JudgeUnavailable as error:
+        problem = error.problem.removeprefix(f"{spec.name}: ")
+        raise JudgeUnavailable(f"{address}{problem}", error.advice) from None
+    key = f"{spec.key_env} is set" if spec.key_env else "no key needed"
+    return f"{address}{key}" if spec.remote else "ready"
+
+
+def _address_of(spec: JudgeSpec) -> str:
+    """Return where a judge's requests go, and who set it."""
+    if spec.base_url:
+        return f"{', '.join((spec.base_url, *spec.other_urls))} (its own base_url)"
+    name = provider_of(spec.model)
+    address = PROVIDERS[name].address if name in PROVIDERS else None
+    return f"{address} (the provider's)" if address else f"litellm's address of {name!r}"
+
+
+def _own_addresses(specs: Sequence[JudgeSpec]) -> Iterator[tuple[JudgeSpec, str]]:
+    """Yield addresses that the user has set, or that are on this machine."""
+    for spec in specs:
+        provider = PROVIDERS.get(provider_of(spec.model)) if spec.kind == "litellm" else None
+        url = spec.base_url or (provider and provider.address) or ""
+        if spec.base_url or urlsplit(url).hostname in LOOPBACK:
+            yield from ((spec, address) for address in (url, *spec.other_urls))
+
+
+def _contact(spec: JudgeSpec, url: str) -> str:
+    """Check that a server answers and accepts the judge's key."""
+    status = asyncio.run(_status_of(f"{url}/models", spec))
+    if status is None:
+        raise RunError(
+            f"{url}: no answer within {CONTACT_S:g} s", capitalised(MEANINGS["unreachable"])
+        )
+    reason = failure_of(status, {}, b"").reason
+    if reason in {"unauthorized", "forbidden", "redirect_refused"}:
+        raise RunError(f"{url}: HTTP {status}", capitalised(MEANINGS[reason]))
+    return f"{url}: answers" + (f", but has no {url}/models (HTTP {status})" * (status != OK))
+
+
+async def _status_of(url: str, spec: JudgeSpec) -> int | None:
+    """Return the status of a response, asked for with the judge's key if it is set."""
+    import aiohttp  # noqa: PLC0415 -- only when a server is contacted
+
+    try:
+        key = key_of(spec.name, spec.key_env)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+    except JudgeUnavailable:
+        headers = {}
+    try:
+        async with (
+            asyncio.timeout(CONTACT_S),
+            aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session,
+            session.get(url, headers=headers, allow_redirects=False) as response,
+        ):
+            return response.status
+    except (aiohttp.ClientError, OSError, ValueError):  # which may hold the key
+        return None
+
+
+def _cache(folder: Path) -> str:
+    """Check the response cache, without writing to it."""
+    if not folder.exists():
+        return "empty; the first run creates it"
+    if not folder.is_dir():
+        raise RunError("not a folder", "Choose another with --cache DIR")
+    n_replies = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S).n_replies
+    if (path := folder / "cache.db").exists():
+        with closing(sqlite3.connect(path, LOCK_TIMEOUT_S, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("ROLLBACK")
+            except sqlite3.OperationalError as error:
+                raise CacheUnusable(folder, error) from None
+    return f"sound, {n_replies} replies"
+
+
+def _store(address: str) -> str:
+    """Check a shared store, which creates its tables."""
+    with closing(edge("cluster").open_store(address, "harness doctor")) as store:
+        version, n_replies, n_workers = store.describe()
+        replies = f"about {n_replies} replies, {n_workers} other workers"
+        return f"{store.lease.name}, PostgreSQL {version}, {replies}"

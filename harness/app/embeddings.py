@@ -1,0 +1,195 @@
+"""Embed the texts of raters and judges, where a task compares them by their vectors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from harness.errors import BudgetSpent, JudgeError, RunError
+from harness.files.user_folders import cache_folder
+from harness.judging.judges.config import EMBEDDING, load_judges
+from harness.judging.judges.embedding import text_id
+from harness.judging.judges.judge_registry import build, check
+from harness.judging.judges.response_errors import explain
+from harness.judging.prompts.requests import Prompts
+from harness.judging.running.budget import CostBudget, logged_cost_usd
+from harness.judging.running.recorder import NoObserver
+from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.stopping import StopRequests, run_until_stopped
+from harness.judging.running.units import Job
+from harness.judging.storage.response_cache import ResponseCache
+from harness.judging.storage.verdict_log import VerdictLog, read_log
+from harness.runs.run_folder import PROBE
+from harness.runs.sources import read_vectors, texts_of
+from harness.tasks import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harness.analysis import Source
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.running.recorder import Observer
+    from harness.judging.running.retry import RetryPolicy
+    from harness.judging.storage.reply_store import Store
+    from harness.judging.storage.verdict_log import LogReading
+    from harness.runs.run_folder import RunFolder
+    from harness.tasks import Task
+
+
+def embedder_of(task: Task, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None:
+    """Return the model that embeds the texts of a task, if its similarity needs one.
+
+    Raises
+    ------
+    JudgeError
+        If the task names no model of that kind.
+    """
+    if task.embedding is None:
+        return None
+    spec = registry.get(task.embedding)
+    if spec is None or spec.kind != EMBEDDING:
+        raise JudgeError(
+            f"task {task.name}: similarity: {task.embedding!r} is not a model of kind {EMBEDDING} "
+            "in judges.yaml. Add it there."
+        )
+    return spec
+
+
+def embed(
+    source: Source,
+    spec: JudgeSpec,
+    log: Path,
+    store: Store,
+    *,
+    observer: Observer,
+    budget: CostBudget | None = None,
+    retry: RetryPolicy | None = None,
+    stop: StopRequests | None = None,
+) -> None:
+    """Ask for the vectors of all texts of a source that a log does not hold; each once.
+
+    Parameters
+    ----------
+    source : Source
+        Verdicts, and the task with its ratings.
+    spec : JudgeSpec
+        The model.
+    log : Path
+        Where replies are written as they come, as in a verdict log.
+    store : Store
+        Where replies are looked up and stored; it is closed at the end.
+    observer : Observer
+        Is told what the user should know.
+    budget : CostBudget, optional
+        Of the run, with what it has cost so far, calls in this log included.
+    retry : RetryPolicy, optional
+        How calls are retried.
+    stop : StopRequests, optional
+        Stops asking from another thread.
+
+    Raises
+    ------
+    BudgetSpent
+        If the budget does not suffice for all texts.
+    RunError
+        If not all texts were embedded for another reason, or the log cannot be written.
+    """
+    import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands ask nothing
+
+    items = tuple(Item(text_id(text), {"text": text}) for text in texts_of(source))
+    task = source.task.model_copy(
+        update={"items": items, "ratings": (), "ignored": (), "text": ("text",), "image": None}
+    )
+    judge = build(spec, task, Prompts(task, {}))
+    job = Job(judge, items, ("forced_choice",), samples=1)
+    try:
+        with VerdictLog.open(log) as opened:
+            done = read_log(log)
+            budget = budget or CostBudget(None)
+            session = Session(
+                task,
+                [job],
+                log=opened,
+                store=store,
+                done=done.final,
+                observer=_Messages(observer.say),
+                limits=SessionLimits(budget, retry=retry),
+            )
+            ends = uvloop.run(run_until_stopped(session, observer, stop or StopRequests()))
+    finally:
+        store.close()
+    logged = read_log(log)
+    _check_complete(spec, len(items), logged, ends.get(spec.name), budget)
+
+
+def _check_complete(
+    spec: JudgeSpec, n_texts: int, logged: LogReading, end: str | None, budget: CostBudget
+) -> None:
+    """Refuse texts without an embedding: asking ended early, or else a call failed."""
+    verdicts = logged.final.values()
+    failed = [verdict.reason for verdict in verdicts if verdict.outcome == "failed"]
+    n_missing = n_texts - len(verdicts) + len(failed)
+    if n_missing > 0 and budget.exhausted:
+        raise BudgetSpent(
+            f"{spec.name}: {n_missing} of {n_texts} texts have no embedding, since --max-cost "
+            f"{budget.limit_usd:g} is reached. The replies are kept, so resume the run with more."
+        )
+    if n_missing > 0:
+        reason = end or next(iter(failed), "stopped")
+        raise RunError(
+            f"{spec.name}: {n_missing} of {n_texts} texts have no embedding "
+            f"({explain(reason)}). The replies are kept, so resume the run."
+        )
+
+
+def run_cost_usd(folder: RunFolder, verdicts: LogReading | None = None) -> float:
+    """Return the cost of all replies of a run in USD, embeddings and its probe among them.
+
+    ``verdicts`` are those of the run, where they were read already.
+    """
+    cost_usd = logged_cost_usd(verdicts or folder.read_verdicts())
+    if folder.embeddings.exists():
+        cost_usd += logged_cost_usd(read_log(folder.embeddings))
+    return cost_usd + probe_cost_usd(folder)
+
+
+def probe_cost_usd(folder: RunFolder) -> float:
+    """Return the cost of the replies to the probe of a run."""
+    log = folder.path / PROBE / folder.verdicts.name
+    return logged_cost_usd(read_log(log)) if log.exists() else 0.0
+
+
+def embedded(source: Source) -> Source:
+    """Return a source of verdicts from another tool with the vectors of its texts.
+
+    Raises
+    ------
+    HarnessError
+        If the model is not available, or a text could not be embedded.
+    """
+    spec = embedder_of(source.task, load_judges())
+    if spec is None:
+        return source
+    check(spec)
+    with TemporaryDirectory() as scratch:
+        log = Path(scratch) / "embeddings.jsonl"
+        cache = ResponseCache(cache_folder(), _ignore)
+        embed(source, spec, log, cache, observer=_Messages(_ignore))
+        return replace(source, vectors=read_vectors(log, texts_of(source)))
+
+
+def _ignore(line: str) -> None:
+    del line
+
+
+class _Messages(NoObserver):
+    """Passes messages on, and no progress; what is missing is raised."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+
+    def say(self, line: str) -> None:
+        """Pass a line on."""
+        self._say(line)

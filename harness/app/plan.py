@@ -1,0 +1,536 @@
+"""Plans of runs: what is asked of whom, checked before anything is asked or written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import inf
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from harness.analysis import check_choices
+from harness.analysis.ratings import is_held_out
+from harness.app.embeddings import embedder_of
+from harness.errors import (
+    JudgeError,
+    JudgeUnavailable,
+    OptionError,
+    TaskError,
+    in_sentences,
+)
+from harness.judging.judges.config import (
+    ENSEMBLE,
+    judges_folder,
+    load_judges,
+    user_file,
+    with_max_tokens,
+)
+from harness.judging.judges.cost_limit import (
+    Overshoot,
+    check_limited,
+    overshoot_of,
+    with_reply_cap,
+)
+from harness.judging.judges.judge_registry import (
+    asks_in_both_orders,
+    build,
+    check,
+    resolve,
+    shuffles,
+)
+from harness.judging.judges.pricing import price_of
+from harness.judging.prompts.demonstrations import draw_demonstrations
+from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Prompts, answer_kind
+from harness.judging.running.cost_estimate import (
+    quote_of,
+    quote_of_embedding,
+    quote_of_ensemble,
+)
+from harness.judging.running.units import Job
+from harness.loading import edge
+from harness.options.concerns import (
+    HERE,
+    NO_CHOICES,
+    NO_SERVER,
+    RunOptions,
+    check_limit,
+    check_probing,
+)
+from harness.runs.asked_items import (
+    elicitations_of,
+    items_by_elicitation,
+    items_of,
+    orders_of,
+    without_blank,
+)
+from harness.runs.ledger import (
+    holdout_of,
+)
+from harness.runs.run_folder import RunConfig
+from harness.stats.selection.replies import MIN_SAMPLES
+from harness.tasks import Item, Task, load_task
+from harness.tasks.options import DEFAULT_PROPERTY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.prompts.demonstrations import Demonstrations
+    from harness.judging.prompts.requests import Request
+    from harness.judging.running.cost_estimate import JudgeQuote
+    from harness.judging.strategies.strategy import Strategy
+    from harness.options.concerns import Choices, Place, Server
+    from harness.runs.asked_items import ItemsByElicitation
+    from harness.runs.run_folder import RunFolder
+    from harness.tasks import Task
+    from harness.tasks.item import AnswerKind
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that has been checked and not started.
+
+    Attributes
+    ----------
+    jobs : tuple of Job
+        One per judge.
+    skipped : dict of str to str
+        Judges that do not apply, with the reason.
+    folder : RunFolder or None
+        The run to resume; None for a new one.
+    ensembles : tuple of JudgeSpec
+        Judges whose verdicts are computed from those of others.
+    embedder : JudgeSpec or None
+        Model whose vectors are compared, where the task asks for that.
+    probe : Plan or None
+        What its judges are asked afterwards about changed items; None where they are not probed.
+    resume_options : tuple of str
+        Options that a resume of the run needs, as its folder does not say where judges are.
+    is_closed : bool
+        Whether nothing more is sent, and only batches that were handed in are collected.
+    kept_answers : tuple of str
+        Lines on judges of a resumed run that a new run would ask for another form of answer.
+    """
+
+    task: Task
+    config: RunConfig
+    prompts: Prompts
+    jobs: tuple[Job, ...]
+    skipped: dict[str, str] = field(default_factory=dict)
+    folder: RunFolder | None = None
+    ensembles: tuple[JudgeSpec, ...] = ()
+    embedder: JudgeSpec | None = None
+    probe: Plan | None = None
+    resume_options: tuple[str, ...] = ()
+    is_closed: bool = False
+    kept_answers: tuple[str, ...] = ()
+
+    @property
+    def specs(self) -> tuple[JudgeSpec, ...]:
+        """Specifications of the judges that are asked."""
+        return tuple(job.judge.spec for job in self.jobs)
+
+    @property
+    def n_planned(self) -> dict[str, int]:
+        """Number of units per judge, those of a probe apart."""
+        own = {job.judge.spec.name: sum(job.planned.values()) for job in self.jobs}
+        of_probe = self.probe.n_planned if self.probe else {}
+        return own | {in_probe(judge): n for judge, n in of_probe.items()}
+
+
+def in_probe(judge: str) -> str:
+    """Return the name of a judge where its probe stands beside the run."""
+    return f"{judge} (probe)"
+
+
+NO_OPTIONS = RunOptions()
+NO_RACE = {"race": False, "within": None, "complete_winner": False}
+
+
+def plan_run(
+    task: str | Task,
+    judges: Sequence[str] | None = None,
+    options: RunOptions = NO_OPTIONS,
+    *,
+    choices: Choices = NO_CHOICES,
+    server: Server = NO_SERVER,
+    pool: Task | None = None,
+    changed_by: str = "",
+) -> Plan:
+    """Check everything that a new run needs; nothing is asked and nothing is written.
+
+    Parameters
+    ----------
+    task : str or Task
+        Name or path of a task, or a task that was loaded.
+    judges : sequence of str, optional
+        Aliases and model strings; every embedded judge that applies by default.
+    options : RunOptions
+        How the judges are asked about which items.
+    choices : Choices
+        How the verdicts are validated.
+    server : Server
+        Where judges are that are not aliases.
+    pool : Task, optional
+        Where demonstrations of few-shot judges are drawn from, by default the task.
+    changed_by : str
+        Name of the probe that changed the items, which are then shown in one order of the answers;
+        "" for none.
+
+    Raises
+    ------
+    TaskError, PromptError, JudgeError, OptionError
+        If the task, a template, a judge or an option is wrong.
+    """
+    check_limit(options)
+    check_probing(options)
+    check_race(options)
+    loaded = load_task(task) if isinstance(task, str) else task
+    if options.race:
+        options = edge("racing").race_options(loaded, options, choices)
+    file = server.judges_file or user_file()
+    holdout = holdout_of(loaded, options.criterion, options.holdout, new_ledger=options.new_ledger)
+    config = RunConfig(
+        task=task if isinstance(task, str) else str(task.folder),
+        choices=choices,
+        judges_from=str(file.absolute()) if file else None,
+        changed_by=changed_by,
+        **dict(options) | {"holdout": holdout, "reply_cap": options.added_cap},
+    )
+    config = without_blank(config, loaded)
+    registry = load_judges(server.judges_file)
+    resolved = resolve(judges, loaded, registry, server)
+    asked = resolved.specs
+    if options.max_tokens is not None:
+        asked = [with_max_tokens(spec, options.max_tokens) for spec in asked]
+    specs = tuple(_configured(spec, config, loaded, server) for spec in asked)
+    check_property(loaded, specs)
+    strategies = [spec.asking for spec in specs]
+    shown = without_held_out(pool or loaded, holdout)
+    drawn = _drawn(shown, items_by_elicitation(loaded, config), strategies, config.seed)
+    prompts = Prompts.load(
+        loaded,
+        strategies=strategies,
+        own=[spec.prompts for spec in specs],
+        own_folder=judges_folder(server.judges_file),
+        demonstrations=drawn,
+        orders=orders_of(loaded, config),
+    )
+    return _plan(
+        loaded,
+        config,
+        specs,
+        prompts,
+        skipped=dict(resolved.skipped),
+        embedder=embedder_of(loaded, registry),
+        resume_options=tuple(server.words()),
+    )
+
+
+def plan_changed_items(
+    plan: Plan, task: Task, judges: Sequence[JudgeSpec], changed_by: str
+) -> Plan:
+    """Plan to ask judges of a plan once about its items as a probe changed them.
+
+    Parameters
+    ----------
+    plan : Plan
+        Prompts, demonstrations and options are its own; options and answers keep their order.
+    task : Task
+        The changed items.
+    judges : sequence of JudgeSpec
+        Those of the plan that are asked.
+    changed_by : str
+        Name of the probe.
+    """
+    changes = {
+        "changed_by": changed_by,
+        "choices": NO_CHOICES,
+        "elicitations": ("forced_choice",),
+        "samples": 1,
+        "confirms": "",
+        **dict.fromkeys(("shuffle_options", "new_ledger"), False),
+        **dict.fromkeys(("pairs", "limit", "criterion", "holdout", "probe")),
+    }
+    specs = tuple(spec.model_copy(update={"both_orders": False}) for spec in judges)
+    prompts = Prompts(task, plan.prompts.templates, plan.prompts.demonstrations)
+    return _plan(task, plan.config.model_copy(update=changes), specs, prompts)
+
+
+def without_held_out(pool: Task, holdout: float | None) -> Task:
+    """Return where demonstrations are drawn from: a task without the items that are held out."""
+    if holdout is None:
+        return pool
+    items = tuple(item for item in pool.items if not is_held_out(item, holdout))
+    ids = {item.id for item in items}
+    kept = {
+        name: tuple(rating for rating in getattr(pool, name) if rating.item in ids)
+        for name in ("ratings", "ignored")
+    }
+    return pool.model_copy(update={"items": items, **kept})
+
+
+def estimate_costs(plan: Plan) -> list[JudgeQuote]:
+    """Return calls, tokens and cost per judge if no reply were cached; nothing is asked."""
+    asked = [quote_of(job, plan.task) for job in plan.jobs]
+    quotes = asked + [quote_of_ensemble(spec, asked) for spec in plan.ensembles]
+    if plan.embedder is not None:
+        quotes.append(quote_of_embedding(plan.embedder, plan.jobs, plan.task))
+    of_probe = estimate_costs(plan.probe) if plan.probe else []
+    return quotes + [replace(quote, judge=in_probe(quote.judge)) for quote in of_probe]
+
+
+def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
+    """Return the request of the plan's first judge for a sample, in its first elicitation.
+
+    Raises
+    ------
+    TaskError
+        If the plan has no such item, or it has no text.
+    """
+    job = plan.jobs[0]
+    if plan.ensembles:
+        raise JudgeError(f"{plan.ensembles[0].name} is sent nothing. Name one of its members")
+    if item not in plan.task.by_id:
+        raise TaskError(f"task {plan.task.name}: no item has id {item!r}. Name one of its items.")
+    if item not in {planned.id for planned in job.items}:
+        raise TaskError(
+            f"task {plan.task.name}: item {item!r} is not among those asked with this --limit and "
+            "--criterion. Choose others."
+        )
+    return job.judge.request(Unit(item, job.elicitations[0], sample))
+
+
+def _configured(spec: JudgeSpec, config: RunConfig, task: Task, server: Server) -> JudgeSpec:
+    """Apply the run's options to a judge."""
+    changes = {
+        "allow_redirects": spec.allow_redirects or server.allow_redirects,
+        "both_orders": not config.changed_by and asks_in_both_orders(spec, task),
+    }
+    return _in_batch(
+        with_reply_cap(spec, config.reply_cap).model_copy(update=changes),
+        config,
+    )
+
+
+def _in_batch(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
+    """Return a judge with the price of a batch, where it is asked in one."""
+    if not in_batches(config, spec):
+        return spec
+    price = price_of(spec)
+    return spec.model_copy(update={"price": price and price.in_batch(), "n_per_request": 1})
+
+
+def _drawn(
+    pool: Task, items: ItemsByElicitation, strategies: Iterable[Strategy], seed: int
+) -> Demonstrations | None:
+    """Draw demonstrations where a judge is few-shot."""
+    if not (n := max((strategy.n_demonstrations for strategy in strategies), default=0)):
+        return None
+    judged: dict[AnswerKind, list[Item]] = {}
+    for elicitation, of_elicitation in items.items():
+        judged.setdefault(answer_kind(elicitation), []).extend(of_elicitation)
+    return draw_demonstrations(pool, judged, n, seed=seed)
+
+
+def _plan(
+    task: Task,
+    config: RunConfig,
+    specs: tuple[JudgeSpec, ...],
+    prompts: Prompts,
+    **fields: Any,  # noqa: ANN401 -- the other ones of the plan
+) -> Plan:
+    config = without_blank(config, task)
+    items = items_of(task, config)
+    check_choices(task, items, config.choices)
+    planned = items_by_elicitation(task, config)
+    if not planned:
+        task.require_options(", ".join(config.elicitations or ()))
+        raise TaskError(
+            f"{task.folder}: {', '.join(config.elicitations or ())} is not possible with "
+            f"{len(task.options)} options. Use --elicitation forced_choice."
+        )
+    jobs = tuple(
+        make_job(
+            spec,
+            _asked_items(task, spec, items),
+            planned,
+            task=task,
+            prompts=prompts,
+            config=config,
+        )
+        for spec in specs
+        if spec.kind != ENSEMBLE
+    )
+    check_strategies(specs, jobs, task, prompts)
+    check_replies(config.choices.replies, jobs, len(task.options))
+    ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
+    plan = Plan(task, config, prompts, jobs, ensembles=ensembles, **fields)
+    if config.race:
+        edge("racing").pool_of(task, (*plan.specs, *ensembles), config)  # refuses what cannot race
+    return replace(plan, probe=edge("probe").plan_within(plan)) if config.probe else plan
+
+
+def make_job(
+    spec: JudgeSpec,
+    items: tuple[Item, ...],
+    planned: ItemsByElicitation,
+    *,
+    task: Task,
+    prompts: Prompts,
+    config: RunConfig,
+    look: int = 0,
+) -> Job:
+    """Return all that a judge is asked about items, in a run or in a later look at it."""
+    return Job(
+        judge=build(spec, task, prompts, seed=config.seed),
+        items=in_random_order(items, task, config.seed),
+        elicitations=elicitations_of(spec, planned),
+        samples=spec.n_samples(config.samples) * spec.asking.replies_per_verdict(len(task.options)),
+        pairs=frozenset(item.id for item in planned.get("paired", ())),
+        look=look,
+        orders=prompts.orders if shuffles(spec) else None,
+    )
+
+
+def in_random_order(items: tuple[Item, ...], task: Task, seed: int) -> tuple[Item, ...]:
+    """Return items in a seeded random order, first those that a strategy added.
+
+    So the first replies are about items like the others, however a table is sorted.
+    """
+    own = [item for item in items if item.id in task.by_id]
+    added = [item for item in items if item.id not in task.by_id]
+    return (*added, *Random(seed).sample(own, len(own)))  # noqa: S311 -- no secret
+
+
+def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Return the items that a judge is asked about, first those that its strategy adds."""
+    added = spec.asking.extra_items(task, items)
+    if taken := [item.id for item in added if item.id in task.by_id]:
+        raise TaskError(
+            f"task {task.name}: {spec.name} needs the id {taken[0]!r}. Rename the item."
+        )
+    return (*added, *items)
+
+
+def check_race(options: RunOptions, place: Place = HERE) -> None:
+    """Refuse what needs a race, and what a race cannot be.
+
+    Raises
+    ------
+    OptionError
+        If options do not fit.
+    """
+    if not options.race:
+        given = {"within": options.within is not None, "complete_winner": options.complete_winner}
+        for name, is_given in given.items():
+            if is_given:
+                raise OptionError("", f"{{{name}}} goes with a race", "Add {race}, or leave it out")
+        return
+    if options.batch:
+        problem = "a race decides after each few items whom to ask next, and batches take hours"
+        raise OptionError("", problem, "Leave {batch} or {race} out")
+    if options.probe:
+        problem = "a race asks about no items that are changed"
+        raise OptionError("", problem, "Leave {probe} or {race} out")
+    if place.store is not None:
+        raise OptionError("", "a race runs in one process", "Leave {store} or {race} out")
+
+
+def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
+    """Refuse a task whose property was not described, where it would be sent anywhere."""
+    remote = next((spec.name for spec in specs if spec.remote), "")
+    if remote and task.property == DEFAULT_PROPERTY:
+        raise TaskError(
+            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
+            "would be asked for that. Describe there what was rated, as a phrase."
+        )
+
+
+def check_strategies(
+    specs: Sequence[JudgeSpec], jobs: Sequence[Job], task: Task, prompts: Prompts
+) -> None:
+    """Refuse strategies that do not fit the options, their order or the elicitations."""
+    for spec in specs:
+        if spec.asking.needs_options:
+            task.require_options(spec.name)
+    in_order = [spec.strategy for spec in specs if spec.asking.keeps_order]
+    if prompts.orders and in_order:
+        raise JudgeError(f"{min(in_order)} is for one order of the options. Drop --shuffle-options")
+    for spec in (job.judge.spec for job in jobs if not job.elicitations):
+        raise JudgeError(
+            f"{spec.name} endorses options one by one. Add --elicitation response_set"
+            if spec.asking.asks_each_option
+            else f"{spec.name} gives probabilities of single options. Add --elicitation "
+            "forced_choice"
+        )
+
+
+def check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int) -> None:
+    """Refuse a number of replies per item that no judge is asked for."""
+    specs = [job.judge.spec for job in jobs]
+    samples = [
+        job.samples // spec.asking.replies_per_verdict(n_options)
+        for job, spec in zip(jobs, specs, strict=True)
+        if not spec.asking.gives_distribution
+    ]
+    most = max(samples, default=inf)
+    needed = MIN_SAMPLES if replies == "inf" else int(replies or 1)
+    if needed > most:
+        raise JudgeError(
+            f"--replies {replies} needs {needed} samples per item, but no judge is asked more than "
+            f"{most}. Ask for more with --samples {needed}."
+        )
+
+
+def check_judges(plan: Plan) -> None:
+    """Check that every judge can be asked and, under a cost limit, what it costs at most.
+
+    Raises
+    ------
+    JudgeUnavailable
+        If a key is missing, or the limit cannot be kept; all judges that cannot be asked are named.
+        Nothing was spent.
+    """
+    reasons: list[str] = []
+    for spec in _remote_and_own(plan):
+        try:
+            check(spec, plan.task)
+        except JudgeUnavailable as reason:
+            reasons.append(str(reason))
+    if reasons:
+        raise JudgeUnavailable(in_sentences(*reasons))
+    check_limits(plan)
+
+
+def check_limits(plan: Plan) -> None:
+    """Check that the cost limit of a plan can be kept; see `check_limited`."""
+    if plan.config.max_cost is not None:
+        for spec in _remote_and_own(plan):
+            check_limited(spec, is_soft=plan.config.max_cost_soft)
+
+
+def overshoots(plan: Plan) -> list[Overshoot]:
+    """Return how far a soft limit may be exceeded, for each judge that is asked over a network."""
+    if plan.config.max_cost is None or not plan.config.max_cost_soft:
+        return []
+    return [
+        overshoot_of(
+            job.judge.spec,
+            sum(job.planned.values())
+            if in_batches(plan.config, job.judge.spec)
+            else job.judge.spec.concurrency,
+        )
+        for job in plan.jobs
+        if (price := price_of(job.judge.spec)) is None or price.output
+    ]
+
+
+def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
+    """Return the specifications of all that is asked: the judges, and what embeds texts."""
+    return (*plan.specs, *([plan.embedder] if plan.embedder else []))
+
+
+def in_batches(config: RunConfig, spec: JudgeSpec) -> bool:
+    """Return whether a judge is asked in batches."""
+    return config.batch and bool(edge("batch").takes_batches(spec))

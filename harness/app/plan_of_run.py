@@ -1,0 +1,238 @@
+"""Plans that start from an existing run: resuming or confirming it, or asking about other items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.app.embeddings import embedder_of
+from harness.app.plan import NO_RACE, Plan, _in_batch, _plan, check_race
+from harness.errors import RunError
+from harness.judging.judges.config import load_judges
+from harness.judging.judges.judge_registry import check_server_is_used, kept_answers, own_judges
+from harness.judging.prompts.requests import Prompts
+from harness.options.concerns import NO_LIMIT, NO_SERVER
+from harness.runs.asked_items import orders_of
+from harness.runs.ledger import check_unspent
+from harness.runs.run_folder import CONFIRMATION, RunConfig, RunFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.options.concerns import Limit, Server
+    from harness.tasks import Item, Task
+    from harness.tasks.item import AnswerKind
+
+
+def plan_resumed_run(
+    folder: RunFolder,
+    *,
+    limit: Limit = NO_LIMIT,
+    task: str | None = None,
+    server: Server = NO_SERVER,
+    changed_by: str = "",
+) -> Plan:
+    """Plan the rest of a run from its own folder: same task, same judges, same prompts.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run.
+    limit : Limit
+        Replaces the run's own limit of cost where it names one.
+    task : str, optional
+        The task, where the folder keeps no texts and the task is not where it was.
+    server : Server
+        Where the judges are: they are asked as the user defines them, never as the folder does.
+    changed_by : str
+        The probe that it must be; "" for a run that ranks judges.
+
+    Raises
+    ------
+    RunError
+        If the task or the prompts have changed since the run was started, or it is another probe,
+        or none.
+    JudgeError
+        If the user does not have a judge of the run.
+    """
+    _check_probe(folder, changed_by)
+    loaded = _task_and_own_judges(folder, task, server)
+    return _plan_rest(folder, loaded, limit, server)
+
+
+def _check_probe(folder: RunFolder, probe: str) -> None:
+    changed_by = folder.manifest.config.changed_by
+    if changed_by == probe:
+        return
+    verb = f"probe {changed_by}" if changed_by else "run"
+    command = folder.location.command_to_resume(verb)
+    if not changed_by:
+        raise RunError(f"{folder.path}: this run is not a probe. Resume it with: {command}")
+    raise RunError(
+        f"{folder.path}: this run is a probe, whose items are changed, so judges are not ranked on "
+        f"them. Resume it with: {command}"
+    )
+
+
+def _task_and_own_judges(folder: RunFolder, task: str | None, server: Server) -> Task:
+    """Return the task of a run, whose judges become the user's own ones."""
+    manifest = folder.manifest
+    embedders = own_judges(
+        filter(None, [manifest.embedder]), load_judges(server.judges_file), server
+    )
+    changes = {
+        "judges": _own(manifest.judges, manifest.config, server),
+        "embedder": next(iter(embedders), None),
+    }
+    folder.manifest = manifest.model_copy(update=changes)
+    return folder.load_task(task)
+
+
+def _own(specs: Sequence[JudgeSpec], config: RunConfig, server: Server) -> tuple[JudgeSpec, ...]:
+    """Return judges of a run as the user defines them, with the options of the run."""
+    registry = load_judges(server.judges_file)
+    remote = [spec.name for spec in specs if spec.remote]
+    check_server_is_used(remote, registry, server)
+    return tuple(_in_batch(spec, config) for spec in own_judges(specs, registry, server))
+
+
+def _asked_judge(folder: RunFolder, judge: str) -> JudgeSpec:
+    """Return a judge of a run by its name."""
+    asked = {spec.name: spec for spec in folder.manifest.asked_judges}
+    if judge not in asked:
+        raise RunError(f"{folder.path}: {judge!r} was not asked. Name one of {', '.join(asked)}.")
+    return asked[judge]
+
+
+def _plan_rest(folder: RunFolder, task: Task, limit: Limit, server: Server) -> Plan:
+    manifest = folder.manifest
+    config = manifest.config.model_copy(update=limit.changes())
+    check_race(config)
+    prompts = prompts_of(folder, task)
+    if prompts.hash != manifest.hashes["prompts"]:
+        raise RunError(
+            f"{folder.prompts}: the prompts have changed since this run was started. "
+            "Restore them, or start a new run."
+        )
+    return _plan(
+        task,
+        config,
+        manifest.judges,
+        prompts,
+        skipped=manifest.skipped,
+        folder=folder,
+        embedder=manifest.embedder,
+        resume_options=tuple(server.words()),
+        kept_answers=tuple(kept_answers(manifest.judges, load_judges(server.judges_file))),
+    )
+
+
+def plan_confirmation(
+    folder: RunFolder,
+    judge: str,
+    *,
+    limit: Limit = NO_LIMIT,
+    task: str | None = None,
+    server: Server = NO_SERVER,
+) -> Plan:
+    """Plan to ask a judge of a run about the items that were held out, or the rest of that.
+
+    Its run folder is ``confirmation`` in that of the run. Parameters are those of
+    `plan_resumed_run`.
+
+    Raises
+    ------
+    RunError
+        If the run holds nothing out, has no such judge, or the items were used; else as
+        `plan_resumed_run`.
+    """
+    manifest = folder.manifest
+    if manifest.config.holdout is None or manifest.config.confirms:
+        raise RunError(f"{folder.path}: holds no items out. Start a run with --holdout 0.3.")
+    spec = _asked_judge(folder, judge)
+    if (folder.path / CONFIRMATION / "manifest.json").exists():
+        begun = RunFolder.open(folder.path / CONFIRMATION)
+        if begun.manifest.state != "done" and begun.manifest.judges[0].name == judge:
+            return plan_resumed_run(begun, limit=limit, task=task, server=server)
+    specs = _own([spec], manifest.config, server)
+    loaded = folder.load_task(task)
+    check_unspent(folder, loaded)
+    changes = {"confirms": folder.path.name, "limit": None, "new_ledger": False, "probe": None}
+    changes |= NO_RACE
+    config = manifest.config.model_copy(update=changes | limit.changes())
+    prompts = prompts_of(folder, loaded, specs)
+    return _plan(
+        loaded,
+        config,
+        specs,
+        prompts,
+        embedder=embedder_of(loaded, load_judges(server.judges_file)),
+        resume_options=tuple(server.words()),
+    )
+
+
+def plan_other_items(
+    folder: RunFolder,
+    judge: str,
+    items: tuple[Item, ...],
+    answers: AnswerKind,
+    *,
+    limit: Limit = NO_LIMIT,
+    server: Server = NO_SERVER,
+) -> Plan:
+    """Plan to ask a judge of a run once about items that are not in its task.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run: task, prompts, judge and options are its own.
+    judge : str
+        Name of a judge that was asked.
+    items : tuple of Item
+        The items, without ratings.
+    answers : str
+        What the judge is asked for.
+    limit, server
+        As of `plan_resumed_run`.
+
+    Raises
+    ------
+    RunError
+        If the run has no such judge; else as `plan_resumed_run`.
+    """
+    task, prompts = other_items(folder, judge, items)
+    specs = _own([_asked_judge(folder, judge)], folder.manifest.config, server)
+    changes = {
+        "elicitations": (answers,),
+        "samples": 1,
+        "item_text": False,
+        **dict.fromkeys(("pairs", "limit", "criterion", "holdout", "max_cost", "probe")),
+        **NO_RACE,
+    }
+    config = folder.manifest.config.model_copy(update=changes | limit.changes())
+    return _plan(task, config, specs, prompts, resume_options=tuple(server.words()))
+
+
+def other_items(folder: RunFolder, judge: str, items: tuple[Item, ...]) -> tuple[Task, Prompts]:
+    """Return the task of a run with other items, without ratings, and the prompts of a judge."""
+    loaded = folder.load_task()
+    prompts = prompts_of(folder, loaded, [_asked_judge(folder, judge)])
+    return loaded.model_copy(update={"items": items, "ratings": (), "ignored": ()}), prompts
+
+
+def prompts_of(folder: RunFolder, task: Task, judges: Sequence[JudgeSpec] | None = None) -> Prompts:
+    """Read the templates of a run, or those of some of its judges, bound to its task.
+
+    Raises
+    ------
+    PromptError
+        If a template is missing or wrong.
+    """
+    judges = folder.manifest.judges if judges is None else judges
+    return Prompts.load(
+        task,
+        folder.prompts,
+        strategies=[spec.asking for spec in judges],
+        own=[spec.prompts for spec in judges],
+        orders=orders_of(task, folder.manifest.config),
+    )

@@ -1,0 +1,561 @@
+"""Plan a run, ask its judges, and write its results: plan -> run -> finish."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from harness.analysis import validate
+from harness.app.ask import (
+    Asked,
+    ask_open_units,
+    note_paid,
+    shared_store,
+    total_budget,
+    unlogged_probe_usd,
+)
+from harness.app.embeddings import embed, embedded, probe_cost_usd, run_cost_usd
+from harness.app.plan import Plan, check_judges, check_race, in_probe, overshoots
+from harness.errors import (
+    ExitCode,
+    HarnessError,
+    OptionError,
+    RunError,
+)
+from harness.files.user_folders import cache_folder, resume_command
+from harness.judging.fingerprints import fingerprints_of
+from harness.judging.judges.judge_registry import (
+    announcement_of,
+)
+from harness.judging.judges.response_errors import UNREADABLE, explain
+from harness.judging.running.budget import CostBudget
+from harness.judging.running.recorder import NoObserver
+from harness.judging.storage.reply_store import NoStore
+from harness.judging.storage.response_cache import ResponseCache
+from harness.loading import edge
+from harness.options.concerns import ALL_ITEMS, HERE, NO_CHOICES, check_place, check_probing
+from harness.report import write_report
+from harness.runs.asked_items import blank_lines
+from harness.runs.ledger import (
+    count_run,
+    count_verdicts,
+    fix_holdout,
+    settle,
+    spend_holdout,
+    task_folder_of,
+    unspent_holdout,
+)
+from harness.runs.run_folder import PROBE, NewJudges, RunFolder, default_out, model_change
+from harness.runs.sources import source_of, source_of_verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from harness.analysis import Validation
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.prompts.requests import Prompts
+    from harness.judging.running.recorder import Observer
+    from harness.judging.running.retry import RetryPolicy
+    from harness.judging.running.stopping import StopRequests
+    from harness.judging.storage.reply_store import Store
+    from harness.options.concerns import Choices, Place, Validating
+    from harness.tasks import Task
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended.
+
+    Attributes
+    ----------
+    cost_usd : float
+        Cost of all replies that have a price.
+    assumed_usd : float
+        Under a cost limit, the most that calls may have cost which were perhaps billed, and whose
+        reply has no price.
+    """
+
+    folder: RunFolder
+    validation: Validation
+    cost_usd: float
+    exit_code: int
+    assumed_usd: float = 0.0
+
+
+class LineObserver(NoObserver):
+    """Says why judges are incomplete, and nothing of their progress."""
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Say why a judge is incomplete."""
+        if reason:
+            self.say(f"{judge} is incomplete ({explain(reason)})")
+
+
+def start(plan: Plan, out: Path, name: str | None = None) -> RunFolder:
+    """Create the run folder; see `RunFolder.create`."""
+    specs = (*plan.specs, *plan.ensembles)
+    reading = {job.judge.spec.name for job in plan.jobs if job.judge.reads_prompts}
+    judges = NewJudges(
+        specs=specs,
+        skipped=plan.skipped,
+        fingerprints=fingerprints_of(specs, plan.task, plan.prompts, reading),
+        embedder=plan.embedder,
+    )
+    folder = RunFolder.create(out, plan.task, plan.config, judges, prompts=plan.prompts, name=name)
+    fix_holdout(folder, plan.task)
+    return folder
+
+
+def part_name(task: Task, prompts: Prompts, judge: str) -> str:
+    """Return the name of the folder of a part, which follows from what a judge is asked."""
+    asked_for = [task.content_hash, prompts.hash, judge]
+    return hashlib.sha256("\0".join(asked_for).encode()).hexdigest()[:16]
+
+
+def ask_part(
+    plan: Plan, out: Path, *, observer: Observer, place: Place = HERE, shows_text: bool = False
+) -> tuple[RunFolder, Asked]:
+    """Ask about a part of many items, in a folder named by what is asked; nothing is validated.
+
+    Parameters
+    ----------
+    plan : Plan
+        The part, see `harness.app.plan_of_run.plan_other_items`.
+    out : Path
+        Where its folder is created, or goes on.
+    observer, place
+        As of `run_plan`.
+    shows_text : bool
+        Whether the observer may be shown replies, which the folder doesn't keep.
+
+    Raises
+    ------
+    RunError
+        If the folder cannot be used.
+    """
+    check_place(place)
+    check_judges(plan)
+    [judge] = plan.specs
+    path = out / part_name(plan.task, plan.prompts, judge.name)
+    has_begun = (path / "manifest.json").exists()
+    folder = RunFolder.open(path) if has_begun else start(plan, out, path.name)
+    if place.refresh and folder.manifest.state == "asked":
+        path.rename(path.with_name(f"{path.name}-until-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"))
+        folder = start(plan, out, path.name)
+    if folder.manifest.state == "asked":
+        exit_code = ExitCode(folder.manifest.exit_code or 0)
+        return folder, Asked(exit_code, CostBudget(None, run_cost_usd(folder)))
+    store = _opener(plan, folder, observer, place)()
+    return folder, ask_open_units(plan, folder, store, observer=observer, shows_text=shows_text)
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    observer: Observer,
+    out: Path | None = None,
+    place: Place = HERE,
+    verb: str = "run",
+    retry: RetryPolicy | None = None,
+    stop: StopRequests | None = None,
+) -> RunResult:
+    """Run a plan to its end: check its judges, create or reopen its folder, ask, write results.
+
+    Both ``harness.run`` and the command line end here.
+
+    Parameters
+    ----------
+    plan : Plan
+        See `plan_run` and `plan_resumed_run`.
+    observer : Observer
+        Is informed of progress.
+    out : Path, optional
+        Folder of a new run's folder; see `harness.runs.run_folder.default_out`.
+    place : Place
+        Where judges are asked, and replies kept.
+    verb : str
+        The command that resumes such a run with ``--resume``.
+    retry : RetryPolicy, optional
+        How calls are retried.
+    stop : StopRequests, optional
+        Stops the run from another thread.
+
+    Raises
+    ------
+    HarnessError
+        If a judge is not available, or the run folder or the cache cannot be used.
+    """
+    check_place(place)
+    is_asked = plan.folder is not None and plan.folder.manifest.state == "asked"
+    if plan.folder is not None and is_asked and not (plan.embedder or plan.probe):
+        return _complete(plan, plan.folder)
+    with _folder_of(plan, out, place, observer) as folder:
+        return execute(
+            plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop
+        )
+
+
+def ask_plan(
+    plan: Plan,
+    *,
+    observer: Observer,
+    out: Path | None = None,
+    place: Place = HERE,
+    verb: str = "run",
+    retry: RetryPolicy | None = None,
+    stop: StopRequests | None = None,
+) -> tuple[RunFolder, Asked]:
+    """Ask all that is open of a plan, in its run folder; nothing is validated.
+
+    Parameters are those of `run_plan`, and so are the errors.
+    """
+    with _folder_of(plan, out, place, observer) as folder:
+        return folder, _ask(
+            plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop
+        )
+
+
+@contextmanager
+def _folder_of(
+    plan: Plan, out: Path | None, place: Place, observer: Observer
+) -> Iterator[RunFolder]:
+    """Check the judges of a plan and yield its run folder, which is removed if nothing is asked."""
+    check_place(place)
+    check_probing(plan.config, place)
+    check_race(plan.config, place)
+    check_judges(plan)
+    for line in (*plan.kept_answers, *blank_lines(plan.task, plan.config)):
+        observer.say(line)
+    for judge, reason in plan.skipped.items():
+        observer.say(f"{judge} skipped: {reason}")
+    for overshoot in overshoots(plan):
+        observer.say(str(overshoot))
+    for line in dict.fromkeys(filter(None, map(announcement_of, plan.specs))):
+        observer.say(line)
+    folder = plan.folder or start(plan, out or default_out())
+    try:
+        yield folder
+    except HarnessError:
+        if plan.folder is None and folder.manifest.state == "planned":  # nothing was asked
+            folder.remove()
+        raise
+
+
+def execute(
+    plan: Plan,
+    folder: RunFolder,
+    *,
+    observer: Observer,
+    place: Place = HERE,
+    verb: str = "run",
+    retry: RetryPolicy | None = None,
+    stop: StopRequests | None = None,
+) -> RunResult:
+    """Ask all open units, then validate the verdicts and write the results; see `run_plan`."""
+    asked = _ask(plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop)
+    if plan.probe and asked.exit_code in {ExitCode.DONE, ExitCode.INCOMPLETE}:
+        asked = _ask_probe(plan, folder, asked, observer, place, retry=retry, stop=stop)
+    budget = asked.budget
+    if plan.embedder:
+        try:
+            embed(
+                source_of(folder, plan.task),
+                plan.embedder,
+                folder.embeddings,
+                _opener(plan, folder, observer, place)(),
+                observer=observer,
+                budget=budget,
+                retry=retry,
+                stop=stop,
+            )
+        finally:
+            note_paid(folder, budget)
+    try:
+        validation = finish(folder, task=plan.task if plan.config.item_text else None)
+    except KeyboardInterrupt:
+        observer.say(
+            "interrupted. The replies are kept. Compute the results with: "
+            f"harness validate {quote(str(folder.path))}"
+        )
+        raise
+    if line := model_change(folder, validation):
+        observer.say(line)
+    cost_usd = budget.spent_usd - budget.assumed_usd
+    return RunResult(folder, validation, cost_usd, asked.exit_code, budget.assumed_usd)
+
+
+def _ask(
+    plan: Plan,
+    folder: RunFolder,
+    *,
+    observer: Observer,
+    place: Place,
+    verb: str,
+    retry: RetryPolicy | None,
+    stop: StopRequests | None,
+) -> Asked:
+    """Ask all open units, and say how the rest is asked if some stay open."""
+    follow = _launched(plan, folder, place, retry)
+    store = _opener(plan, folder, observer, place)()
+    asked = ask_open_units(
+        plan, folder, store, observer=observer, retry=retry, stop=stop, follow=follow
+    )
+    if folder.manifest.state == "stopped":
+        is_unreadable = UNREADABLE in folder.manifest.ended.values()
+        options = [*plan.resume_options, *(["--keep-going"] if is_unreadable else [])]
+        options += place.resume_words
+        command = resume_command(folder.path, place.cache, verb, place.store, options)
+        limit = (plan.config.max_cost, asked.budget.assumed_usd)
+        observer.say(how_to_resume(command, asked.exit_code, *limit))
+    return asked
+
+
+class _OfProbe(NoObserver):
+    """Passes on the progress of a probe, and says why its judges are incomplete."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def say(self, line: str) -> None:
+        self._observer.say(line)
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        self._observer.advanced(in_probe(judge), verdicts)
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        self._observer.resumed(in_probe(judge), verdicts)
+
+    def ended(self, judge: str, reason: str) -> None:
+        self._observer.ended(in_probe(judge), "")
+        if reason:
+            self.say(f"{in_probe(judge)} is incomplete ({explain(reason)})")
+
+
+def _ask_probe(
+    plan: Plan,
+    folder: RunFolder,
+    asked: Asked,
+    observer: Observer,
+    place: Place,
+    *,
+    retry: RetryPolicy | None,
+    stop: StopRequests | None,
+) -> Asked:
+    """Ask the complete judges of a run about changed items, and write how often verdicts flip.
+
+    The probe has a run folder of its own in that of the run; both keep to one limit of cost.
+    """
+    assert plan.probe is not None
+    ended = folder.manifest.ended
+    jobs = tuple(job for job in plan.probe.jobs if job.judge.spec.name not in ended)
+    if not jobs:
+        return asked
+    own_usd = asked.budget.spent_usd - probe_cost_usd(folder) - unlogged_probe_usd(folder)
+    left_usd = plan.config.after(own_usd).max_cost
+    config = plan.probe.config.model_copy(update={"max_cost": left_usd, "keep_going": True})
+    probe = replace(plan.probe, jobs=jobs, config=config)
+    inner = _probe_folder(folder, plan.probe)
+    store = _opener(probe, inner, observer, place)()
+    asked_too = ask_open_units(
+        probe, inner, store, observer=_OfProbe(observer), retry=retry, stop=stop
+    )
+    edge("probe").write_flips(inner, probe)
+    exit_code = ExitCode.most_important([asked.exit_code, asked_too.exit_code])
+    budget = total_budget(plan, folder)
+    note_paid(folder, budget)
+    if asked_too.exit_code != ExitCode.DONE:
+        folder.update(exit_code=int(exit_code))
+    if inner.manifest.state == "stopped":
+        folder.update(state="stopped")
+        words = (*plan.resume_options, *place.resume_words)
+        command = resume_command(folder.path, place.cache, options=words)
+        limit = (plan.config.max_cost, budget.assumed_usd)
+        observer.say(how_to_resume(command, asked_too.exit_code, *limit))
+    return Asked(exit_code, budget)
+
+
+def _probe_folder(folder: RunFolder, probe: Plan) -> RunFolder:
+    """Return the folder of the probe of a run: begun, or a new one."""
+    path = folder.path / PROBE
+    if not (path / "manifest.json").exists():
+        return start(probe, folder.path, PROBE)
+    begun = RunFolder.open(path)
+    if begun.manifest.hashes != {"task": probe.task.content_hash, "prompts": probe.prompts.hash}:
+        raise RunError(
+            f"{path}: the changes of the probe, or the prompts, have changed since it was started",
+            f"Remove {path} to ask it from the start.",
+        )
+    return begun
+
+
+def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> Callable[[], Store]:
+    """Return what opens the cache, or the store in its place."""
+    if place.store is not None:
+        name = folder.manifest.run_id
+        return partial(
+            shared_store,
+            place.store,
+            plan,
+            name,
+            observer,
+            budget=place.budget_name,
+            folder=folder.path.name,
+        )
+    if place.no_store:
+        return NoStore
+    cache = place.cache or cache_folder()
+    return partial(ResponseCache, cache, observer.say, is_refreshed=place.refresh)
+
+
+def _launched(
+    plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
+) -> Callable[[Store, Observer, StopRequests], str] | None:
+    """Return what starts and follows processes of this run elsewhere; None for none."""
+    if place.executor == "local":
+        return None
+    if place.store is None:
+        raise RunError("processes on a cluster need a shared store. Name one, postgresql://...")
+    follow: Callable[[Store, Observer, StopRequests], str] = edge("cluster").launcher(
+        plan, folder, place, retry
+    )
+    return follow
+
+
+def _complete(plan: Plan, folder: RunFolder) -> RunResult:
+    """Write the results of a run that was asked everything and then killed."""
+    validation = finish(folder, task=plan.task if plan.config.item_text else None)
+    exit_code = folder.manifest.exit_code or ExitCode.DONE
+    return RunResult(folder, validation, run_cost_usd(folder), exit_code)
+
+
+def finish(folder: RunFolder, *, task: Task | None = None, new_ledger: bool = False) -> Validation:
+    """Validate the verdicts of a run folder and write the results into it.
+
+    Its judges are counted in the ledger of the ratings, unless they were; see `count_run`.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run.
+    task : Task, optional
+        The folder's copy of the task, where it is loaded already.
+    new_ledger : bool
+        Whether to forget the judges that were tried on these items before.
+
+    Raises
+    ------
+    HarnessError
+        If the folder cannot be read or written.
+    """
+    source = source_of(folder, task)
+    tried = count_run(folder, source, new_ledger=new_ledger)
+    validation = validate(replace(source, tried=tried))
+    settle(tried, validation, task_folder_of(folder))
+    write_report(folder, validation, source)
+    if folder.manifest.state == "asked":
+        folder.update(state="done", exit_code=folder.manifest.exit_code or int(ExitCode.DONE))
+    return validation
+
+
+def validate_run(
+    folder: RunFolder, choices: Choices = NO_CHOICES, *, new_ledger: bool = False
+) -> Validation:
+    """Validate the verdicts of a run folder again, and write the results into it.
+
+    Nothing is written with other choices than the run's own, or where another version of the
+    schema wrote ``metrics.json``: that folder stays as it is, and so does the ledger.
+
+    Raises
+    ------
+    HarnessError
+        If the folder cannot be read or written, or a new ledger is asked for where nothing is.
+    """
+    chosen = choices.explicit()
+    if not chosen and not folder.kept_metrics:
+        return finish(folder, new_ledger=new_ledger)
+    if new_ledger:
+        raise RunError(
+            f"{folder.path}: with other choices, or beside metrics of another version, nothing is "
+            "written. Start a new ledger without them."
+        )
+    return validate(source_of(folder).with_settings(**chosen))
+
+
+def validate_verdicts(
+    task: str | Task,
+    verdicts: Path | None,
+    options: Validating = ALL_ITEMS,
+    choices: Choices = NO_CHOICES,
+) -> Validation:
+    """Validate verdicts from another tool; without verdicts, describe the human ratings.
+
+    The judges are counted in the ledger of the ratings; see `source_of_verdicts`.
+    """
+    if options.holdout is not None and verdicts is None:
+        raise OptionError("holdout", "without verdicts, no judge is tried", "Leave {holdout} out")
+    source = embedded(source_of_verdicts(task, verdicts, options, choices))
+    tried = count_verdicts(
+        source,
+        limit=options.limit,
+        holdout=options.holdout,
+        new_ledger=options.new_ledger,
+    )
+    validation = validate(replace(source, tried=tried))
+    settle(tried, validation, source.task.folder)
+    return validation
+
+
+def confirm_verdicts(
+    task: str | Task,
+    verdicts: Path,
+    judge: str,
+    options: Validating = ALL_ITEMS,
+    choices: Choices = NO_CHOICES,
+) -> Validation:
+    """Validate one judge of verdicts from another tool on the items that are held out, once.
+
+    It is tested as the only judge. The items are used when it has a result.
+
+    Raises
+    ------
+    RunError
+        If nothing is held out, it has no verdicts there, or the items were used.
+    """
+    source = source_of_verdicts(task, verdicts, options, choices, confirmed=judge)
+    tried = unspent_holdout(source.task, options.criterion)
+    validation = validate(replace(embedded(source), tried=tried))
+    spend_holdout(source, options.criterion)
+    return validation
+
+
+def _possibly_spent(assumed_usd: float) -> str:
+    """Return a sentence about the part of a cost limit that nobody reported; mostly empty."""
+    if not assumed_usd:
+        return ""
+    return (
+        f" ${assumed_usd:.4f} of it is only possibly spent, on calls whose cost nobody reported, "
+        "such as those in flight when a run was killed."
+    )
+
+
+def how_to_resume(
+    command: str, exit_code: ExitCode, max_cost: float | None, assumed_usd: float = 0.0
+) -> str:
+    """Return why asking ended early, and the command that asks the rest.
+
+    Under a limit ``max_cost``, ``assumed_usd`` of it is only possibly spent.
+    """
+    if exit_code in {ExitCode.INTERRUPTED, ExitCode.TERMINATED}:
+        return f"interrupted. The replies are kept. Resume with: {command}"
+    if exit_code == ExitCode.COST_LIMIT and max_cost is not None:
+        return (
+            f"--max-cost {max_cost:g} is reached.{_possibly_spent(assumed_usd)} Raise it and "
+            f"resume: {command} --max-cost {2 * max_cost or 1:g}"
+        )
+    return f"some units could not be asked. Resume with: {command}"

@@ -1,0 +1,1 @@
+"""What to have rated next."""

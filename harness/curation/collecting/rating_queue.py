@@ -1,0 +1,243 @@
+"""Queue of the ratings to collect next, by the value of their information."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.analysis.left_out_raters import MIN_FOR_ANNOTATOR_TEST
+from harness.analysis.ratings import human_table
+from harness.errors import TaskError
+from harness.files.tables.writer import csv_text
+from harness.stats.indeterminacy.translation import beta_contributions
+from harness.stats.planning.next_rating import (
+    Decisions,
+    allocate,
+    beta_posterior,
+    value_of_comparison,
+)
+from harness.tasks.model import ASKED_ON
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from harness.stats import RatingTable
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.tasks import Task
+    from harness.tasks.model import JudgeElicitation
+
+QueuePurpose: TypeAlias = Literal["consistency", "annotator-test"]
+ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
+MOST_NAMED = 20  # raters
+ROUNDING = 1e-9  # below which a value is none
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRating:
+    """An item that needs one more rater.
+
+    Attributes
+    ----------
+    item, elicitation : str
+        What to rate, and how: "forced_choice", or "paired" for a choice and a response set.
+    reason : str
+        Which rating it is, and what there is so far.
+    value : float
+        What it does for the quantity, per answer; a pair is two answers.
+    raters : tuple of str
+        Raters of the task who have not rated the item so; none where all have, where ratings name
+        no raters, or where there are more than 20 of them.
+    """
+
+    item: str
+    elicitation: JudgeElicitation
+    reason: str
+    value: float
+    raters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class _Ratings:
+    """Ratings of a task, as counts."""
+
+    task: Task
+    human: RatingTable
+    positive: IntArray
+    n_ratings: IntArray
+    tau: float
+    rng: np.random.Generator
+
+    @property
+    def pairs(self) -> tuple[int, int]:
+        """Return the pairs with a negative choice that hide a positive option, and all of them."""
+        if not self.task.positive:
+            return 0, 0
+        hidden, eligible = beta_contributions(self.human, self.task.positive).sum(axis=0)
+        return int(hidden), int(eligible)
+
+    @property
+    def beta(self) -> FloatArray:
+        """Return the posterior of beta; 0 where no choice can hide a positive option."""
+        if self.task.space.fully_specified or not self.task.sensitivity:
+            return beta_posterior(0, 10**6)
+        return beta_posterior(*self.pairs)
+
+    @property
+    def unpaired(self) -> IntArray:
+        """Return the items without a pair, in random order."""
+        joint = self.human.joint
+        n = len(self.human.items)
+        free = np.ones(n, np.bool_) if joint is None else ~joint.any(axis=(1, 2))
+        return self.rng.permutation(np.flatnonzero(free))
+
+    def rating(self, i: int, value: float) -> QueuedRating:
+        """Queue a forced choice."""
+        n, k = int(self.n_ratings[i]), int(self.positive[i])
+        which = ORDINALS.get(n, f"rating {n + 1}")
+        so_far = f"{k} of {n} positive" if self.task.positive else f"{n} so far"
+        return QueuedRating(self.task.items[i].id, "forced_choice", f"{which}, {so_far}", value)
+
+    def pair(self, i: int, value: float) -> QueuedRating:
+        """Queue a choice and a response set."""
+        hidden, eligible = self.pairs
+        reason = f"pair for beta, {hidden} of {eligible} so far"
+        return QueuedRating(self.task.items[i].id, "paired", reason, value)
+
+
+def next_ratings(
+    task: Task,
+    budget: int,
+    *,
+    quantity: QueuePurpose = "consistency",
+    suspected: Collection[str] = (),
+    tau: float | None = None,
+    seed: int = 0,
+) -> tuple[QueuedRating, ...]:
+    """Return the ratings of most value for a quantity: pairs on random items, then choices.
+
+    Parameters
+    ----------
+    budget : int
+        Answers at most; a pair is two.
+    quantity : {"consistency", "annotator-test"}
+        Consistency at the cut-off: wrongly decided items. Annotator test: comparisons of judge and
+        rater.
+    suspected : collection of str
+        Raters who are not offered, as those of `harness.curation.audit.suspected_raters`.
+    tau : float, optional
+        Cut-off of the decision. Default: the task's.
+    seed : int
+        Of the random items.
+
+    Raises
+    ------
+    TaskError
+        If the task lacks what the quantity is about.
+    """
+    task.require_options("a queue of ratings")
+    n_options = len(task.options)
+    if quantity != "annotator-test" and not 0 < len(task.positive) < n_options:
+        raise TaskError(
+            f"task {task.name}: no decision depends on more ratings without positive options. Name "
+            "them under 'positive' in task.yaml."
+        )
+    human = human_table(task, task.items)
+    counts = human.forced_choice
+    is_positive = [option.key in task.positive for option in task.options]
+    ratings = _Ratings(
+        task=task,
+        human=human,
+        positive=counts[:, is_positive].sum(axis=1),
+        n_ratings=counts.sum(axis=1),
+        tau=task.tau if tau is None else tau,
+        rng=np.random.default_rng(seed),
+    )
+    of_quantity = _for_annotator_test if quantity == "annotator-test" else _for_decisions
+    return _with_raters(task, of_quantity(ratings, budget), suspected)
+
+
+def ratings_again(
+    task: Task, items: Sequence[str], budget: int, *, suspected: Collection[str] = ()
+) -> tuple[QueuedRating, ...]:
+    """Return one more rating of items, as those of a finding of the audit, in their order."""
+    raters = Counter(item for item, _ in {(r.item, r.rater) for r in task.ratings})
+    reasons = {item: f"{raters[item]} rater{'' if raters[item] == 1 else 's'}" for item in items}
+    form: JudgeElicitation = (
+        "paired" if any(r.elicitation == "response_set" for r in task.ratings) else "forced_choice"
+    )
+    n_items = budget // len(ASKED_ON[form])
+    queue = tuple(QueuedRating(i, form, f"{why} so far", 1.0) for i, why in reasons.items())
+    return _with_raters(task, queue[:n_items], suspected)
+
+
+def _with_raters(
+    task: Task, queue: tuple[QueuedRating, ...], suspected: Collection[str]
+) -> tuple[QueuedRating, ...]:
+    """Name the raters who have not rated the items as they are queued, but for the suspected."""
+    raters = sorted({rating.rater for rating in task.ratings}.difference(suspected))
+    if task.rater_ids == "positional" or len(raters) > MOST_NAMED:
+        return queue
+    rated = {(r.item, r.rater, r.elicitation) for r in task.ratings}
+    return tuple(
+        replace(
+            row,
+            raters=tuple(
+                rater
+                for rater in raters
+                if any((row.item, rater, asked) not in rated for asked in ASKED_ON[row.elicitation])
+            ),
+        )
+        for row in queue
+    )
+
+
+def _for_decisions(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
+    decisions = Decisions.of(r.positive, r.n_ratings, tau=r.tau, beta=r.beta)
+    values, free = decisions.values_of_ratings(), r.unpaired
+    pairs = allocate(decisions, values, budget, len(free))
+    paired = free[: pairs.n_pairs]
+    values[paired] = 0.0  # they are rated as it is
+    return (
+        *(r.pair(i, pairs.value) for i in paired.tolist()),
+        *(r.rating(i, float(values[i])) for i in _greatest(values, budget - 2 * pairs.n_pairs)),
+    )
+
+
+def _for_annotator_test(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
+    if r.task.rater_ids == "positional":
+        raise TaskError(
+            f"task {r.task.name}: the annotator test needs ratings that name their raters."
+        )
+    n_raters = len({rating.rater for rating in r.task.ratings})
+    values = value_of_comparison(r.n_ratings)
+    if (
+        n_raters < MIN_FOR_ANNOTATOR_TEST
+    ):  # another rater makes the test possible, whatever the item
+        values = np.where(r.n_ratings >= n_raters, 1.0 + values, values)
+    return tuple(r.rating(i, float(values[i])) for i in _greatest(values, budget))
+
+
+def _greatest(values: FloatArray, n: int) -> list[int]:
+    """Return at most n items of a value above rounding errors, the greatest first."""
+    return [int(i) for i in np.argsort(-values, kind="stable")[:n] if values[i] > ROUNDING]
+
+
+def queue_csv(queue: tuple[QueuedRating, ...]) -> str:
+    """Return a queue as CSV, for ``harness annotate --queue``; raters are a JSON array."""
+    rows = [
+        row | {"raters": json.dumps(queued.raters, ensure_ascii=False) if queued.raters else ""}
+        for row, queued in zip(rows_of_queue(queue), queue, strict=True)
+    ]
+    return csv_text(rows, [field.name for field in fields(QueuedRating)])
+
+
+def rows_of_queue(queue: Iterable[QueuedRating]) -> list[dict[str, str]]:
+    """Return a queue as rows of texts."""
+    return [
+        asdict(row) | {"value": f"{row.value:.5f}", "raters": ", ".join(row.raters)}
+        for row in queue
+    ]

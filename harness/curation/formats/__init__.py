@@ -1,0 +1,36 @@
+"""Formats of other tools, recognised by their own marks.
+
+A reader is a `harness.tasks.columns.formats.Format` in `FORMATS`: a test for the marks, and a
+function from the content to rows of ratings. No core module imports this package.
+"""
+
+from harness.curation.formats.annotation_tools import (
+    ALT_TEST,
+    ARGILLA,
+    ARGILLA_TABLE,
+    JUDGE_BENCH,
+    LABEL_STUDIO,
+)
+from harness.curation.formats.crowd_platforms import MTURK, QUALTRICS, TOLOKA
+from harness.curation.formats.form_answers import FORM
+from harness.curation.formats.preference_data import ARENA, HELPSTEER, ULTRAFEEDBACK
+from harness.curation.formats.text_labellers import DOCCANO, PRODIGY
+
+FORMATS = (
+    LABEL_STUDIO,
+    ARGILLA,
+    ARGILLA_TABLE,
+    PRODIGY,
+    DOCCANO,
+    TOLOKA,
+    MTURK,
+    QUALTRICS,
+    HELPSTEER,
+    ULTRAFEEDBACK,
+    ARENA,
+    JUDGE_BENCH,
+    ALT_TEST,
+    FORM,
+)
+
+__all__ = ["FORMATS"]

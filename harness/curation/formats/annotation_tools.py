@@ -1,0 +1,368 @@
+"""Exports of Label Studio and Argilla, and two published forms of ratings, as rows of ratings.
+
+Each reader takes the parsed file and yields rows with the columns ``item_id``, ``annotator``,
+``label``, ``criterion`` where there are several, and the fields of the item; verdicts of models are
+rows whose annotator is the model.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from harness.errors import fault_of
+from harness.files.json_values import JsonObject
+from harness.files.tables.checks import PlaceError, as_text, short
+from harness.tasks.columns.cell_values import list_of
+from harness.tasks.columns.formats import Format, Reading, first_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from harness.files.tables import Row
+
+
+N_PAIR = 2  # questions: the response set, and the choice from it
+MOST_WITHIN = 0.8  # of the choices, where the other question is the set they are from
+T = TypeVar("T")
+VALUE_FIELDS = ("choices", "rating", "selected", "labels", "taxonomy", "number")
+
+
+def _checked(content: object, kind: type[T], name: str) -> T:
+    """Return the content as a type; an error names the place in it."""
+    try:
+        return TypeAdapter(kind).validate_python(content)
+    except ValidationError as error:
+        place, problem = fault_of(error)[:2]
+        raise PlaceError(
+            f"this JSON looks like {name}, but {short(place)}: {problem}. Write it as a table."
+        ) from None
+
+
+def _long(reading: Reading, *, judges: Sequence[str] = (), several: bool = False) -> None:
+    """Say which roles the columns of the rows have."""
+    reading.columns |= {"id": ["item_id"], "rater": ["annotator"], "label": ["label"]}
+    reading.columns["judges"] = list(dict.fromkeys(judges))
+    if several:
+        reading.columns["criterion"] = ["criterion"]
+
+
+class LabelStudioResult(BaseModel):
+    """A rating of a task."""
+
+    from_name: str | None = None
+    value: JsonObject | None = None
+
+    @property
+    def chosen(self) -> object:
+        """What was chosen: a text, a number or a list; None where it is no rating, as a comment."""
+        value = self.value or {}
+        return next((value[name] for name in VALUE_FIELDS if name in value), None)
+
+    @property
+    def typed(self) -> object:
+        """What was typed, which may be a comment; None where nothing was."""
+        return (self.value or {}).get("text")
+
+
+class LabelStudioAnnotation(BaseModel):
+    """The ratings of a task by a person."""
+
+    was_cancelled: bool | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    completed_by: int | str | JsonObject | None = None
+    result: list[LabelStudioResult] | None = None
+
+    @property
+    def who(self) -> str:
+        """Name of the person."""
+        by = self.completed_by
+        if isinstance(by, dict):
+            by = by.get("email") or by.get("id")
+        return as_text(by)
+
+
+class LabelStudioPrediction(BaseModel):
+    """The ratings of a task by a model."""
+
+    model_version: str | None = None
+    result: list[LabelStudioResult] | None = None
+
+
+class LabelStudioTask(BaseModel):
+    """A task of Label Studio."""
+
+    id: int | str | None = None
+    data: JsonObject | None = None
+    annotations: list[LabelStudioAnnotation] | None = None
+    predictions: list[LabelStudioPrediction | int] | None = None
+
+    def results(self) -> Iterator[tuple[str, str, LabelStudioResult]]:
+        """Yield annotator, time and result of each rating; cancelled annotations are none."""
+        for annotation in self.annotations or ():
+            if not annotation.was_cancelled:
+                for result in annotation.result or ():
+                    yield annotation.who, annotation.created_at or "", result
+
+    def predicted(self) -> Iterator[tuple[str, str, LabelStudioResult]]:
+        """Yield model, no time and result of each prediction."""
+        for prediction in self.predictions or ():
+            if not isinstance(prediction, int):
+                for result in prediction.result or ():
+                    yield f"model {prediction.model_version or 'prediction'}", "", result
+
+
+def _is_label_studio(content: object) -> bool:
+    given = first_row(content).get("annotations")
+    marked = isinstance(given, list) and all(
+        not isinstance(of, dict) or "result" in of or "completed_by" in of for of in given
+    )
+    return marked and "data" in first_row(content)
+
+
+def _label_studio(content: object, reading: Reading) -> Iterator[Row]:
+    tasks: list[LabelStudioTask] = _checked(content, list[LabelStudioTask], reading.name)
+    rated = [
+        (number, task, who, time, result)
+        for number, task in enumerate(tasks, 1)
+        for who, time, result in chain(task.results(), task.predicted())
+        if result.chosen is not None
+    ]
+    names = {result.from_name for *_, result in rated}
+    sets = {  # questions of which somebody chose several options
+        result.from_name
+        for *_, result in rated
+        if isinstance(result.chosen, list) and len(result.chosen) > 1
+    }
+    models = [who for task in tasks for who, *_ in task.predicted()]
+    asked = _elicitations(rated, sets) if len(names) == N_PAIR and len(sets) == 1 else {}
+    _long(reading, judges=models, several=len(names) > 1 and not asked)
+    if any(time for *_, time, _ in rated):
+        reading.columns["rated_at"] = ["created_at"]
+    for number, task, who, time, result in rated:
+        chosen = result.chosen
+        if isinstance(chosen, list) and result.from_name not in sets:
+            chosen = chosen[0] if chosen else None
+        row = {"item_id": _id(task.id, number), **_fields(task.data or {}), "annotator": who}
+        row["label"] = chosen
+        if asked:
+            row["elicitation"] = asked[result.from_name]
+        elif len(names) > 1:
+            row["criterion"] = result.from_name
+        yield row | ({"created_at": time} if "rated_at" in reading.columns else {})
+
+
+def _elicitations(
+    rated: Sequence[tuple[int, LabelStudioTask, str, str, LabelStudioResult]], sets: set[str | None]
+) -> dict[str | None, str]:
+    """Return the elicitation of each of two questions: a set, and mostly a choice from it."""
+    answers: dict[tuple[int, str], dict[bool, list[object]]] = {}
+    for number, _, who, _, result in rated:
+        chosen = result.chosen if isinstance(result.chosen, list) else [result.chosen]
+        answers.setdefault((number, who), {})[result.from_name in sets] = chosen
+    both = [of for of in answers.values() if len(of) == N_PAIR]
+    within = sum(len(of[False]) == 1 and of[False][0] in of[True] for of in both)
+    if not both or within < MOST_WITHIN * len(both):
+        return {}
+    names = {result.from_name for *_, result in rated}
+    return {name: "response_set" if name in sets else "forced_choice" for name in names}
+
+
+LABEL_STUDIO = Format("an export of Label Studio", _is_label_studio, _label_studio)
+
+
+class ArgillaResponse(BaseModel):
+    """The answer of a user to a question."""
+
+    user_id: Any = None
+    value: Any = None
+    status: str = "submitted"
+
+
+class ArgillaUserResponses(BaseModel):
+    """The answers of a user by question, in version 1."""
+
+    user_id: Any = None
+    status: str = "submitted"
+    values: dict[str, ArgillaResponse]
+
+
+class ArgillaSuggestion(BaseModel):
+    """The answer of a model to a question, which version 1 names in it."""
+
+    question_name: str = ""
+    agent: str | None = None
+    value: Any = None
+
+
+class ArgillaRecord(BaseModel):
+    """A record of Argilla: answers by question in version 2, by user in version 1."""
+
+    id: int | str | None = None
+    fields: JsonObject | None = None
+    responses: dict[str, list[ArgillaResponse] | None] | list[ArgillaUserResponses] | None = None
+    suggestions: dict[str, ArgillaSuggestion | None] | list[ArgillaSuggestion] | None = None
+
+    def answers(self) -> Iterator[tuple[str, str, object]]:
+        """Yield question, annotator and value of each submitted response."""
+        if isinstance(self.responses, list):
+            for user in self.responses:
+                if user.status == "submitted":
+                    for name, answer in user.values.items():
+                        yield name, as_text(user.user_id), answer.value
+            return
+        for name, responses in (self.responses or {}).items():
+            for answer in responses or ():
+                if answer.status == "submitted":
+                    yield name, as_text(answer.user_id), answer.value
+
+    def suggested(self) -> Iterator[tuple[str, str, object]]:
+        """Yield question, model and value of each suggestion."""
+        suggestions = self.suggestions or {}
+        if isinstance(suggestions, list):
+            suggestions = {suggestion.question_name: suggestion for suggestion in suggestions}
+        for name, suggestion in suggestions.items():
+            if suggestion is not None and suggestion.value is not None:
+                yield name, f"model {suggestion.agent or 'suggestion'}", suggestion.value
+
+
+def _is_argilla(content: object) -> bool:
+    return "responses" in first_row(content) and "fields" in first_row(content)
+
+
+def _argilla(content: object, reading: Reading) -> Iterator[Row]:
+    records: list[ArgillaRecord] = _checked(content, list[ArgillaRecord], reading.name)
+    several = len({name for record in records for name, *_ in record.answers()}) > 1
+    models = [who for record in records for _, who, _ in record.suggested()]
+    _long(reading, judges=models, several=several)
+    for number, record in enumerate(records, 1):
+        shared = {"item_id": _id(record.id, number), **_fields(record.fields or {})}
+        for name, who, value in chain(record.answers(), record.suggested()):
+            criterion = {"criterion": name} if several else {}
+            yield shared | criterion | {"annotator": who, "label": value}
+
+
+ARGILLA = Format("an export of Argilla", _is_argilla, _argilla)
+
+
+def _is_argilla_table(content: object) -> bool:
+    return any(name.endswith(".responses.users") for name in first_row(content))
+
+
+def _argilla_table(content: object, reading: Reading) -> Iterator[Row]:
+    """Yield the answers of records that were saved as a data set: three lists per question."""
+    rows = [dict(row) for row in content] if isinstance(content, list) else []
+    marks = [name.removesuffix(".users") for name in rows[0] if name.endswith(".responses.users")]
+    own = {"status", "_server_id", "id"}
+    fields = [n for n in rows[0] if n not in own and "." not in n and n != "vectors"]
+    _long(reading, several=len(marks) > 1)
+    reading.columns["text"] = list(_fields(dict.fromkeys(fields)))
+    for number, row in enumerate(rows, 1):
+        shared = {"item_id": _id(row.get("id"), number)}
+        shared |= _fields({name: row.get(name) for name in fields})
+        for mark in marks:
+            lists = [_listed(row.get(f"{mark}{end}")) for end in ("", ".users", ".status")]
+            lists[2] = lists[2] or ["submitted"] * len(lists[0])
+            if len({*map(len, lists)}) > 1:
+                raise PlaceError(
+                    f"record {number}: {mark!r} has answers without users. Export anew."
+                )
+            criterion = {"criterion": mark.removesuffix(".responses")} if len(marks) > 1 else {}
+            for value, who, status in zip(*lists, strict=True):
+                if status == "submitted":
+                    yield shared | criterion | {"annotator": as_text(who), "label": value}
+
+
+def _listed(cell: object) -> list[Any]:
+    return list_of(cell) or []
+
+
+ARGILLA_TABLE = Format("a data set of Argilla", _is_argilla_table, _argilla_table)
+
+
+class JudgeBenchScores(BaseModel):
+    """The scores of an instance by a criterion."""
+
+    individual_human_scores: list[Any] | None = None
+
+
+class JudgeBenchInstance(BaseModel):
+    """An instance, scores by criterion."""
+
+    id: int | str | None = None
+    instance: Any = None
+    annotations: dict[str, JudgeBenchScores] | None = None
+
+
+class JudgeBenchFile(BaseModel):
+    """A data set of JUDGE-BENCH."""
+
+    annotations: list[Any]
+    instances: list[JudgeBenchInstance]
+
+
+def _is_judge_bench(content: object) -> bool:
+    return isinstance(content, dict) and {"annotations", "instances"} <= content.keys()
+
+
+def _judge_bench(content: object, reading: Reading) -> Iterator[Row]:
+    file: JudgeBenchFile = _checked(content, JudgeBenchFile, reading.name)
+    several = len(file.annotations) > 1
+    reading.columns |= {"id": ["item_id"], "votes": ["labels"]}
+    reading.columns |= {"criterion": ["criterion"]} if several else {}
+    reading.lists = "ratings"
+    for number, instance in enumerate(file.instances, 1):
+        shared = {"item_id": _id(instance.id, number), "text": instance.instance}
+        for criterion, annotation in (instance.annotations or {}).items():
+            if annotation.individual_human_scores:
+                named = {"criterion": criterion} if several else {}
+                yield shared | named | {"labels": annotation.individual_human_scores}
+
+
+JUDGE_BENCH = Format("a data set of JUDGE-BENCH", _is_judge_bench, _judge_bench)
+
+
+def _id(name: int | str | None, number: int) -> int | str:
+    return number if name is None else name
+
+
+def _is_alt_test(content: object) -> bool:
+    """Return whether a file holds labels by annotator and item.
+
+    Its labels are few and recur, and annotators don't outnumber items: objects by id, whose values
+    are texts and other fields, have the same outer form.
+    """
+    if not isinstance(content, dict) or len(content) <= 1:
+        return False
+    if not all(isinstance(labels, dict) and labels for labels in content.values()):
+        return False
+    labels = [label for of in content.values() for label in of.values() if label is not None]
+    if not all(map(_is_label, labels)):
+        return False
+    items = {item for of in content.values() for item in of}
+    n_labels = len({str(label).casefold() for label in labels})
+    return n_labels <= max(2, min(MOST_LABELS, len(labels) / 2)) and len(content) <= len(items)
+
+
+def _is_label(label: object) -> bool:
+    return isinstance(label, str | int | float)
+
+
+def _alt_test(content: dict[str, JsonObject], reading: Reading) -> Iterator[Row]:
+    reading.columns |= {"id": ["item_id"], "rater": ["annotator"], "label": ["label"]}
+    for annotator, labels in content.items():
+        for item, label in labels.items():
+            yield {"item_id": item, "annotator": annotator, "label": label}
+
+
+MOST_LABELS = 20
+ALT_TEST = Format("labels by annotator and item (AltTest)", _is_alt_test, _alt_test)
+
+
+def _fields(data: Mapping[str, Any]) -> JsonObject:
+    """Return the fields of an item under names that no role has."""
+    taken = {"item_id", "annotator", "label", "labels", "criterion", "created_at", "elicitation"}
+    return {f"{name}_" if name in taken else name: value for name, value in data.items()}

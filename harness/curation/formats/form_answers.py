@@ -1,0 +1,123 @@
+"""Answers of a survey form: a row per respondent, a column per question about an item.
+
+Google Forms writes the rows of a grid as ``Question [Row]``, after ``Timestamp`` and, if it is
+collected, ``Email Address``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from harness.tasks.columns.cell_values import is_date, text_of
+from harness.tasks.columns.column_words import RATERS, WEAK_RATERS, contains_word
+from harness.tasks.columns.formats import Format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from harness.files.tables import Row
+    from harness.tasks.columns.formats import Reading
+
+MIN_ITEMS = 3
+TEXT_WORDS = 3  # of the rows of a grid, on average, from which they are texts
+MAX_LABEL_CHARS = 60
+NAMES = RATERS | WEAK_RATERS | frozenset({"email", "mail", "username", "e-mail"})
+
+
+def _questions(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return question and item of each column of a grid.
+
+    The question is the opening that most columns share, the longest of several: items and questions
+    may have brackets of their own.
+    """
+    openings = {name: _openings(name) for name in names}
+    sizes = Counter(opening for of in openings.values() for opening in of)
+    pairs = {}
+    for name, of in openings.items():
+        question = max(of, key=lambda opening: (sizes[opening], len(opening)), default="")
+        if sizes[question] >= MIN_ITEMS:
+            item = name.strip().removeprefix(question).strip()
+            pairs[name] = (question, item.removeprefix("[").removesuffix("]").strip())
+    return pairs
+
+
+def _openings(name: str) -> list[str]:
+    """Return what stands before each bracket of a name that ends in one."""
+    text = name.strip()
+    places = [place for place, char in enumerate(text) if char == "["]
+    return [text[:place].strip() for place in places if text.endswith("]") and text[:place].strip()]
+
+
+def _is_form(content: object) -> bool:
+    """Return whether rows are respondents: times of answers, and grids of several items.
+
+    If the rows of a grid are short, they may be raters or criteria of the row's item: then no other
+    column may hold a text.
+    """
+    if not isinstance(content, list) or not content or not isinstance(content[0], dict):
+        return False
+    grid = _questions(list(content[0]))
+    if not grid:
+        return False
+    others = [name for name in content[0] if name not in grid]
+    cells = [text_of(row.get(name)) for row in content for name in grid]
+    if any(len(cell) > MAX_LABEL_CHARS and "," not in cell for cell in cells):
+        return False
+    is_timed = any(_all_cells(content, name, is_date) for name in others)
+    has_text = any(_mean_words([row.get(name) for row in content]) >= TEXT_WORDS for name in others)
+    items = {item for _, item in grid.values()}
+    return (is_timed or _mean_words(items) >= TEXT_WORDS) and not has_text
+
+
+def _all_cells(
+    rows: Sequence[Mapping[str, object]], name: str, test: Callable[[str], object]
+) -> bool:
+    cells = [text_of(row.get(name)) for row in rows]
+    return all(cells) and all(map(test, cells))
+
+
+def _mean_words(texts: Iterable[object]) -> float:
+    """Return the mean number of words of texts that are no dates."""
+    words = [len(text_of(text).split()) for text in texts if not is_date(text_of(text))]
+    return sum(words) / max(len(words), 1)
+
+
+def _form_rows(content: Sequence[Row], reading: Reading) -> Iterator[Row]:
+    """Yield a row per respondent and item, with a column per question."""
+    names = list(dict.fromkeys(name for row in content for name in row))
+    grid = _questions(names)
+    others = [name for name in names if name not in grid]
+    questions = list(dict.fromkeys(question for question, _ in grid.values()))
+    columns = _columns_by_item(grid)
+    items = [item for item, _ in columns]
+    is_text = _mean_words(items) >= TEXT_WORDS
+    who = next((n for n in others if contains_word(n, NAMES) and _all_cells(content, n, str)), "")
+    reading.columns |= {"id": ["item"], "rater": [who or "respondent"]}
+    reading.columns |= {"text": ["text"]} if is_text else {}
+    if len(questions) == 1:
+        reading.columns["label"] = questions
+    for number, row in enumerate(content, 1):
+        about = {name: row.get(name) for name in others}
+        about |= {} if who else {"respondent": f"respondent {number}"}
+        for place, ((item, before), by_question) in enumerate(columns.items(), 1):
+            name = f"{item} {before + 1}" if before else item
+            named = {"item": f"item {place}", "text": item} if is_text else {"item": name}
+            answers = {question: row.get(name) for question, name in by_question.items()}
+            yield named | about | dict.fromkeys(questions) | answers
+
+
+def _columns_by_item(
+    grid: Mapping[str, tuple[str, str]],
+) -> dict[tuple[str, int], dict[str, str]]:
+    """Return the column of each question about an item; rows that read the same are counted."""
+    columns: dict[tuple[str, int], dict[str, str]] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for name, pair in grid.items():
+        question, item = pair
+        columns.setdefault((item, seen[pair]), {})[question] = name
+        seen[pair] += 1
+    return columns
+
+
+FORM = Format("answers of a form, a row per respondent", _is_form, _form_rows)

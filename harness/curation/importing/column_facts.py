@@ -1,0 +1,272 @@
+"""Facts about the columns of a table: what their values are, and which depend on which."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from harness.curation.importing.label_joins import FEW_LABELS, joins_labels
+from harness.curation.importing.label_orders import known_order
+from harness.tasks.columns import column_words
+from harness.tasks.columns.cell_values import (
+    ballots_by_rater,
+    counts_of,
+    is_address,
+    is_date,
+    is_number,
+    label_of,
+    list_of,
+)
+from harness.tasks.columns.column_words import (
+    FIRST_CJK,
+    ID_MARKS,
+    ITEMS,
+    LABELS,
+    PEOPLE,
+    TEXTS,
+    TIES,
+    are_sides,
+    contains_word,
+    is_remark,
+    parts,
+    stem,
+)
+from harness.tasks.options import keyed_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from harness.tasks.columns.table_columns import Column, Table
+
+KEY = 0.98  # share of the rows that the columns of a key must tell apart
+MOST = 0.8  # the same where rows may be corrections of others
+FILLED = 0.98
+MIN_REPEATS = 5  # cells from which labels repeat
+MAX_LABEL_CHARS = 60
+TICKS = frozenset({"0", "1", "true", "false"})
+MIN_TICKS = 3  # columns that may be the options of a set
+PROSE_WORDS = 3  # words per value from which a column holds texts
+PROSE_CHARS = 25
+PROSE_CJK_CHARS = 6
+NAME_CHARS = 80
+LOOKED_AT = 2000  # distinct values of a column that are looked at
+OPAQUE_STEMS = frozenset(
+    [
+        "c",
+        "col",
+        "column",
+        "v",
+        "var",
+        "x",
+        "f",
+        "q",
+        "field",
+        "feature",
+        "spalte",
+        "colonne",
+        "columna",
+        "coluna",
+        "s",
+        "t",
+        "y",
+    ]
+)
+NUMBERED = re.compile(r"^(.*?)\d+(.*)$")
+
+
+class Facts:
+    """What the values of a table's columns say, whatever their names."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._determined: dict[tuple[str, ...], bool] = {}
+        self._prose: dict[str, bool] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        return self.table.columns[name]
+
+    def keys(self, *names: str) -> float:
+        """Return the share of rows that some columns tell apart."""
+        return self.table.distinct_share(names)
+
+    def fixes(self, name: str, other: str) -> bool:
+        """Whether the value of a column fixes that of another, which is not constant."""
+        pair = (name, other)
+        if pair not in self._determined:
+            filled = len(self[other].values) > 1
+            self._determined[pair] = filled and self.table.determines((name,), other)
+        return self._determined[pair]
+
+    @cached_property
+    def opaque(self) -> frozenset[str]:
+        """Columns whose names are numbers of columns and say nothing."""
+        forms: dict[str, list[str]] = {}
+        for name in self.table.columns:
+            if match := NUMBERED.match(name):
+                forms.setdefault(f"{match[1]}*{match[2]}", []).append(name)
+        named = {
+            name
+            for form, names in forms.items()
+            for name in names
+            if not contains_word(name, PEOPLE | LABELS | TEXTS)
+            and (
+                stem(name).split(" ")[0] in OPAQUE_STEMS
+                or form == "*"
+                or len({self.is_prose(n) for n in names}) > 1
+            )
+        }
+        return frozenset(named)
+
+    def called(self, name: str, words: frozenset[str]) -> bool:
+        """Whether a column is called after one of some words."""
+        return name not in self.opaque and contains_word(name, words)
+
+    def all_values(self, name: str, test: Callable[[str], object]) -> bool:
+        """Whether a column has values and all of those looked at pass a test."""
+        values = self[name].values[:LOOKED_AT]
+        return bool(values) and all(map(test, values))
+
+    def is_numbers(self, name: str) -> bool:
+        """Whether a column holds numbers alone."""
+        return self.all_values(name, is_number)
+
+    def is_plain(self, name: str) -> bool:
+        """Whether a column holds dates, addresses or measures: neither texts nor labels."""
+        return self.all_values(name, is_date) or self.all_values(name, is_address)
+
+    def is_filled(self, name: str) -> bool:
+        """Whether nearly every cell of a column holds something."""
+        return self[name].n_filled >= FILLED * self.table.n_rows
+
+    def is_prose(self, name: str) -> bool:
+        """Whether a column holds texts by the length of its values."""
+        if name not in self._prose:
+            self._prose[name] = _is_prose(self[name])
+        return self._prose[name]
+
+    def is_list(self, name: str) -> bool:
+        """Whether every cell of a column is a list of labels."""
+        return bool(self[name].labels) and self.all_values(name, _is_flat_list)
+
+    def is_counted(self, name: str) -> bool:
+        """Whether every cell of a column says how often each label was chosen, or who gave it."""
+        return self.all_values(name, counts_of) or holds_ballots(self[name])
+
+    def is_labels(self, name: str) -> bool:
+        """Whether the values of a column may be labels, or lists of them: few, short, repeated."""
+        labels = self.labels(name)
+        if not labels or self.is_plain(name) or self.all_values(name, counts_of):
+            return False
+        if max(map(len, labels)) > MAX_LABEL_CHARS:
+            return False
+        n_rated = self[name].n_filled
+        n_labels = len({label.casefold() for label in labels})
+        few = n_labels <= max(2, min(FEW_LABELS, 0.5 * n_rated)) or n_rated <= FEW_LABELS // 2
+        return few and (n_labels < n_rated or n_rated < MIN_REPEATS)
+
+    def labels(self, name: str) -> Mapping[str, int]:
+        """Return how often each label of a column occurs, without remarks such as ``n/a``."""
+        labels = self[name].labels or {}
+        kept = {label: n for label, n in labels.items() if not is_remark(label)}
+        return kept or labels
+
+    def is_name(self, name: str) -> bool:
+        """Whether a column may name items or people: filled, short, no date, list or text."""
+        column = self[name]
+        return (
+            self.is_filled(name)
+            and len(column.values) > 1
+            and column.mean_chars <= NAME_CHARS
+            and (not self.is_plain(name) or self._is_addressed(name))
+            and not self.is_prose(name)
+            and not self.is_list(name)
+            and not self.is_counted(name)
+            and not (self.is_numbers(name) and any("." in value for value in column.values))
+        )
+
+    def shares(self, name: str, others: Sequence[str]) -> bool:
+        """Whether most labels of a column are those of some others; beside two sides, a tie is."""
+        known = {label.casefold() for other in others for label in self.labels(other)}
+        labels = self.labels(name)
+        if are_sides([*known, "tie"], tied=True):
+            known |= {label.casefold() for label in labels if contains_word(label, TIES)}
+        n_known = sum(n for label, n in labels.items() if label.casefold() in known)
+        return n_known >= MOST * sum(labels.values())
+
+    def _is_addressed(self, name: str) -> bool:
+        """Whether addresses name the items of a column that is called after them."""
+        return self.called(name, ITEMS) and self.all_values(name, is_address)
+
+    def are_ticks(self, names: Sequence[str]) -> bool:
+        """Whether columns of yes and no have a yes in every row, as options of a set do."""
+        answers = TICKS | column_words.YES | column_words.NO
+        if not all(set(map(str.casefold, self.labels(name))) <= answers for name in names):
+            return False
+        ticked = column_words.YES | {"1"}
+        rows = zip(*(self[name].by_row() for name in names), strict=True)
+        return all({label_of(cell).casefold() for cell in row} & ticked for row in rows if any(row))
+
+    def alike(self, names: Sequence[str], anchor: str) -> list[str]:
+        """Return the columns whose labels are mostly those of another, whatever their case."""
+        known = {label.casefold() for label in self.labels(anchor)}
+        return [
+            name
+            for name in names
+            if sum(n for label, n in self.labels(name).items() if label.casefold() in known)
+            >= MOST * sum(self.labels(name).values())
+        ]
+
+
+def _is_prose(column: Column) -> bool:
+    values = column.values[:LOOKED_AT]
+    if not values or all(map(is_number, values)) or all(map(is_address, values)):
+        return False
+    if all(map(is_date, values)) or all(map(counts_of, values)) or holds_ballots(column):
+        return False
+    if all(list_of(value) is not None for value in values):
+        return any(isinstance(part, dict) for part in list_of(values[0]) or ())
+    if known_order(values) is not None or joins_labels(values) or _are_keyed(values):
+        return False
+    n_words = sum(len(value.split()) for value in values) / len(values)
+    n_chars = sum(map(len, values)) / len(values)
+    is_cjk = sum(char >= FIRST_CJK for value in values for char in value) > 0.5 * n_chars * len(
+        values
+    )
+    if is_cjk:
+        return n_chars >= PROSE_CJK_CHARS
+    return n_words >= PROSE_WORDS or (n_words > 1 and n_chars >= PROSE_CHARS)
+
+
+def _are_keyed(values: Sequence[str]) -> bool:
+    """Return whether a few values, remarks aside, are labels that carry their key."""
+    labels = {value.casefold() for value in values if not is_remark(value)}
+    return len(labels) <= FEW_LABELS and bool(keyed_labels(labels))
+
+
+def _is_flat_list(value: str) -> bool:
+    parts = list_of(value)
+    return parts is not None and not any(isinstance(part, list) for part in parts)
+
+
+def holds_ballots(column: Column) -> bool:
+    """Whether the cells say who gave which label: objects whose labels are few and repeat."""
+    ballots = [ballots_by_rater(value) for value in column.values[:LOOKED_AT]]
+    if not ballots or None in ballots:
+        return False
+    if any(len({who for who, _ in of or ()}) < len(of or ()) for of in ballots):
+        return False  # a name twice: it is the label
+    labels = [label for of in ballots for _, label in of or ()]
+    return len(set(labels)) <= max(2, min(FEW_LABELS, 0.5 * len(labels)))
+
+
+def has_digits(column: Column) -> bool:
+    """Whether most values of a column hold a digit, as ids do."""
+    values = column.values[:LOOKED_AT]
+    return sum(any(char.isdigit() for char in value) for value in values) > len(values) // 2
+
+
+def ends_in_id(name: str) -> bool:
+    """Whether a name ends in the mark of an id."""
+    words = parts(name)
+    return bool(words) and words[-1] in ID_MARKS

@@ -1,0 +1,342 @@
+"""Writing a task folder from a table; rejected rows are listed with line and reason."""
+
+from __future__ import annotations
+
+import csv
+import json
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import chain, islice
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from harness.curation.importing.new_folder import new_folder
+from harness.curation.importing.task_description import commented
+from harness.errors import TaskError
+from harness.files.tables import LIMITS
+from harness.files.tables.delimited import csv_cells
+from harness.tasks.changelog import record_change
+from harness.tasks.columns.table_reader import Rejected, TableAnswer, TableItem
+from harness.tasks.item import TASK_FILE
+from harness.tasks.load import MAX_REJECTED
+from harness.tasks.options import CANNOT_ASSESS
+from harness.tasks.schema import TaskFile, read_task_file
+from harness.tasks.write import write_task_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from harness.curation.importing.import_plan import ImportPlan
+    from harness.tasks.item import Item
+
+
+CHUNK = 10_000  # rows whose JSON is hashed at once
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+N_LISTED = 10  # rejected rows, and items without text, that are kept in memory
+RATING = ("item", "rater", "elicitation", "value")
+VERDICT = ("item", "judge", "elicitation", "value")
+VERDICTS = "verdicts.csv"
+ITEMS = "items.jsonl"
+REJECTED_FILE = "rejected.csv"
+
+
+def imported_hash(folder: Path) -> str:
+    """Return the `Task.content_hash` of a folder with ``items.jsonl`` and ``ratings.csv``.
+
+    Loading a table of a million rows as a task takes gigabytes; this reads a row at a time, as
+    `make_task` writes it: every value is an option, a list of options or a label that is ignored.
+    """
+    file = read_task_file(folder / TASK_FILE)
+    digest = sha256(b"{")
+    ignored = _ratings(folder, file, ignored=True) if file.ignore_labels else iter(())
+    for name, rows in (
+        ("ignored", ignored),
+        ("items", _items(folder)),
+        ("ratings", _ratings(folder, file, ignored=False)),
+    ):
+        digest.update(f'"{name}":['.encode())
+        for i, part in enumerate(_joined(rows)):
+            digest.update(("," + part if i else part).encode())
+        digest.update(b"],")
+    digest.update(f'"task":{_encode(file.described())}}}'.encode())
+    return digest.hexdigest()
+
+
+def _joined(rows: Iterator[str]) -> Iterator[str]:
+    while chunk := list(islice(rows, CHUNK)):
+        yield ",".join(chunk)
+
+
+def _items(folder: Path) -> Iterator[str]:
+    decode = msgspec.json.Decoder(dict[str, str]).decode
+    with (folder / "items.jsonl").open("rb") as lines:
+        for line in lines:
+            row = decode(line)
+            yield _encode([row.pop("id"), row.pop("group", None), row.pop("criterion", None), row])
+
+
+def _ratings(folder: Path, file: TaskFile, *, ignored: bool) -> Iterator[str]:
+    """Yield ratings, or those that the task ignores, as JSON arrays."""
+    values: dict[str, tuple[bool, str]] = {}  # whether it is ignored, and its JSON
+    for item, rater, elicitation, text in _rating_cells(folder / "ratings.csv"):
+        key = elicitation + text
+        if key not in values:
+            values[key] = _value(file, elicitation, text)
+        is_foreign, value = values[key]
+        if is_foreign is ignored:
+            names = f"{encode_basestring_ascii(item)},{encode_basestring_ascii(rater)}"
+            yield f'[{names},"{elicitation}",{value}]'
+
+
+def _rating_cells(path: Path) -> Iterator[list[str]]:
+    """Yield the cells of the ratings that were written, without their times."""
+    with closing(csv_cells(path, LIMITS, ",")) as rows:
+        next(rows)
+        for _, cells, _ in rows:
+            yield cells[: len(RATING)]
+
+
+def _value(file: TaskFile, elicitation: str, text: str) -> tuple[bool, str]:
+    foreign = set(file.ignore_labels)
+    if elicitation == "forced_choice" or text == CANNOT_ASSESS:
+        return text in foreign, _encode(text)
+    named: Iterable[Any] = json.loads(text)
+    if foreign.intersection(named):
+        return True, _encode(named)
+    return False, _encode([option.key for option in file.options if option.key in named])
+
+
+class RejectedLine(NamedTuple):
+    """A row, or a cell of it, that could not be used."""
+
+    line: int
+    column: str
+    reason: str
+
+
+@dataclass(slots=True)
+class ImportSummary:
+    """Counts of a task folder made from a table.
+
+    Attributes
+    ----------
+    raters : dict of str to int
+        Ratings per rater.
+    judges : dict of str to int
+        Verdicts per judge.
+    answered : set of (str, str)
+        Items by elicitation of the ratings, those that are CANNOT_ASSESS left out.
+    sets : set of tuple of str
+        Different response sets of ratings and verdicts, as they were given.
+    n_rejected : int
+        Number of rows and cells that were not used; ``rejected.csv`` lists all of them.
+    rejected : list of RejectedLine
+        The first rejected rows and cells.
+    n_outside : int
+        Pairs of a rater's set and choice whose choice lies outside the set: kept as two ratings, of
+        which F says nothing.
+    fields : set of str
+        Fields that some item has.
+    textless : list of str
+        The first items that lack a text; a run needs one for every item, `validate` does not.
+    """
+
+    folder: Path
+    n_items: int = 0
+    n_outside: int = 0
+    fields: set[str] = field(default_factory=set)
+    textless: list[str] = field(default_factory=list)
+    raters: dict[str, int] = field(default_factory=dict)
+    judges: dict[str, int] = field(default_factory=dict)
+    answered: set[tuple[str, str]] = field(default_factory=set)
+    sets: set[tuple[str, ...]] = field(default_factory=set)
+    n_rejected: int = 0
+    rejected: list[RejectedLine] = field(default_factory=list)
+
+    @property
+    def n_answers(self) -> int:
+        """Number of ratings and verdicts that were written."""
+        return sum(self.raters.values()) + sum(self.judges.values())
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether some rating is a response set."""
+        return any(elicitation == "response_set" for _, elicitation in self.answered)
+
+    def add_item(self, item: Item, shown: Sequence[str]) -> None:
+        """Count an item, of which judges are shown some fields."""
+        self.n_items += 1
+        self.fields.update(item.fields)
+        if len(self.textless) < N_LISTED and any(name not in item.fields for name in shown):
+            self.textless.append(item.id)
+
+    def add_answer(self, answer: TableAnswer) -> None:
+        """Count a rating or a verdict."""
+        counts = self.judges if answer.is_judge else self.raters
+        counts[answer.name] = counts.get(answer.name, 0) + 1
+        if isinstance(answer.value, tuple):
+            self.sets.add(answer.value)
+        if not answer.is_judge and answer.value != CANNOT_ASSESS:
+            self.answered.add((answer.item, answer.elicitation))
+
+    def reject(self, line: RejectedLine) -> RejectedLine:
+        """Count a row or a cell that cannot be used, and return it."""
+        self.n_rejected += 1
+        if len(self.rejected) < N_LISTED:
+            self.rejected.append(line)
+        return line
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRejected:
+    """Most of a table that may be rejected: a number of rows and cells, or a share of answers."""
+
+    number: int | None = None
+    share: float = MAX_REJECTED
+
+    def allows(self, n_rejected: int, n_answers: int) -> bool:
+        """Whether a file may be written although some rows were rejected."""
+        if self.number is not None:
+            return n_rejected <= self.number
+        return n_rejected <= self.share * (n_rejected + n_answers)
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%} of the answers" if self.number is None else str(self.number)
+
+
+def make_task(
+    plan: ImportPlan, folder: Path, *, max_rejected: MaxRejected | None = None
+) -> ImportSummary:
+    """Write a task folder from a table, atomically.
+
+    Parameters
+    ----------
+    plan : ImportPlan
+        Column roles and meaning of the labels.
+    folder : Path
+        Must not exist yet. Gets ``task.yaml``, ``items.jsonl``, ``ratings.csv`` and
+        ``changelog.jsonl``; where the table holds verdicts, ``verdicts.csv``; where rows were
+        rejected, ``rejected.csv``.
+    max_rejected : MaxRejected, optional
+        Most rows and cells that may be rejected, by default any number; above it,
+        ``FOLDER.rejected.csv`` alone is written; that of an earlier import is removed.
+
+    Raises
+    ------
+    TaskError
+        If a question of the plan is open, the folder exists or cannot be written, no row could be
+        used, or too many were rejected.
+    """
+    plan.check()
+    summary = ImportSummary(folder)
+    with new_folder(folder) as part:
+        _write(plan, part, summary)
+        if max_rejected and not max_rejected.allows(summary.n_rejected, summary.n_answers):
+            _keep_rejected(part, summary, max_rejected)
+        described = plan.described(summary.fields, summary.answered, summary.sets)
+        write_task_file(part, commented(described, summary.raters, plan.table.path.name))
+        _record(plan, part, folder)
+        _rejected_beside(folder).unlink(missing_ok=True)
+    return summary
+
+
+def _keep_rejected(part: Path, summary: ImportSummary, max_rejected: MaxRejected) -> None:
+    """Keep the list of rejected rows beside the folder that is not written."""
+    listed = _rejected_beside(summary.folder)
+    (part / REJECTED_FILE).replace(listed)
+    first = summary.rejected[0]
+    raise TaskError(
+        f"{summary.folder}: {summary.n_rejected} rows or cells cannot be used, more than "
+        f"{max_rejected}, so nothing was written. {listed} lists them (line {first.line}: "
+        f"{first.reason}). Correct them, or raise --max-rejected."
+    )
+
+
+def _rejected_beside(folder: Path) -> Path:
+    """Return where the rejected rows of a folder that is not written are listed."""
+    return folder.with_name(f"{folder.name}.{REJECTED_FILE}")
+
+
+def _record(plan: ImportPlan, part: Path, folder: Path) -> None:
+    """Read the written task and begin its changelog; an error names the final folder."""
+    try:
+        record_change(part, f"import of {plan.table.path.name}", after=imported_hash(part))
+    except TaskError as error:
+        raise TaskError(str(error).replace(str(part), str(folder)), reason=error.reason) from None
+
+
+def _write(plan: ImportPlan, part: Path, summary: ImportSummary) -> None:
+    columns = (*RATING, "rated_at") if plan.mapping.rated_at else RATING
+    with ExitStack() as stack:
+
+        def file(name: str, columns: Sequence[str]) -> Callable[[Sequence[object]], object]:
+            opened = (part / name).open("x", encoding="utf-8", newline="")
+            writer = csv.writer(stack.enter_context(opened), lineterminator="\n")
+            writer.writerow(columns)
+            return writer.writerow
+
+        items = stack.enter_context((part / ITEMS).open("x", encoding="utf-8", newline="\n"))
+        ratings, verdicts = file("ratings.csv", columns), file(VERDICTS, VERDICT)
+        rejected = file(REJECTED_FILE, RejectedLine._fields)
+        for entry in _entries(plan, summary):
+            if isinstance(entry, RejectedLine):
+                rejected(entry)
+            elif isinstance(entry, TableItem):
+                items.write(_item_line(entry.item))
+            else:
+                cells = (entry.item, entry.name, entry.elicitation, entry.cell, entry.rated_at)
+                (verdicts if entry.is_judge else ratings)(
+                    cells[: len(VERDICT if entry.is_judge else columns)]
+                )
+    if not summary.n_items:
+        first = summary.rejected[:1]
+        reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
+        raise TaskError(f"{plan.table.path}: no row could be used{reason}.")
+    if summary.has_sets:
+        summary.n_outside = _pairs_outside(part / "ratings.csv")
+    if not summary.judges:
+        (part / VERDICTS).unlink()
+    if not summary.n_rejected:
+        (part / REJECTED_FILE).unlink()
+
+
+def _entries(
+    plan: ImportPlan, summary: ImportSummary
+) -> Iterator[TableItem | TableAnswer | RejectedLine]:
+    """Yield what a table holds, counted, and each row or cell that is rejected by its line."""
+    reader = plan.reader()
+    shown = [plan.columns.fields[name] for name in plan.mapping.text]
+    ragged = (RejectedLine(line, "", problem.rstrip(".")) for line, problem in plan.table.ragged)
+    for entry in chain(ragged, reader.rated()):
+        if isinstance(entry, TableItem):
+            summary.add_item(entry.item, shown)
+            yield entry
+        elif isinstance(entry, TableAnswer):
+            summary.add_answer(entry)
+            yield entry
+        elif isinstance(entry, Rejected):
+            line = reader.line(entry.row)
+            yield summary.reject(RejectedLine(line, entry.column, entry.reason))
+        else:
+            yield summary.reject(entry)
+
+
+def _item_line(item: Item) -> str:
+    place = {"group": item.group, "criterion": item.criterion}
+    entry = {"id": item.id} | {role: name for role, name in place.items() if name}
+    return json.dumps(entry | item.fields, ensure_ascii=False) + "\n"
+
+
+def _pairs_outside(ratings: Path) -> int:
+    """Count the pairs whose choice is not in the set that the same rater gave the item."""
+    choices: dict[tuple[str, str], str] = {}
+    sets: dict[tuple[str, str], str] = {}
+    for item, rater, elicitation, value in _rating_cells(ratings):
+        if value != CANNOT_ASSESS:
+            (sets if elicitation == "response_set" else choices)[item, rater] = value
+    pairs = choices.keys() & sets.keys()
+    return sum(choices[pair] not in json.loads(sets[pair]) for pair in pairs)

@@ -1,0 +1,211 @@
+"""Numbers of raters by option, and all ratings of an item in one cell."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.curation.importing.column_facts import (
+    KEY,
+    LOOKED_AT,
+)
+from harness.curation.importing.doubts import Doubt
+from harness.curation.importing.long_roles import item_keys, rater_columns
+from harness.curation.importing.role_draft import RoleDraft, names_of
+from harness.tasks.columns import column_words
+from harness.tasks.columns.answer_cells import OPTION_MARKS, SHARES_SUM
+from harness.tasks.columns.cell_values import (
+    counts_of,
+    is_number,
+    list_of,
+)
+from harness.tasks.columns.column_words import parts
+from harness.tasks.columns.rater_names import FILLERS, who_are
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.tasks.columns.table_columns import Column
+
+N_PARALLEL = 2  # columns: the labels of an item, and who gave them
+ROUNDING = 0.01  # by which shares may miss 1
+MIN_SUMS = 5  # rows from which equal sums are no chance
+
+
+def find_counts(draft: RoleDraft) -> bool:
+    """Find columns of the numbers, or shares, of raters by option."""
+    facts = draft.facts
+    numeric = [n for n in draft.free() if _may_count(draft, n)]
+    totals = [n for n in numeric if _is_total(n)]
+    marked = [n for n in numeric if n not in totals and _is_marked(n)]
+    columns = marked if len(marked) > 1 else [n for n in numeric if n not in totals]
+    if len(columns) <= 1:
+        return False
+    why, total = _sums([facts[n] for n in columns], [facts[n] for n in totals])
+    if not why and len(marked) <= 1:
+        return False
+    people = facts.called(columns[0], column_words.PEOPLE)
+    named = (
+        len(marked) > 1 or all(_is_option(n) for n in columns) or (why == "total" and not people)
+    )
+    if not named and (people or why != "same sum"):
+        return False
+    draft.set(counts=tuple(columns), total=total)
+    if not why or not named:
+        draft.ask(
+            f"{names_of(columns)} may be numbers of raters by option: give --counts "
+            f"{quote(','.join(columns))}, or --raters if they are raters",
+            {"counts": (), "total": "", "raters": tuple(columns)},
+        )
+    return True
+
+
+def _may_count(draft: RoleDraft, name: str) -> bool:
+    column = draft.facts[name]
+    negative = any(value.startswith("-") for value in column.values)
+    named_id = draft.facts.called(name, column_words.ITEMS) and not _is_marked(name)
+    is_key = draft.table.n_rows >= MIN_SUMS and column.unique
+    names_something = named_id or is_key
+    return draft.facts.is_numbers(name) and not negative and not names_something
+
+
+def _is_total(name: str) -> bool:
+    words = set(parts(name))
+    return bool(words & column_words.TOTALS) and bool(
+        words <= column_words.TOTALS | column_words.COUNT_MARKS | FILLERS
+    )
+
+
+def _is_marked(name: str) -> bool:
+    """Whether a name opens or ends with the mark of a count or a share."""
+    words = parts(name)
+    return len(words) > 1 and not OPTION_MARKS.isdisjoint((words[0], words[-1]))
+
+
+def find_total(draft: RoleDraft) -> None:
+    """Find the column of the number of raters, beside counts or votes."""
+    totals = [n for n in draft.free() if _is_total(n) and draft.facts.is_numbers(n)]
+    if len(totals) == 1:
+        draft.set(total=totals[0])
+
+
+def find_votes(draft: RoleDraft) -> bool:
+    """Find columns whose cells hold all ratings of an item."""
+    facts = draft.facts
+    columns = [
+        n
+        for n in draft.free()
+        if facts.is_counted(n) or (facts.is_list(n) and not facts.is_prose(n))
+    ]
+    rows = [
+        n for n in draft.free() if facts.keys(n) >= KEY and (facts.is_prose(n) or facts.is_name(n))
+    ]
+    if not columns or (not rows and _looks_long(draft)):
+        return False
+    parallel = _parallel(draft, columns)
+    if parallel:
+        labels, who = parallel
+        draft.set(votes=(labels,), rater=who)
+    elif len(columns) == 1 or _are_criteria(draft, columns):
+        if (
+            len(columns) == 1
+            and not facts.is_counted(columns[0])
+            and who_are(columns)[columns[0]] == "person"
+        ):
+            return False
+        draft.set(votes=tuple(columns))
+        find_total(draft)
+        _vote_doubts(draft, columns)
+    else:
+        return False
+    return True
+
+
+def _looks_long(draft: RoleDraft) -> bool:
+    items = item_keys(draft)
+    return any(rater_columns(draft, item) for item in items[:2])
+
+
+def _are_criteria(draft: RoleDraft, columns: Sequence[str]) -> bool:
+    """Whether lists of the same length repeat labels in every column: ratings by criterion."""
+    cells = [[list_of(text) for text in draft.facts[n].texts] for n in columns]
+    if any(texts[k] is None for texts in cells for k in range(1, len(texts))):
+        return False
+    lengths = [
+        np.array([len(part or ()) for part in texts])[draft.facts[n].codes]
+        for n, texts in zip(columns, cells, strict=True)
+    ]
+    same = all(np.array_equal(lengths[0], other) for other in lengths[1:])
+    return same and all(_repeats(texts) for texts in cells)
+
+
+def _parallel(draft: RoleDraft, columns: Sequence[str]) -> tuple[str, str] | None:
+    """Return the columns of labels and of their raters, where two lists are parallel."""
+    if len(columns) != N_PARALLEL or not all(map(draft.facts.is_list, columns)):
+        return None
+    lists = {n: [list_of(text) or [] for text in draft.facts[n].texts] for n in columns}
+    lengths = [np.array([*map(len, lists[n])])[draft.facts[n].codes] for n in columns]
+    if not np.array_equal(lengths[0], lengths[1]):
+        return None
+    repeating = [n for n in columns if _repeats(lists[n])]
+    named = [n for n in columns if draft.is_rater_named(n)]
+    who = [n for n in columns if n not in repeating] if len(repeating) == 1 else named
+    if len(who) != 1 or (named and named != who):
+        draft.ask(f"{names_of(columns)}: one may list raters: give --votes and --rater")
+        who = list(columns[1:])
+    return next(n for n in columns if n not in who), who[0]
+
+
+def _vote_doubts(draft: RoleDraft, columns: Sequence[str]) -> None:
+    facts = draft.facts
+    for name in columns:
+        values = facts[name].values[:LOOKED_AT]
+        if facts.all_values(name, counts_of):
+            sums = {sum((counts_of(text) or {}).values()) for text in values}
+            if (
+                not draft.mapping.total
+                and len(sums) > 1
+                and not all(s <= 1 + ROUNDING for s in sums)
+            ):
+                question = (
+                    f"the numbers in {name!r} may be counts by label or ratings by rater: give "
+                    "--lists counts or --lists raters"
+                )
+                counts = {"lists": "counts"}
+                draft.doubts.append(Doubt(question, counts, ({"lists": "raters"},)))
+
+
+def _is_option(name: str) -> bool:
+    words = set(parts(name))
+    options = column_words.YES | column_words.NO | column_words.TIES | column_words.COUNT_MARKS
+    return bool(words & options) or is_number(name)
+
+
+def _repeats(lists: Sequence[list[object] | None]) -> bool:
+    """Whether some list names a member twice."""
+    return any(len(part) > len(set(map(str, part))) for part in lists if part)
+
+
+def numbers(column: Column) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the cells of a column of numbers; an empty cell is 0."""
+    values = np.array([float(text) if is_number(text) else 0.0 for text in column.texts])
+    cells: np.ndarray[Any, np.dtype[np.float64]] = values[column.codes]
+    return cells
+
+
+def _sums(columns: Sequence[Column], totals: Sequence[Column]) -> tuple[str, str]:
+    """Return what the sums of the rows say for counts, and the column of the number of raters."""
+    cells = np.column_stack([numbers(column) for column in columns])
+    sums = cells.sum(axis=1)
+    varied = len(np.unique(cells, axis=0)) > 1 and len(sums) >= MIN_SUMS
+    for column in totals:
+        if np.allclose(sums, numbers(column)) and varied:
+            return "total", column.name
+    whole = bool(np.all(cells == np.round(cells)))
+    if varied and (totals or not whole) and np.allclose(sums, 1, atol=SHARES_SUM):
+        return "shares", totals[0].name if len(totals) == 1 else ""
+    if varied and not totals and np.all(sums == sums[0]) and sums[0] > 0:
+        return "same sum", ""
+    return "", ""

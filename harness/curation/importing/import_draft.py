@@ -1,0 +1,167 @@
+"""The draft of an import that is asked about: its columns, and the options that accept it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from harness.curation.importing.option_guess import NUMBER, PLACEHOLDER
+from harness.curation.importing.readings import TableReading
+from harness.curation.importing.role_draft import names_of
+from harness.options.declaration import options_of
+from harness.tasks.columns.column_mapping import NONE, ColumnMapping
+from harness.tasks.columns.table_answers import AnswerSettings
+from harness.tasks.columns.table_columns import POSITIONAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from harness.curation.importing.import_plan import ImportPlan
+
+ALWAYS = ("id", "text", "judges")  # roles that are said even where no column has them
+UNSAID = frozenset({"elicitation"})  # found by its name alone
+JOINED = frozenset({"ignore", "abstain", "rename"})  # settings that doubts add labels to
+UNKNOWN = (PLACEHOLDER, NUMBER)  # stand for what only the user knows
+MEANINGS = {  # what has to be so where one, or several, have a role or stand in a setting
+    "raters": ("{} is a rater", "{} are raters"),
+    "judges": ("{} is a model", "{} are models"),
+    "rater": ("{} names the rater", ""),
+    "label": ("{} is the rating", ""),
+    "criteria": ("{} is a criterion", "{} are criteria"),
+    "criterion": ("{} is what is rated", ""),
+    "set": ("{} is a response set", ""),
+    "sets": ("{} is an option of a set", "{} are the options of a set"),
+    "counts": ("{} is a number of raters", "{} are numbers of raters"),
+    "pattern": ("columns are called {}", ""),
+    "text": ("{} is shown to judges", "{} are shown to judges"),
+    "ignore": ("{} is no rating", "{} are no ratings"),
+    "abstain": ("{} is of a rater who could not say", "{} are of raters who could not say"),
+    "rename": ("{} is meant", "{} are meant"),
+    "scale": ("the scale is {}", ""),
+    "options": ("{} is the option", "{} are the options"),
+    "separator": ("{} divides the options of a set", ""),
+    "decimal": ("the decimal sign is a {}", ""),
+}
+LISTS = {
+    "ratings": "a list is of several raters",
+    "sets": "a list is one rater's response set",
+    "counts": "the numbers count raters",
+    "raters": "the numbers are ratings by rater",
+}
+
+
+def readings_of(plan: ImportPlan) -> Iterator[TableReading]:
+    """Yield the reading of a draft, then each other that its doubts name.
+
+    None is yielded if the table itself has to be changed, and no reading of which only the user
+    knows a part, such as an order.
+    """
+    if any(doubt.in_table for doubt in plan.doubts):
+        return
+    accepted: dict[str, object] = {}
+    for doubt in plan.doubts:
+        for name, value in doubt.accept.items():
+            before = accepted.get(name, getattr(plan.settings, name))
+            accepted[name] = _joined(before, value) if name in JOINED else value
+    others = [other for doubt in plan.doubts for other in doubt.others]
+    roles = [role for doubt in plan.doubts for role in doubt.about]
+    unclear = dict.fromkeys(name for reading in (roles, accepted, *others) for name in reading)
+    drafted = {name: _value(plan, name) for name in unclear} | accepted
+    yielded: list[tuple[str, ...]] = []
+    for changes in ({}, *others):
+        reading = drafted | dict(changes)
+        if any(value in UNKNOWN for value in reading.values()):
+            continue
+        meanings = [phrase for name in unclear if (phrase := _meaning(name, reading[name]))]
+        default = "it is not, perhaps" if changes else "it is right"
+        condition = f"If {', and '.join(meanings) or default}"
+        drawn = _reading(plan, accepted | dict(changes), condition)
+        if drawn.words not in yielded:
+            yielded.append(drawn.words)
+            yield drawn
+
+
+def _joined(before: object, value: object) -> object:
+    """Return the labels of both, where both are several."""
+    if isinstance(before, tuple) and isinstance(value, tuple):
+        return (*before, *value)
+    return value
+
+
+def _value(plan: ImportPlan, name: str) -> object:
+    """Return the columns of a role, or a setting, as the plan has it."""
+    return getattr(
+        plan.mapping if name in ColumnMapping.__dataclass_fields__ else plan.settings, name
+    )
+
+
+def _meaning(name: str, value: object) -> str:
+    """Return what a role or a setting takes to be so; "" where it is plain or not given."""
+    values = [str(v) for v in value if v] if isinstance(value, tuple) else [str(value or "")]
+    one, several = MEANINGS.get(name, ("", ""))
+    if not any(values) or values == [NONE]:
+        return ""
+    if (name, values) == ("rater", [POSITIONAL]):
+        return "each row of an item is another rater's"
+    listed = names_of(values)
+    return (
+        LISTS.get(listed, "")
+        if name == "lists"
+        else (one if len(values) == 1 else several or one).format(listed)
+    )
+
+
+def _reading(plan: ImportPlan, changes: Mapping[str, object], condition: str) -> TableReading:
+    """Return the roles and settings of a plan, with changes, as a reading."""
+    changed = {
+        name: value for name, value in changes.items() if name in ColumnMapping.__dataclass_fields__
+    }
+    mapping = _without_repeats(plan.mapping.with_roles(changed), changed)
+    roles: dict[str, list[str]] = {}
+    for role in fields(ColumnMapping):
+        value = getattr(mapping, role.name)
+        names = [name for name in ([value] if isinstance(value, str) else value) if name]
+        named = names or role.name in ALWAYS or (role.name == "pattern" and "pattern" in changed)
+        if role.name not in UNSAID and named:
+            roles[role.name] = names or [NONE]
+    said = {name: value for name, value in changes.items() if name not in changed}
+    settings = AnswerSettings.model_validate(plan.settings.model_dump() | said)
+    words = [
+        word
+        for role, names in roles.items()
+        for word in _option(f"--{role.replace('_', '-')}", names)
+    ]
+    for name, setting in options_of(AnswerSettings).items():
+        value = getattr(settings, name)
+        if value and value != setting.default:
+            words += _setting(setting.flag, value)
+    return TableReading(condition, roles, settings, tuple(words))
+
+
+def _without_repeats(mapping: ColumnMapping, roles: Mapping[str, object]) -> ColumnMapping:
+    """Leave out of other roles the columns that a change gave a role."""
+    moved = {
+        n for value in roles.values() for n in (value if isinstance(value, tuple) else (value,))
+    }
+    kept = {
+        role.name: tuple(n for n in getattr(mapping, role.name) if n not in moved)
+        for role in fields(ColumnMapping)
+        if role.name in {"text", "criteria", "sets"} and role.name not in roles
+    }
+    return mapping.with_roles(kept)
+
+
+def _option(flag: str, values: Sequence[str]) -> list[str]:
+    if any("," in value for value in values):
+        return [word for value in values for word in (flag, value)]
+    return [flag, ",".join(values)]
+
+
+def _setting(flag: str, value: object) -> list[str]:
+    if flag == "--rename" and isinstance(value, tuple):
+        return [word for pair in value for word in (flag, pair)]
+    if flag == "--bounds" and isinstance(value, tuple):
+        return [flag, ",".join(f"{number:g}" for number in value)]
+    if isinstance(value, tuple):
+        return _option(flag, value)
+    return [flag, str(value).replace("\n", "\\n")]

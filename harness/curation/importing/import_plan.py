@@ -1,0 +1,385 @@
+"""Planning tasks from a table: column roles, answers and item fields."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.curation.importing.doubts import Doubt
+from harness.curation.importing.label_joins import separator_of
+from harness.curation.importing.option_guess import (
+    NUMBER,
+    LabelCounts,
+    count_labels,
+    guess_answers,
+    guess_rater_ids,
+    merged,
+    pairs_of,
+)
+from harness.curation.importing.role_guess import guess_roles
+from harness.errors import TaskError
+from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader, same_names
+from harness.tasks.columns.cell_values import (
+    ballots_by_rater,
+    label_of,
+    labels_of,
+    list_of,
+    with_point,
+)
+from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_of
+from harness.tasks.columns.column_words import parts
+from harness.tasks.columns.table_answers import RatedOptions
+from harness.tasks.columns.table_columns import (
+    EMPTY,
+    POSITIONAL,
+    with_decimals,
+    with_none,
+    with_places,
+    with_sets,
+    with_whole_sets,
+)
+from harness.tasks.columns.table_reader import ItemColumns, TableTask
+from harness.tasks.item import OPEN_SCALES
+from harness.tasks.options import CANNOT_ASSESS
+from harness.tasks.schema import as_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.tasks.columns.formats import Reading
+    from harness.tasks.columns.table_answers import AnswerSettings
+    from harness.tasks.columns.table_columns import Table
+
+MIN_PAIRS = 10  # of a choice and a set, from which it is no chance that no set holds the choice
+NO_JUDGES = "none"  # the name that says that there are none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportPlan(TableTask):
+    """How a table, or a criterion of it, becomes a task.
+
+    Attributes
+    ----------
+    settings : AnswerSettings
+        What the user, a recipe or the table's format said about the answers.
+    doubts : tuple of Doubt
+        What is unclear; no task is made before.
+    notes : tuple of str
+        Decisions that a reader may want to change.
+    """
+
+    settings: AnswerSettings
+    doubts: tuple[Doubt, ...]
+    notes: tuple[str, ...]
+
+    def questions(self) -> tuple[str, ...]:
+        """Return what is unclear, with the options that settle it."""
+        return tuple(doubt.question for doubt in self.doubts)
+
+    def check(self) -> None:
+        """Raise a `TaskError` with the questions that are open."""
+        if questions := self.questions():
+            raise TaskError(f"{self.table.path}: {'; '.join(questions)}.")
+
+
+def make_plans(
+    name: str,
+    table: Table,
+    roles: Mapping[str, Sequence[str]],
+    *,
+    settings: AnswerSettings,
+    rated: RatedOptions | None = None,
+) -> tuple[ImportPlan, ...]:
+    """Complete the settings and check that tasks can be made.
+
+    Parameters
+    ----------
+    name : str
+        Of the task; where each criterion becomes a task of its own, what their names begin with.
+    table : Table
+        See `read_source`.
+    roles : mapping of str to sequence of str
+        Columns by role, as the user names them; see `mapping_of`.
+    settings : AnswerSettings
+        Settings of the user about the answers; before those of the table's format.
+    rated : RatedOptions, optional
+        What was rated and by whom. The kind of the raters is by default crowd, or expert where
+        their names say so; whether their ids are people is read from the columns.
+
+    Returns
+    -------
+    plans : tuple of ImportPlan
+        One, or one per criterion where their labels differ.
+
+    Raises
+    ------
+    TaskError
+        If a column is unknown, nothing looks like ratings, or the labels cannot be options.
+    """
+    rated = rated or RatedOptions()
+    plans = _plans(name, table, roles, settings, rated)
+    joins = [doubt for plan in plans for doubt in plan.doubts if "separator" in doubt.accept]
+    if not joins:
+        return plans
+    separator = str(joins[0].accept["separator"]).replace("\\n", "\n")
+    try:  # roles, too, may be others once the labels are apart
+        split = settings.model_copy(update={"separator": separator})
+        apart = _plans(name, table, roles, split, rated)
+    except TaskError:
+        return plans
+    return tuple(replace(plan, doubts=(joins[0], *plan.doubts)) for plan in apart)
+
+
+def _plans(
+    name: str,
+    table: Table,
+    roles: Mapping[str, Sequence[str]],
+    settings: AnswerSettings,
+    rated: RatedOptions,
+) -> tuple[ImportPlan, ...]:
+    """Complete the settings, as they stand."""
+    roles = {**table.reading.columns, **roles}
+    if (*roles.get("rater", ()),) == (POSITIONAL,) and POSITIONAL not in table.columns:
+        if not roles.get("id"):
+            raise TaskError(f"{table.path}: --rater {POSITIONAL} needs the item. Give --id.")
+        table = with_places(table, mapping_of({"id": roles["id"]}, table).id)
+    fixed = mapping_of(roles, table)
+    settings = _with_format(settings, table.reading)
+    raw = table
+    table = with_decimals(table, fixed.by_role()) if settings.decimal == "comma" else table
+    table = with_sets(table, settings.separator, fixed.by_role()) if settings.separator else table
+    if not table.reading.columns and "elicitation" not in table.columns:
+        table = with_whole_sets(table)
+    draft = guess_roles(table, fixed, roles, settings.scale)
+    table, mapping = draft.table, draft.mapping
+    if mapping.judges == (NO_JUDGES,):
+        mapping = replace(mapping, judges=())
+    check(mapping, table)
+    _check_effect(settings, mapping, raw)
+    table, joined = _with_choices(table, mapping)
+    table, corrections = _corrected(table, mapping, settings)
+    mapping, list_doubts = _read_lists(mapping, table, settings)
+    if settings.none and not mapping.sets:
+        table = with_none(table, mapping.rating_columns, settings.none)
+    reader = AnswerReader(
+        table,
+        mapping,
+        settings.raters_per_item,
+        settings.lists,
+        settings.separator,
+        settings.none,
+    )
+    counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
+    where = str(table.path)
+    if settings.scales and len(counts) <= 1:
+        raise TaskError(f"{where}: --scales goes with several criteria. Leave it out.")
+    shared = len(counts) <= 1 or (
+        settings.scales != "own"
+        and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
+    )
+    by_task = {None: merged(counts.values())} if shared else counts
+    doubts = (*draft.doubts, *list_doubts, *_line_doubts(table, mapping))
+    doubts += (*_share_doubts(reader), *_none_doubts(reader, settings), *corrections)
+    who = {
+        "kind": rated.kind or mapping.kind,
+        "rater_ids": rated.rater_ids or guess_rater_ids(reader),
+    }
+    pairs = pairs_of(mapping.text)
+    plans = []
+    for criterion, of_task in by_task.items():
+        guess = guess_answers(of_task, settings, where, pairs=pairs)
+        joint = criterion is None and mapping.has_several_criteria
+        plans.append(
+            ImportPlan(
+                name=name if criterion is None else f"{name}-{_slug(criterion)}",
+                rated=rated.model_copy(update=who),
+                cells=reader,
+                answers=guess.answers,
+                columns=ItemColumns(
+                    fields=mapping.item_fields(table), criterion=criterion, joint=joint
+                ),
+                settings=settings,
+                doubts=(*doubts, *guess.doubts),
+                notes=(*table.notes, *draft.notes, *joined, *guess.notes),
+            )
+        )
+    return tuple(plans)
+
+
+def _with_format(settings: AnswerSettings, reading: Reading) -> AnswerSettings:
+    """Return the settings with what the format of the table says, where the user says nothing."""
+    of_format = {
+        "scale": settings.scale or reading.scale,
+        "options": settings.options or reading.options,
+        "lists": settings.lists or reading.lists,
+    }
+    return settings.model_copy(update=of_format)
+
+
+def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table) -> None:
+    """Refuse settings that have no effect on a table with these roles."""
+    is_counted = bool(mapping.counts or mapping.votes)
+    names = (*mapping.rating_columns, *mapping.judge_columns(table))
+    columns = [table.columns[name] for name in names]
+    texts = [text for column in columns for text in column.values]
+    lists = is_counted or any(list_of(text) is not None for text in texts)
+    faults = {
+        "--n-raters goes with counts of raters": settings.raters_per_item and not is_counted,
+        "--lists goes with cells that hold several ratings": settings.lists and not lists,
+        "--on-duplicate last goes with a row per rating": settings.on_duplicate == "last"
+        and not mapping.rater,
+        f"no rating holds the --separator {settings.separator!r}": settings.separator
+        and not any(settings.separator in text for text in texts),
+        "no rating has a decimal comma, see --decimal": settings.decimal == "comma"
+        and not any(with_point(text) != text for text in texts),
+    }
+    for fault, is_one in faults.items():
+        if is_one:
+            raise TaskError(f"{table.path}: {fault}. Leave it out.")
+
+
+def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
+    """Whether the criteria have one scale: the same numbers, or labels of one list of options."""
+    sets = [
+        {label.casefold() for label in c.humans} - {CANNOT_ASSESS.casefold()}
+        for c in counts.values()
+    ]
+    numeric = [{x for x in labels if as_number(x) is not None} for labels in sets]
+    if any(numeric):
+        return all(labels == numeric[0] for labels in numeric)
+    union = set().union(*sets)
+    return any(labels == union for labels in sets)
+
+
+def _slug(criterion: str) -> str:
+    """Return a criterion as the end of a task's name."""
+    text = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in criterion)
+    return text[:32] or "criterion"
+
+
+def _read_lists(
+    mapping: ColumnMapping, table: Table, settings: AnswerSettings
+) -> tuple[ColumnMapping, list[Doubt]]:
+    """Settle whether lists in cells are the ratings of several raters or response sets."""
+    if mapping.layout != "votes" or mapping.rater or settings.lists == "ratings":
+        return mapping, []
+    if settings.lists == "sets":
+        return replace(mapping, votes=(), total="", raters=mapping.votes), []
+    cells = [text for name in mapping.votes for text in table.columns[name].values]
+    lists = [parts for text in cells if (parts := list_of(text)) and ballots_by_rater(text) is None]
+    repeats = any(len(parts) > len({str(part) for part in parts}) for parts in lists)
+    if repeats or not lists:
+        return mapping, []
+    names = ", ".join(mapping.votes)
+    text = f"the lists in {names!r} may be ratings of several raters or one rater's set"
+    question = f"{text}: give --lists ratings or --lists sets"
+    return mapping, [Doubt(question, {"lists": "ratings"}, ({"lists": "sets"},))]
+
+
+def _line_doubts(table: Table, mapping: ColumnMapping) -> list[Doubt]:
+    """Ask about ratings of several lines, which may be a response set."""
+    for name in (*mapping.raters, mapping.label, mapping.set, *mapping.criteria):
+        texts = table.columns[name].values if name else ()
+        if any("\n" in text for text in texts) and separator_of(texts) == "\n":
+            question = (
+                f"the lines of a cell in {name} may be a response set: give --separator '\\n'"
+            )
+            return [Doubt(question, {"separator": "\\n"})]
+    return []
+
+
+def _share_doubts(reader: AnswerReader) -> list[Doubt]:
+    """Ask for the number of raters where there are shares and nothing says it."""
+    mapping = reader.mapping
+    if not (mapping.counts or mapping.votes) or mapping.total or reader.n_raters:
+        return []
+    named = any(not SHARE_WORDS.isdisjoint(parts(name)) for name in mapping.counts)
+    if not named and all(answer.problem != NO_TOTAL for answer in reader.answers()):
+        return []
+    question = "shares of raters need their number: give --n-raters N, or --total with its column"
+    return [Doubt(question, {"raters_per_item": NUMBER})]
+
+
+def _with_choices(table: Table, mapping: ColumnMapping) -> tuple[Table, list[str]]:
+    """Add each rater's choice to a set of what else would be reasonable, if sets never hold it."""
+    if not (mapping.label and mapping.set):
+        return table, []
+    choices = [label_of(text) for text in table.columns[mapping.label].by_row()]
+    sets = [list(labels_of(text)[0]) for text in table.columns[mapping.set].by_row()]
+    pairs = [(x, [*map(str.casefold, of)]) for x, of in zip(choices, sets, strict=True) if x and of]
+    if len(pairs) < MIN_PAIRS or any(choice.casefold() in labels for choice, labels in pairs):
+        return table, []
+    cells = [
+        json.dumps([choice, *of], ensure_ascii=False) if choice else ""
+        for choice, of in zip(choices, sets, strict=True)
+    ]
+    note = f"{mapping.set} never holds the choice: it is read as what else is reasonable"
+    return table.with_column(mapping.set, cells), [note]
+
+
+def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
+    """Ask what it means that a rater chose no option: an answer, or that they could not say."""
+    if settings.none:
+        return []
+    empty = sum(list_of(answer.text) == [] for answer in reader.answers() if not answer.is_judge)
+    if sets := reader.mapping.sets:
+        empty += int(np.all([reader.table.columns[n].codes == EMPTY for n in sets], axis=0).sum())
+    if not empty:
+        return []
+    times = "once" if empty == 1 else f"{empty} times"
+    question = (
+        f"a rater chose none of the options {times}: give --none 'none of these' if that is an "
+        f"answer, or --none {CANNOT_ASSESS} if they could not say"
+    )
+    return [Doubt(question, {"none": "none of these"}, ({"none": CANNOT_ASSESS},))]
+
+
+def _corrected(
+    table: Table, mapping: ColumnMapping, settings: AnswerSettings
+) -> tuple[Table, list[Doubt]]:
+    """Blank the ratings that a later one of the same item and rater corrects, or ask.
+
+    A blank cell is no rating, so it corrects none.
+    """
+    if not mapping.rater or mapping.votes or mapping.rater == POSITIONAL:
+        return table, []
+    order = table.columns[mapping.rated_at].by_row() if mapping.rated_at else []
+    if settings.on_duplicate == "last" and not order:
+        raise TaskError(
+            f"{table.path}: --on-duplicate last needs the times of the ratings. Give --rated-at."
+        )
+    people = same_names(table.columns[mapping.rater])
+    names = [people[text] for text in table.columns[mapping.rater].by_row()]
+    within = [n for n in (mapping.criterion, mapping.elicitation) if n]
+    keys = list(zip(table.keys((*mapping.id, *within)).tolist(), names, strict=True))
+    single = [(n,) for n in (mapping.label, mapping.set, *mapping.criteria) if n]
+    n_corrected = 0
+    for columns in [*single, *([mapping.sets] if mapping.sets else [])]:
+        former, is_changed = _former(table, columns, keys, order)
+        n_corrected += sum(is_changed)
+        if settings.on_duplicate == "last":
+            table = table.blanked(columns, np.array(former, dtype=np.int64))
+    if settings.on_duplicate == "reject" and order and n_corrected:
+        question = f"{n_corrected} ratings are corrected later: give --on-duplicate last, or reject"
+        return table, [Doubt(question, {"on_duplicate": "last"})]
+    return table, []
+
+
+def _former(
+    table: Table, columns: Sequence[str], keys: Sequence[tuple[int, str]], order: Sequence[str]
+) -> tuple[list[int], list[bool]]:
+    """Return the rows whose rating a later row corrects, and whether it differs from that one."""
+    filled = np.any([table.columns[name].codes != EMPTY for name in columns], axis=0)
+    answers = table.keys(columns)
+    latest: dict[tuple[int, str], int] = {}
+    former = []
+    for row in np.flatnonzero(filled).tolist():
+        before = latest.setdefault(keys[row], row)
+        if before != row:
+            is_late = not order or order[row] >= order[before]
+            former.append(before if is_late else row)
+            latest[keys[row]] = row if is_late else before
+    return former, [bool(answers[row] != answers[latest[keys[row]]]) for row in former]

@@ -1,0 +1,192 @@
+"""Which columns belong to the item: the texts that judges are shown, and the group."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from harness.curation.importing.column_facts import LOOKED_AT, Facts, ends_in_id, has_digits
+from harness.tasks.columns import column_words
+from harness.tasks.columns.column_words import parts
+
+if TYPE_CHECKING:
+    from harness.curation.importing.role_draft import RoleDraft
+    from harness.tasks.columns.column_mapping import ColumnMapping
+
+FEW_PER_ITEM = 1.5  # ratings per item below which a text always depends on the item
+MIN_WORDS = 2  # of a phrase, on average; a category has one
+MAX_SUFFIX_CHARS = 2  # of a rater's name: the number or letter that ends comment_1
+FEW_BLANK = 0.02
+MOST_CATEGORIES = 20
+ASIDE = column_words.GROUPS | column_words.MARGINS
+MIN_REPEATS = 3  # items per category
+
+
+def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of column
+    """Take the texts of the item to be shown to judges: those that depend on it alone.
+
+    In a table with a row per rating, a text that differs between the raters of an item is a remark.
+    In one with a row per item every text depends on the item, and a remark is told by its name, by
+    blank cells, or asked about.
+    """
+    facts, mapping = draft.facts, draft.mapping
+    own = [n for n in mapping.id if facts.is_prose(n)]
+    n_items = facts.table.n_distinct(mapping.id) if mapping.id else facts.table.n_rows
+    trivial = mapping.one_row_per_item or facts.table.n_rows < FEW_PER_ITEM * n_items
+    free = [
+        n
+        for n in mapping.unused(facts.table)
+        if mapping.one_row_per_item or facts.table.determines(mapping.id, n)
+    ]
+    free = [n for n in free if len(facts[n].values) > 1 or n_items == 1]
+    texts = [n for n in free if facts.is_prose(n) and not facts.called(n, column_words.SUMMARIES)]
+    short = [n for n in free if n not in texts and _may_be_text(facts, n)]
+    shown, remarks, unclear = list(own), list[str](), list[str]()
+    full = [n for n in texts if facts[n].n_filled >= (1 - FEW_BLANK) * facts.table.n_rows]
+    plain = [n for n in full if not _is_remark(facts, n)]
+    for name in texts:
+        if not trivial or (name in plain and (len(plain) == 1 or _is_called_text(facts, name))):
+            shown.append(name)
+        elif _is_remark(facts, name):
+            is_remark = _names_rater(name, mapping) or (name not in full and bool(plain))
+            is_only = not (plain or shown) and len(texts) == 1
+            (remarks if is_remark else shown if is_only else unclear).append(name)
+        elif texts == [name]:
+            shown.append(name)
+        else:
+            unclear.append(name)
+    sides = [
+        n
+        for n in unclear
+        if not _is_remark(facts, n) and any(column_words.are_pair(n, o) for o in unclear)
+    ]
+    shown += sides
+    unclear = [n for n in unclear if n not in sides]
+    of_raters = [n for n in short if _is_remark(facts, n) and _names_rater(n, mapping)]
+    remarks += of_raters
+    for name in short:
+        alone = not (texts or len(short) > 1)
+        is_category = bool(texts or own) and _is_category(facts, name, n_items)
+        if name in of_raters:
+            continue
+        if not is_category and _is_short_text(facts, name, alone=alone):
+            shown.append(name)
+        elif not facts.called(name, column_words.METADATA | ASIDE):
+            unclear.append(name)
+    shown = [n for n in facts.table.columns if n in shown]
+    if unclear:
+        every = [n for n in facts.table.columns if n in {*shown, *unclear}]
+        verb = "is it" if len(unclear) == 1 else "are they"
+        draft.ask(
+            f"{', '.join(unclear)}: {verb} part of the item that judges are shown? Give --text "
+            f"{quote(','.join(every))}, or --text {quote(','.join(shown) or 'none')}",
+            {"text": tuple(every)},
+        )
+    if remarks:
+        draft.notes.append(
+            f"{', '.join(remarks)}: remarks of raters, not shown to judges (--text shows them)"
+        )
+    draft.set(text=tuple(shown))
+
+
+def group_column(facts: Facts, mapping: ColumnMapping) -> str:
+    """Return the column that several items share: a prompt, a document, or what is called so."""
+    table = facts.table
+    n_items = table.n_distinct(mapping.id) if mapping.id else table.n_rows
+    candidates = [
+        *mapping.unused(table),
+        *(mapping.id if len(mapping.id) > 1 else ()),
+        *mapping.text,
+    ]
+    for name in candidates:
+        column = facts[name]
+        named = facts.called(name, column_words.GROUPS)
+        if not named or not facts.is_filled(name) or name == mapping.criterion:
+            continue
+        constant = mapping.one_row_per_item or table.determines(mapping.id, name)
+        if 1 < len(column.values) < n_items and constant and not facts.is_plain(name):
+            return name
+    return ""
+
+
+def _is_category(facts: Facts, name: str, n_items: int) -> bool:
+    """Return whether a column holds a few single words, which sort items rather than say them."""
+    values = facts[name].values
+    single = all(len(value.split()) == 1 for value in values[:LOOKED_AT])
+    return single and len(values) <= min(MOST_CATEGORIES, n_items / MIN_REPEATS)
+
+
+def _may_be_text(facts: Facts, name: str) -> bool:
+    """Whether a column of short values may be what is rated: words, no ids, numbers or labels."""
+    column = facts[name]
+    if (
+        not column.values
+        or (facts.is_numbers(name) and not facts.called(name, column_words.REPLIES))
+        or facts.is_plain(name)
+        or facts.is_counted(name)
+    ):
+        return False
+    if facts.is_list(name) or ends_in_id(name) or len(column.values) <= 1:
+        return False
+    spaced = sum(" " in value for value in column.values[:LOOKED_AT])
+    named = facts.called(name, column_words.TEXTS)
+    if has_digits(column) and 2 * spaced < len(column.values[:LOOKED_AT]) and not named:
+        return False
+    others = column_words.SUMMARIES | column_words.PEOPLE | column_words.LABELS - column_words.TEXTS
+    others |= column_words.MARGINS if facts.is_numbers(name) else frozenset()
+    return not facts.called(name, others)
+
+
+def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:
+    """Whether short values are shown unasked; a number, or a word for a source, is asked about."""
+    if facts.is_numbers(name) or not facts.called(name, column_words.TEXTS):
+        return False
+    if facts.called(name, column_words.SOURCES) and not _has_phrases(facts, name):
+        return False
+    return alone or _is_alphabetic(facts, name)
+
+
+def _is_alphabetic(facts: Facts, name: str) -> bool:
+    """Whether values are short phrases rather than the few words of a category."""
+    column = facts[name]
+    values = column.values[:LOOKED_AT]
+    return (
+        _has_phrases(facts, name)
+        or len(values) > 0.5 * facts.table.n_rows
+        or (facts.called(name, column_words.PROMPTS) and not has_digits(column))
+    )
+
+
+def _has_phrases(facts: Facts, name: str) -> bool:
+    """Whether values have two words or more, on average."""
+    values = facts[name].values[:LOOKED_AT]
+    return sum(len(value.split()) for value in values) >= MIN_WORDS * len(values)
+
+
+def _is_called_text(facts: Facts, name: str) -> bool:
+    return facts.called(name, column_words.TEXTS) and not facts.called(
+        name, column_words.REMARK_COLUMNS
+    )
+
+
+def _is_remark(facts: Facts, name: str) -> bool:
+    """Whether a column is called after remarks, or after a word for raters and their number."""
+    words = parts(name)
+    numbered = any(word.isdecimal() for word in words)
+    return facts.called(name, column_words.REMARK_COLUMNS) or (
+        numbered and facts.called(name, column_words.PEOPLE)
+    )
+
+
+def _names_rater(name: str, mapping: ColumnMapping) -> bool:
+    """Whether a name ends in the number, or holds the name, of a rater's column."""
+    words = parts(name)
+    whole = " ".join(words)
+    for rater in mapping.raters:
+        own = parts(rater)
+        person = set(own) - column_words.LABELS  # of ann1_label, as of ann1_comment
+        if " ".join(own) in whole or (person and person <= set(words)):
+            return True
+        if own and words and own[-1] == words[-1] and len(own[-1]) <= MAX_SUFFIX_CHARS:
+            return True
+    return False

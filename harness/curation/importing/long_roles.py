@@ -1,0 +1,673 @@
+"""A row per rating: item, rater and rating by what depends on what."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.curation.importing.column_facts import (
+    KEY,
+    LOOKED_AT,
+    MIN_TICKS,
+    MOST,
+    TICKS,
+    ends_in_id,
+)
+from harness.curation.importing.doubts import Doubt
+from harness.curation.importing.label_joins import FEW_LABELS, separator_of
+from harness.curation.importing.role_draft import N_NAMED, RoleDraft, names_of
+from harness.files.plain_text import visible
+from harness.tasks.columns import column_words
+from harness.tasks.columns.cell_values import (
+    is_iso_time,
+)
+from harness.tasks.columns.column_words import parts, stem
+from harness.tasks.columns.rater_names import names_model, who_are, who_are_raters
+from harness.tasks.columns.table_columns import POSITIONAL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.tasks.columns.table_columns import Column
+
+MAX_KEYS = 4  # columns that together name an item
+MANY_CRITERIA = 20
+N_PAIR = 2  # columns: a choice, and the set that it is from
+MOST_RATERS = 0.6  # of the rows: a rater rates two items or so
+NO_RATERS = (column_words.MARGINS - {"number", "n", "num"}) | column_words.CRITERIA
+RATER_MARKS = column_words.PEOPLE | {"w", "r", "worker"}
+MACHINES = frozenset({"machine", "model", "llm", "ai", "auto", "automatic", "bot", "judge"})
+ITEM_MARKS = column_words.ITEMS | {"d", "q", "doc", "text", "comment", "post", "story"}
+
+
+def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
+    """Find item, rater and rating of a table with a row per item and rater."""
+    free = draft.free()
+    if "elicitation" in free:
+        draft.set(elicitation="elicitation")
+    items = [draft.mapping.id] if draft.mapping.id else item_keys(draft)
+    best = None
+    for item in items:
+        raters = [draft.mapping.rater] if draft.mapping.rater else rater_columns(draft, item)
+        found = [(item, rater) for rater in raters if rater not in item]
+        if found and best is None:
+            best = found
+    if not best and not draft.mapping.id:
+        best = _named_item(draft, draft.mapping.rater)
+    if not best:
+        return False
+    if not required and not _ratings(draft, *best[0]) and not _agreed(draft, best[0][1]):
+        return False
+    if not required and _rated_by_columns(draft, *best[0]):
+        return False
+    is_given = bool(draft.mapping.rater)
+    if not is_given:
+        best = _unambiguous(draft, best)
+    item, rater = best[0]
+    criterion = draft.mapping.criterion or _criterion(draft, item, rater)
+    draft.set(id=item, rater=rater, criterion=criterion)
+    _rated_of_item(draft)
+    _label_roles(draft)
+    if not is_given:
+        _rater_or_system(draft)
+    return True
+
+
+def find_lone_rater(draft: RoleDraft) -> bool:
+    """Find the rating of a table whose column of raters says who rated each item alone."""
+    facts = draft.facts
+    raters = [n for n in draft.free() if facts.called(n, column_words.RATERS)]
+    labels = [n for n in draft.free() if facts.called(n, column_words.LABELS)]
+    labels = [n for n in labels if facts.is_labels(n) and not facts.is_prose(n)]
+    alone = len(raters) == len(labels) == 1 and facts.is_filled(raters[0])
+    texts = [n for n in draft.free() if facts.is_prose(n)]
+    once = not texts or any(facts[n].unique for n in texts)
+    if not alone or not once or raters == labels or facts[raters[0]].unique:
+        return False
+    keys = [n for n in draft.free() if facts[n].unique and not facts.is_plain(n)]
+    keys.sort(key=lambda n: (not facts.called(n, column_words.ITEMS), facts.is_prose(n)))
+    if not keys:
+        return False
+    draft.set(rater=raters[0], label=labels[0], id=(keys[0],))
+    return True
+
+
+def find_repeated(draft: RoleDraft) -> bool:
+    """Find an item that repeats although nothing names a rater: each of its rows is a rater's.
+
+    Nothing else may tell the rows apart than ratings, times and what raters wrote.
+    """
+    facts, mapping = draft.facts, draft.mapping
+    is_rated = bool(mapping.criteria or mapping.label)
+    items = [mapping.id] if mapping.id else item_keys(draft)[:1]
+    if not items or not _repeats_as_rated(draft, items[0]):
+        return False
+    named = facts.called(items[0][0], column_words.ITEMS)
+    if not mapping.id and ((facts.is_labels(items[0][0]) and not named) or _names_rows(draft)):
+        return False
+    within = [n for n in draft.free() if n not in items[0]]
+    varying = [n for n in within if not draft.table.determines(items[0], n)]
+    ratings = [n for n in varying if facts.is_labels(n) and not facts.is_prose(n)]
+    others = [n for n in varying if n not in ratings and not _is_of_rater(draft, n)]
+    people = [n for n in within if facts.is_labels(n)]
+    people = [n for n, who in who_are(people).items() if who == "person"]
+    if not is_rated and (others or not ratings or len(people) > 1):
+        return False
+    without = draft.place_raters(items[0])
+    draft.set(id=items[0], rater=POSITIONAL)
+    _label_roles(draft)
+    if not draft.mapping.rating_columns:
+        draft.set(id=mapping.id, rater="")
+        draft.use(without)
+        return False
+    item = quote(",".join(items[0]))
+    if mapping.id or "rater" in draft.fixed:
+        draft.notes.append(
+            f"{item} repeats and no column names a rater: the ratings of an item are numbered"
+        )
+    else:
+        draft.ask(
+            f"{item} repeats and no column names a rater: give --id {item} --rater {POSITIONAL} if "
+            "each row of an item is another rater's",
+            about="rater",
+        )
+    return True
+
+
+def _names_rows(draft: RoleDraft) -> bool:
+    """Return whether a text, or a column that is called after items, differs in every row."""
+    facts = draft.facts
+    return any(
+        facts.keys(name) >= KEY and (facts.is_prose(name) or facts.called(name, column_words.ITEMS))
+        for name in draft.free()
+    )
+
+
+def _repeats_as_rated(draft: RoleDraft, item: tuple[str, ...]) -> bool:
+    """Return whether most items have several rows."""
+    n_rows = np.bincount(draft.table.keys(item))
+    return bool(np.mean(n_rows > 1) >= MOST)
+
+
+def _is_of_rater(draft: RoleDraft, name: str) -> bool:
+    """Return whether a column may hold what one rater did or wrote: a time, a measure, a remark."""
+    facts = draft.facts
+    words = column_words.MARGINS | column_words.REMARK_COLUMNS
+    return facts.is_plain(name) or facts.called(name, words) or facts[name].unique
+
+
+def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bool:
+    """Whether the ratings stand in columns of people, so that no other column names the rater."""
+    columns = _ratings(draft, item, rater)
+    people = [n for n, who in who_are(columns).items() if who == "person"]
+    return len(people) > 1 and not draft.facts.called(rater, column_words.RATERS)
+
+
+def _rated_of_item(draft: RoleDraft) -> None:
+    """Ask about a part of the item that no text depends on: it may be the criterion."""
+    item = draft.mapping.id
+    texts = [t for t in draft.table.columns if t not in item and draft.facts.is_prose(t)]
+    known = "id" in draft.fixed or draft.mapping.criterion in item
+    for name in item if len(item) > 1 and texts and not known else ():
+        rest = tuple(n for n in item if n != name)
+        if all(draft.table.determines(rest, t) for t in texts):
+            draft.ask(
+                f"{name} tells rows of the same texts apart: give --criterion {quote(name)} if it "
+                f"is what is rated, or --id {quote(','.join(item))}",
+                {"id": rest, "criterion": name},
+            )
+            return
+
+
+def _rater_or_system(draft: RoleDraft) -> None:
+    """Ask whether a column names raters, or systems whose outputs are the items.
+
+    Both tell the rows of a prompt apart. A text that differs with it is an output or a remark.
+    """
+    mapping, facts = draft.mapping, draft.facts
+    if draft.is_rater_named(mapping.rater):
+        return
+    texts = [
+        n
+        for n in draft.free()
+        if facts.is_prose(n)
+        and not facts.is_list(n)
+        and not facts.called(n, column_words.REMARK_COLUMNS)
+        and not draft.table.determines(mapping.id, n)
+    ]
+    if not texts and not facts.called(mapping.rater, column_words.SYSTEMS):
+        return
+    ratings = tuple(filter(None, (mapping.label, mapping.set, *mapping.criteria)))
+    empty: dict[str, object] = {"rater": "", "label": "", "set": "", "criteria": (), "sets": ()}
+    rows = {"id": (*mapping.id, mapping.rater), "text": (*mapping.text, *texts), "raters": ratings}
+    system = f"the system that gave {names_of(texts)}" if texts else "a system that is rated"
+    draft.ask(
+        f"{mapping.rater} may name the rater, or {system}: give --rater {quote(mapping.rater)}, or "
+        f"--raters {quote(','.join(ratings))}",
+        empty | rows,
+    )
+
+
+def _agreed(draft: RoleDraft, rater: str) -> bool:
+    """Whether a table whose raters always agree says by names who rated and how."""
+    labels = [
+        n
+        for n in draft.free()
+        if draft.facts.called(n, column_words.LABELS) and draft.facts.is_labels(n) and n != rater
+    ]
+    return _favours(draft, "", rater) >= 1 and len(labels) == 1
+
+
+def _numbered_people(draft: RoleDraft) -> set[str]:
+    """Return the columns called after raters by number, which hold their ratings."""
+    named = [n for n in draft.free() if draft.facts.called(n, column_words.PEOPLE)]
+    stems = [stem(n) for n in named if any(part.isdecimal() for part in parts(n))]
+    return {n for n in named if stems.count(stem(n)) > 1}
+
+
+def item_keys(draft: RoleDraft) -> list[tuple[str, ...]]:
+    """Return what may name the items of rows that repeat them, the best first.
+
+    A column that fixes all texts is the item; without one, the text that repeats.
+    """
+    people = _numbered_people(draft)
+    free = [n for n in draft.free() if n not in people]
+    facts = draft.facts
+    repeated = [n for n in free if 1 < draft.table.n_distinct((n,)) <= 0.95 * draft.table.n_rows]
+    texts = [n for n in repeated if facts.is_prose(n) and facts.is_filled(n)]
+    names = [
+        n
+        for n in repeated
+        if facts.is_name(n) and not _is_measure(draft, n) and not facts.called(n, NO_RATERS)
+    ]
+    fixing = {n: {t for t in texts if facts.fixes(n, t)} for n in names}
+    most = max(map(len, fixing.values()), default=0)
+    if most:
+        best = [n for n in names if len(fixing[n]) == most]
+        fewest = min(draft.table.n_distinct((n,)) for n in best)
+        best = [n for n in best if draft.table.n_distinct((n,)) <= 1.01 * fewest]
+        best.sort(key=lambda n: not facts.called(n, column_words.ITEMS))
+        unfixed = [t for t in texts if t not in fixing[best[0]]]
+        finer = [t for t in unfixed if all(facts.fixes(t, other) for other in fixing[best[0]])]
+        keys = [(n,) for n in best]
+        return [*keys, *((t,) for t in finer)]
+    if texts:
+        finest = [t for t in texts if all(t == o or facts.fixes(t, o) for o in texts)]
+        if finest:
+            return [(finest[0],)]
+        return [tuple(texts[:MAX_KEYS])] if len(texts) <= MAX_KEYS else []
+    return [(n,) for n in sorted(names, key=lambda n: not facts.called(n, column_words.ITEMS))]
+
+
+def _named_item(draft: RoleDraft, rater: str) -> list[tuple[tuple[str, ...], str]]:
+    """Return an item of several columns, or of a rater that the user or its column names."""
+    free = draft.free()
+    if not rater:
+        known = [n for n in free if draft.facts.is_name(n) and _favours(draft, "", n) >= 1]
+        if len(known) != 1:
+            return []
+        rater = known[0]
+    names = [
+        n
+        for n in free
+        if n != rater and draft.facts.is_name(n) and not draft.facts.called(n, column_words.LABELS)
+    ]
+    keys = [n for n in names if draft.facts.keys(n, rater) >= MOST and not draft.facts.is_labels(n)]
+    keys.sort(key=lambda n: not draft.facts.called(n, column_words.ITEMS))
+    if keys and draft.mapping.rater:
+        return [((keys[0],), rater)]
+    repeated = draft.table.n_distinct(names) < KEY * draft.table.n_rows if names else False
+    joint = _joint(draft, names, (rater,)) if repeated else ()
+    return [(joint, rater)] if joint else []
+
+
+def _joint(draft: RoleDraft, names: Sequence[str], within: tuple[str, ...]) -> tuple[str, ...]:
+    """Return columns that only together name an item, those called after items first."""
+    named = sorted(names, key=lambda n: not draft.facts.called(n, column_words.ITEMS))
+    chosen = named[:1]
+    while chosen and len(chosen) < MAX_KEYS:
+        rest = [name for name in named if name not in chosen]
+        if not rest:
+            break
+        best = max(rest, key=lambda name: draft.table.n_distinct((*chosen, name, *within)))
+        chosen.append(best)
+        if draft.table.distinct_share((*chosen, *within)) >= KEY:
+            return tuple(chosen)
+    return ()
+
+
+def _is_measure(draft: RoleDraft, name: str) -> bool:
+    words = column_words.MEASURES | column_words.LABELS
+    return draft.facts.called(name, words) and not ends_in_id(name)
+
+
+def rater_columns(draft: RoleDraft, item: tuple[str, ...]) -> list[str]:
+    """Return the columns that with the item tell rows apart and recur with other items."""
+    found = []
+    people = _numbered_people(draft)
+    for name in draft.free():
+        if (
+            name in item
+            or name in people
+            or not draft.facts.is_name(name)
+            or _is_measure(draft, name)
+        ):
+            continue
+        if draft.facts.called(name, NO_RATERS):
+            continue
+        if draft.facts.called(name, column_words.TEXTS) and not ends_in_id(name):
+            continue
+        n_values = draft.table.n_distinct((name,))
+        crowd = draft.facts.called(name, column_words.RATERS)  # may rate one item each
+        most = draft.table.n_rows if crowd else MOST_RATERS * draft.table.n_rows
+        recurs = 1 < n_values <= most
+        fixed = draft.table.determines(item, name)
+        share = _key_share(draft, item, name)
+        if recurs and not fixed and share >= MOST and not _shares_labels(draft, name):
+            found.append((share < KEY, not draft.is_rater_named(name), name))
+    exact = [entry for entry in found if not entry[0]] or found
+    if not exact:
+        return []
+    named = [name for _, unnamed, name in exact if not unnamed]
+    first = named or [name for *_, name in exact]
+    worded = [name for name in first if not draft.facts.is_numbers(name)]
+    return worded or first
+
+
+def _key_share(draft: RoleDraft, item: tuple[str, ...], name: str) -> float:
+    within = tuple(filter(None, (draft.mapping.criterion, draft.mapping.elicitation)))
+    share = draft.facts.keys(*item, name, *within)
+    if share >= KEY or within:
+        return share
+    criterion = _criterion(draft, item, name)
+    return draft.facts.keys(*item, name, criterion) if criterion else share
+
+
+def _shares_labels(draft: RoleDraft, name: str) -> bool:
+    """Whether another column holds values of this one, as columns of ratings do."""
+    values = set(draft.facts[name].values)
+    others = (n for n in draft.table.columns if n != name and draft.facts.is_labels(n))
+    return not draft.is_rater_named(name) and any(
+        not values.isdisjoint(draft.facts.labels(other)) for other in others
+    )
+
+
+def _criterion(draft: RoleDraft, item: tuple[str, ...], rater: str) -> str:
+    """Return the column of what is rated: with item and rater it tells rows apart."""
+    for name in draft.free():
+        column = draft.facts[name]
+        if name in {*item, rater} or not 1 < len(column.values) <= MANY_CRITERIA:
+            continue
+        if not draft.facts.called(name, column_words.CRITERIA) or not draft.facts.is_filled(name):
+            continue
+        if draft.facts.keys(*item, rater, name) >= MOST:
+            return name
+    return ""
+
+
+def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
+    """Return the columns that differ between raters and between items, and may be ratings."""
+    facts = draft.facts
+    within = tuple(filter(None, [_criterion(draft, item, rater)]))
+    found = [
+        n
+        for n in draft.free()
+        if n not in {*item, rater, *within}
+        and (facts.is_labels(n) or facts.is_list(n))
+        and (not facts.is_prose(n) or _repeats_often(draft, n))
+        and len(facts.labels(n)) > 1
+        and not (facts.called(n, column_words.ITEMS) and ends_in_id(n))
+        and not names_model(n)
+        and not draft.table.determines((*item, *within), n)
+        and not draft.table.determines((rater,), n)
+    ]
+    clear = [n for n in found if not facts.called(n, column_words.MARGINS - column_words.MEASURES)]
+    return clear or found
+
+
+def _repeats_often(draft: RoleDraft, name: str) -> bool:
+    """Whether long values are labels all the same: few, each of them often used."""
+    column = draft.facts[name]
+    return 3 * len(column.values) <= column.n_filled and len(column.values) <= FEW_LABELS // 2
+
+
+def _unambiguous(
+    draft: RoleDraft, best: list[tuple[tuple[str, ...], str]]
+) -> list[tuple[tuple[str, ...], str]]:
+    """Ask which column is the item and which the rater, unless values or names say so."""
+    item, rater = best[0]
+    if len(best) > 1:
+        names = names_of([rater for _, rater in best])
+        others = ({"id": key, "rater": other} for key, other in best[1:])
+        question = f"{names} may each name the rater: give --rater"
+        draft.ask(question, *others)
+    if len(item) > 1 or draft.facts.is_prose(item[0]):
+        return best
+    texts = [t for t in draft.table.columns if draft.facts.is_prose(t)]
+    depends = any(draft.facts.fixes(item[0], t) and not draft.facts.fixes(rater, t) for t in texts)
+    reverse = any(draft.facts.fixes(rater, t) and not draft.facts.fixes(item[0], t) for t in texts)
+    if depends and not reverse:
+        return best
+    straight = _favours(draft, item[0], rater)
+    swapped = _favours(draft, rater, item[0])
+    if straight >= 1 and not swapped:
+        return best
+    if swapped >= 1 and not straight:
+        return [((rater,), item[0])]
+    swap: tuple[tuple[str, ...], str] = ((rater,), item[0])
+    kept, other = ((item, rater), swap) if straight >= swapped else (swap, (item, rater))
+    draft.ask(
+        f"{item[0]} and {rater}: one names the item, the other the rater, and values do not "
+        "say which: give --id and --rater",
+        {"id": other[0], "rater": other[1]},
+    )
+    return [kept] if kept[1] != rater else best
+
+
+def _favours(draft: RoleDraft, item: str, rater: str) -> float:
+    """Return how much names of columns and forms of values say for an item and its rater."""
+    facts = draft.facts
+    strong = facts.called(rater, column_words.RATERS)
+    weak = facts.called(rater, column_words.WEAK_RATERS)
+    marked = _are_marked(facts[rater], RATER_MARKS)
+    if not item:
+        return 1.0 * strong + 0.5 * weak + 0.5 * marked
+    named = facts.called(item, column_words.ITEMS) and not facts.called(item, column_words.RATERS)
+    marked = marked and not _are_marked(facts[item], RATER_MARKS)
+    of_items = _are_marked(facts[item], ITEM_MARKS) and not _are_marked(facts[rater], ITEM_MARKS)
+    return 1.0 * strong + 0.5 * weak + 0.5 * named + 0.5 * marked + 0.5 * of_items
+
+
+def _label_roles(draft: RoleDraft) -> None:
+    """Find the rating, or the ratings, of a row, unless the user named them."""
+    mapping = draft.mapping
+    if mapping.label or mapping.set or mapping.criteria or mapping.sets:
+        return
+    facts = draft.facts
+    within = tuple(filter(None, [mapping.criterion]))
+    found = _ratings(draft, mapping.id, mapping.rater)
+    models = [n for n in found if who_are([n])[n] == "model"]
+    found = [n for n in found if n not in models]
+    lists = [n for n in found if facts.is_list(n)]
+    single = [n for n in found if n not in lists]
+    measures = [n for n in single if facts.called(n, column_words.MARGINS | column_words.SUMMARIES)]
+    if len(lists) == 1 and len(single) <= 1:
+        draft.set(set=lists[0], label=single[0] if single else "")
+        if single and not facts.alike([lists[0]], single[0]):
+            draft.ask(
+                f"{names_of([*single, *lists])}: give --label and --set if they are a choice "
+                "and a response set of one rater, or --label alone",
+                {"set": ""},
+            )
+    elif len(single) == 1 and not lists:
+        draft.set(label=single[0])
+        if measures:
+            draft.ask(f"{single[0]} may be no rating: give --label", about="label")
+    elif single and not lists:
+        _several_ratings(draft, single, measures)
+    elif found:
+        draft.ask(
+            f"{names_of(found)} may each be a rating: give --label or --criteria",
+            *({"label": other} for other in found[1:]),
+            {"label": "", "criteria": tuple(found)},
+        )
+        draft.set(label=found[0])
+    else:
+        _no_ratings(draft, within)
+    _agreed_ratings(draft)
+
+
+def _agreed_ratings(draft: RoleDraft) -> None:
+    """Ask about columns of labels that are called after ratings, or alike, but never differ."""
+    mapping, facts = draft.mapping, draft.facts
+    chosen = [n for n in (mapping.label, *mapping.criteria) if n and facts.is_labels(n)]
+    known = column_words.SUMMARIES | column_words.GROUPS | column_words.METADATA | {"age"}
+    alike = [
+        n
+        for n in draft.free()
+        if chosen
+        and facts.is_labels(n)
+        and n in facts.alike([n], chosen[0])
+        and not facts.called(n, known | column_words.ITEMS)
+        and not names_model(n)
+    ]
+    if alike:
+        every = (*chosen, *alike)
+        option = "--criteria" if len(chosen) > 1 else "--label"
+        verb = "holds" if len(alike) == 1 else "hold"
+        draft.ask(
+            f"{names_of(alike)} {verb} the labels of {names_of(chosen)} but no rating that "
+            f"differs between raters: give --criteria {quote(','.join(every))} if it is one, "
+            f"or {option} {quote(','.join(chosen))} if not",
+            {"label": "", "criteria": every},
+        )
+
+
+def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) -> None:
+    """Read several columns of labels as criteria, or ask."""
+    facts = draft.facts
+    if len(names) == N_PAIR and _choice_and_set(draft, names):
+        return
+    rest = [n for n in names if n not in measures] or names
+    alike = all(name in facts.alike(names, names[0]) for name in names)
+    numeric = all(set(map(str.casefold, facts.labels(n))) <= TICKS for n in names)
+    ticks = numeric or (len(names) >= MIN_TICKS and facts.are_ticks(names))
+    opaque = any(n in facts.opaque for n in names)
+    labelled = [n for n in rest if facts.called(n, column_words.LABELS)]
+    if len(rest) == 1 or (len(labelled) == 1 and not alike):
+        draft.set(label=(labelled or rest)[0])
+    elif ticks:
+        draft.set(sets=tuple(names))
+    else:
+        draft.set(criteria=tuple(rest))
+    if not (measures or opaque or ticks) and not labelled:
+        return
+    listed = quote(",".join(names))
+    choices = [
+        f"--label {quote(rest[0])} if that alone is the rating",
+        f"--criteria {listed} if each is a criterion",
+    ]
+    if ticks:
+        choices.append(f"--sets {listed} if each says whether an option is in a response set")
+    readings: list[dict[str, object]] = [{"label": name} for name in rest]
+    readings += [{"criteria": tuple(names)}, {"criteria": tuple(rest)}]
+    readings += [{"sets": tuple(names)}] if ticks else []
+    empty: dict[str, object] = {"label": "", "criteria": (), "sets": ()}
+    others = [
+        empty | reading
+        for reading in readings
+        if any(getattr(draft.mapping, role) != value for role, value in reading.items())
+    ]
+    draft.ask(f"{names_of(names)} differ between raters: give {', or '.join(choices)}", *others)
+
+
+def _choice_and_set(draft: RoleDraft, names: Sequence[str]) -> bool:
+    """Draft a choice and the set that joins its labels, where one of two columns does."""
+    for label, joined in (names, names[::-1]):
+        labels = list(draft.facts.labels(joined))
+        separator = separator_of([*labels, *draft.facts.labels(label)])
+        if separator and not any(separator in name for name in draft.facts.labels(label)):
+            question = (
+                f"{label} and {joined} may be a choice and a response set: give --label "
+                f"{quote(label)} --set {quote(joined)} --separator {quote(separator)}"
+            )
+            draft.set(label=label, set=joined)
+            draft.doubts.append(Doubt(question, {"separator": separator}))
+            return True
+    return False
+
+
+def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:
+    mapping, facts = draft.mapping, draft.facts
+    scores = [
+        n
+        for n in draft.free()
+        if n not in within
+        and facts.is_numbers(n)
+        and not facts.called(n, column_words.MARGINS)
+        and not draft.table.determines(mapping.id, n)
+    ]
+    named = [
+        n for n in draft.free() if facts.called(n, column_words.LABELS) and not facts.is_prose(n)
+    ]
+    if scores and not named:
+        named = scores
+    if len(named) == 1:
+        agreed = _agreed(draft, mapping.rater)
+        draft.set(label=named[0])
+        if named[0] not in scores and not agreed:
+            draft.ask(f"{named[0]} does not differ between raters: give --label", about="label")
+
+
+def judges_among_raters(draft: RoleDraft) -> None:
+    """Take as judges the raters of rows that a column calls a model's, and ask about names.
+
+    A name never moves a rater's ratings to a judge: people have ids that look like anything.
+    """
+    if "judges" in draft.fixed:
+        return
+    mapping = draft.mapping
+    models = _machines(draft)
+    if models is None:
+        models = _named_models(draft)
+    labels = [n for n in (mapping.label, *mapping.criteria, mapping.set) if n]
+    columns = [n for n in draft.free() if draft.facts.is_labels(n) and names_model(n)]
+    similar = {n for label in labels for n in draft.facts.alike(columns, label)}
+    draft.set(judges=(*models, *(n for n in columns if n in similar)))
+
+
+def _machines(draft: RoleDraft) -> list[str] | None:
+    """Return the raters that a column of people and machines calls machines; None without one."""
+    rater = draft.facts[draft.mapping.rater]
+    for name in draft.free():
+        kinds = {label: _kind_of(label) for label in draft.facts.labels(name)}
+        if {*kinds.values()} == {"person", "machine"} and draft.facts.fixes(rater.name, name):
+            pairs = zip(rater.by_row(), draft.facts[name].by_row(), strict=True)
+            return list(dict.fromkeys(who for who, kind in pairs if kinds.get(kind) == "machine"))
+    return None
+
+
+def _kind_of(label: str) -> str:
+    """Return whether a label says that a person or a machine rated."""
+    if column_words.contains_word(label, column_words.PEOPLE):
+        return "person"
+    return "machine" if column_words.contains_word(label, MACHINES) else ""
+
+
+def _named_models(draft: RoleDraft) -> list[str]:
+    """Return the raters who are called like models, and ask about them."""
+    column = draft.mapping.rater
+    raters = draft.facts[column].values
+    who = who_are_raters(column, raters)
+    models = [name for name in raters if who[name] == "model"]
+    unclear = [name for name in raters if who[name] == "unclear"]
+    if len(models) == len(raters):
+        text = f"every name in {column!r} is called after a model"
+        draft.ask(f"{text}: give --judges with those that are, or --judges none")
+        return []
+    if unclear and len(models) + len(unclear) > N_NAMED:
+        draft.ask(
+            f"some names in {column!r} may be people or models: give --judges none if all are "
+            "people, or --judges with the models",
+            *([{"judges": ()}] if models else []),
+        )
+    elif models or unclear:
+        several = len(models) + len(unclear) > 1
+        likely = (
+            "may be people or models"
+            if unclear
+            else f"{'are' if several else 'is'} called "
+            + ("like models" if several else "like a model")
+        )
+        named = quote(",".join(models + unclear))
+        draft.ask(
+            visible(
+                f"{names_of(models + unclear)} in {column!r} {likely}: give --judges none if "
+                f"{'they are people' if several else 'it is a person'}, or --judges {named}"
+            ),
+            *([{"judges": tuple(models + unclear)}] if unclear else []),
+            *([{"judges": ()}] if models else []),
+        )
+    return models if len(models) <= N_NAMED else []
+
+
+def time_of_ratings(draft: RoleDraft) -> str:
+    """Return the only column of times (ISO 8601) that differ between the ratings of an item."""
+    times = [
+        n
+        for n in draft.free()
+        if draft.facts.all_values(n, is_iso_time)
+        and not draft.table.determines(draft.mapping.id, n)
+    ]
+    return times[0] if len(times) == 1 else ""
+
+
+def _are_marked(column: Column, marks: frozenset[str]) -> bool:
+    """Whether most values begin with one of some words before a number, or are e-mail addresses."""
+    values = column.values[:LOOKED_AT]
+    words = [parts(value) for value in values]
+    marked = [bool(of) and of[0] in marks and len(of) > 1 for of in words]
+    addressed = ["@" in value for value in values] if "annotator" in marks else [False]
+    return sum(marked) > 0.5 * len(values) or sum(addressed) > 0.5 * len(values)

@@ -1,0 +1,553 @@
+"""Guessing options, scale and positive options from the labels of a table."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.curation.importing.doubts import Doubt
+from harness.curation.importing.label_joins import separator_of
+from harness.curation.importing.label_orders import (
+    ORDERS,
+    known_order,
+    plain_label,
+    step_numbers_of,
+)
+from harness.errors import TaskError
+from harness.tasks.columns import column_words
+from harness.tasks.columns.cell_values import labels_of, with_point
+from harness.tasks.columns.table_answers import TableAnswers
+from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS, POSITIONAL
+from harness.tasks.item import OPEN_SCALES, Scale
+from harness.tasks.options import CANNOT_ASSESS, key_ranks, keyed_labels
+from harness.tasks.schema import as_number
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping, Sequence
+
+    from harness.tasks.columns.answer_cells import AnswerReader
+    from harness.tasks.columns.table_answers import AnswerSettings
+    from harness.tasks.schema import RaterIds
+
+MAX_STEPS = 20  # a scale with more steps is taken for continuous
+RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
+PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
+SYNONYMS = (("y", "yes"), ("n", "no"), ("t", "true"), ("f", "false"), ("j", "ja"), ("o", "oui"),
+            ("s", "s\u00ed"), ("s", "sim"), ("pos", "positive"), ("neg", "negative"))  # fmt: skip
+FEW_SIDES = 3
+N_BINARY = 2  # options; any order of two is as good as the other
+MIN_STEPS = 3  # numbers of which one may be a code: two say nothing of each other
+NUMBER = "N"  # of raters, which only the user knows
+PLACEHOLDER = ("LOWEST", "...", "HIGHEST")  # for an order that nobody knows but the user
+VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
+CODES = frozenset(["-1", "-8", "-9", "-99", "-999", "9", "77", "88", "97", "98", "99", "999"])
+MIN_UNEVEN_ROWS = 10  # rows with gaps that show columns called after people to be places
+
+
+@dataclass(slots=True)
+class LabelCounts:
+    """How often raters and judges use each label."""
+
+    humans: Counter[str] = field(default_factory=Counter)
+    judges: dict[str, Counter[str]] = field(default_factory=dict)
+
+    @property
+    def abstains(self) -> bool:
+        """Whether CANNOT_ASSESS occurs."""
+        return any(CANNOT_ASSESS in labels for labels in (self.humans, *self.judges.values()))
+
+
+def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, LabelCounts]:
+    """Count the labels that raters and judges use, by criterion."""
+    cells = Counter(
+        (answer.criterion, answer.name if answer.is_judge else None, answer.text)
+        for answer in reader.answers()
+        if answer.text
+    )
+    counts: dict[str, LabelCounts] = {}
+    for (criterion, judge, text), n in cells.items():
+        of_criterion = counts.setdefault(criterion, LabelCounts())
+        of_judge = of_criterion.judges.setdefault(judge, Counter()) if judge else None
+        counter = of_criterion.humans if of_judge is None else of_judge
+        for label in dict.fromkeys(labels_of(text)[0]):
+            counter[label] += n
+        if len(of_criterion.humans) > MAX_LABELS and not is_open:
+            mapping = reader.mapping
+            columns = (
+                ", ".join(mapping.raters or mapping.criteria or mapping.votes) or mapping.label
+            )
+            raise TaskError(
+                f"{reader.table.path}: found more than {MAX_LABELS} different labels in {columns}. "
+                "Say --scale continuous if they are numbers, --scale text if they are free text, "
+                "or name other columns."
+            )
+    return counts
+
+
+def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
+    """Return the labels of several criteria together."""
+    total = LabelCounts()
+    for of_criterion in counts:
+        total.humans.update(of_criterion.humans)
+        for judge, labels in of_criterion.judges.items():
+            total.judges.setdefault(judge, Counter()).update(labels)
+    return total
+
+
+def guess_rater_ids(reader: AnswerReader) -> RaterIds:
+    """Say whether the raters are people or places: columns of numbers, or filled from the left."""
+    mapping = reader.mapping
+    if mapping.layout in {"counts", "rated_once"}:
+        return "positional"
+    if mapping.votes:
+        return "real" if mapping.rater or _name_people(reader) else "positional"
+    if mapping.rater == POSITIONAL:
+        return "positional"
+    raters = {name: mapping.criterion_and_rater(name)[1] for name in mapping.raters}
+    if mapping.pattern and raters and all(rater.isdecimal() for rater in raters.values()):
+        return "positional"
+    if mapping.pattern or not raters:
+        return "real"
+    filled = np.column_stack([reader.table.columns[name].codes != EMPTY for name in raters])
+    nested = bool(np.all(filled[:, :-1] >= filled[:, 1:]))
+    n_uneven = int(np.sum(~filled.all(axis=1)))
+    return "positional" if _are_places(mapping.raters, n_uneven, nested=nested) else "real"
+
+
+def _name_people(reader: AnswerReader) -> bool:
+    """Return whether cells name who gave each rating; the numbers from 0 or 1 are places."""
+    if not reader.by_rater:
+        return False
+    by_row: dict[int, list[str]] = {}
+    for answer in reader.answers():
+        if not answer.is_judge:
+            by_row.setdefault(answer.row, []).append(answer.name)
+    return not all(map(_count_places, by_row.values()))
+
+
+def _count_places(names: Sequence[str]) -> bool:
+    """Return whether names are the numbers from 0, or from 1."""
+    if not all(map(str.isdecimal, names)):
+        return False
+    numbers = sorted(map(int, names))
+    return numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+
+
+def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool:
+    """Whether numbered columns are places: always filled from the left, or named after the label.
+
+    Columns named after people need more rows to show it, as it may be chance.
+    """
+    if not len({column_words.stem(name) for name in raters}) == 1 < len(raters):
+        return False
+    label_named = column_words.contains_word(raters[0], column_words.LABELS)
+    needed = 1 if label_named else MIN_UNEVEN_ROWS
+    return (nested and n_uneven >= needed) or (label_named and not n_uneven)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerGuess:
+    """What the answers of a table mean, with what is unclear and what a reader may want to change.
+
+    Attributes
+    ----------
+    answers : TableAnswers
+        The options, and how labels name them.
+    doubts : tuple of Doubt
+        Labels that may be no options.
+    notes : tuple of str
+        Decisions.
+    """
+
+    answers: TableAnswers
+    doubts: tuple[Doubt, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def pairs_of(texts: Sequence[str]) -> bool | None:
+    """Whether two of the shown texts are called after sides; None where one text is shown."""
+    if len(texts) <= 1:
+        return None
+    return any(column_words.are_pair(*pair) for pair in combinations(texts, 2))
+
+
+def guess_labels(cells: AnswerReader, settings: AnswerSettings) -> AnswerGuess:
+    """Guess what the answers of a table mean whose criteria have one scale; see `guess_answers`."""
+    counts = merged(count_labels(cells, is_open=settings.scale in OPEN_SCALES).values())
+    where, pairs = str(cells.table.path), pairs_of(cells.mapping.text)
+    return guess_answers(counts, settings, where, pairs=pairs)
+
+
+def guess_answers(
+    counts: LabelCounts, settings: AnswerSettings, where: str, *, pairs: bool | None = None
+) -> AnswerGuess:
+    """Guess options, scale and positive options from the labels of a table.
+
+    ``pairs`` says whether the item has two texts called after sides; None where it has one text.
+    """
+    if settings.scale in OPEN_SCALES:
+        return _open_answers(counts, settings, where)
+    notes: list[str] = []
+    meanings = settings.meanings()
+    human = _options(counts.humans, meanings, {*settings.ignore, CANNOT_ASSESS})
+    uses = {label: human.get(label, 0) for label in settings.options} or dict(human)
+    if not settings.options:
+        uses |= _judge_labels(counts, uses, meanings, notes)
+    names = _spellings(uses, notes)
+    remarks = [] if settings.options else [name for name in names if column_words.is_remark(name)]
+    variants = [] if settings.options else _variants(names, meanings)
+    names = [name for name in names if name not in remarks] or names
+    names = _once_per_key(names)
+    notes += _rare(human, settings)
+    _check_number(names, where)
+    doubts = _decimal_questions(names, settings)
+    if not settings.options and not doubts:
+        doubts = _label_questions(names, meanings, settings)
+    scale = settings.scale or _scale(names, where, pairs=bool(pairs))
+    if not settings.scale and not any("decimal" in doubt.accept for doubt in doubts):
+        doubts += _scale_questions(names, scale, pairs=pairs, listed=bool(settings.options))
+    names = names if settings.options else _in_order(names, scale, notes)
+    positive = settings.positive or (_affirmative(names) if scale == "binary" else ())
+    whole = {"scale": scale, "options": tuple(names), "positive": positive}
+    return AnswerGuess(
+        TableAnswers.of(settings.model_copy(update=whole), where, abstain=counts.abstains),
+        (*_remark_questions(remarks), *_variant_questions(variants), *doubts),
+        tuple(notes),
+    )
+
+
+def _once_per_key(names: list[str]) -> list[str]:
+    """Return labels that carry their key, one for each key."""
+    keyed = keyed_labels(names)
+    first = {part.folded: name for name, part in reversed(keyed.items())}
+    return [name for name in names if not keyed or first[keyed[name].folded] == name]
+
+
+def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> AnswerGuess:
+    """Read labels as numbers, of which others are refused row by row, or as texts."""
+    if settings.options or settings.positive:
+        raise TaskError(
+            f"{where}: a {settings.scale} scale has no options. Drop --options and --positive."
+        )
+    doubts = _decimal_questions(list(counts.humans), settings)
+    numbers = (as_number(label) for label in counts.humans)
+    if settings.scale == "continuous" and not doubts and all(n is None for n in numbers):
+        raise TaskError(f"{where}: no rating is a number. Name other columns, or another --scale.")
+    return AnswerGuess(TableAnswers.of(settings, where, abstain=counts.abstains), tuple(doubts))
+
+
+def _options(
+    labels: Mapping[str, int], meanings: Mapping[str, str], excluded: Container[str]
+) -> dict[str, int]:
+    """Return how often each label is used, once those are replaced that mean another."""
+    uses: Counter[str] = Counter()
+    for label, n in labels.items():
+        meaning = meanings.get(label.casefold(), label)
+        if meaning not in excluded:
+            uses[meaning] += n
+    return dict(uses)
+
+
+def _remark_questions(remarks: Sequence[str]) -> list[Doubt]:
+    if not remarks:
+        return []
+    listed = quote(",".join(remarks))
+    choices = (
+        f"--abstain {listed} where the rater could not say, --ignore {listed} where there is no "
+        "rating, or every option in --options"
+    )
+    question = f"{_listed(remarks)} may be no option: give {choices}"
+    return [
+        Doubt(question, {"ignore": tuple(remarks)}, ({"abstain": tuple(remarks), "ignore": ()},))
+    ]
+
+
+def _label_questions(
+    names: Sequence[str], meanings: Mapping[str, str], settings: AnswerSettings
+) -> list[Doubt]:
+    """Ask about labels that join others, codes of missing ratings, and two words for one label."""
+    doubts = []
+    every = ", or list every option in --options"
+    if separator := separator_of(names):
+        shown = next(name for name in names if separator in name)
+        written = separator.replace("\n", "\\n")
+        question = (
+            f"{shown[:40]!r} joins other labels: give --separator {quote(written)} if each is in "
+            f"the rater's response set{every}"
+        )
+        doubts.append(Doubt(question, {"separator": written}))
+    if codes := _codes(names):
+        listed = quote(",".join(codes))
+        question = f"{_listed(codes)} may be a code for no rating: give --ignore {listed}{every}"
+        doubts.append(Doubt(question, {"ignore": tuple(codes)}))
+    known = {name.casefold(): name for name in names if name.casefold() not in meanings}
+    for short, long in SYNONYMS:
+        if short in known and long in known:
+            pair = f"{known[short]}={known[long]}"
+            question = (
+                f"{known[short]!r} may mean {known[long]!r}: give --rename {quote(pair)} if it "
+                f"does{every}"
+            )
+            doubts.append(Doubt(question, {"rename": (pair,)}))
+    if settings.scale in {None, "ordinal"} and (whole := _spaced_steps(names)):
+        used = sorted(names, key=float)
+        question = (
+            f"steps between {_listed(used)} were never used: give --options {','.join(used)} if "
+            f"there are none, or --options {','.join(whole)}"
+        )
+        doubts.append(Doubt(question, {"options": tuple(used)}, ({"options": tuple(whole)},)))
+    if settings.scale == "ordinal" and not _has_order(names):
+        question = f"the order of {_listed(names)} is not known: list --options from low to high"
+        doubts.append(Doubt(question, {"options": PLACEHOLDER}))
+    return doubts
+
+
+def _spaced_steps(names: Sequence[str]) -> list[str]:
+    """Return all whole steps where only every second was used; none where others were."""
+    steps = sorted({float(name) for name in names if as_number(name) is not None})
+    if len(steps) < max(len(names), MIN_STEPS) or {b - a for a, b in pairwise(steps)} != {2.0}:
+        return []
+    return [str(step) for step in range(int(steps[0]), int(steps[-1]) + 1)]
+
+
+def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
+    """Ask about labels such as 3,5, which may be a number or the set of 3 and 5.
+
+    Where both 3 and 5 are labels of their own, it is asked about as a set.
+    """
+    commas = [name for name in names if "," in name]
+    decimals = [name for name in commas if with_point(name) != name]
+    is_set = {part for name in decimals for part in name.split(",")} <= {*names} - {*commas}
+    said = settings.options or settings.decimal or settings.scale == "text"
+    if said or not decimals or decimals != commas or is_set:
+        return []
+    shown = decimals[0]
+    question = f"{shown!r} may be the number {with_point(shown)}: give --decimal comma"
+    if settings.scale == "continuous":
+        return [Doubt(question, {"decimal": "comma"})]
+    scales = [settings.scale] if settings.scale else ["ordinal", "continuous"]
+    if len(names) > MAX_STEPS:
+        scales.reverse()
+    as_numbers = [{"decimal": "comma", "scale": scale} for scale in scales]
+    as_sets = {"decimal": None, "separator": ",", "scale": settings.scale}
+    question += ", or --separator , where it is a set"
+    return [Doubt(question, as_numbers[0], (*as_numbers[1:], as_sets))]
+
+
+def _codes(names: Sequence[str]) -> list[str]:
+    """Return numbers that are codes by custom and lie apart from the steps of the scale."""
+    numbers = {name: as_number(name) for name in names}
+    steps = sorted(n for n in numbers.values() if n is not None)
+    if len(steps) < MIN_STEPS:
+        return []
+    if steps[0] == -steps[-1]:
+        return []
+    plain = [n for n in steps if f"{n:g}" not in CODES]
+    if len(plain) <= 1:
+        return []
+    widest = max(b - a for a, b in pairwise(plain))
+    return [
+        name
+        for name, n in numbers.items()
+        if n is not None
+        and f"{n:g}" in CODES
+        and (n < 0 <= plain[0] or n - plain[-1] > max(widest, 1))
+    ]
+
+
+def _has_order(names: Sequence[str]) -> bool:
+    """Whether labels say themselves in which order they stand."""
+    numeric = all(as_number(name) is not None for name in names)
+    ordered = step_numbers_of(names) or keyed_labels(names) or known_order(names)
+    return numeric or bool(ordered)
+
+
+def _scale_questions(
+    names: Sequence[str], scale: Scale, *, pairs: bool | None, listed: bool
+) -> list[Doubt]:
+    """Ask for the scale where labels may be ordered, or sides of a pair."""
+    labels = {n.casefold() for n in names}
+    sides = column_words.are_sides(names, tied=False) or labels in column_words.SIDES
+    few_numbers = len(names) <= FEW_SIDES and all(as_number(name) is not None for name in names)
+    among = any(pair < labels for pair in column_words.SIDES)
+    unclear = (sides and not pairs) or ((few_numbers or among) and pairs and not sides)
+    if pairs is not None and unclear and scale != "pairwise":
+        remedy = f"give --scale pairwise or --scale {scale}"
+        question = f"{_listed(names)} may be the sides of a pair: {remedy}"
+        return [Doubt(question, {"scale": "pairwise"}, ({"scale": scale},))]
+    if scale == "nominal" and not listed and _may_be_ordered(names):
+        question = (
+            f"{_listed(names)} may be ordered: give --scale ordinal and --options from low to "
+            "high, or --scale nominal"
+        )
+        order = tuple(_in_order(names, "ordinal", [])) if _has_order(names) else PLACEHOLDER
+        ordered = {"scale": "ordinal", "options": order}
+        return [Doubt(question, ordered, ({"scale": "nominal", "options": ()},))]
+    return []
+
+
+def _may_be_ordered(names: Sequence[str]) -> bool:
+    """Whether labels repeat each other's words, or most stand in one list of ordered words."""
+    if keyed_labels(names) and len(names) > N_BINARY:
+        return True
+    plain = {plain_label(name) for name in names}
+    words = [set(name.split()) for name in plain]
+    nested = sum(a < b for a in words for b in words)
+    known = max(len(plain & set(order)) for order in ORDERS)
+    numbered = {column_words.stem(name) for name in names}
+    counted = len(numbered) == 1 and all(any(c.isdigit() for c in name) for name in names)
+    in_order = max(N_BINARY, 0.5 * len(plain))
+    return nested > 1 or known > in_order or (counted and len(names) > N_BINARY)
+
+
+def _variants(names: Sequence[str], meanings: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return labels that are another label and a remark in brackets, with that label."""
+    plain = {name.casefold(): name for name in names}
+    variants = []
+    for name in names:
+        match = VARIANT.fullmatch(name)
+        base = plain.get(match["label"].strip().casefold()) if match else None
+        if base and name.casefold() not in meanings:
+            variants.append((name, base))
+    return variants
+
+
+def _variant_questions(variants: Sequence[tuple[str, str]]) -> list[Doubt]:
+    return [
+        Doubt(
+            f"{name!r} may mean {base!r}: give --rename {quote(f'{name}={base}')} if it does, "
+            f"--ignore {quote(name)} where it is no rating, or list every option in --options",
+            {"rename": (f"{name}={base}",)},
+        )
+        for name, base in variants
+    ]
+
+
+def _judge_labels(
+    counts: LabelCounts, human: Mapping[str, int], meanings: Mapping[str, str], notes: list[str]
+) -> dict[str, int]:
+    """Return labels that no rater but at least two judges use."""
+    human_labels = {label.casefold() for label in (*human, *meanings, CANNOT_ASSESS)}
+    users: dict[str, int] = {}
+    for labels in counts.judges.values():
+        for label in labels:
+            if label.casefold() not in human_labels:
+                users[label] = users.get(label, 0) + 1
+    added = {label: 0 for label, n in users.items() if n > 1}
+    if added:
+        notes.append(f"only judges use {_listed(added)}; --options leaves such labels out")
+    if single := [label for label in users if label not in added]:
+        notes.append(f"a single judge uses {_listed(single)}: kept, and counted as invalid")
+    return added
+
+
+def _rare(human: Mapping[str, int], settings: AnswerSettings) -> list[str]:
+    """Note rare labels, which may be remarks rather than options."""
+    uses: Counter[str] = Counter()
+    for label, n in human.items():
+        uses[label.casefold()] += n
+    even_share = sum(uses.values()) / max(len(uses), 1)
+    rare = [label for label in human if uses[label.casefold()] < RARE_SHARE * even_share]
+    if settings.options or not rare:
+        return []
+    n_ratings = sum(human[label] for label in rare)
+    remedy = "--ignore counts such labels and leaves them out"
+    return [f"only {n_ratings} ratings say {_listed(rare)}; {remedy}"]
+
+
+def _listed(labels: Sequence[str] | Mapping[str, int]) -> str:
+    shown = [repr(label[:40]) for label in list(labels)[:5]]
+    more = len(labels) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _spellings(counts: Mapping[str, int], notes: list[str]) -> list[str]:
+    """Return labels by their most frequent spelling, where they differ by case alone."""
+    chosen: dict[str, str] = {}
+    for label in sorted(counts, key=lambda name: -counts[name]):
+        chosen.setdefault(label.casefold(), label)
+    others = [label for label in counts if chosen[label.casefold()] != label]
+    if len(others) == 1:
+        notes.append(
+            f"{others[0]!r} is read as {chosen[others[0].casefold()]!r}: they differ by case alone"
+        )
+    elif others:
+        notes.append(f"{_listed(others)} are read as labels that differ by case alone")
+    return [label for label in counts if label not in others]
+
+
+def _check_number(names: Sequence[str], where: str) -> None:
+    if len(names) <= 1:
+        labels = f"only the label {names[0]!r}" if names else "no labels at all"
+        raise TaskError(
+            f"{where}: found {labels}. A task needs two options. Name them with --options."
+        )
+    if len(names) > MAX_LABELS:
+        raise TaskError(f"{where}: found {len(names)} options. A task has at most {MAX_LABELS}.")
+
+
+def _scale(names: Sequence[str], where: str, *, pairs: bool = False) -> Scale:
+    numbers = [as_number(name) for name in names]
+    if len(names) == N_BINARY:
+        sides = column_words.are_sides(names, tied=False)
+        sides |= pairs and {name.casefold() for name in names} in column_words.SIDES
+        return "pairwise" if sides else "binary"
+    if None not in numbers:
+        steps = [number for number in numbers if number is not None]
+        if len(steps) > MAX_STEPS or not all(step.is_integer() for step in steps):
+            raise TaskError(
+                f"{where}: found {len(names)} different numbers from {min(steps):g} to "
+                f"{max(steps):g}, which looks continuous. Say --scale continuous (and --bounds), "
+                "or --scale ordinal to use each number as a step."
+            )
+        return "ordinal"
+    if step_numbers_of(names) or known_order(names):
+        return "ordinal"
+    return "pairwise" if column_words.are_sides(names, tied=True) else "nominal"
+
+
+def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]:
+    keyed = keyed_labels(names)
+    if scale != "ordinal" and not keyed:
+        last = column_words.TIES if scale == "pairwise" else frozenset()
+        return sorted(
+            names, key=lambda name: (column_words.contains_word(name, last), name.casefold())
+        )
+    if order := known_order(names):
+        return sorted(names, key=lambda name: order.index(plain_label(name)))
+    if ranks := key_ranks(keyed) or step_numbers_of(names):
+        return sorted(names, key=lambda name: ranks[name])
+    numbers = {name: as_number(name) for name in names}
+    steps = sorted(n for n in numbers.values() if n is not None)
+    if len(steps) < len(names):
+        return list(names)
+    least, most = steps[0], steps[-1]
+    if all(step.is_integer() for step in steps) and len(steps) < most - least + 1 < 2 * len(steps):
+        whole = [str(step) for step in range(int(least), int(most) + 1)]
+        absent = [step for step in whole if float(step) not in steps]
+        notes.append(f"nobody used {', '.join(absent)}; added, as the scale is ordinal")
+        return whole
+    return sorted(names, key=lambda name: numbers[name] or 0.0)
+
+
+def _affirmative(names: Sequence[str]) -> tuple[str, ...]:
+    """Return which of two labels says yes; none where neither does."""
+    if len(names) != N_BINARY:
+        return ()
+    if keyed := keyed_labels(names):
+        labels = {part.label: name for name, part in keyed.items()}
+        return tuple(labels[label] for label in _affirmative(list(labels)))
+    short, long = sorted(names, key=len)
+    if long.casefold().endswith(short.casefold()) and short != long:
+        return (short,)  # "toxic" and "not toxic", "safe" and "unsafe"
+    for pair in PAIRS:
+        if {name.casefold() for name in names} == set(pair):
+            return tuple(name for name in names if name.casefold() == pair[0])
+    said = [name for name in names if not column_words.YES.isdisjoint(column_words.parts(name))]
+    return tuple(said) if len(said) == 1 else ()

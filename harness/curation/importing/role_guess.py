@@ -1,0 +1,170 @@
+"""Guessing the roles of columns: by dependence between them, by values, and by names last.
+
+A role that values do not imply is a doubt: the guess is then a draft, which the user accepts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from harness.curation.importing.counted_roles import find_counts, find_total, find_votes
+from harness.curation.importing.doubts import Doubt
+from harness.curation.importing.item_fields import group_column, show_fields
+from harness.curation.importing.long_roles import (
+    find_lone_rater,
+    find_long,
+    find_repeated,
+    judges_among_raters,
+    time_of_ratings,
+)
+from harness.curation.importing.role_draft import RoleDraft, names_of
+from harness.curation.importing.wide_roles import (
+    find_item_of_rows,
+    find_pattern,
+    find_wide,
+    judges_beside_raters,
+)
+from harness.tasks.columns import column_words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from harness.tasks.columns.column_mapping import ColumnMapping
+    from harness.tasks.columns.table_columns import Table
+    from harness.tasks.item import Scale
+
+REJECTED = frozenset({"rejected", "cancelled", "canceled", "discarded", "expired", "invalid"})
+STATUSES = REJECTED | {"approved", "accepted", "submitted", "completed", "valid", "pending", "ok"}
+LAYOUT_ROLES = (
+    *("raters", "pattern", "rater", "label", "set", "criteria", "sets", "counts", "votes"),
+)
+LAYOUTS = (  # in the order of trial
+    *(find_votes, find_counts, find_long, find_lone_rater, find_pattern, find_repeated, find_wide),
+)
+
+
+def guess_roles(
+    table: Table,
+    mapping: ColumnMapping,
+    fixed: Collection[str],
+    scale: Scale | None = None,
+) -> RoleDraft:
+    """Complete the roles that the user gave.
+
+    Parameters
+    ----------
+    table : Table
+        See `read_source`.
+    mapping : ColumnMapping
+        Roles that the user gave.
+    fixed : collection of str
+        Which they are; they are kept, also where they are empty.
+    scale : str, optional
+        Of the answers, if the user gave it.
+    """
+    draft = RoleDraft(table, mapping, fixed)
+    _find_layout(draft)
+    if not draft.mapping.rater or draft.mapping.votes:
+        find_item_of_rows(draft)
+    else:
+        judges_among_raters(draft)
+    _by_criterion(draft)
+    if draft.mapping.rater and "rated_at" not in fixed:
+        draft.set(rated_at=time_of_ratings(draft))
+    if "text" not in fixed:
+        show_fields(draft)
+    if scale in {None, "pairwise"}:
+        _swapped_sides(draft)
+    _rejected_work(draft)
+    if "group" not in fixed and not draft.mapping.group:
+        draft.set(group=group_column(draft.facts, draft.mapping))
+    _left_out(draft)
+    return draft
+
+
+def _find_layout(draft: RoleDraft) -> None:
+    """Complete the layout whose roles the user gave, or take the first that values allow."""
+    mapping = draft.mapping
+    given = [r for r in LAYOUT_ROLES if r in draft.fixed and getattr(mapping, r)]
+    if mapping.votes or mapping.counts:
+        find_total(draft)
+    elif mapping.rater or {"label", "criteria", "set", "sets"} & set(given):
+        find_long(draft, required=True) or (mapping.rater or find_repeated(draft))
+    elif mapping.raters or mapping.pattern:
+        judges_beside_raters(draft)
+    else:
+        any(find(draft) for find in LAYOUTS)
+
+
+def _by_criterion(draft: RoleDraft) -> None:
+    """Make an item of each pair of id and criterion, and a group of each id."""
+    mapping = draft.mapping
+    joint = (*mapping.id, mapping.criterion)
+    if not mapping.id or not mapping.criterion or mapping.criterion in mapping.id:
+        return
+    if draft.table.n_distinct(mapping.id) == draft.table.n_distinct(joint):
+        return
+    former = mapping.id[0] if len(mapping.id) == 1 else ""
+    draft.mapping = replace(mapping, id=joint, group=mapping.group or former)
+
+
+def _swapped_sides(draft: RoleDraft) -> None:
+    """Ask about two texts that change their places between rows, if ratings may name a side."""
+    texts = [
+        n for n in draft.table.columns if draft.facts.is_prose(n) and not draft.facts.is_list(n)
+    ]
+    known = [n for n in draft.mapping.id if not draft.facts.is_prose(n)]
+    items = draft.table.keys(known).tolist()
+    for first, second in combinations(texts, 2):
+        if not (column_words.are_pair(first, second) or _may_name_sides(draft, first, second)):
+            continue
+        cells = zip(items, draft.facts[first].by_row(), draft.facts[second].by_row(), strict=True)
+        pairs = set(cells)
+        if any(a != b and a and b and (item, b, a) in pairs for item, a, b in pairs):
+            question = (
+                f"{first} and {second} change places between rows: put each pair in one order, "
+                "and exchange its label with it, or give a --scale other than pairwise if labels "
+                "name no side"
+            )
+            draft.doubts.append(Doubt(question, in_table=True))
+
+
+def _may_name_sides(draft: RoleDraft, first: str, second: str) -> bool:
+    """Return whether two labels, ties aside, may name the first and the second of two texts."""
+    names = draft.mapping.rating_columns
+    labels = {label.casefold() for name in names for label in draft.facts.labels(name)}
+    sides = {label for label in labels if not column_words.contains_word(label, column_words.TIES)}
+    pairs = (*column_words.SIDES, {"0", "1"}, {first.casefold(), second.casefold()})
+    return sides in pairs or column_words.are_sides(sorted(sides), tied=False)
+
+
+def _rejected_work(draft: RoleDraft) -> None:
+    """Ask about a column without a role that says which ratings were accepted."""
+    for name in draft.free():
+        labels = {label.casefold() for label in draft.facts.labels(name)}
+        if len(labels) > 1 and labels & REJECTED and labels <= STATUSES:
+            question = (
+                f"{name} says that some ratings were not accepted: remove their rows, or give "
+                f"--drop {quote(name)} if they count"
+            )
+            draft.doubts.append(Doubt(question, in_table=True))
+
+
+def _left_out(draft: RoleDraft) -> None:
+    """Name the columns that hold the labels of the ratings but are not used as such."""
+    mapping, facts = draft.mapping, draft.facts
+    ratings = [n for n in (*mapping.raters, mapping.label, *mapping.criteria) if n]
+    ratings = [n for n in ratings if facts.is_labels(n)]
+    columns = [n for n in draft.free() if facts.is_labels(n) and not facts.is_prose(n)]
+    similar = {n for rating in ratings for n in facts.alike(columns, rating)}
+    numeric = {n for n in similar if facts.is_numbers(n)}
+    similar -= {n for n in numeric if len(ratings) == 1 and mapping.rater}
+    if similar:
+        verb = "holds" if len(similar) == 1 else "hold"
+        listed = names_of([n for n in columns if n in similar])
+        draft.notes.append(
+            f"{listed} {verb} the same labels but no rating; --raters or --judges uses it"
+        )

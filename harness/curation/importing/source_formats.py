@@ -1,0 +1,398 @@
+"""Reading tables of ratings, whatever their format."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+import zlib
+from contextlib import closing
+from io import BytesIO
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from harness.curation.importing.headings import N_OPENING as N_COMPARED
+from harness.curation.importing.headings import heading_of
+from harness.curation.importing.import_options import FileOptions
+from harness.curation.importing.json_tables import rows_of_json
+from harness.errors import TaskError
+from harness.files.tables import parse_json, read_rows
+from harness.files.tables.checks import (
+    IMPORT_LIMITS,
+    PlaceError,
+    check_columns,
+    check_lengths,
+    check_size,
+    counted_rows,
+    reading,
+    too_many_rows,
+)
+from harness.files.tables.delimited import BOM, csv_cells, encoding_of, jsonl_rows, ragged
+from harness.files.tables.native_rows import native_lines, native_rows
+from harness.tasks.columns.formats import N_OPENING, Reading, format_of
+from harness.tasks.columns.table_columns import Table, cleaned, encode
+from harness.tasks.dataset_fields import derived
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from harness.files.tables import Limits, Row
+
+    Ragged = list[tuple[int, str]]
+
+
+CHUNK = 1 << 20
+SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
+FORMULA = re.compile(rb'<c r="([A-Z]+\d+)"[^<>]*>\s*<f\b[^<>]*?(?:/>|>[^<]*</f>)\s*(<v>[^<]|<is>)?')
+STATE = "state.json"
+MOST_OPENING_BYTES = 1 << 20
+JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
+SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from the header
+
+
+def excel_rows(
+    path: Path, limits: Limits, notes: list[str], bad: Ragged, how: FileOptions
+) -> Iterator[tuple[int, Row]]:
+    """Yield number and cells by column of each row of the named sheets, or the only one."""
+    n_formulas = _check_unpacked(path, limits)
+    if n_formulas:
+        notes.append(f"{n_formulas} cells are formulas; their stored values are read")
+    for sheet in how.sheets or ("",):
+        with closing(native_lines("xlsx", path, limits, sheet)) as lines:
+            n_others, *names = next(lines)
+            if not sheet and len(names) > 1:
+                raise PlaceError(
+                    f"has the sheets {', '.join(map(repr, names[:8]))}. Give --sheet with the one "
+                    "to read, or with several that have the same columns."
+                )
+            if not sheet and n_others:
+                notes.append(f"read from the sheet {names[0]!r}: no other holds a table")
+            cells = ((line, row, "") for line, row in enumerate(lines, 1))
+            more = {"sheet": sheet} if len(how.sheets) > 1 else {}
+            for line, row in _headed(cells, limits, notes, bad, header=how.header, kind="row"):
+                yield line, row | more
+
+
+def _headed(
+    cells: Iterable[tuple[int, Sequence[Any], str]],
+    limits: Limits,
+    notes: list[str],
+    bad: Ragged,
+    *,
+    header: int | None,
+    kind: Literal["line", "row"] = "line",
+) -> Iterator[tuple[int, Row]]:
+    """Yield line and cells by column of each row below the header; title rows are skipped.
+
+    ``bad`` gets line and problem of each row of csv that has too few or too many cells.
+    """
+    rows = ((line, row, mark) for line, row, mark in cells if any(c not in {"", None} for c in row))
+    opening = list(islice(rows, N_COMPARED))
+    if not opening:
+        return
+    lines = [line for line, _, _ in opening]
+    if header and header not in lines:
+        raise PlaceError(f"--header: {kind} {header} is blank, or too far from the first.")
+    heading = heading_of([row for _, row, _ in opening], lines, header)
+    notes += [heading.note] if heading.note else []
+    names, titles = heading.names, [row for _, row, _ in opening[: heading.place + 1]]
+    check_columns(names, (), limits, f"{kind} {lines[max(heading.place, 0)]}")
+    for line, row, mark in chain(opening[heading.place + 1 :], rows):
+        if titles and list(row) == list(titles[-1]):
+            notes.append("lines that repeat the header are left out")
+            continue
+        if line > limits.n_rows + len(titles) and kind == "row":
+            too_many_rows(limits)
+        if kind == "row":
+            if extra := [text for text in row[len(names) :] if text not in {"", None}]:
+                raise PlaceError(
+                    f"found {len(extra)} cells beyond the header's columns.", f"row {line}"
+                )
+        elif len(row) != len(names) and not (len(row) > len(names) and not any(row[len(names) :])):
+            bad.append((line, ragged(len(row), len(names), mark)))
+            continue
+        entries = dict(zip(names, row, strict=False))
+        check_lengths(entries, limits, f"{kind} {line}")
+        yield line, entries
+
+
+def _check_unpacked(path: Path, limits: Limits) -> int:
+    """Unpack the workbook's parts once, within the limit, and count the cells that are formulas."""
+    n_bytes = n_formulas = 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(part.file_size for part in archive.infolist()) > limits.n_bytes:
+                _too_large(limits)
+            for part in archive.infolist():
+                is_sheet = SHEET.fullmatch(part.filename) is not None
+                tail = b""
+                with archive.open(part) as file:
+                    while chunk := file.read(CHUNK):
+                        n_bytes += len(chunk)
+                        if n_bytes > limits.n_bytes:
+                            _too_large(limits)
+                        if is_sheet:
+                            text = tail + chunk
+                            end = max(text.rfind(b"</c>"), 0)
+                            n_formulas += _n_formulas(text[:end])
+                            tail = text[end:][-CHUNK:]
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise PlaceError(f"cannot be read as xlsx ({error}). Save it anew.") from None
+    return n_formulas
+
+
+def _too_large(limits: Limits) -> NoReturn:
+    raise PlaceError(f"unpacks to more than {limits.n_bytes} bytes. Split the file.")
+
+
+def _n_formulas(text: bytes) -> int:
+    """Count the formulas in a piece of a sheet, each of which must have a stored value."""
+    matches = list(FORMULA.finditer(text))
+    for match in matches:
+        if match[2] is None:
+            cell = match[1].decode()
+            problem = "holds a formula without a stored value. Open the file and save it"
+            raise PlaceError(f"{problem}, or paste the values.", f"cell {cell}")
+    return len(matches)
+
+
+def saved_rows(path: Path, limits: Limits) -> Iterator[tuple[int, Row]]:
+    """Yield number and row of each entry of a folder that ``save_to_disk`` wrote."""
+    n_before = 0
+    for file in _saved_files(path, limits):
+        check_size(file, limits)
+        number = 0
+        for number, row in native_rows("arrow", file, (), limits):
+            yield n_before + number, row
+        n_before += number
+
+
+def _saved_files(path: Path, limits: Limits) -> list[Path]:
+    """Return the arrow files that a folder's state names, in order."""
+    try:
+        check_size(path / STATE, limits)
+        state = json.loads((path / STATE).read_text(encoding="utf-8"))
+        names = [str(entry["filename"]) for entry in state["_data_files"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise PlaceError(
+            f"this folder has no {STATE} of save_to_disk. Give a file, or the folder of a split.",
+        ) from None
+    if state.get("_indices_files") or any("/" in name or "\\" in name for name in names):
+        raise PlaceError("the data set selects rows of another. Save it after flatten_indices().")
+    return [path / name for name in names]
+
+
+def _json_rows(
+    path: Path, limits: Limits, how: FileOptions, found: Reading
+) -> Iterator[tuple[int, Row]]:
+    """Yield number and row of each entry of a JSON file: a list of rows, or a named format."""
+    raw = path.read_bytes().removeprefix(BOM)
+    if b"\0" in raw and not how.encoding:
+        raise PlaceError("holds the character NUL. Save the file as UTF-8 text.")
+    if _are_lines(raw):
+        yield from jsonl_rows(path, (), limits, how.encoding)
+        return
+    try:
+        content = parse_json(raw.decode(how.encoding or "utf-8"))
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start + 1} is not UTF-8{encoding_of(raw[:65536])}"
+        raise PlaceError(f"{problem}. Save the file as UTF-8.") from None
+    except ValueError as error:
+        raise PlaceError(f"{error}. Write strict JSON.") from None
+    is_list = isinstance(content, list) and all(isinstance(row, dict) for row in content)
+    tool = None if is_list else format_of(content)
+    if tool is not None:
+        found.name = tool.name
+        yield from enumerate(tool.rows(content, found), 1)
+    elif (rows := rows_of_json(content, found.notes)) is not None:
+        yield from enumerate(rows, 1)
+    else:
+        raise PlaceError(
+            "this JSON is neither a table nor an export that is read. Write a list of objects, one "
+            "per row."
+        )
+
+
+def _delimited_rows(
+    path: Path, limits: Limits, bad: Ragged, how: FileOptions, found: Reading
+) -> Iterator[tuple[int, Row]]:
+    """Yield line and cells by column of each row of csv or tsv, or of lines of JSON named so."""
+    if _opens_with_object(path):
+        return _line_rows(path, limits, how, found)
+    cells = csv_cells(path, limits, SEPARATORS[path.suffix.lower()], how.encoding)
+    return _headed(cells, limits, found.notes, bad, header=how.header)
+
+
+def _opens_with_object(path: Path) -> bool:
+    """Return whether the first line of a file is a JSON object."""
+    with path.open("rb") as file:
+        line = file.readline(MOST_OPENING_BYTES).removeprefix(BOM).strip()
+    try:
+        return line.startswith(b"{") and isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _line_rows(
+    path: Path, limits: Limits, how: FileOptions, found: Reading
+) -> Iterator[tuple[int, Row]]:
+    """Yield number and row of each line; a file that opens with a bracket is one document."""
+    with path.open("rb") as file:
+        is_document = file.read(64).removeprefix(BOM).lstrip().startswith(b"[")
+    if is_document and path.stat().st_size > limits.json_bytes:
+        raise PlaceError(f"is one JSON document of more than {limits.json_bytes} bytes. Split it.")
+    if is_document:
+        return _json_rows(path, limits, how, found)
+    return jsonl_rows(path, (), limits, how.encoding)
+
+
+def _are_lines(raw: bytes) -> bool:
+    """Return whether a file has an object on each of its first two lines, whatever its name."""
+    lines = list(islice((line for line in BytesIO(raw) if line.strip()), 2))
+    try:
+        first = [json.loads(line) for line in lines if len(lines) > 1]
+    except ValueError:
+        return False
+    return bool(first) and all(isinstance(row, dict) for row in first)
+
+
+def read_source(
+    paths: Path | Sequence[Path],
+    *,
+    limits: Limits = IMPORT_LIMITS,
+    derive: Mapping[str, str] | None = None,
+    how: FileOptions | None = None,
+) -> Table:
+    """Read a table of ratings from one or several files; ragged rows of csv and tsv are listed.
+
+    A file with the marks of a named format is read by its reader (`harness.curation.formats`).
+    Title rows, an index of pandas and rows of totals are left out, with a note. Several files, or
+    sheets, have a column ``file``, or ``sheet``.
+
+    Parameters
+    ----------
+    paths : Path or sequence of Path
+        Csv, tsv, jsonl, json, parquet, arrow or xlsx files, or folders of ``save_to_disk``.
+    limits : Limits, optional
+        Limits of size.
+    derive : mapping of str to str, optional
+        New columns; see `harness.tasks.dataset_fields.derived`.
+    how : FileOptions, optional
+        Sheets, encoding, and columns to leave out.
+
+    Raises
+    ------
+    TaskError
+        If one cannot be read, or two columns have the same name.
+    """
+    files: Sequence[Path] = paths if isinstance(paths, list | tuple) else [paths]  # type: ignore[list-item]  # a path
+    how = how or FileOptions()
+    found = Reading()
+    bad: Ragged = []
+    rows: Iterator[tuple[int, Row]] = chain.from_iterable(
+        source_rows(file, limits, found.notes, bad, how=how, found=found, several=len(files) > 1)
+        for file in files
+    )
+    dropped: set[str] = set()
+    rows = _without(rows, how.drop, dropped)
+    with reading(files[0]):
+        rows = _recognised(rows, limits, how, found)
+        table = encode(files[0], derived(derive, rows) if derive else rows, (), bad)
+    if missing := set(how.drop) - dropped:
+        raise TaskError(f"{files[0]}: --drop: found no column {min(missing)!r}.")
+    return cleaned(table, found)
+
+
+def read_records(records: Sequence[Row], name: str) -> Table:
+    """Read rows in memory, as `read_source` reads those of a file; errors are about ``name``."""
+    found, path = Reading(), Path(name)
+    with reading(path):
+        rows = counted_rows(enumerate(records, 1), IMPORT_LIMITS)
+        table = encode(path, _recognised(rows, IMPORT_LIMITS, FileOptions(), found))
+    return cleaned(table, found)
+
+
+def _without(
+    rows: Iterable[tuple[int, Row]], drop: Sequence[str], dropped: set[str]
+) -> Iterator[tuple[int, Row]]:
+    for line, row in rows:
+        dropped |= row.keys() & set(drop)
+        yield line, {name: cell for name, cell in row.items() if name not in drop} if drop else row
+
+
+def _recognised(
+    rows: Iterator[tuple[int, Row]], limits: Limits, how: FileOptions, found: Reading
+) -> Iterator[tuple[int, Row]]:
+    """Yield rows, by the reader of the format whose marks the first of them have."""
+    opening = list(islice(rows, N_OPENING))
+    known = None if how.plain or found.name else format_of([row for _, row in opening])
+    every: Iterable[tuple[int, Row]] = chain(opening, rows)
+    if known is not None:
+        found.name = known.name
+        every = enumerate(known.rows([row for _, row in every], found), 1)
+    if found.name:
+        found.notes.append(f"read as {found.name}")
+    for line, row in every:
+        check_lengths(row, limits, f"row {line}")
+        yield line, row
+
+
+def _check_file_options(path: Path, how: FileOptions) -> None:
+    """Refuse options of other kinds of files."""
+    is_binary = path.is_dir() or path.suffix.lower() in {".xlsx", ".parquet", ".arrow"}
+    if how.sheets and path.suffix.lower() != ".xlsx":
+        raise TaskError(f"{path}: --sheet goes with a workbook. Leave it out.")
+    if how.encoding and is_binary:
+        raise TaskError(f"{path}: --encoding goes with files of text. Leave it out.")
+
+
+def source_rows(
+    path: Path,
+    limits: Limits,
+    notes: list[str],
+    bad: Ragged | None = None,
+    *,
+    how: FileOptions | None = None,
+    found: Reading | None = None,
+    several: bool = False,
+) -> Iterator[tuple[int, Row]]:
+    """Yield line and cells by column of each row of a file, whatever its format.
+
+    ``bad`` gets line and problem of each row of csv and tsv that has too few or too many cells;
+    by default the first is an error.
+
+    Raises
+    ------
+    TaskError
+        If it cannot be read.
+    """
+    how = how or FileOptions()
+    _check_file_options(path, how)
+    listed: Ragged = [] if bad is None else bad
+    n_before = len(listed)
+    suffix = path.suffix.lower()
+    with reading(path):
+        if path.is_dir():
+            rows = saved_rows(path, limits)
+        else:
+            check_size(path, limits)
+            if suffix in SEPARATORS:
+                rows = _delimited_rows(path, limits, listed, how, found or Reading(notes=notes))
+            elif suffix == ".xlsx":
+                rows = excel_rows(path, limits, notes, listed, how)
+            elif suffix == ".json":
+                rows = _json_rows(path, limits, how, found or Reading())
+            elif suffix == ".arrow":
+                rows = native_rows("arrow", path, (), limits)
+            elif suffix in JSON_LINES:
+                rows = _line_rows(path, limits, how, found or Reading())
+            else:
+                rows = read_rows(path, limits=limits)
+        more = {"file": path.stem} if several else {}
+        for line, row in counted_rows(rows, limits, listed[n_before:] if bad is None else listed):
+            if bad is None and len(listed) > n_before:
+                raise PlaceError(listed[0][1], f"line {listed[0][0]}")
+            yield line, row | more if more else row
+        if bad is None and len(listed) > n_before:
+            raise PlaceError(listed[0][1], f"line {listed[0][0]}")

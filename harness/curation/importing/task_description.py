@@ -1,0 +1,81 @@
+"""The commented `task.yaml` of a task that was made from a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harness.tasks.item import OPEN_SCALES
+from harness.tasks.write import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PROPERTY = """
+What is rated, as a phrase. Judges read it: say what your raters were asked."""
+SCALE = """
+binary, nominal, ordinal (options in order), pairwise, continuous or text."""
+SIMILARITY = """\
+How similar texts are: a table with the columns text, other and similarity, or
+{embedding: NAME} for the cosine of vectors by a model of judges.yaml; without
+it, the share of their words that two texts have in common."""
+RATERS = """
+expert, skilled or crowd: how much better than one rater a judge must be (eps)."""
+RATER_IDS = """\
+real: a rater's name is a person. positional: it is only a place within the item, and
+then no test of single raters makes sense."""
+RANKS_BY = "Ratings that rank judges, forced_choice or response_set, whatever is collected later."
+OPTIONS = "Each option has the key that the files use, and may have a label and a description."
+RESPONSE_SETS = """\
+The response sets that a rater or judge may give: those that occur in the table, and
+each option alone. Judges are told them; add others that are reasonable."""
+BOUNDS = "The least and the greatest number; without them, any number is an answer."
+TAU = "An item is positive when at least this share of raters would accept a positive option."
+
+
+def commented(
+    described: Mapping[str, Any], raters: Mapping[str, int], table: str
+) -> Iterator[Field]:
+    """Yield the fields of a task with comments, and examples of fields that it lacks.
+
+    Parameters
+    ----------
+    described : mapping of str to object
+        See `harness.tasks.columns.table_reader.TableTask.described`.
+    raters : mapping of str to int
+        Ratings per rater.
+    table : str
+        Name of the table.
+    """
+
+    def field(name: str, comment: str, example: object = "") -> Field:
+        given = name in described
+        return Field(name, described[name] if given else example, comment, is_example=not given)
+
+    yield field("name", f"Made from {table}. `harness schema task` lists every field.")
+    yield field("property", PROPERTY)
+    instructions = "What else raters were told, if anything; judges are told the same."
+    yield field("instructions", instructions, "what they were told")
+    yield field("scale", SCALE)
+    if described["scale"] == "text":
+        yield field("similarity", SIMILARITY, "similarity.csv")
+    elif described["scale"] == "continuous":
+        yield field("bounds", BOUNDS, [0, 100])
+    else:
+        yield field("options", OPTIONS)
+        if "response_sets" in described:
+            yield field("response_sets", RESPONSE_SETS)
+        decided = "The options that count as positive, for decisions at the cut-off tau."
+        yield field("positive", decided, [described["options"][0]["key"]])
+        yield field("tau", TAU, 0.5)
+    yield field("abstain", "Whether CANNOT_ASSESS is an answer.")
+    if described["scale"] not in OPEN_SCALES:
+        yield field("ranks_by", RANKS_BY)
+    yield field("raters", RATERS)
+    yield field("rater_ids", RATER_IDS)
+    yield Field("", comment=f"{len(raters)} raters gave {sum(raters.values())} ratings.")
+    if "ignore_labels" in described:
+        yield field("ignore_labels", "Labels that are counted and left out.")
+    if "text" in described:
+        yield field("text", "\nThe fields of items.jsonl that judges see.")
+    yield field("source", "\nWhere the data come from, and on what terms.")
+    yield field("licence", "", "CC-BY-4.0")

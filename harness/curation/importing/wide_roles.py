@@ -1,0 +1,371 @@
+"""A column per rater, or per criterion and rater."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from harness.curation.importing.column_facts import (
+    KEY,
+    MIN_TICKS,
+    MOST,
+    PROSE_WORDS,
+    ends_in_id,
+    has_digits,
+)
+from harness.curation.importing.doubts import Doubt
+from harness.curation.importing.role_draft import RoleDraft, names_of
+from harness.tasks.columns import column_words
+from harness.tasks.columns.column_mapping import PLACEHOLDERS, ColumnMapping, pattern_of
+from harness.tasks.columns.column_words import contains_word, parts
+from harness.tasks.columns.rater_names import FILLERS, names_model, opens_with_rater, who_are
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from harness.tasks.columns.table_columns import Column
+
+HALF = 0.5
+MIN_PAIRS = 3  # columns of criterion and rater; two may be called alike by chance
+MIN_GRID = 4  # columns of two criteria by two raters
+MAX_PREFIX_CHARS = 2  # of a name such as q1, which is that of a question or a rater
+MIN_ROWS = 5  # rows below which raters may share no label by chance
+SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", ": ", " ", "", " (", " [")
+
+
+def find_wide(draft: RoleDraft) -> bool:
+    """Find the columns of raters among those with the same labels."""
+    facts = draft.facts
+    excluded = column_words.MARGINS - column_words.MEASURES | column_words.CRITERIA
+    who = who_are([n for n in draft.free() if n not in facts.opaque])
+    columns = [
+        n
+        for n in draft.free()
+        if _may_be_ratings(draft, n, is_person=who.get(n) == "person")
+        and not facts.called(n, excluded)
+        and not set(parts(n)) <= column_words.ITEMS | column_words.ID_MARKS
+        and not (contains_word(n, column_words.GROUPS) and not names_model(n))
+    ]
+    judges = draft.mapping.judges
+    people = [n for n in columns if who.get(n) == "person" and n not in judges]
+    summaries = [n for n in columns if facts.called(n, column_words.SUMMARIES)]
+    if people:
+        family = {n for n in columns if facts.shares(n, people)} | set(people)
+    else:
+        families: list[list[str]] = [
+            facts.alike([c for c in columns if c not in judges], n) for n in columns
+        ]
+        largest: list[str] = max(families, key=len, default=[])
+        family = set(largest)
+    raters = [
+        n
+        for n in columns
+        if n in family and who.get(n) != "model" and n not in {*judges, *summaries}
+    ]
+    models = [n for n in columns if n in family and who.get(n) == "model"]
+    unclear = [n for n in raters if n not in people]
+    words = column_words.RATERS - {"ann"} | column_words.ID_MARKS
+    names = [n for n in raters if set(parts(n)) <= words]
+    lone = len(raters) == 1 and not (models or judges) and (not people or bool(names))
+    if not raters or (lone and not facts.called(raters[0], column_words.LABELS)):
+        return False
+    draft.set(raters=tuple(raters), judges=tuple(models))
+    left_out = _people_left_out(draft, who)
+    same = {n for n in left_out if not facts.is_prose(n) and _overlaps(draft, n, raters)}
+    if same:  # few rows of many options: a column of them has hardly a label twice
+        raters = [n for n in draft.table.columns if n in same.union(raters)]
+        draft.set(raters=tuple(raters))
+        left_out = [n for n in left_out if n not in same]
+    odd = _others_than_first(draft, raters) if draft.table.n_rows >= MIN_ROWS else []
+    if left_out:
+        draft.ask(
+            f"{names_of(left_out)} is named like the raters, but may hold something else: give "
+            f"--raters {quote(','.join(n for n in who if n in {*raters, *left_out}))}",
+            {"raters": tuple(n for n in who if n in {*raters, *left_out})},
+        )
+    if unclear and not judges:
+        _who_doubt(draft, raters, unclear, models)
+    elif len(raters) == 1 and not models and not judges:
+        draft.ask(
+            f"{raters[0]} may be one rater's answers or a reference: give --raters "
+            f"{quote(raters[0])}",
+            about="raters",
+        )
+    elif odd:
+        alike = tuple(n for n in raters if n not in odd)
+        verb = "holds" if len(odd) == 1 else "hold"
+        draft.ask(
+            f"{names_of(odd)} {verb} other labels than {names_of(alike)}: give --raters "
+            f"{quote(','.join(alike))} if only these are ratings of one thing",
+            {"raters": alike},
+        )
+    return True
+
+
+def _people_left_out(draft: RoleDraft, who: Mapping[str, str]) -> list[str]:
+    """Return the columns that are called after people and have no role yet."""
+    facts = draft.facts
+    return [
+        n
+        for n in draft.free()
+        if who.get(n) == "person"
+        and (not facts.is_prose(n) or contains_word(n, column_words.PEOPLE))
+        and not draft.facts.called(n, column_words.REMARK_COLUMNS | column_words.SUMMARIES)
+    ]
+
+
+def _may_be_ratings(draft: RoleDraft, name: str, *, is_person: bool) -> bool:
+    """Whether a column holds labels or lists; one called after a person, also numbers."""
+    facts = draft.facts
+    if facts[name].unique and facts.called(name, column_words.TEXTS):
+        return False
+    if is_person and facts.is_numbers(name):
+        return True
+    is_text = facts.is_prose(name) and not facts.is_list(name) and not is_person
+    return (facts.is_labels(name) or facts.is_list(name)) and not is_text
+
+
+def _overlaps(draft: RoleDraft, name: str, others: Sequence[str]) -> bool:
+    """Whether a column shares a label with one of several others, or there are none."""
+    own = {label.casefold() for label in draft.facts.labels(name)}
+    rest = {label.casefold() for n in others if n != name for label in draft.facts.labels(n)}
+    few = draft.facts[name].n_filled < MIN_ROWS
+    return few or not rest or not own.isdisjoint(rest) or draft.facts.is_numbers(name)
+
+
+def _others_than_first(draft: RoleDraft, columns: Sequence[str]) -> list[str]:
+    """Return the columns that share no label with the first, nor with one that does."""
+    linked, rest = [*columns[:1]], [*columns[1:]]
+
+    def is_near(name: str) -> bool:
+        few = draft.facts[name].n_filled < MIN_ROWS
+        numeric = draft.facts.is_numbers(name)
+        with_numbers = any(draft.facts.is_numbers(other) for other in linked)
+        return few or (with_numbers if numeric else _overlaps(draft, name, linked))
+
+    while near := [n for n in rest if is_near(n)]:
+        linked += near
+        rest = [n for n in rest if n not in near]
+    return rest
+
+
+def _who_doubt(
+    draft: RoleDraft, raters: Sequence[str], unclear: Sequence[str], models: Sequence[str]
+) -> None:
+    some = "may be a person, a model or a criterion"
+    several = "may be people, models or criteria"
+    judges = ",".join([*models, "..."])
+    if len(unclear) > 1 and all(len(name.split()) >= PROSE_WORDS for name in unclear):
+        question = (
+            f"{names_of(unclear)} may be items that are called after their texts, and a row a "
+            "rater: make a row per rating"
+        )
+        draft.doubts.append(Doubt(question, in_table=True))
+        return
+    people = tuple(n for n in raters if n not in unclear)
+    others = (
+        [{"raters": people, "judges": (*models, *unclear)}, {"raters": people}] if people else []
+    )
+    marked = any(not column_words.MODEL_MARKS.isdisjoint(parts(name)) for name in unclear)
+    several_criteria = len(unclear) == len(raters) > 1 and not models and not marked
+    criteria = f", --criteria {quote(','.join(raters))}" if several_criteria else ""
+    others += [{"raters": (), "criteria": tuple(raters)}] if several_criteria else []
+    draft.ask(
+        f"{names_of(unclear)} {some if len(unclear) == 1 else several}: give "
+        f"--raters {quote(','.join(raters))}{criteria}, or --judges {quote(judges)} with the "
+        "models",
+        *([{"pattern": draft.other_pattern}] if draft.other_pattern else []),
+        *others,
+        about="raters",
+    )
+
+
+def judges_beside_raters(draft: RoleDraft) -> None:
+    """Find models among the columns that share the labels of the raters the user named.
+
+    Columns of raters that make a grid of two words are called after criterion and rater.
+    """
+    raters = draft.mapping.raters
+    if "pattern" not in draft.fixed and (patterns := _grids(raters, raters)):
+        best = _best_pattern(draft, raters)
+        known = best is not None and best[1].pattern in patterns
+        draft.set(pattern=best[1].pattern if best and known else patterns[0])
+        if not known:
+            draft.ask(
+                f"{names_of(raters)} may be called after criterion and rater: give --pattern "
+                f"{quote(patterns[0])}, or --pattern none if each is a rater",
+                *({"pattern": other} for other in (*patterns[1:], "")),
+            )
+    columns = [n for n in draft.free() if draft.facts.is_labels(n) and names_model(n)]
+    draft.set(judges=tuple(n for n in columns if n in draft.facts.alike(columns, raters[0])))
+
+
+def find_item_of_rows(draft: RoleDraft) -> None:
+    """Find the column that names a row; none where rows are numbered."""
+    facts = draft.facts
+    within: tuple[str, ...] = tuple(filter(None, [draft.mapping.criterion]))
+    if not within and "criterion" not in draft.fixed:
+        within = tuple(  # a column of criteria
+            n
+            for n in draft.free()
+            if facts.called(n, column_words.CRITERIA)
+            and facts.is_labels(n)
+            and not facts.is_prose(n)
+        )[:1]
+        draft.set(criterion="".join(within))
+    if "id" in draft.fixed:
+        return
+    free = [n for n in draft.free() if facts.is_filled(n) or facts.called(n, column_words.ITEMS)]
+    names = [
+        n
+        for n in free
+        if facts.is_name(n) or (facts[n].unique and not facts.is_prose(n) and not facts.is_plain(n))
+    ]
+    others = column_words.MARGINS - column_words.ID_MARKS | column_words.REPLIES
+    names = [n for n in names if not facts.called(n, others) or ends_in_id(n)]
+    if not facts.opaque:
+        names = [
+            n for n in names if facts.called(n, column_words.ITEMS) or not _are_words(facts[n])
+        ]
+    keys = [n for n in names if facts.keys(n, *within) >= KEY]
+    keys.sort(key=lambda n: (not facts.called(n, column_words.ITEMS), not has_digits(facts[n])))
+    if keys:
+        draft.set(id=(keys[0],))
+        return
+    repeated = [
+        n for n in names if facts.keys(n, *within) > HALF and facts.called(n, column_words.ITEMS)
+    ]
+    named = [
+        n
+        for n in free
+        if facts.called(n, column_words.ITEMS)
+        and n not in repeated
+        and facts.keys(n, *within) > MOST
+    ]
+    if repeated or named:
+        draft.set(id=tuple((repeated or named)[:1]))
+
+
+def find_pattern(draft: RoleDraft) -> bool:
+    """Find columns that are called after criteria and raters."""
+    facts = draft.facts
+    columns = [
+        n
+        for n in draft.free()
+        if facts.is_labels(n) and n not in facts.opaque and not facts.is_prose(n)
+    ]
+    best = _best_pattern(draft, columns)
+    draft.other_pattern = best[1].pattern if best else next(iter(_grids(columns)), "")
+    if best is None or not best[2]:
+        return False
+    mapping = best[1]
+    draft.set(raters=mapping.raters, judges=mapping.judges, pattern=mapping.pattern)
+    _ticks_doubt(draft)
+    return True
+
+
+def _ticks_doubt(draft: RoleDraft) -> None:
+    """Ask about criteria of 0 and 1 of which each rater ticks at least one: options of a set."""
+    by_rater: dict[str, list[str]] = {}
+    for name in draft.mapping.raters:
+        by_rater.setdefault(draft.mapping.criterion_and_rater(name)[1], []).append(name)
+    if all(len(of) >= MIN_TICKS and draft.facts.are_ticks(of) for of in by_rater.values()):
+        draft.ask(
+            f"{names_of(draft.mapping.raters)} may tick the options of a set: give --pattern "
+            f"{quote(draft.mapping.pattern)} if each is a criterion, or make a row per item and "
+            "rater and give --sets"
+        )
+
+
+def _best_pattern(
+    draft: RoleDraft, columns: Sequence[str]
+) -> tuple[tuple[int, int], ColumnMapping, bool] | None:
+    """Return the pattern of most columns whose names hold a word for raters."""
+    found = [_with_pattern(draft, columns, pattern) for pattern in _patterns()]
+    return max(filter(None, found), key=lambda reading: reading[0], default=None)
+
+
+def _grids(names: Sequence[str], whole: Collection[str] = ()) -> list[str]:
+    """Return the patterns by which names are all pairs of some first and some second words.
+
+    ``whole`` are names that must be among them.
+    """
+    found = []
+    for pattern in _patterns():
+        matches = [match for name in names if (match := pattern_of(pattern).fullmatch(name))]
+        sides = [{match[key] for match in matches} for key in ("criterion", "rater")]
+        full = len(matches) == len(sides[0]) * len(sides[1]) >= max(MIN_GRID, len(whole))
+        if full and min(map(len, sides)) > 1 and "}{" not in pattern:
+            found.append(pattern)
+    return found
+
+
+def _with_pattern(
+    draft: RoleDraft, columns: Sequence[str], pattern: str
+) -> tuple[tuple[int, int], ColumnMapping, bool] | None:
+    expression = pattern_of(pattern)
+    pairs, verdicts = {}, {}
+    for name in columns:
+        match = expression.fullmatch(name)
+        if match and not _names_raters(match["criterion"]):
+            if _is_place(match["rater"]) and (
+                names_model(name) or match["criterion"][-1].isdigit()
+            ):
+                continue
+            if _is_place(match["rater"]):
+                pairs[name] = (match["criterion"], match["rater"])
+            elif names_model(match["rater"]):
+                verdicts[name] = match["criterion"]
+    criteria = {criterion for criterion, _ in pairs.values()}
+    raters = {rater for _, rater in pairs.values()}
+    if len(criteria) <= 1 or len(raters) <= 1 or len(pairs) < MIN_PAIRS:
+        return None
+    if _end_alike(criteria):
+        return None
+    called = all(not rater.isdecimal() for rater in raters)
+    complete = len(pairs) == len(criteria) * len(raters)
+    judges = tuple(n for n in verdicts if verdicts[n] in criteria)
+    mapping = ColumnMapping(raters=tuple(pairs), judges=judges, pattern=pattern)
+    remarks = [n for n in pairs if draft.facts.called(n, column_words.REMARK_COLUMNS)]
+    sure = complete and not remarks and (called or all(len(c) > MAX_PREFIX_CHARS for c in criteria))
+    return (len(pairs), len(pattern)), mapping, sure
+
+
+def _are_words(column: Column) -> bool:
+    """Whether most values are plain words, without a digit."""
+    return not has_digits(column)
+
+
+def _patterns() -> Iterator[str]:
+    for separator in SEPARATORS:
+        end = {" (": ")", " [": "]"}.get(separator, "")
+        yield separator.join(PLACEHOLDERS) + end
+        if separator:
+            yield separator.join(PLACEHOLDERS[::-1]) + end
+
+
+def _end_alike(criteria: Collection[str]) -> bool:
+    """Whether the last words of all criteria are one that belongs to the names of the raters."""
+    words = [parts(name) for name in criteria]
+    ends = {name[-1] for name in words if len(name) > 1}
+    return (
+        all(len(name) > 1 for name in words) and len(ends) == 1 and not ends & column_words.LABELS
+    )
+
+
+def _is_place(name: str) -> bool:
+    """Whether a part of a name is that of a rater: a number, or a word for raters with one."""
+    words = parts(name)
+    numbered = len(words) > 1 and words[-1].isdecimal() and len(words[0]) == 1
+    called = bool(words) and opens_with_rater(words[:1])
+    return name.isdecimal() or numbered or called
+
+
+def _names_raters(name: str) -> bool:
+    words = set(parts(name)) - FILLERS
+    return (
+        not words
+        or words <= (column_words.PEOPLE | column_words.LABELS)
+        or len(name) == 1
+        or opens_with_rater(tuple(parts(name)))
+    )

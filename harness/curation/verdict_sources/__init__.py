@@ -1,6 +1,0 @@
-"""Verdicts of judges in files of other tools, written as a file that `harness validate` takes."""
-
-from harness.curation.verdict_sources.verdict_entries import Selection
-from harness.curation.verdict_sources.verdict_import import VerdictSummary, import_verdicts
-
-__all__ = ["Selection", "VerdictSummary", "import_verdicts"]

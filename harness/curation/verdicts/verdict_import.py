@@ -1,0 +1,308 @@
+"""Matching verdicts of other tools to a task, and writing them as `harness validate` reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING
+
+from harness.curation.importing.convert import MaxRejected
+from harness.curation.verdicts.inspect_logs import inspect_entries
+from harness.curation.verdicts.openai_batches import batch_entries
+from harness.curation.verdicts.promptfoo_results import promptfoo_entries
+from harness.curation.verdicts.verdict_entries import Selection, listed
+from harness.curation.verdicts.verdict_tables import label_entries, table_entries
+from harness.errors import VerdictError
+from harness.files.regular_files import reader, write_file, writing_to
+from harness.files.tables.checks import reading, short
+from harness.files.tables.writer import csv_text, jsonl_text, neutralized
+from harness.judging.parsing.external_verdicts import ValueReader, is_empty
+from harness.judging.parsing.verdict import PairValue
+from harness.tasks.item import ELICITATIONS, Elicitation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from harness.curation.verdicts.verdict_entries import Entry
+    from harness.judging.parsing.external_verdicts import UnitOfJudge
+    from harness.judging.parsing.verdict import Value
+    from harness.tasks import Task
+
+    EntryReader = Callable[[Path, Selection], Iterator[Entry]]
+
+COLUMNS = ("item", "judge", "elicitation", "sample", "value", "outcome")
+ENDINGS = (".csv", ".jsonl")
+REJECTED_ENDING = ".rejected.csv"
+OPENING_BYTES = 4096
+BY_NAME: dict[str, Elicitation] = {name: name for name in ELICITATIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedVerdict:
+    """An entry that names no item of the task, repeats another, or has an unknown value."""
+
+    file: str
+    line: int
+    item: str
+    judge: str
+    reason: str
+
+
+@dataclass(slots=True)
+class JudgeCounts:
+    """Counts of a judge: items with a verdict, and verdicts by outcome."""
+
+    items: set[str] = field(default_factory=set)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    n_empty: int = 0  # empty cells, for which no verdict is written
+
+
+@dataclass(slots=True)
+class VerdictSummary:
+    """What became of the entries of the files.
+
+    Attributes
+    ----------
+    judges : dict of str to JudgeCounts
+        Counts by judge.
+    rejected : list of RejectedVerdict
+        Entries that are listed: those with an unknown value are written as invalid, the others are
+        not written.
+    rejected_file : Path or None
+        Where these are listed.
+    left_out : Counter of str
+        Entries by source that the user did not name.
+    """
+
+    judges: dict[str, JudgeCounts] = field(default_factory=dict)
+    rejected: list[RejectedVerdict] = field(default_factory=list)
+    rejected_file: Path | None = None
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def n_verdicts(self) -> int:
+        """Number of verdicts that were written."""
+        return sum(counts.outcomes.total() for counts in self.judges.values())
+
+
+def import_verdicts(
+    sources: Sequence[Path],
+    task: Task,
+    output: Path,
+    selection: Selection,
+    max_rejected: MaxRejected | None = None,
+) -> VerdictSummary:
+    """Write the verdicts in files of other tools as a file that `read_external` takes.
+
+    Parameters
+    ----------
+    sources : sequence of Path
+        Tables, logs of inspect_ai, results of promptfoo, output files of OpenAI batches, or labels
+        by item (AltTest).
+    task : Task
+        Its items are matched by id, its options by key or label, both exactly.
+    output : Path
+        A csv or jsonl file that does not exist yet. ``OUTPUT.rejected.csv`` beside it lists items
+        and values that match nothing.
+    selection : Selection
+        Which judges are read, and where the item stands.
+    max_rejected : MaxRejected, optional
+        Most entries that may be listed, by default 5 %; above it, the list alone is written.
+
+    Raises
+    ------
+    VerdictError
+        If a file cannot be read, a source does not occur, no verdict is about an item of the task,
+        too many are listed, or the output exists or cannot be written.
+    """
+    _check_output(output)
+    matcher = _Matcher(task, selection)
+    for path in sources:
+        matcher.add(path.name, _selected(path, matcher.summary, selection))
+    summary = matcher.summary
+    _check_sources(matcher.sources | summary.left_out.keys(), selection)
+    allowed = (max_rejected or MaxRejected()).allows(len(summary.rejected), summary.n_verdicts)
+    with writing_to(output, VerdictError):
+        rejected_file = output.with_suffix(REJECTED_ENDING)
+        if summary.rejected:
+            summary.rejected_file = rejected_file
+            write_file(rejected_file, _rejected_csv(summary.rejected).encode())
+        else:
+            rejected_file.unlink(missing_ok=True)
+        if allowed and matcher.rows:
+            write_file(output, _written(matcher.rows, output).encode())
+    if not allowed or not matcher.rows:
+        raise VerdictError(_refusal(summary, output))
+    return summary
+
+
+def _check_output(output: Path) -> None:
+    if output.suffix.lower() not in ENDINGS:
+        raise VerdictError(
+            f"{output}: verdicts are written as .csv or .jsonl. Choose one of these."
+        )
+    if output.exists():
+        raise VerdictError(f"{output}: exists already. Choose another name, or remove it yourself.")
+
+
+def _refusal(summary: VerdictSummary, output: Path) -> str:
+    """Say why no verdicts were written."""
+    if not summary.rejected:
+        return f"{output}: the files hold no verdict, so nothing was written."
+    first = summary.rejected[0]
+    return (
+        f"{output}: not written, as items or values of {len(summary.rejected)} of the entries do "
+        f"not match; {summary.rejected_file} lists them ({first.file}: line {first.line}: "
+        f"{first.reason}). Correct them, give --id, --map or --rename, or raise --max-rejected."
+    )
+
+
+def _selected(path: Path, summary: VerdictSummary, selection: Selection) -> Iterator[Entry]:
+    """Yield the entries whose source is wanted; the others are counted."""
+    with reading(path, VerdictError):
+        for entry in _reader(path)(path, selection):
+            wanted = entry.source in selection.judges if selection.judges else not entry.optional
+            if wanted or not entry.source:
+                yield entry
+            else:
+                summary.left_out[entry.source] += 1
+
+
+def _reader(path: Path) -> EntryReader:
+    """Return the reader of a file, by its ending and its first bytes."""
+    suffix = path.suffix.lower()
+    if suffix == ".eval":
+        return inspect_entries
+    if suffix not in {".json", ".jsonl"} or not path.is_file():
+        return table_entries
+    with reader(path) as file:
+        opening = file.read(OPENING_BYTES)
+    if suffix == ".jsonl":
+        return batch_entries if b'"custom_id"' in opening.split(b"\n")[0] else table_entries
+    if not opening.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
+        return table_entries
+    if b'"results"' in opening.split(b'"eval"')[0]:
+        return promptfoo_entries
+    return inspect_entries if b'"eval"' in opening else label_entries
+
+
+def _check_sources(sources: set[str], selection: Selection) -> None:
+    """Refuse a source that occurs in no file."""
+    for source in selection.judges:
+        if source not in sources:
+            raise VerdictError(
+                f"--map: no verdicts of {short(source)} ({listed(sorted(sources))})."
+            )
+
+
+class _Matcher:
+    """Matches entries to the items and options of a task."""
+
+    def __init__(self, task: Task, selection: Selection) -> None:
+        self._task = task
+        self._items = task.by_id
+        self._values = ValueReader(task, _names(task, selection.rename))
+        self._selection = selection
+        self._units: set[UnitOfJudge] = set()
+        self.sources: set[str] = set()
+        self.rows: list[dict[str, object]] = []
+        self.summary = VerdictSummary()
+
+    @property
+    def _noun(self) -> str:
+        """What a value should be."""
+        return {"continuous": "a number of the scale", "text": "an answer"}.get(
+            self._task.scale, "an option"
+        )
+
+    def add(self, file: str, entries: Iterable[Entry]) -> None:
+        """Add the entries of a file.
+
+        Those without a source are those of the only judge that the user named or the file holds.
+        """
+        unnamed = []
+        judges = set()
+        for entry in entries:
+            if entry.source:
+                self.sources.add(entry.source)
+                judge = self._selection.judges.get(entry.source) or entry.judge or entry.source
+                judges.add(judge)
+                self._add(file, entry, judge)
+            else:
+                unnamed.append(entry)
+        named = self._selection.judges
+        if unnamed and len(named) == 1:
+            self.sources.update(named)
+            judges = {judge or source for source, judge in named.items()}
+        judge = judges.pop() if len(judges) == 1 else ""
+        for entry in unnamed:
+            self._add(file, entry, judge)
+
+    def _add(self, file: str, entry: Entry, judge: str) -> None:
+        counts = self.summary.judges.setdefault(judge, JudgeCounts()) if judge else JudgeCounts()
+        if is_empty(entry.value) and not entry.outcome:
+            counts.n_empty += 1
+            return
+        named = entry.elicitation or self._selection.elicitation
+        elicitation = BY_NAME.get(named)
+        if elicitation is None:
+            reason = f"elicitation {short(named)} is none of {', '.join(BY_NAME)}"
+            self._reject(file, entry, judge, reason)
+            return
+        unit = (entry.item, judge, elicitation, entry.sample)
+        if reason := self._problem(entry, judge, unit):
+            self._reject(file, entry, judge, reason)
+            return
+        outcome, value = entry.outcome, None
+        if outcome is None:
+            parsed, value = self._values.read(entry.value, elicitation)
+            outcome = parsed.outcome
+        if outcome == "invalid" and not entry.outcome:
+            reason = f"value {short(entry.value)} is not {self._noun}; written as invalid"
+            self._reject(file, entry, judge, reason)
+        self._units.add(unit)
+        counts.items.add(entry.item)
+        counts.outcomes[outcome] += 1
+        self.rows.append(dict(zip(COLUMNS, (*unit, _plain(value), outcome), strict=True)))
+
+    def _problem(self, entry: Entry, judge: str, unit: UnitOfJudge) -> str:
+        """Return why no verdict can be written, or ""."""
+        if not entry.item:
+            return "the item is not named"
+        if entry.item not in self._items:
+            return f"item {short(entry.item)} is not in the task"
+        if not judge:
+            return "the request failed, and its model is not named"
+        if unit in self._units:
+            return f"the judge has rated this item before (sample {entry.sample})"
+        return ""
+
+    def _reject(self, file: str, entry: Entry, judge: str, reason: str) -> None:
+        self.summary.rejected.append(RejectedVerdict(file, entry.line, entry.item, judge, reason))
+
+
+def _names(task: Task, rename: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a task by their labels, and by what the user says means them."""
+    keys = {option.key for option in task.options}
+    labels = {o.label: o.key for o in task.options if o.label not in keys}
+    return labels | {value: labels.get(option, option) for value, option in rename.items()}
+
+
+def _plain(value: Value) -> object:
+    """Return a value of lists and dicts alone."""
+    if isinstance(value, PairValue):
+        return {"set": list(value.set), "choice": value.choice}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _written(rows: Sequence[dict[str, object]], output: Path) -> str:
+    return jsonl_text(rows) if output.suffix.lower() == ".jsonl" else csv_text(rows, COLUMNS)
+
+
+def _rejected_csv(rejected: Sequence[RejectedVerdict]) -> str:
+    rows = (
+        asdict(entry) | {"item": neutralized(entry.item), "judge": neutralized(entry.judge)}
+        for entry in rejected
+    )
+    return csv_text(rows, [field.name for field in fields(RejectedVerdict)])

@@ -1,0 +1,1 @@
+"""Versions of a task: differences, export and the data card."""

@@ -1,0 +1,1 @@
+"""What an ordinary run never enters."""

@@ -1,0 +1,68 @@
+"""Batch interfaces of providers; imported only when a run uses them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from harness.extras.batch.batch_apis import batch_api_of
+from harness.extras.batch.batch_ledger import BatchLedger
+from harness.extras.batch.batched_judge import BatchedJudge, Batching
+from harness.judging.judges.endpoint import HttpJudge
+from harness.judging.storage.response_cache import ResponseCache
+from harness.runs.run_folder import server_of
+
+if TYPE_CHECKING:
+    from harness.app.plan import Plan
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.running.recorder import Observer
+    from harness.judging.running.units import Job
+    from harness.judging.storage.reply_store import Store
+    from harness.runs.run_folder import RunFolder
+
+
+def takes_batches(spec: JudgeSpec) -> bool:
+    """Return whether a judge's provider takes its requests in batches."""
+    return batch_api_of(spec) is not None
+
+
+def reserved_usd(folder: RunFolder) -> float:
+    """Return the most that the batches of a run may cost that were handed in and not collected."""
+    return sum(batch.reserved_usd for batch in BatchLedger(folder.batches).batches)
+
+
+def batched_jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> list[Job]:
+    """Return the jobs of a plan, whose judges are asked in batches where their provider takes them.
+
+    Of a plan that is closed, the jobs only collect what was handed in, and judges without batches
+    have none.
+
+    Raises
+    ------
+    RunError
+        If the list of the run's batches cannot be read.
+    """
+    hold = None
+    if isinstance(store, ResponseCache):
+        hold = partial(
+            store.held.hold, folder.path, server=tuple(server_of(folder.manifest).words())
+        )
+    batching = Batching(
+        BatchLedger(folder.batches, hold),
+        observer.say,
+        is_limited=plan.config.max_cost is not None,
+        is_closed=plan.is_closed,
+    )
+    jobs = []
+    for job in plan.jobs:
+        judge, spec = job.judge, job.judge.spec
+        if takes_batches(spec) and isinstance(judge, HttpJudge):
+            jobs.append(replace(job, judge=BatchedJudge(judge, batching)))
+            continue
+        if plan.is_closed:
+            continue
+        if spec.remote:
+            observer.say(f"{spec.name}: no batch interface; asked one request at a time")
+        jobs.append(job)
+    return jobs

@@ -1,0 +1,118 @@
+"""Batches of a run that were handed in and not collected; other runs do not send their requests."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.errors import RunError
+from harness.files.regular_files import read_file, write_file
+from harness.judging.storage.held_requests import Holding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+RESULTS_KEPT_S = 29 * 86400.0  # by Anthropic; by OpenAI a day longer
+
+
+class PendingBatch(NamedTuple):
+    """A batch that was or is about to be handed in.
+
+    ``token`` is ours, ``created`` in seconds since 1970; ``requests`` are the hashes of its
+    requests; ``id`` is the provider's, empty while it is unknown whether the batch was received.
+    ``reserved_usd`` is the most that it may cost, under a cost limit.
+    """
+
+    judge: str
+    token: str
+    created: float
+    requests: Sequence[str]
+    id: str = ""
+    reserved_usd: float = 0.0
+
+
+class BatchLedger:
+    """A run's batches whose results are not all in the log: ``batches.json``.
+
+    What was handed in stands there before and after it is, so that a run that was ended at any
+    moment, or a day ago, waits for it again and hands nothing in twice.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    hold : callable, optional
+        Keeps the requests of all batches from being sent by other runs; see `HeldRequests.hold`.
+
+    Raises
+    ------
+    RunError
+        If the file exists and cannot be read.
+    """
+
+    def __init__(self, path: Path, hold: Callable[[Sequence[Holding]], None] | None = None) -> None:
+        self.path = path
+        self.batches: list[PendingBatch] = []
+        self._hold = hold
+        self._left: dict[str, set[str]] = {}  # by token, the requests whose replies are not written
+        if path.exists():
+            try:
+                entries = json.loads(read_file(path))
+                self.batches = [PendingBatch(**entry) for entry in entries]
+            except (OSError, ValueError, TypeError):
+                raise RunError(
+                    f"{path}: cannot be read, so batches might be handed in twice. Repair it, "
+                    "or remove it when no batch of this run is outstanding."
+                ) from None
+        self._left = {batch.token: set(batch.requests) for batch in self.batches}
+        self._hold_requests()
+
+    def batch_of(self, request: str) -> PendingBatch | None:
+        """Return the batch that brings the reply to a request."""
+        return next((b for b in self.batches if request in self._left[b.token]), None)
+
+    def put(self, batch: PendingBatch) -> None:
+        """Record a batch, or what is now known of it."""
+        self.batches = [other for other in self.batches if other.token != batch.token] + [batch]
+        self._left.setdefault(batch.token, set(batch.requests))
+        self._save()
+
+    def settle(self, requests: Iterable[str]) -> list[PendingBatch]:
+        """Note requests whose results are written, or which have none.
+
+        Batches of which nothing is left are removed and returned.
+        """
+        settled = set(requests)
+        touched = [b for b in self.batches if settled & self._left[b.token]]
+        for batch in touched:
+            self._left[batch.token] -= settled
+        ended = [batch for batch in touched if not self._left[batch.token]]
+        for batch in ended:
+            self.drop(batch)
+        return ended
+
+    def drop(self, batch: PendingBatch) -> None:
+        """Remove a batch whose results are in the log, or that was never received."""
+        self.batches = [other for other in self.batches if other.token != batch.token]
+        self._save()
+
+    def _save(self) -> None:
+        try:
+            text = json.dumps([batch._asdict() for batch in self.batches])
+            write_file(self.path, text.encode(), durable=True)
+        except OSError as error:
+            raise RunError(f"{self.path}: cannot be written ({error.strerror}).") from None
+        self._hold_requests()
+
+    def _hold_requests(self) -> None:
+        if self._hold is not None:
+            self._hold(
+                [
+                    Holding(b.judge, b.created + RESULTS_KEPT_S, frozenset(b.requests))
+                    for b in self.batches
+                ]
+            )
+
+    def __repr__(self) -> str:
+        return f"BatchLedger({str(self.path)!r}, {len(self.batches)} batches)"

@@ -1,0 +1,337 @@
+"""A judge that is asked in batches, at half the price where providers offer them.
+
+A call waits until a batch brings its reply. What several calls wait for is handed in together; a
+request that an earlier session of the run handed in is waited for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+from tenacity import AsyncRetrying, retry_if_result
+from tenacity.wait import wait_exponential
+
+from harness.errors import CallFailed, NotAsked, RunError
+from harness.extras.batch.batch_apis import Http, batch_api_of
+from harness.extras.batch.batch_ledger import PendingBatch
+from harness.judging.judges.base import Judge
+from harness.judging.judges.pricing import price_of, reply_cap, worst_cost
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from harness.extras.batch.batch_apis import BatchApi, BatchResult
+    from harness.extras.batch.batch_ledger import BatchLedger
+    from harness.judging.judges.endpoint import HttpJudge
+    from harness.judging.judges.http_exchange import PreparedRequest
+    from harness.judging.parsing.verdict import Reply
+    from harness.judging.prompts.question import Unit
+    from harness.judging.prompts.requests import Request
+    from harness.tasks.item import AnswerKind
+
+MAX_REQUESTS = 10_000
+MAX_BYTES = 64 << 20
+COMPLETE_S = 0.3  # without another call, after which what waits is handed in
+POLL_GROWTH, POLL_MAX = 1.5, 10.0  # of the wait between looks; the maximum in first waits
+LONGEST_S = 40 * 86_400.0  # a call may wait so long
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """What the batched judges of a run have in common.
+
+    Attributes
+    ----------
+    ledger : BatchLedger
+        Batches of the run, those that an earlier session handed in among them.
+    say : callable
+        Receives a line for each batch.
+    is_limited : bool
+        Whether the run has a limit of cost, for which the ledger says what batches may cost.
+    sleep : callable
+        Waits between looks.
+    is_closed : bool
+        Whether only what was handed in is collected: requests in no batch are not asked.
+    """
+
+    ledger: BatchLedger
+    say: Callable[[str], None]
+    is_limited: bool = False
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    is_closed: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class _Call:
+    """A call that waits for its reply."""
+
+    request: Request
+    reply: asyncio.Future[Reply]
+    is_sent: bool = False
+
+
+class BatchedJudge(Judge):
+    """A judge whose requests are handed in and read in batches, and written and read by itself.
+
+    Parameters
+    ----------
+    judge : HttpJudge
+        Writes requests and reads their replies; nothing is sent over its connections.
+    batching : Batching
+        Of the run.
+    """
+
+    tried_first = False
+
+    def __init__(self, judge: HttpJudge, batching: Batching) -> None:
+        self.spec = judge.spec.model_copy(
+            update={
+                "concurrency": MAX_REQUESTS,
+                "concurrency_start": None,
+                "deadline_s": LONGEST_S,
+                "rpm": None,
+                "tpm": None,
+            }
+        )
+        self._judge = judge
+        self._batching = batching
+        self._ledger = batching.ledger
+        self._waiting: dict[str, _Call] = {}  # by request hash
+        self._queue: list[_Call] = []
+        self._early: dict[str, BatchResult] = {}  # results that no call waits for yet
+        self._handing_in: asyncio.Task[None] | None = None
+        self._collecting: dict[str, asyncio.Task[None]] = {}  # by token
+        self._collected: set[str] = set()  # tokens
+        self._http: Http | None = None
+        self._api: BatchApi | None = None
+        self._has_left = False
+
+    @property
+    def n_connections(self) -> int:
+        """Number of connections that it may need at once: its calls need none."""
+        return 0
+
+    def request(self, unit: Unit) -> Request:
+        """Return the request for a unit; of a pair, the first turn."""
+        return self._judge.request(unit)
+
+    def follow_up(self, request: Request, reply: Reply) -> Request:
+        """Return the request for the second turn of a pair, given the first reply."""
+        return self._judge.follow_up(request, reply)
+
+    def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
+        """Return the request that asks once more; it is handed in with a later batch."""
+        return self._judge.ask_again(request, reply, unit, kind)
+
+    async def prepare(self) -> None:
+        """Load what the judge needs."""
+        await self._judge.prepare()
+
+    async def ask(self, request: Request) -> Reply:
+        """Wait for the reply that a batch brings."""
+        if self._has_left:
+            raise NotAsked
+        call = self._waiting.get(request.hash)
+        if call is None:
+            call = _Call(request, asyncio.get_running_loop().create_future())
+            self._waiting[request.hash] = call
+            call.reply.add_done_callback(lambda _: self._waiting.pop(request.hash))
+            await self._begin(call)
+        return await asyncio.shield(call.reply)  # several calls may wait for one request
+
+    async def _begin(self, call: _Call) -> None:
+        """Wait for the batch that brings a reply, or hand the request in with others."""
+        batch = self._ledger.batch_of(call.request.hash)
+        if batch is None and self._batching.is_closed:
+            self._end([call.request.hash], None)
+            return
+        if batch is None:
+            self._enqueue(call)
+            return
+        call.is_sent = True
+        if result := self._early.pop(call.request.hash, None):
+            self._deliver(call, await self._read(call, result, batch))
+        else:
+            self._collect_soon(batch)
+
+    def recorded(self, replies: Sequence[Reply]) -> None:
+        """Note that replies are written; a batch whose replies all are is done with."""
+        for batch in self._ledger.settle(reply.request for reply in replies):
+            self._batching.say(f"{self.spec.name}: batch {batch.id} is in")
+
+    def leave(self) -> None:
+        """Wait for no batch any more; they are waited for when the run is resumed."""
+        self._has_left = True
+        for task in (*self._collecting.values(), self._handing_in):
+            if task is not None:
+                task.cancel()
+        self._end(self._waiting, None)
+
+    async def aclose(self) -> None:
+        """Release connections; a batch that nothing waits for is done with."""
+        tasks = [*self._collecting.values(), *([self._handing_in] if self._handing_in else [])]
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if not self._has_left:
+            own = [batch for batch in self._ledger.batches if batch.judge == self.spec.name]
+            for batch in own:
+                if batch.token in self._collected or batch.token not in self._collecting:
+                    self._ledger.drop(batch)
+        if self._http is not None:
+            await self._http.aclose()
+        await self._judge.aclose()
+
+    def _end(self, requests: Iterable[str], error: Exception | None) -> None:
+        """End the calls that wait for some requests; without an error, they are not asked now."""
+        for request in tuple(requests):
+            call = self._waiting.get(request)
+            if call is not None and not call.reply.done():
+                call.reply.set_exception(error or NotAsked(is_sent=call.is_sent))
+
+    def _enqueue(self, call: _Call) -> None:
+        self._queue.append(call)
+        if self._handing_in is None or self._handing_in.done():
+            self._handing_in = asyncio.create_task(self._hand_in_all())
+
+    async def _hand_in_all(self) -> None:
+        """Hand in what waits, as soon as nothing is added to it."""
+        while self._queue:
+            n = len(self._queue)
+            await asyncio.sleep(COMPLETE_S)
+            if n < len(self._queue) < MAX_REQUESTS:
+                continue
+            calls, self._queue = self._queue[:MAX_REQUESTS], self._queue[MAX_REQUESTS:]
+            try:
+                await self._hand_in(calls)
+            except (CallFailed, RunError) as error:
+                self._end([call.request.hash for call in calls], error)
+
+    async def _hand_in(self, calls: Sequence[_Call]) -> None:
+        """Hand in a batch, of as many calls as it holds; the others are put back."""
+        written = await self._judge.write_requests([call.request for call in calls])
+        n_fitting = max(1, sum(n < MAX_BYTES for n in accumulate(len(w.body) for w in written)))
+        calls, rest = calls[:n_fitting], calls[n_fitting:]
+        self._queue[:0] = rest
+        requests = [call.request.hash for call in calls]
+        costs: list[float] = []
+        if self._batching.is_limited:
+            price, cap = price_of(self.spec), reply_cap(self.spec)
+            costs = [worst_cost(call.request, price, cap) for call in calls]
+        batch = PendingBatch(
+            self.spec.name,
+            secrets.token_hex(8),
+            time.time(),
+            requests,
+            reserved_usd=sum(costs),
+        )
+        api = self._open_api(written[0])
+        self._ledger.put(batch)
+        for call in calls:
+            call.is_sent = True
+        bodies = [w.body for w in written[:n_fitting]]
+        try:
+            batch_id = await api.submit(batch, list(zip(requests, bodies, strict=True)))
+        except CallFailed as failure:
+            if failure.unsent or not failure.retry:
+                self._ledger.drop(batch)
+            raise  # else it may have been received: the calls that are repeated look for it
+        batch = batch._replace(id=batch_id)
+        self._ledger.put(batch)
+        n_requests = f"{len(requests)} requests"
+        self._batching.say(f"{self.spec.name}: handed in batch {batch.id} of {n_requests}")
+        self._collect_soon(batch)
+
+    def _open_api(self, written: PreparedRequest) -> BatchApi:
+        """Return the provider's batch API, at the address that any request of the judge's names."""
+        if self._api is None:
+            style = batch_api_of(self._judge.spec)
+            assert style is not None
+            self._http = Http(written.headers)
+            self._api = style(self._http, written.url)
+        return self._api
+
+    def _collect_soon(self, batch: PendingBatch) -> None:
+        task = self._collecting.get(batch.token)
+        if task is None or task.done():
+            self._collecting[batch.token] = asyncio.create_task(self._collect(batch))
+
+    async def _collect(self, batch: PendingBatch) -> None:
+        """Wait for a batch and hand its results to the calls that wait for them."""
+        try:
+            await self._collect_results(batch)
+        except (CallFailed, RunError) as error:
+            self._end(batch.requests, error)
+
+    async def _collect_results(self, batch: PendingBatch) -> None:
+        waiting = next(self._waiting[r] for r in batch.requests if r in self._waiting)
+        [written] = await self._judge.write_requests([waiting.request])
+        api = self._open_api(written)
+        if not batch.id:
+            taken = {other.id for other in self._ledger.batches if other.id}
+            batch = batch._replace(id=await api.find(batch, taken))
+            if not batch.id:  # it was never received
+                self._ledger.drop(batch)
+                for unsent in [self._waiting[r] for r in batch.requests if r in self._waiting]:
+                    unsent.is_sent = False
+                    await self._begin(unsent)
+                return
+            self._ledger.put(batch)
+        await self._polling(self._is_done, api, batch)
+        left, answers = set(batch.requests), []
+        async for result in api.results(batch.id):
+            left.discard(result.request)
+            call = self._waiting.get(result.request)
+            if call is None:
+                self._early[result.request] = result
+            else:
+                answers.append((call, await self._read(call, result, batch)))
+        for call, answer in answers:  # at once: a judge that then stops has all that it paid for
+            self._deliver(call, answer)
+        self._ledger.settle(left)
+        self._end(left, CallFailed("batch_unanswered", retry=True))
+        self._collected.add(batch.token)
+
+    async def _read(
+        self, call: _Call, result: BatchResult, batch: PendingBatch
+    ) -> Reply | CallFailed:
+        """Read a result; its reply is as old as the batch."""
+        if result.answer is None:
+            return CallFailed(result.reason, retry=True)
+        try:
+            reply = await self._judge.read_result(call.request, result.answer)
+        except CallFailed as failure:
+            return failure
+        return replace(reply, received_at=round(batch.created, 3))
+
+    def _deliver(self, call: _Call, answer: Reply | CallFailed) -> None:
+        """Hand a result to the call that waits for it."""
+        if call.reply.done():
+            return
+        if isinstance(answer, CallFailed):
+            self._ledger.settle([call.request.hash])
+            self._end([call.request.hash], answer)
+        else:
+            call.reply.set_result(answer)
+
+    @property
+    def _polling(self) -> AsyncRetrying:
+        """What repeats a look, ever more rarely, until it is positive."""
+        first_s = self.spec.batch_poll_s
+        return AsyncRetrying(
+            retry=retry_if_result(lambda is_done: not is_done),
+            wait=wait_exponential(first_s, first_s * POLL_MAX, POLL_GROWTH),
+            sleep=self._batching.sleep,
+        )
+
+    async def _is_done(self, api: BatchApi, batch: PendingBatch) -> bool:
+        try:
+            return await api.ended(batch.id)
+        except CallFailed as failure:
+            if failure.retry:
+                return False
+            raise

@@ -1,0 +1,153 @@
+"""Runs on many machines that share one store; imported only when a run names one."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from functools import partial
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import RunError
+from harness.extras.cluster.ray_launcher import describe_cluster as describe_cluster
+from harness.extras.cluster.ray_launcher import launcher as launcher
+from harness.judging.running.session import SessionLimits
+from harness.judging.storage.response_cache import ResponseCache
+from harness.judging.storage.verdict_log import REPLIES_PER_TRANSACTION, read_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from harness.extras.cluster.shared_store import SharedStore
+    from harness.judging.parsing.verdict import Reply
+
+INSTALL = "pip install 'judge-harness[postgres]'"
+
+
+def open_store(
+    address: str,
+    run: str,
+    longest_call_s: float = 0.0,
+    say: Callable[[str], None] = lambda _: None,
+    *,
+    budget: str = "",
+    is_private: bool = False,
+    folder: str = "",
+    is_started: bool = False,
+) -> SharedStore:
+    """Open the shared store at an address.
+
+    Parameters
+    ----------
+    address : str
+        Of the database; its tables are created if need be.
+    run : str
+        Name of the run.
+    longest_call_s : float
+        The longest time that a call of the run may take.
+    say : callable
+        Receives one line for each worker that holds what has been waited for.
+    budget : str
+        Name of the budget that it shares; by default that of the run.
+    is_private : bool
+        Whether no run of another name finds its replies.
+    folder : str
+        Name of the run folder for which it is opened.
+    is_started : bool
+        Whether the process was started by the one of that folder, which counts what it pays.
+
+    Raises
+    ------
+    RunError
+        If the address is none, the extra is not installed, or the database cannot be used.
+    """
+    check_address(address)
+    from harness.extras.cluster.shared_store import SharedStore  # noqa: PLC0415 -- an extra
+    from harness.extras.cluster.store_address import store_address  # noqa: PLC0415 -- needs it
+
+    return SharedStore(
+        store_address(address),
+        run=run,
+        budget=budget or run,
+        longest_call_s=longest_call_s,
+        say=say,
+        is_private=is_private,
+        folder=folder,
+        is_started=is_started,
+    )
+
+
+def check_address(address: str) -> None:
+    """Refuse an address of a store that cannot be used, without connecting; see `store_address`.
+
+    Raises
+    ------
+    RunError
+        Also if the extra is not installed.
+    """
+    if not all(map(find_spec, ("psycopg", "psycopg_pool"))):
+        raise RunError("--store needs psycopg and its pool", f"Install them: {INSTALL}")
+    from harness.extras.cluster.store_address import store_address  # noqa: PLC0415 -- needs it
+
+    store_address(address)
+
+
+def session_limits(
+    store: SharedStore, limit_usd: float | None, spent_usd: float, *, is_soft: bool = False
+) -> SessionLimits:
+    """Return budget and rate limits of a session that hold for all processes of its run.
+
+    ``spent_usd`` is what the log of this process has cost.
+
+    Raises
+    ------
+    RunError
+        If other processes with this budget have another limit.
+    """
+    from harness.extras.cluster.shared_limits import SharedBudget, shared_gate  # noqa: PLC0415 -- needs it
+
+    store.open_budget(limit_usd, spent_usd)
+    return SessionLimits(
+        SharedBudget(limit_usd, spent_usd, store, is_soft=is_soft), partial(shared_gate, store)
+    )
+
+
+def copy_replies(source: str, target: str) -> int:
+    """Copy all replies of a cache folder, run folder or shared store to a cache folder or store.
+
+    A reply that the target holds is kept. Returned is how many were read.
+
+    Raises
+    ------
+    RunError
+        If the source does not exist, or either cannot be used.
+    """
+    if "://" not in source and not Path(source).is_dir():
+        raise RunError(
+            f"{source}: there is no such folder. Name a cache, a run or postgresql://..."
+        )
+    n_replies = 0
+    with ExitStack() as opened:
+        replies = _replies_in(source, opened)
+        new = opened.enter_context(closing(_opened(target)))
+        while batch := list(islice(replies, REPLIES_PER_TRANSACTION)):
+            new.add_many(batch)
+            n_replies += len(batch)
+    return n_replies
+
+
+def _replies_in(place: str, opened: ExitStack) -> Iterator[Reply]:
+    """Yield the replies of a store, a cache folder, or the log in a run folder."""
+    log = Path(place) / "verdicts.jsonl"
+    if "://" in place or not log.is_file():
+        return opened.enter_context(closing(_opened(place))).replies()
+    paid = (verdict for verdict in read_log(log).final.values() if not verdict.from_store)
+    return (reply for verdict in paid for reply in verdict.replies)
+
+
+def _opened(place: str) -> ResponseCache | SharedStore:
+    """Open a cache folder, or the shared store at an address."""
+    if "://" in place:
+        return open_store(place, "harness cache copy")
+    return ResponseCache(Path(place))

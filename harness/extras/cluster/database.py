@@ -1,0 +1,197 @@
+"""Connections to the PostgreSQL database of a shared store, and its tables."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import psycopg
+from psycopg_pool import ConnectionPool
+
+from harness.errors import RunError
+from harness.judging.storage.response_cache import CacheUnwritable
+from harness.loading import SharedBlock, silenced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from psycopg.abc import PQGen
+
+    from harness.extras.cluster.store_address import StoreAddress
+
+T = TypeVar("T")
+
+_QUIET = SharedBlock(lambda: silenced(("psycopg", "psycopg.pool")))
+
+CONNECTIONS = 3  # at most: for claims, for replies that wait for a disk, and for the lease
+CONNECT_S = 3
+STATEMENT_S = 5.0  # longest that the server works on one statement
+EXCHANGE_S = STATEMENT_S + CONNECT_S  # longest that one exchange may take, by default
+CHECK_S = 1.0  # longest that a statement of the pool itself may take
+SCHEMA_LOCK = 7_244_118  # advisory: one process at a time creates the tables
+SCHEMA = (  # a script per version
+    """
+    CREATE TABLE harness_reply (
+        request bytea PRIMARY KEY,
+        reply bytea NOT NULL,
+        folder text -- of the run that started the process which paid, on a cluster
+    );
+    CREATE TABLE harness_worker (
+        worker uuid PRIMARY KEY,
+        run text NOT NULL,
+        budget text NOT NULL,
+        host text NOT NULL,
+        process integer NOT NULL,
+        since timestamptz NOT NULL DEFAULT clock_timestamp(),
+        expires timestamptz NOT NULL,
+        held_usd double precision NOT NULL DEFAULT 0
+    );
+    CREATE INDEX harness_worker_expires ON harness_worker (expires);
+    CREATE TABLE harness_lock (
+        request bytea PRIMARY KEY,
+        worker uuid NOT NULL REFERENCES harness_worker ON DELETE CASCADE
+    );
+    CREATE INDEX harness_lock_worker ON harness_lock (worker);
+    CREATE TABLE harness_run (
+        run text PRIMARY KEY,
+        n_replies bigint NOT NULL
+    );
+    CREATE TABLE harness_budget (
+        budget text PRIMARY KEY,
+        limit_usd double precision NOT NULL,
+        taken_usd double precision NOT NULL
+    );
+    CREATE TABLE harness_rate (
+        name text PRIMARY KEY,
+        next_at timestamptz NOT NULL
+    );
+    """,
+)
+
+
+class StoreAway(CacheUnwritable):
+    """The database cannot be reached now; what was to be stored stands in the verdict log."""
+
+
+class TimedConnection(psycopg.Connection):
+    """A connection that waits for no reply beyond ``ends_s``, on the monotonic clock.
+
+    A server that a partition of the network has cut off sends no error, and what TCP has delivered
+    to a proxy has no timeout.
+    """
+
+    ends_s: float | None = None
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        """Run an exchange; raise `psycopg.OperationalError` if it takes too long."""
+        del timeout
+        left_s = CHECK_S if self.ends_s is None else self.ends_s - time.monotonic()
+        return super().wait(gen, interval, left_s)
+
+
+class Database:
+    """A pool of connections that any thread may use; each statement commits."""
+
+    def __init__(self, address: StoreAddress) -> None:
+        self._address = address
+        limits = {
+            "connect_timeout": CONNECT_S,
+            "tcp_user_timeout": int(STATEMENT_S * 1000),
+            "application_name": "judge-harness",
+            "client_encoding": "UTF8",
+        }
+        parameters = address.parameters | limits | {"autocommit": True}
+        with ExitStack() as opened:
+            opened.enter_context(_QUIET.entered())  # errors are raised
+            # Without the pool, which does not say why it cannot connect
+            with explained(address), TimedConnection.connect(**parameters) as first:  # type: ignore[arg-type]  # libpq checks them
+                first.ends_s = time.monotonic() + EXCHANGE_S
+                configure(first)
+                prepare(first)
+            self._pool = ConnectionPool(
+                kwargs=parameters,
+                connection_class=TimedConnection,
+                configure=configure,
+                min_size=1,
+                max_size=CONNECTIONS,
+                timeout=CONNECT_S,
+                reconnect_timeout=CONNECT_S,
+                num_workers=1,
+                open=True,
+            )
+            self._opened = opened.pop_all()
+
+    def exchange(
+        self, action: Callable[[psycopg.Connection], T], within_s: float = EXCHANGE_S
+    ) -> T:
+        """Call a function with a connection.
+
+        Raises
+        ------
+        StoreAway
+            If the database cannot be reached, or did not reply in time; unknown is whether it has
+            done what was asked for.
+        RunError
+            If it refuses what was asked for.
+        """
+        ends_s = time.monotonic() + within_s
+        wait_s = min(within_s, CONNECT_S)
+        with explained(self._address), self._pool.connection(wait_s) as connection:
+            connection.ends_s = ends_s
+            try:
+                return action(connection)
+            finally:
+                connection.ends_s = None
+
+    def check(self) -> None:
+        """Replace idle connections that were lost."""
+        self._pool.check()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+        self._opened.close()
+
+
+def configure(connection: psycopg.Connection) -> None:
+    """Bound the time of each statement and transaction."""
+    limit_ms = int(STATEMENT_S * 1000)
+    connection.execute(
+        f"SET statement_timeout = {limit_ms}; SET idle_in_transaction_session_timeout = {limit_ms}"
+    )
+
+
+@contextmanager
+def explained(address: StoreAddress) -> Iterator[None]:
+    """Turn the errors of a database into one line without secrets."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
+        raise StoreAway(
+            f"{address.name}: the store cannot be reached ({address.hide(str(error))})"
+        ) from None
+    except psycopg.Error as error:
+        raise RunError(
+            f"{address.name}: cannot be used as a store ({address.hide(str(error))}). Check the "
+            "rights of its user, and that the database is only for this."
+        ) from None
+
+
+def prepare(connection: psycopg.Connection) -> None:
+    """Create the tables that are missing; safe if several processes do so at once."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEMA_LOCK])
+        connection.execute("CREATE TABLE IF NOT EXISTS harness_schema (version integer NOT NULL)")
+        row = connection.execute("SELECT version FROM harness_schema").fetchone()
+        version = row[0] if row else 0
+        if version > len(SCHEMA):
+            raise RunError(
+                f"the store has tables of version {version}, this program knows {len(SCHEMA)}. "
+                "Update judge-harness."
+            )
+        for script in SCHEMA[version:]:
+            connection.execute(script)
+        if version < len(SCHEMA):
+            connection.execute("DELETE FROM harness_schema")
+            connection.execute("INSERT INTO harness_schema VALUES (%s)", [len(SCHEMA)])

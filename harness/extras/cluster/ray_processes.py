@@ -1,0 +1,135 @@
+"""Process that connects to a Ray cluster and starts processes of a run there, as actors.
+
+It runs beside the one that the user started, since Ray ends a process that has lost its cluster.
+
+Its arguments are a connection, a folder and an address; see `ray_launcher.PROGRAM`.
+
+It receives a `SharedRun`, or None if the cluster is only described. It sends what is wrong, if
+anything, and what the cluster consists of; then what was wrong with each actor, and None at the
+end. The next message that it receives stops the actors; one more, or the end of the process that
+started it, ends it, and Ray ends its actors with it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import sys
+import threading
+import time
+from importlib.metadata import version
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from harness.app.ask import ask_open_units
+from harness.app.run import start
+from harness.errors import HarnessError
+from harness.extras.cluster.database import StoreAway
+from harness.judging.running.recorder import NoObserver
+from harness.judging.running.stopping import StopRequests
+
+if TYPE_CHECKING:
+    from harness.extras.cluster.ray_launcher import SharedRun
+    from harness.runs.run_folder import RunFolder
+
+STORE_AGAIN_S = 1.0
+VERSION = version("judge-harness")
+
+
+class RunProcess:
+    """Actor: one process of a run, as ``harness run`` would be; it leaves its replies in the store.
+
+    Ray starts it again where it died.
+    """
+
+    def __init__(self) -> None:
+        self._stop = StopRequests()
+
+    def run(self, installed: str, pickled: bytes) -> str:
+        """Ask what no other process asks; return what was wrong."""
+        if installed != VERSION:
+            return f"judge-harness {VERSION} is installed there, {installed} here"
+        run: SharedRun = pickle.loads(pickled)  # noqa: S301 -- of the run that started it
+        with TemporaryDirectory() as name:
+            try:
+                folder = start(run.plan, Path(name))
+                while not self._has_asked(run, folder):
+                    time.sleep(STORE_AGAIN_S)
+            except HarnessError as error:
+                return str(error)
+        return ""
+
+    def stop(self) -> None:
+        """Send nothing more; calls in flight end."""
+        self._stop.request()
+
+    def _has_asked(self, run: SharedRun, folder: RunFolder) -> bool:
+        """Ask what is open; return whether that could be done: the database may be away."""
+        try:
+            ask_open_units(
+                run.plan,
+                folder,
+                run.open_store(),
+                observer=NoObserver(),
+                retry=run.retry,
+                stop=self._stop,
+            )
+        except StoreAway:
+            if self._stop.signals:
+                raise
+            return False
+        return True
+
+
+def main() -> None:
+    """Connect, start actors, and say how they ended."""
+    connection, folder = Connection(int(sys.argv[1])), Path(sys.argv[2])
+    run: SharedRun | None = connection.recv()
+    actors: list[Any] = []
+    threading.Thread(target=_obey, args=(connection, folder, actors), daemon=True).start()
+    try:
+        ray = connect(sys.argv[3] or None, folder / "ray")
+    except Exception as error:  # noqa: BLE001 -- Ray raises many kinds
+        connection.send((str(error).strip().partition("\n")[0] or repr(error), ""))
+        sys.exit(1)
+    n_cpus = int(ray.cluster_resources().get("CPU", 1))
+    n_nodes = sum(node["Alive"] for node in ray.nodes())
+    text = f"Ray {ray.__version__}, {n_cpus} processors on {n_nodes} nodes"
+    running = []
+    if run is not None:
+        n = max(1, min(n_cpus, sum(len(job.items) for job in run.plan.jobs)))
+        options = {"num_cpus": 1, "max_restarts": -1, "max_task_retries": -1, "max_concurrency": 2}
+        actors += [ray.remote(RunProcess).options(**options).remote() for _ in range(n)]
+        pickled = ray.put(pickle.dumps(run))
+        running = [actor.run.remote(VERSION, pickled) for actor in actors]
+        text += f": {n} processes of this run were started"
+    connection.send(("", text))
+    while running:
+        [ended], running = ray.wait(running)
+        connection.send(ray.get(ended))
+    ray.shutdown()
+    connection.send(None)
+
+
+def connect(address: str | None, folder: Path) -> Any:  # noqa: ANN401 -- Ray is untyped here
+    """Connect to a cluster, or start one whose files lie in a folder; return the module ``ray``."""
+    import ray  # noqa: PLC0415 -- an extra, and heavy
+
+    own = {"include_dashboard": False, "object_store_memory": 200 << 20, "_temp_dir": str(folder)}
+    ray.init(address or "local", log_to_driver=False, **({} if address else own))
+    return ray
+
+
+def _obey(connection: Connection, folder: Path, actors: list[Any]) -> None:
+    """Stop the actors at a message; end at the next one, or with the other process."""
+    try:
+        connection.recv()
+        for actor in actors:
+            actor.stop.remote()
+        connection.recv()
+    except (EOFError, OSError):
+        shutil.rmtree(folder, ignore_errors=True)  # the other process may have been killed
+    os._exit(1)

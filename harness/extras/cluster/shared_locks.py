@@ -1,0 +1,131 @@
+"""Request locks in a shared store: rows that belong to the lease of a process."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from harness.errors import RunError
+from harness.extras.cluster.database import StoreAway
+from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from psycopg import Connection
+
+    from harness.extras.cluster.request_keys import RequestKeys
+    from harness.extras.cluster.worker_lease import WorkerLease
+    from harness.judging.parsing.verdict import Reply
+
+CLAIM = (
+    "INSERT INTO harness_lock (request, worker) SELECT unnest(%b::bytea[]), %s "
+    "ON CONFLICT DO NOTHING"
+)
+LOOK_UP = (
+    "SELECT request, CASE WHEN octet_length(reply) > %s THEN '' ELSE reply END, folder "
+    "FROM harness_lock LEFT JOIN harness_reply USING (request) "
+    "WHERE request = ANY(%b) AND worker = %s"
+)
+REMOVE = "DELETE FROM harness_reply WHERE request = ANY(%b)"
+RELEASE = "DELETE FROM harness_lock WHERE request = ANY(%b) AND worker = %s"
+HOLDER = (
+    "SELECT worker::text, run, host, process, since FROM harness_worker "
+    "WHERE worker = (SELECT worker FROM harness_lock WHERE request = %b)"
+)
+
+
+class SharedLocks:
+    """Locks on requests, claimed in batches; a claim brings the stored replies.
+
+    What is released is removed by the thread of the lease. ``say`` receives one line for each
+    worker that holds what has been waited for.
+    """
+
+    def __init__(self, lease: WorkerLease, keys: RequestKeys, say: Callable[[str], None]) -> None:
+        self._lease = lease
+        self._keys = keys
+        self._say = say
+        self._mutex = threading.Lock()
+        self._held: set[str] = set()
+        self._released: set[str] = set()
+        self._reported: set[str] = set()
+        lease.background.append(self._remove_released)
+
+    def claim(self, requests: Sequence[str]) -> dict[str, Reply | None]:
+        """Lock those requests that nobody holds; return them with the replies that are stored.
+
+        None while the store is away. When the lease has lapsed all are granted: the rate limit lets
+        none through and says so.
+        """
+        if self._lease.has_lapsed:
+            return dict.fromkeys(requests)
+        with self._mutex:
+            wanted = [r for r in requests if r not in self._held and r not in self._released]
+        if not wanted:
+            return {}
+        try:
+            return self._lease.ask(lambda c: self._claim(c, wanted))
+        except StoreAway:
+            return {}
+
+    def release(self, requests: Iterable[str]) -> None:
+        """Give the right back, soon."""
+        with self._mutex:
+            released = self._held.intersection(requests)
+            self._held -= released
+            self._released |= released
+
+    def forget(self, requests: Iterable[str]) -> None:
+        """Note that locks were removed with the storing of their replies."""
+        with self._mutex:
+            self._held.difference_update(requests)
+
+    def report_holder(self, request: str) -> None:
+        """Report the worker that holds a request, unless it was reported before."""
+        key = self._keys.key(request)
+        try:
+            row = self._lease.ask(lambda c: c.execute(HOLDER, [key], binary=True).fetchone())
+        except RunError:
+            return
+        if row is not None and row[0] not in self._reported:
+            worker, run, host, process, since = row
+            self._reported.add(worker)
+            self._say(
+                f"waiting for requests that {run} has begun (process {process} on {host}, running "
+                f"since {since:%Y-%m-%d %H:%M:%S}); they are asked here when it ends"
+            )
+
+    def _claim(self, connection: Connection, requests: Sequence[str]) -> dict[str, Reply | None]:
+        """Insert locks and, in a later statement, look up which are ours and have a reply.
+
+        Rows of ours that hold no reply are removed, so that what is received now can be stored.
+        """
+        keys = sorted(map(self._keys.key, requests))
+        connection.execute(CLAIM, (keys, self._lease.id))
+        values = (MAX_REPLY_BYTES, keys, self._lease.id)
+        rows = connection.execute(LOOK_UP, values, binary=True).fetchall()
+        replies = self._keys.replies(rows)
+        unreadable = [
+            key
+            for key, data, _ in rows
+            if data is not None and replies[self._keys.request(key)] is None
+        ]
+        if unreadable:
+            connection.execute(REMOVE, [unreadable])
+        with self._mutex:
+            self._held.update(replies)
+        return replies
+
+    def _remove_released(self) -> None:
+        """Remove the locks that were released."""
+        with self._mutex:
+            released = list(self._released)
+        if released:
+            values = (list(map(self._keys.key, released)), self._lease.id)
+            self._lease.exchange(lambda c: c.execute(RELEASE, values))
+            with self._mutex:
+                self._released.difference_update(released)
+
+    def __repr__(self) -> str:
+        return f"SharedLocks({len(self._held)} held)"

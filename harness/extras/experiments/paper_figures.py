@@ -1,0 +1,271 @@
+"""The published synthetic experiments as tables: their settings, metrics and quantities.
+
+Guerdan et al. 2025, section 6 and appendix D. Means over populations drawn here: the shape of the
+figures, not their third digit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from harness.extras.experiments.judge_selection import (
+    CORRELATED,
+    SELECTED,
+    selection_experiment,
+    standard_scenarios,
+)
+from harness.extras.experiments.rater_effects import (
+    error_experiment,
+    prevalence_experiment,
+    sampling_experiment,
+)
+from harness.extras.experiments.simulation import TAUS, Scenario, gamma_for
+from harness.stats import METRICS, OptionSpace, find_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from harness.extras.experiments.simulation import ExperimentRow
+    from harness.stats import Metric
+
+
+class RepeatSettings(TypedDict):
+    """Settings of `repeat`."""
+
+    seed: int
+    n_populations: int
+    taus: Sequence[float]
+
+
+N_OPTIONS = 4  # of the underspecified task: every set of them may be endorsed
+LETTERS = "ABCDEFGHIJ"  # names of options
+GAMMAS = (0.5, 1.0, 2.0)
+EPSILONS = (0.0, 0.2, 0.4)
+ETAS = (-1.0, 0.0, 1.0)
+MAIN = (
+    "hit_rate(h/h)",
+    "kl_dirichlet_0.5(s/s, human->judge)",
+    "coverage(h/hrs)",
+    "mse(srs/srs)",
+)
+WIDE = (
+    *("hit_rate(h/h)", "cohen_kappa(h/h)", "krippendorff_alpha_nominal(h/h)"),
+    *("kl_dirichlet_0.5(s/s, human->judge)", "ce_dirichlet_0.5(s/s, human->judge)"),
+    *("js_divergence(s/s)", "mse(s/s)", "coverage(h/hrs)", "mse(srs/srs)"),
+)
+RANKINGS = ("hit_rate(h/h)", "cohen_kappa(h/h)", "js_divergence(s/s)", "mse(srs/srs)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingModel:
+    """The rating model of the experiments; by default the paper's.
+
+    Attributes
+    ----------
+    n_options : int
+        K, of the underspecified task.
+    set_size : int or None
+        Most options of a response set; None for all.
+    sets : tuple of str or None
+        The response sets, if not all of a size: "AC" holds the first option and the third.
+    Gammas, epsilons, etas : tuple of float
+        Selection effects, and sizes and skews of rater error, that are compared. The standard
+        settings take the least and greatest Gamma.
+    error : (float, float)
+        Size and skew of the rater error of the standard settings.
+    taus : tuple of float
+        Cut-offs.
+    """
+
+    n_options: int = N_OPTIONS
+    set_size: int | None = None
+    sets: tuple[str, ...] | None = None
+    Gammas: tuple[float, ...] = GAMMAS
+    epsilons: tuple[float, ...] = EPSILONS
+    etas: tuple[float, ...] = ETAS
+    error: tuple[float, float] = (0.3, 1.0)
+    taus: tuple[float, ...] = TAUS
+
+    def space(self) -> OptionSpace:
+        """Return the options, and the sets that may be endorsed.
+
+        Raises
+        ------
+        ValueError
+            If a set names an unknown option, or an option is in no set.
+        """
+        options = tuple(LETTERS[: self.n_options])
+        if self.sets is not None:
+            return OptionSpace(options, tuple(map(tuple, self.sets)))
+        full = OptionSpace.powerset(options)
+        most = self.set_size or self.n_options
+        return OptionSpace(options, tuple(s for s in full.sets if len(s) <= most))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How much is simulated.
+
+    Attributes
+    ----------
+    n_populations : int
+        Per setting.
+    n_items, n_judges : int
+        Per population.
+    ratings : tuple of int
+        Human ratings per item that are compared.
+    model : RatingModel
+        What raters and judges are drawn from.
+    """
+
+    n_populations: int = 20
+    n_items: int = 100
+    n_judges: int = 50
+    ratings: tuple[int, ...] = (1, 3, 5, 10, 100)
+    model: RatingModel = RatingModel()
+
+
+FULL = Size()
+QUICK = Size(n_populations=3, n_items=40, n_judges=12, ratings=(1, 3, 10))
+
+
+def _standard(size: Size) -> dict[str, Scenario]:
+    model = size.model
+    space, (epsilon, eta) = model.space(), model.error
+    full = OptionSpace.singletons(space.options)
+    Gammas = (min(model.Gammas), max(model.Gammas))
+    return _sized(standard_scenarios(space, full, Gammas=Gammas, epsilon=epsilon, eta=eta), size)
+
+
+def _sized(scenarios: Mapping[str, Scenario], size: Size) -> dict[str, Scenario]:
+    return {
+        name: replace(scenario, n_items=size.n_items, n_judges=size.n_judges)
+        for name, scenario in scenarios.items()
+    }
+
+
+def _effects(size: Size) -> dict[str, Scenario]:
+    """Every pair of selection effects of humans and judges."""
+    space = size.model.space()
+    gammas = {Gamma: gamma_for(space, Gamma) for Gamma in size.model.Gammas}
+    scenarios = {
+        f"Gamma humans {h:g}, judges {j:g}": Scenario(
+            space=space, gamma_human=gammas[h], gamma_judge=gammas[j]
+        )
+        for h in size.model.Gammas
+        for j in size.model.Gammas
+    }
+    return _sized(scenarios, size)
+
+
+def _errors(size: Size, *, judges: float = 1.0) -> dict[str, Scenario]:
+    """Rater error of every size and skew on top of every selection effect of the humans."""
+    space = size.model.space()
+    scenarios = {
+        f"Gamma {Gamma:g}, epsilon {epsilon:g}, eta {eta:g}": Scenario(
+            space=space,
+            epsilon=epsilon,
+            eta=eta,
+            gamma_human=gamma_for(space, Gamma),
+            gamma_judge=gamma_for(space, judges),
+        )
+        for Gamma in size.model.Gammas
+        for epsilon in size.model.epsilons
+        for eta in (size.model.etas if epsilon else (0.0,))
+    }
+    return _sized(scenarios, size)
+
+
+def _rows_of(names: Iterable[str]) -> list[Metric]:
+    return [find_metric(name, METRICS) for name in names]
+
+
+def _chosen(
+    scenarios: dict[str, Scenario],
+    ratings: Sequence[int | None],
+    metrics: Iterable[str],
+    quantities: Sequence[str],
+    **settings: Any,  # noqa: ANN401 -- of `repeat`
+) -> list[ExperimentRow]:
+    """Return some quantities of judges that are chosen by metrics, one after the other."""
+    rows = selection_experiment(scenarios, ratings, rows=_rows_of(metrics), **settings)
+    return [row for quantity in quantities for row in rows if row.quantity == quantity]
+
+
+def _by_ratings(
+    size: Size, settings: RepeatSettings, metrics: tuple[str, ...]
+) -> list[ExperimentRow]:
+    return _chosen(_standard(size), size.ratings, metrics, SELECTED, **settings)
+
+
+def _raters(size: Size, settings: RepeatSettings) -> list[ExperimentRow]:
+    named = {
+        name.split(",")[0]: scenario
+        for name, scenario in _effects(size).items()
+        if scenario.gamma_human == scenario.gamma_judge  # the judges play no part
+    }
+    sampled = sampling_experiment(named, size.ratings, **settings)
+    return [*sampled, *prevalence_experiment(named, **settings)]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What a figure shows, and how its rows are made of sizes, and of seed and populations.
+
+    ``has_errors`` says whether rater error plays a part.
+    """
+
+    title: str
+    make: Callable[[Size, RepeatSettings], list[ExperimentRow]]
+    has_errors: bool = True
+
+    def rows(self, seed: int, size: Size) -> list[ExperimentRow]:
+        """Redo the experiment; ``seed`` determines every draw."""
+        return self.make(
+            size, {"seed": seed, "n_populations": size.n_populations, "taus": size.model.taus}
+        )
+
+
+FIGURES: dict[int, Experiment] = {
+    4: Experiment(
+        "How judges selected by each metric do, by ratings per item",
+        lambda size, settings: _by_ratings(size, settings, MAIN),
+    ),
+    5: Experiment(
+        "Rank correlation of metrics with downstream performance",
+        lambda size, settings: _chosen(_standard(size), [None], WIDE, CORRELATED, **settings),
+    ),
+    6: Experiment(
+        "What few ratings and forced choices do to decisions and prevalence",
+        _raters,
+        has_errors=False,
+    ),
+    10: Experiment(
+        "Selecting by hit rate under rater error",
+        lambda size, settings: _chosen(
+            _errors(size, judges=2.0), size.ratings[-1:], ["hit_rate(h/h)"], SELECTED, **settings
+        ),
+    ),
+    11: Experiment(
+        "Ranking of judges with and without rater error",
+        lambda size, settings: error_experiment(_errors(size), rows=_rows_of(RANKINGS), **settings),
+    ),
+    12: Experiment(
+        "Prevalence by forced choices under rater error",
+        lambda size, settings: prevalence_experiment(_errors(size), **settings),
+    ),
+    13: Experiment(
+        "As figure 4, for more metrics",
+        lambda size, settings: _by_ratings(size, settings, WIDE),
+    ),
+    14: Experiment(
+        "As figure 5, for every pair of selection effects",
+        lambda size, settings: _chosen(_effects(size), [None], WIDE, CORRELATED, **settings),
+        has_errors=False,
+    ),
+    15: Experiment(
+        "Decisions and prevalence from few ratings",
+        lambda size, settings: sampling_experiment(_standard(size), size.ratings, **settings),
+    ),
+}

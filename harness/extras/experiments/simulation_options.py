@@ -1,0 +1,97 @@
+"""Options of `harness simulate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from harness.errors import HarnessError
+from harness.extras.experiments.paper_figures import FIGURES, RatingModel
+from harness.options.concerns import Quick
+from harness.options.declaration import SIMULATE, option
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+Skew = Annotated[float, Field(ge=-50, le=50)]
+SelectionEffect = Annotated[float, Field(gt=0)]
+OF_MODEL = (SIMULATE,)
+LISTS = ("sets", "gammas", "epsilons", "etas", "taus")
+
+
+class SimulationOptions(Quick):
+    """The rating model that is simulated; by default the paper's."""
+
+    populations: int | None = option(
+        None, "Populations per setting; 20 by default, 3 if quick.", OF_MODEL, ge=2
+    )
+    n_options: int = option(4, "Options of the task, K.", OF_MODEL, flag="--options", ge=2, le=10)
+    set_size: int | None = option(
+        None, "Most options in a response set; all by default.", OF_MODEL, ge=1
+    )
+    sets: tuple[str, ...] | None = option(
+        None, "Response sets, such as A,B,C,AB: A is the first option.", OF_MODEL, metavar="LIST"
+    )
+    gammas: tuple[SelectionEffect, ...] | None = option(
+        None, "Selection effects Gamma; 0.5,1,2 by default.", OF_MODEL, metavar="LIST"
+    )
+    epsilons: tuple[Probability, ...] | None = option(
+        None, "Rates of rater error; 0,0.2,0.4 by default.", OF_MODEL, metavar="LIST"
+    )
+    etas: tuple[Skew, ...] | None = option(
+        None, "Skews of rater error; -1,0,1 by default.", OF_MODEL, metavar="LIST"
+    )
+    taus: tuple[Probability, ...] | None = option(
+        None, "Cut-offs; 0.3,0.5,0.7 by default.", OF_MODEL, metavar="LIST"
+    )
+
+    def rating_model(self, figures: Sequence[int]) -> RatingModel:
+        """Return the model for some figures.
+
+        Raises
+        ------
+        HarnessError
+            If options do not go together, or have no effect on these figures.
+        """
+        self._check(figures)
+        paper = RatingModel()
+        model = RatingModel(
+            n_options=self.n_options,
+            set_size=self.set_size,
+            sets=self.sets,
+            Gammas=self.gammas or paper.Gammas,
+            epsilons=self.epsilons or paper.epsilons,
+            etas=self.etas or paper.etas,
+            error=(
+                max(self.epsilons) if self.epsilons else paper.error[0],
+                max(self.etas) if self.etas else paper.error[1],
+            ),
+            taus=self.taus or paper.taus,
+        )
+        try:
+            model.space()
+        except ValueError as error:
+            raise HarnessError(f"{error}. Change --sets or --options.") from None
+        return model
+
+    def _check(self, figures: Sequence[int]) -> None:
+        for name in LISTS:
+            values = getattr(self, name) or ()
+            if repeated := [value for value in values if values.count(value) > 1]:
+                raise HarnessError(f"--{name}: {repeated[0]} is named twice. Name it once.")
+        if self.set_size is not None and self.sets is not None:
+            raise HarnessError("--sets says how large the sets are. Leave --set-size out.")
+        if self.set_size is not None and self.set_size > self.n_options:
+            raise HarnessError(
+                f"--set-size {self.set_size} is more than {self.n_options} options. "
+                "Raise --options."
+            )
+        if self.etas and self.epsilons is not None and not max(self.epsilons):
+            raise HarnessError("--etas has no effect without rater error. Raise --epsilons.")
+        if not any(FIGURES[figure].has_errors for figure in figures):
+            for name in ("epsilons", "etas"):
+                if getattr(self, name) is not None:
+                    numbers = ", ".join(map(str, figures))
+                    raise HarnessError(f"--{name} has no effect on figure {numbers}. Leave it out.")

@@ -1,0 +1,225 @@
+"""Self-preference: how much a judge favours its own system's texts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from harness.analysis.order_bias import points
+from harness.errors import RunError
+from harness.stats import Estimate, Resampling
+from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.inference.estimate_sums import estimate_sums
+from harness.stats.inference.item_sums import ItemSums
+from harness.stats.inference.metric import Metric, no_items
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from harness.analysis import Source
+    from harness.tasks import Item
+
+RATERS = ""
+
+
+class SelfPreference(BaseModel):
+    """How much more a judge favours its own texts than the raters do.
+
+    Favour is the share of answers that prefer the system's answer (a tie is half), or that endorse
+    a positive option where items are single texts. Differences are averaged over items.
+
+    Attributes
+    ----------
+    system : str
+        The system that the judge is.
+    n_own, n_others : int
+        Items with a text of this system, and the others that are compared with them.
+    own : Estimate
+        Favour of the judge for its own texts, less that of the raters.
+    control : Estimate
+        The same for what should not differ: of single texts, for those of other systems; of
+        pairwise items, the favour of the other judges for the same texts.
+    effect : Estimate
+        ``own`` less ``control``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    judge: str
+    system: str
+    n_own: int
+    n_others: int
+    own: Estimate
+    control: Estimate
+    effect: Estimate
+
+
+def self_preferences(
+    source: Source, systems: Mapping[str, str], *, author: str | None = None
+) -> list[SelfPreference]:
+    """Estimate the self-preference of judges in a finished run.
+
+    Parameters
+    ----------
+    source : Source
+        Verdicts by forced choice, and ratings.
+    systems : mapping of str to str
+        The system that each judge is, by name of the judge.
+    author : str, optional
+        Field of the items that names the system which wrote the text; on a pairwise scale the
+        fields are those of ``pairwise.systems`` in task.yaml.
+
+    Raises
+    ------
+    RunError
+        If a judge is not in the run, its system wrote no text, or an author is not known.
+    """
+    known = [judge.name for judge in source.judges]
+    if unknown := [judge for judge in systems if judge not in known]:
+        raise RunError(f"judge {unknown[0]!r} is not in this run. Its judges: {', '.join(known)}.")
+    favours = _single_favours(source, author) if author else _pairwise_favours(source)
+    return [
+        (_of_single if author else _of_pairwise)(judge, system, favours, source)
+        for judge, system in systems.items()
+    ]
+
+
+Favours = dict[str, dict[str, dict[str, float]]]  # by item, system and side
+
+
+def _single_favours(source: Source, author: str) -> Favours:
+    positive = frozenset(source.task.positive)
+    if not positive:
+        raise RunError(f"task {source.task.name}: no option is positive. Name it in task.yaml.")
+
+    def favour(item: Item, counts: Counter[str]) -> dict[str, float]:
+        share = sum(counts[option] for option in positive) / counts.total()
+        return {_system_of(item, author, source): share}
+
+    return _favours(source, favour)
+
+
+def _pairwise_favours(source: Source) -> Favours:
+    pairwise = source.task.pairwise
+    if pairwise is None or pairwise.systems is None:
+        raise RunError(
+            f"task {source.task.name}: who wrote the texts is not known. Name the field with "
+            "--author or, on a pairwise scale, 'systems' under 'pairwise' in task.yaml."
+        )
+    first, second = pairwise.systems
+
+    def favour(item: Item, counts: Counter[str]) -> dict[str, float]:
+        balance = (counts[pairwise.first] - counts[pairwise.second]) / counts.total()
+        return {
+            _system_of(item, first, source): (1 + balance) / 2,
+            _system_of(item, second, source): (1 - balance) / 2,
+        }
+
+    return _favours(source, favour)
+
+
+def _system_of(item: Item, field: str, source: Source) -> str:
+    """Return the system that a field names; without it, an item is neither own nor another's."""
+    if name := item.fields.get(field, "").strip():
+        return name
+    raise RunError(
+        f"task {source.task.name}: item {item.id!r} names no system in {field!r}. Add it."
+    )
+
+
+def _favours(source: Source, favour: Callable[[Item, Counter[str]], dict[str, float]]) -> Favours:
+    options = {option.key for option in source.task.options}
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for side, item_id, value in _answers(source):
+        if isinstance(value, str) and value in options:
+            counts[item_id, side][value] += 1
+    favours: Favours = defaultdict(lambda: defaultdict(dict))
+    for item in source.items:
+        for side in (RATERS, *(judge.name for judge in source.judges)):
+            if counted := counts.get((item.id, side)):
+                for system, share in favour(item, counted).items():
+                    favours[item.id][system][side] = share
+    return favours
+
+
+def _answers(source: Source) -> Iterable[tuple[str, str, object]]:
+    yield from ((RATERS, rating.item, rating.value) for rating in source.task.ratings)
+    for judge, verdicts in source.verdicts.items():
+        for verdict in verdicts:
+            if verdict.elicitation == "forced_choice":
+                yield judge, verdict.item, verdict.value
+
+
+def _of_single(judge: str, system: str, favours: Favours, source: Source) -> SelfPreference:
+    rows = np.zeros((len(source.items), 4))
+    for row, item in enumerate(source.items):
+        for name, by_side in favours[item.id].items():
+            if judge in by_side and RATERS in by_side:
+                place = 0 if name == system else 2
+                rows[row, place : place + 2] = by_side[judge] - by_side[RATERS], 1.0
+    return _result(judge, system, rows, source)
+
+
+def _of_pairwise(judge: str, system: str, favours: Favours, source: Source) -> SelfPreference:
+    rows = np.zeros((len(source.items), 4))
+    for row, item in enumerate(source.items):
+        by_side = favours[item.id].get(system, {})
+        others = [by_side[side] for side in by_side if side not in {judge, RATERS}]
+        if judge in by_side and RATERS in by_side:
+            rows[row, :2] = by_side[judge] - by_side[RATERS], 1.0
+            if others:
+                rows[row, 2:] = np.mean(others) - by_side[RATERS], 1.0
+    return _result(judge, system, rows, source)
+
+
+def _own(totals: FloatArray) -> FloatArray:
+    return ratio(totals[..., 0], totals[..., 1])
+
+
+def _control(totals: FloatArray) -> FloatArray:
+    return ratio(totals[..., 2], totals[..., 3])
+
+
+def _effect(totals: FloatArray) -> FloatArray:
+    return np.asarray(_own(totals) - _control(totals))
+
+
+METRICS = (
+    Metric(name="own", value=_own, reason=no_items, bounds=(-1.0, 1.0)),
+    Metric(name="control", value=_control, reason=no_items, bounds=(-1.0, 1.0)),
+    Metric(name="effect", value=_effect, reason=no_items, bounds=(-2.0, 2.0)),
+)
+
+
+def _result(judge: str, system: str, rows: FloatArray, source: Source) -> SelfPreference:
+    n_own, n_others = (int(rows[:, column].sum()) for column in (1, 3))
+    if not n_own:
+        raise RunError(
+            f"judge {judge}: no answered item has a text of {system!r}. Say which system it is "
+            f"with --own {judge}=SYSTEM."
+        )
+    groups: Sequence[str | None] = [item.group for item in source.items]
+    resampling = Resampling(
+        rng=np.random.default_rng(source.settings.seed), groups=groups if any(groups) else None
+    )
+    sums = ItemSums(contributions=rows, metrics=METRICS)
+    estimates = estimate_sums({"": sums}, resampling=resampling)[""]
+    return SelfPreference(judge=judge, system=system, n_own=n_own, n_others=n_others, **estimates)
+
+
+def preference_rows(preferences: Iterable[SelfPreference]) -> list[dict[str, str]]:
+    """Return one row per judge, shares in percentage points."""
+    return [
+        {
+            "judge": row.judge,
+            "system": row.system,
+            "items": str(row.n_own),
+            "favours its own": points(row.own),
+            "control": points(row.control),
+            "effect": points(row.effect),
+        }
+        for row in preferences
+    ]

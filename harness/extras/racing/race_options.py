@@ -1,0 +1,85 @@
+"""Options of a race: what its judges lose on an item, and what they are asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.analysis.inputs import ranking_elicitation
+from harness.errors import OptionError, TaskError
+from harness.options.concerns import N_PAIRS, WITHIN, Elicitation
+
+if TYPE_CHECKING:
+    from harness.options.concerns import Choices, RunOptions
+    from harness.tasks import Task
+    from harness.tasks.item import AnswerKind
+
+AS_GIVEN = ("mode", "level", "humans", "beta")  # choices that change what raters are taken to say
+
+
+class Loss(NamedTuple):
+    """What judges lose on an item: a key of `LOSSES`, and the answers that it is of."""
+
+    name: str
+    elicitation: AnswerKind
+
+
+LOSS_OF_METRIC = {
+    "hit_rate(h/h)": Loss("hit", "forced_choice"),
+    "mse(s/s)": Loss("squared", "forced_choice"),
+    "mse(srs/srs)": Loss("squared", "response_set"),
+}
+
+
+def loss_of(task: Task, choices: Choices) -> Loss:
+    """Return the loss that goes with the metric that ranks.
+
+    Without a metric it is the disagreement with a random rater; of response sets, the squared
+    error.
+
+    Raises
+    ------
+    OptionError
+        If the metric is not the mean of a loss in [0, 1] at one reply.
+    """
+    if choices.metric is None:
+        if ranking_elicitation(task, choices.ranks_by, None) == "response_set":
+            return LOSS_OF_METRIC["mse(srs/srs)"]
+        return Loss("random_rater", "forced_choice")
+    if choices.metric not in LOSS_OF_METRIC:
+        raise OptionError(
+            "metric",
+            "a race needs a metric that is a mean over items of a loss of one reply",
+            f"Name one of {', '.join(LOSS_OF_METRIC)}, or none to race by the disagreement with a "
+            "random rater",
+            found=choices.metric,
+        )
+    return LOSS_OF_METRIC[choices.metric]
+
+
+def race_options(task: Task, options: RunOptions, choices: Choices) -> RunOptions:
+    """Return the options of a race with what follows from its loss.
+
+    Judges are asked for the answers that the loss reads, and for nothing else.
+
+    Raises
+    ------
+    OptionError
+        If an option does not go with a race.
+    TaskError
+        If the task has no options, or no ratings of that kind.
+    """
+    task.require_options("a race")
+    for name in AS_GIVEN:
+        if getattr(choices, name) is not None:
+            problem = "a race counts the ratings as they were given"
+            raise OptionError("", problem, f"Leave {{{name}}} or {{race}} out")
+    _, elicitation = loss_of(task, choices)
+    asked: tuple[Elicitation, ...] = (elicitation,)
+    if options.elicitations not in {None, asked} or options.pairs not in {None, N_PAIRS, 0}:
+        name = "pairs" if options.elicitations is None else "elicitations"
+        problem = f"this race asks for {elicitation} alone, which its loss is of"
+        raise OptionError("", problem, f"Leave {{{name}}} out")
+    if elicitation not in task.elicitations:
+        raise TaskError(f"task {task.name}: {elicitation} is not possible with its options.")
+    within = WITHIN if options.within is None else options.within
+    return options.model_copy(update={"elicitations": asked, "pairs": None, "within": within})

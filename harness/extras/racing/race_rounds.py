@@ -1,0 +1,213 @@
+"""The rounds of a race: after each batch of items, who is asked about which items next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.completeness import fails_too_often
+from harness.extras.racing.race_pool import pool_of
+from harness.judging.judges.config import control_judges
+from harness.judging.judges.response_errors import is_lasting
+from harness.judging.parsing.verdict import newest
+from harness.judging.running.recorder import NoObserver
+from harness.judging.storage.verdict_log import unit_key
+from harness.stats.racing.race import start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.app.plan import Plan
+    from harness.extras.racing.race_pool import RacePool
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.running.recorder import Observer
+    from harness.judging.running.units import Job
+    from harness.judging.storage.reply_store import SharedProgress
+    from harness.judging.storage.verdict_log import UnitKey
+    from harness.stats.data.arrays import FloatArray
+    from harness.stats.racing.race import Standing
+
+
+def rounds(plan: Plan, logged: Mapping[UnitKey, Verdict], observer: Observer) -> Rounds:
+    """Return the rounds of a race from what its log holds; see `pool_of` for errors.
+
+    Failed units are asked again, so they count as missing.
+    """
+    specs = (*plan.specs, *plan.ensembles)
+    known = [verdict for verdict in logged.values() if verdict.outcome != "failed"]
+    return Rounds(plan.jobs, pool_of(plan.task, specs, plan.config), known, observer, plan)
+
+
+class Rounds(NoObserver):
+    """Collects the verdicts that are written, and says from them alone what is asked next.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What each judge would be asked about all items.
+    pool : RacePool
+        The race.
+    known : iterable of Verdict
+        What the log holds.
+    observer : Observer
+        Watches the run.
+    plan : Plan
+        Whether the judge that is returned is asked about the other items, too.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        pool: RacePool,
+        known: Iterable[Verdict],
+        observer: Observer,
+        plan: Plan,
+    ) -> None:
+        self._jobs = jobs
+        self._pool = pool
+        self._observer = observer
+        self._completes = plan.config.complete_winner
+        self._least = plan.config.choices.min_answered
+        self._failed: dict[str, Counter[str]] = {name: Counter() for name in pool.n_replies}
+        self._dropped: set[str] = set()
+        self._place = {item.id: i for i, item in enumerate(pool.items)}
+        self._replies: dict[str, dict[str, dict[UnitKey, Verdict]]] = {
+            name: {} for name in pool.n_replies
+        }
+        self._losses = np.full((len(pool.specs), len(pool.items)), np.nan)
+        self._standing: Standing = start(pool.design)
+        self._given: dict[str, set[str]] = {name: set() for name in pool.n_replies}
+        self.has_ended = False
+        self._add(known)
+
+    # What is asked
+
+    def next_jobs(self, stopped: Mapping[str, str]) -> Sequence[Job]:
+        """Return what each judge is asked next; empty when the race and its rest are over.
+
+        Judges that ``stopped`` for a lasting reason are dropped, and the others race on. Without
+        such a reason, it doesn't go on while more calls of a judge failed than may be missing.
+        """
+        for job in filter(self._fails_too_often, self.asked_jobs()):
+            [(reason, _)] = self._failed[job.judge.spec.name].most_common(1)
+            if not is_lasting(reason):
+                return ()
+            stopped = {job.judge.spec.name: reason, **stopped}
+        self._drop(stopped)
+        self._update_losses()
+        for standing in self._pool.standings(self._losses, self._standing):
+            self._say_who_left(standing)
+            self._standing = standing
+        wanted = {
+            name: {item.id for item in self._pool.items[:n_items]}
+            for name, n_items in self._pool.n_items_for(self._standing).items()
+        }
+        winner = self._pool.specs[self._standing.leader]
+        is_control = winner.name in control_judges(self._pool.specs)
+        if self._standing.ending and self._completes and not is_control:
+            for name in winner.members or [winner.name]:
+                wanted[name] = {item.id for job in self._jobs for item in job.items}
+        wanted |= {name: set() for name in self._dropped}
+        jobs = [self._job(job, wanted[job.judge.spec.name]) for job in self._jobs]
+        self.has_ended = not any(job.items for job in jobs)
+        return () if self.has_ended else jobs
+
+    def _fails_too_often(self, job: Job) -> bool:
+        name = job.judge.spec.name
+        n_planned, n_failed = sum(job.planned.values()), self._failed[name].total()
+        return name not in self._dropped and fails_too_often(n_failed, n_planned, self._least)
+
+    def _drop(self, stopped: Mapping[str, str]) -> None:
+        """Ask judges nothing more."""
+        for name in stopped.keys() - self._dropped:
+            self._observer.say(f"{name} is dropped, and the others race on ({stopped[name]})")
+        self._dropped |= stopped.keys()
+
+    def asked_jobs(self) -> list[Job]:
+        """Return what each judge was asked so far."""
+        return [
+            replace(
+                job, items=tuple(i for i in job.items if i.id in self._given[job.judge.spec.name])
+            )
+            for job in self._jobs
+        ]
+
+    def _job(self, job: Job, wanted: set[str]) -> Job:
+        """Return the part of a job that is wanted and was not given before.
+
+        Items that a strategy adds come with the first.
+        """
+        given = self._given[job.judge.spec.name]
+        wanted = wanted | {item.id for item in job.items if item.id not in self._pool.task.by_id}
+        items = tuple(item for item in job.items if item.id in wanted - given)
+        given |= wanted
+        return replace(job, items=items)
+
+    def _update_losses(self) -> None:
+        """Compute the losses on the items that were asked for and are not known yet."""
+        counts = [self._pool.n_items(int(n_units)) for n_units in self._standing.n_asked]
+        first = min(int(np.isnan([*row, np.nan]).argmax()) for row in self._needed(counts))
+        if first < max(counts):
+            rows = slice(first, max(counts))
+            ids = {item.id for item in self._pool.items[rows]}
+            replies = {
+                name: [
+                    verdict
+                    for item, verdicts in of_judge.items()
+                    if item in ids or item not in self._place
+                    for verdict in verdicts.values()
+                ]
+                for name, of_judge in self._replies.items()
+            }
+            self._losses[:, rows] = self._pool.losses_on(rows, replies, self._dropped)
+
+    def _needed(self, counts: Sequence[int]) -> list[FloatArray]:
+        """Return the losses of each judge on the items that it was asked about."""
+        return [row[:count] for row, count in zip(self._losses, counts, strict=True)]
+
+    def _say_who_left(self, standing: Standing) -> None:
+        for spec, before, now in zip(
+            self._pool.specs, self._standing.suspended, standing.suspended, strict=True
+        ):
+            n_items = self._pool.n_items(int(standing.n_asked.max()))
+            if now and not before:
+                self._observer.say(f"{spec.name} leaves the race; {n_items} items drawn")
+            elif before and not now:
+                self._observer.say(f"{spec.name} is asked again; {n_items} items drawn")
+
+    # What is seen
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Keep verdicts that were written."""
+        self._failed[judge].update(v.reason for v in verdicts if v.outcome == "failed")
+        self._add(verdicts)
+        self._observer.advanced(judge, verdicts)
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Pass on verdicts that the log held."""
+        self._observer.resumed(judge, verdicts)
+
+    def progressed(self, progress: SharedProgress) -> None:
+        """Pass on what processes have done."""
+        self._observer.progressed(progress)
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Pass on the end of a judge."""
+        self._observer.ended(judge, reason)
+
+    def say(self, line: str) -> None:
+        """Pass on a line."""
+        self._observer.say(line)
+
+    def show(self, text: str) -> None:
+        """Pass on a text of a judge."""
+        self._observer.show(text)
+
+    def _add(self, verdicts: Iterable[Verdict]) -> None:
+        for verdict in verdicts:
+            of_item = self._replies[verdict.judge].setdefault(verdict.item, {})
+            key = unit_key(verdict)
+            of_item[key] = newest(verdict, of_item.get(key))

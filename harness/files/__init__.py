@@ -1,0 +1,1 @@
+"""Files: folders, logs, tables, YAML and text."""

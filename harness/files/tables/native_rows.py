@@ -1,0 +1,103 @@
+"""Rows of parquet, arrow and xlsx files, read by a process of its own that may crash."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+from harness.files.tables import native_readers
+from harness.files.tables.checks import (
+    PlaceError,
+    Row,
+    check_columns,
+    check_lengths,
+    too_many_rows,
+)
+from harness.files.tables.native_readers import CPU_S, MEMORY_BYTES
+from harness.files.tables.strict_json import parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Generator, Iterator
+
+    from harness.files.tables.checks import Limits
+
+NativeKind = Literal["parquet", "arrow", "xlsx"]
+NO_COLUMNS: list[Any] = [0]  # an empty arrow file
+READERS = Path(native_readers.__file__)
+
+
+def native_rows(
+    kind: Literal["parquet", "arrow"], path: Path, required: Collection[str], limits: Limits
+) -> Iterator[tuple[int, Row]]:
+    """Yield number and values of each row; what the metadata says of columns is ignored."""
+    with closing(native_lines(kind, path, limits)) as lines:
+        n_rows, *names = next(lines, NO_COLUMNS)
+        check_columns(names, required, limits, "columns")
+        if n_rows > limits.n_rows:
+            too_many_rows(limits)
+        for number, cells in enumerate(lines, 1):
+            row = dict(zip(names, cells, strict=True))
+            check_lengths(row, limits, f"row {number}")
+            yield number, row
+
+
+def native_lines(
+    kind: NativeKind, path: Path, limits: Limits, sheet: str = ""
+) -> Generator[list[Any]]:
+    """Yield what a process that runs ``native_readers.py`` writes on a file.
+
+    It gets the open file, no name, and an environment without keys.
+
+    Raises
+    ------
+    PlaceError
+        If it refuses the file, crashes, or writes more than ``limits.n_bytes``.
+    """
+    n_bytes = 0
+    with path.open("rb") as file, _process(kind, file, limits, sheet) as process:
+        try:
+            for number, line in enumerate(process.stdout or ()):
+                n_bytes += len(line)
+                if n_bytes > limits.n_bytes:
+                    problem = f"unpacks to more than {limits.n_bytes} bytes"
+                    raise PlaceError(f"{problem}. Split the file.")
+                yield _cells(line, f"row {number}" if number else "columns")
+            _check_ended(kind, process.wait())
+        finally:
+            process.kill()
+
+
+def _process(
+    kind: NativeKind, file: IO[bytes], limits: Limits, sheet: str
+) -> subprocess.Popen[bytes]:
+    folders = os.pathsep.join(map(os.path.abspath, sys.path))
+    return subprocess.Popen(  # noqa: S603 -- a file of this package
+        [sys.executable, "-PS", str(READERS), kind, str(limits.unpacked_bytes), sheet],
+        env={"PYTHONPATH": folders, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+        stdin=file,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _cells(line: bytes, where: str) -> list[Any]:
+    try:
+        content = parse_json(line.decode())
+    except ValueError as error:
+        raise PlaceError(f"{error}. Write it anew.", where) from None
+    if isinstance(content, dict):
+        raise PlaceError(content["problem"], content["where"])
+    return list(content)
+
+
+def _check_ended(kind: NativeKind, code: int) -> None:
+    """Refuse a file that the process did not read to its end."""
+    if code:
+        cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        problem = f"it is damaged, or takes more than {MEMORY_BYTES >> 20} MiB or {CPU_S} s"
+        raise PlaceError(f"crashes the reader of {kind} ({cause}): {problem}. Write it anew.")

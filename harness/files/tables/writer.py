@@ -1,0 +1,46 @@
+"""Writing rows as csv and jsonl, and cells that no spreadsheet takes for a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+from harness.files.tables.checks import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
+
+
+def csv_text(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> str:
+    """Return a table as CSV; what a row lacks is empty, lists are JSON, other keys are left out."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: as_text(cell) for name, cell in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def jsonl_text(rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as JSON objects, one per line."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def neutralized(value: object) -> str:
+    """Write a cell so that no spreadsheet takes it for a formula; `restored` undoes it.
+
+    Examples
+    --------
+    >>> neutralized("=1+1"), restored("'=1+1"), restored(neutralized("'quoted'"))
+    ("'=1+1", '=1+1', "'quoted'")
+    """
+    cell = as_text(value)
+    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
+
+
+def restored(cell: str) -> str:
+    """Return a cell as it was before `neutralized`."""
+    return cell.removeprefix("'")

@@ -1,0 +1,198 @@
+"""Plug-ins: objects of other distributions that are loaded by name."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import warnings
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+JUDGES = "judge_harness.judges"
+METRICS = "judge_harness.metrics"
+STRATEGIES = "judge_harness.strategies"
+MAX_PROBLEM_CHARS = 200
+
+
+def names(group: str) -> tuple[str, ...]:
+    """Return the names registered in an entry-point group, sorted; nothing is loaded.
+
+    Distributions are read again once one was installed or removed, or ``sys.path`` was changed.
+    """
+    return _names(group, tuple((place, _changed_at(place)) for place in sys.path))
+
+
+@cache
+def _names(group: str, _places: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
+    return tuple(sorted({entry.name for entry in entry_points(group=group)}))
+
+
+def _changed_at(place: str) -> int:
+    """Return when a folder of ``sys.path`` was changed, in ns since 1970; 0 if there is none."""
+    try:
+        return Path(place).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def built_in(group: str, package: str, places: Mapping[str, str]) -> dict[str, EntryPoint]:
+    """Return entry points of the package's own, from names to ``module:object``."""
+    return {name: EntryPoint(name, f"{package}.{place}", group) for name, place in places.items()}
+
+
+@cache
+def _loaded(entry: EntryPoint) -> Any:  # noqa: ANN401 -- whatever the entry point refers to
+    return entry.load()
+
+
+def load(group: str, name: str, own: Mapping[str, EntryPoint] | None = None) -> Any:  # noqa: ANN401 -- as above
+    """Load the object that is registered under a name.
+
+    Parameters
+    ----------
+    group : str
+        Entry-point group: `JUDGES`, `METRICS` or `STRATEGIES`.
+    name : str
+        Name of the entry point.
+    own : mapping of str to EntryPoint, optional
+        Those of the package's own, see `built_in`, which no other distribution replaces.
+
+    Raises
+    ------
+    PluginError
+        If no distribution registers the name, several do, or loading fails; one line that names the
+        distribution.
+    """
+    if own is not None and name in own:
+        return _loaded(own[name])
+    entries = {entry.value: entry for entry in entry_points(group=group, name=name)}
+    if len(entries) != 1:
+        count = "several distributions register" if entries else "no installed distribution has"
+        raise PluginError(f"plug-in {name!r}: {count} it in the entry-point group {group}.")
+    [entry] = entries.values()
+    try:
+        return entry.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 -- a plug-in may raise anything
+        problem = in_one_line(error)
+        source = entry.dist.name if entry.dist else entry.value
+    raise PluginError(
+        f"plug-in {name!r} of {source} cannot be loaded ({problem}). Fix or remove it."
+    )
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return the type and message of an error of a plug-in, on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:MAX_PROBLEM_CHARS]
+
+
+EDGES = {
+    name: f"harness.{name}"
+    for name in (
+        "annotation",
+        "batch",
+        "cluster",
+        "curation",
+        "estimation",
+        "experiments",
+        "interop",
+        "probe",
+        "racing",
+        "revalidation",
+    )
+}
+
+
+def edge(name: str) -> Any:  # noqa: ANN401 -- its `__init__` says what it offers
+    """Load an edge of this package, one of `EDGES`.
+
+    Raises
+    ------
+    PluginError
+        If it was left out of this installation.
+    """
+    try:
+        return import_module(EDGES[name])
+    except ModuleNotFoundError as error:
+        if error.name != EDGES[name]:
+            raise
+    raise PluginError(f"this installation of judge-harness has no {EDGES[name]}.")
+
+
+def has_edge(name: str) -> bool:
+    """Whether an edge is in this installation; it is not loaded."""
+    return find_spec(EDGES[name]) is not None
+
+
+@contextmanager
+def variables_set(**variables: str) -> Iterator[None]:
+    """Set environment variables that a library reads when it is imported or called."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def silenced(loggers: Collection[str], warnings_about: Collection[str] = ()) -> Iterator[None]:
+    """Let loggers pass nothing on, and ignore warnings whose message matches one of these."""
+    own = [(logging.getLogger(name), logging.getLogger(name).level) for name in loggers]
+    with warnings.catch_warnings():
+        for message in warnings_about:
+            warnings.filterwarnings("ignore", message)
+        for logger, _ in own:
+            logger.setLevel(logging.CRITICAL + 1)
+        try:
+            yield
+        finally:
+            for logger, level in own:
+                logger.setLevel(level)
+
+
+class SharedBlock:
+    """A block that may be entered again before it was left: the first opens it, the last closes.
+
+    Parameters
+    ----------
+    opened : callable
+        Returns the context manager of the block.
+    """
+
+    def __init__(self, opened: Callable[[], AbstractContextManager[None]]) -> None:
+        self._opened = opened
+        self._mutex = threading.Lock()
+        self._n_inside = 0
+        self._block = ExitStack()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Be inside."""
+        with self._mutex:
+            if not self._n_inside:
+                self._block.enter_context(self._opened())
+            self._n_inside += 1
+        try:
+            yield
+        finally:
+            with self._mutex:
+                self._n_inside -= 1
+                if not self._n_inside:
+                    self._block.close()

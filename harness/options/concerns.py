@@ -1,0 +1,782 @@
+"""Options of the commands and of the Python API, each declared once, by concern."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Self,
+    TypeAlias,
+)
+
+from pydantic import BeforeValidator, model_validator
+
+from harness.errors import OptionError
+from harness.options.declaration import (
+    ACCEPT,
+    ANNOTATE,
+    ANY,
+    ASKING,
+    AUDIT,
+    CACHE,
+    CACHE_CLEAR,
+    CONFIRM,
+    CONFIRM_VERDICTS,
+    DIFF,
+    DOCTOR,
+    DROP,
+    DROP_FINDING,
+    ESTIMATE,
+    EXCLUDE,
+    EXPORT,
+    EXPORT_TEAM,
+    GATE,
+    HISTORY,
+    IMPORT,
+    IMPORT_VERDICTS,
+    JUDGES,
+    NEXT,
+    NEXT_ESTIMATE,
+    NEXT_FINDING,
+    PLAN_ANNOTATORS,
+    PLAN_ANNOTATORS_VERDICTS,
+    PLAN_DIFFERENCE,
+    PLAN_DIFFERENCE_VERDICTS,
+    PLANS,
+    PROBE,
+    PROBE_RESUME,
+    PROMPT,
+    REPORT,
+    REPORT_TASK,
+    REPORT_TWO,
+    RESUME,
+    REVALIDATE,
+    RUN,
+    RUNS,
+    SAMPLE,
+    SAMPLE_LEVELS,
+    SCHEDULE,
+    SELF_PREFERENCE,
+    SELFTEST,
+    SELFTEST_TASK,
+    SELFTEST_VERDICTS,
+    SELFTESTS,
+    SIMULATE,
+    STUDY,
+    SYSTEMS,
+    SYSTEMS_TASK,
+    VALIDATE,
+    VALIDATE_RUN,
+    VALIDATING,
+    Names,
+    Options,
+    option,
+)
+from harness.stats import modes
+from harness.stats.modes import AbstentionMode
+
+AnswerKind: TypeAlias = modes.AnswerKind
+ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
+Elicitation = Literal[AnswerKind, "paired"]  # paired: the set first, then a choice from it
+ELICITATIONS: tuple[Elicitation, ...] = (*ANSWER_KINDS, "paired")
+RanksBy = AnswerKind
+AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
+Humans: TypeAlias = Literal["rated", "reconstructed"]
+
+MAX_TOKENS = 10**12  # larger counts are ignored
+REPLY_CAP = 4096  # tokens of a reply under a cost limit, where its judge sets no limit
+MAX_SAMPLES = 10_000  # as of a judge
+N_PAIRS = 100  # enough to estimate beta
+N_PROBED = 20  # items that a probe changes
+WITHIN = 0.05  # difference of mean losses that does not matter in a race
+
+
+def _parse_replies(number: object) -> int | Literal["inf"] | None:
+    """Read a number of replies; infinity is a word, as JSON has no number for it."""
+    if number is None:
+        return None
+    if number in ("inf", inf):
+        return "inf"
+    if isinstance(number, int | str) and not isinstance(number, bool):
+        with suppress(ValueError):
+            if (n_replies := int(number)) >= 1:
+                return n_replies
+    raise ValueError("expected a whole number from 1, or inf")
+
+
+RepliesCompared: TypeAlias = Annotated[int | Literal["inf"] | None, BeforeValidator(_parse_replies)]
+
+
+# Concerns
+
+
+class Choices(Options):
+    """Choices of a user about the numbers; None for the task's or the default."""
+
+    tau: float | None = option(
+        None,
+        "Share of raters who must allow an option for it to count; the task's by default.",
+        (RUN, *VALIDATING, NEXT),
+    )
+    metric: str | None = option(
+        None,
+        "Metric that ranks, e.g. 'hit_rate(h/h)'; by default that of {ranks_by}.",
+        (RUN, *VALIDATING),
+    )
+    ranks_by: RanksBy | None = option(
+        None,
+        "The ratings that rank where no metric is named; by default as task.yaml says.",
+        (RUN, *VALIDATING),
+    )
+    beta: float | None = option(
+        None,
+        "Of raters who chose a negative option, assumed share who endorse a positive one.",
+        (RUN, *VALIDATING),
+        ge=0,
+        le=1,
+    )
+    mode: AbstentionMode | None = option(
+        None,
+        "CANNOT_ASSESS is left out (exclude), negative (recode), or third_class.",
+        (RUN, *VALIDATING),
+    )
+    level: AggregationLevel | None = option(
+        None,
+        "Average over decisions (micro) or criteria (macro), or judge whole items (item).",
+        (RUN, *VALIDATING),
+    )
+    confidence: float | None = option(
+        None,
+        "Confidence level of the intervals; 0.95 by default.",
+        (RUN, *VALIDATING, ESTIMATE),
+    )
+    replies: RepliesCompared = option(
+        None,
+        "Replies per item at which judges are compared, or inf to remove reply noise; by default, "
+        "as many as every judge has of most items.",
+        (RUN, *VALIDATING),
+    )
+    min_answered: float | None = option(
+        None,
+        "Share of items that a ranked judge must have answered; 0.9 by default.",
+        (RUN, *VALIDATING),
+        ge=0,
+        le=1,
+    )
+    worth: float | None = option(
+        None,
+        "Smallest difference that matters, as a share of the metric's range; 0.05 by default. "
+        "Metrics without an upper bound have none.",
+        (RUN, *VALIDATING),
+        gt=0,
+        le=1,
+    )
+    humans: Humans | None = option(
+        None,
+        "Response sets that raters gave (rated), or those of all who chose, estimated from the "
+        "pairs of some (reconstructed). Default: reconstructed where forced choices rank, the "
+        "pairs suffice and most choices have no set.",
+        (RUN, *VALIDATING),
+    )
+
+    def explicit(self) -> dict[str, Any]:
+        """Return the choices that are not None."""
+        return self.model_dump(exclude_none=True)
+
+
+class Seed(Options):
+    """The seed of everything random."""
+
+    seed: int = option(
+        0,
+        "Seed of everything random.",
+        (
+            *(RUN, VALIDATE, CONFIRM_VERDICTS, *SELFTESTS, SIMULATE, PROBE, PROMPT),
+            *(REVALIDATE, EXPORT, ANNOTATE, AUDIT, DIFF, DROP_FINDING, NEXT, NEXT_FINDING),
+            *(NEXT_ESTIMATE, SAMPLE, SAMPLE_LEVELS, EXPORT_TEAM),
+            *(PLAN_ANNOTATORS, PLAN_ANNOTATORS_VERDICTS),
+        ),
+        texts={REVALIDATE: "Seed of the random anchor.", EXPORT: "Seed of the random anchor."},
+        ge=0,
+    )
+
+
+class Quick(Options):
+    """How much is simulated."""
+
+    quick: bool = option(
+        False,
+        "Few data sets: a minute on two cores.",
+        (*SELFTESTS, SIMULATE),
+        texts={SIMULATE: "Fewer and smaller populations: seconds, not minutes."},
+    )
+
+
+class Samples(Options):
+    """How often judges are asked about an item."""
+
+    samples: int | None = option(
+        None,
+        "Times each judge is asked per item; its own default if absent.",
+        (RUN, PROBE, REVALIDATE, SCHEDULE, SELFTEST, SELFTEST_TASK),
+        texts={
+            SELFTEST: "Without verdicts: replies of each judge to an item; 1 by default.",
+            PROBE: "Times each judge is asked per item, changed or not.",
+            REVALIDATE: "Times each judge is asked per item in this look; 1 by default.",
+            SCHEDULE: "Times each judge is asked per item in a look; 1 by default.",
+        },
+        ge=1,
+        le=MAX_SAMPLES,
+    )
+
+
+class Items(Options):
+    """Which items of a task."""
+
+    limit: int | None = option(
+        None,
+        "Only the first N items.",
+        (RUN, VALIDATE, ESTIMATE, PROBE, PROMPT),
+        texts={PROBE: "Change only the first N items."},
+        ge=1,
+    )
+    criterion: str | None = option(
+        None,
+        "Only items with this criterion.",
+        (RUN, VALIDATE, CONFIRM_VERDICTS, PROBE, PROMPT, *PLANS),
+    )
+
+
+class Ledger(Options):
+    """What counts as tried on the same items."""
+
+    new_ledger: bool = option(
+        False,
+        "Forget the judges tried on these items before. The result says so.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+    )
+
+
+class Holdout(Options):
+    """Which items are kept for a confirmation."""
+
+    holdout: float | None = option(
+        None,
+        "Share of the items to hold out until harness confirm, e.g. 0.3.",
+        (RUN, VALIDATE),
+        metavar="SHARE",
+        gt=0,
+        lt=1,
+    )
+
+
+class Validating(Holdout, Ledger, Seed, Items):
+    """Which items are validated, and how they are resampled."""
+
+
+class Elicitations(Options):
+    """How judges are asked."""
+
+    elicitations: tuple[Elicitation, ...] | None = option(
+        None,
+        "How to ask about all items: forced_choice, response_set, paired. By default forced "
+        "choices, and response sets where raters gave any; elsewhere {pairs}.",
+        (RUN, PROBE),
+        flag="--elicitation",
+        texts={PROBE: "How to ask: forced_choice, response_set, paired."},
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_order(cls, values: object) -> object:
+        """Put elicitations into the order of asking."""
+        if not isinstance(values, dict):
+            return values
+        chosen = values.get("elicitations")
+        if isinstance(chosen, str):
+            chosen = (chosen,)
+        if isinstance(chosen, list | tuple) and set(chosen) <= set(ELICITATIONS):
+            chosen = tuple(name for name in ELICITATIONS if name in chosen)
+        return values if chosen is None else values | {"elicitations": chosen}
+
+
+class Shuffling(Options):
+    """In which order options are shown."""
+
+    shuffle_options: bool = option(
+        False,
+        "Show each sample the options in another order.",
+        (RUN, PROMPT),
+    )
+
+
+class ItemText(Options):
+    """Whether texts are kept."""
+
+    item_text: bool = option(
+        True,
+        "Keep the items' texts in the run folder.",
+        (RUN, EXPORT),
+        flag="--item-text/--no-item-text",
+        texts={EXPORT: "Write the items' texts too."},
+    )
+
+
+class Asking(ItemText, Shuffling, Samples, Elicitations):
+    """How often, and with which limits, judges are asked."""
+
+    pairs: int | None = option(
+        None,
+        f"Items to ask in pairs, too, where raters gave no response sets; {N_PAIRS} by default.",
+        (RUN,),
+        ge=0,
+    )
+    max_tokens: int | None = option(
+        None, "Tokens a reply may have; each judge's own limit if absent.", (RUN,), ge=1
+    )
+    batch: bool = option(
+        False,
+        "Use batch interfaces, which cost less, where they exist.",
+        (RUN,),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pairs_by_default(cls, values: object) -> object:
+        """Ask in pairs, too, unless elicitations are named."""
+        if not isinstance(values, dict):
+            return values
+        if values.get("elicitations") is None:
+            return values | {"pairs": N_PAIRS} if values.get("pairs") is None else values
+        if values.get("pairs") is not None:
+            raise ValueError("{elicitations} asks about all items. Leave it or {pairs} out")
+        return values
+
+
+class Racing(Options):
+    """Whether judges that can no longer be the best are asked on."""
+
+    race: bool = option(
+        False,
+        "Ask in batches of items, and drop a judge once it is shown to be no better than the "
+        "leader.",
+        (RUN,),
+    )
+    within: float | None = option(
+        None,
+        f"In a {{race}}, difference of mean losses that does not matter, or 0 to find the one best "
+        f"judge; {WITHIN} by default.",
+        (RUN,),
+        ge=0,
+        lt=1,
+        allow_inf_nan=False,
+    )
+    complete_winner: bool = option(
+        False,
+        "After a {race}, ask the judge it returns about the other items too, and validate it.",
+        (RUN, RESUME),
+    )
+
+
+class Limit(Options):
+    """What asking may cost."""
+
+    max_cost: float | None = option(
+        None,
+        "Stop before the run costs more than this many USD.",
+        (*ASKING, SCHEDULE),
+        ge=0,
+        allow_inf_nan=False,
+    )
+    max_cost_soft: bool = option(
+        False,
+        "Stop at {max_cost} without limiting the tokens of replies; replies in flight may exceed "
+        "it.",
+        ASKING,
+    )
+
+    keep_going: bool = option(
+        False,
+        "Continue with a judge even if at most 5 of its first 20 replies can be read.",
+        ASKING,
+    )
+
+    def changes(self) -> dict[str, object]:
+        """Return what is set, to change the limits of a run."""
+        flags = {"max_cost_soft": self.max_cost_soft, "keep_going": self.keep_going}
+        changes: dict[str, object] = {name: True for name, is_set in flags.items() if is_set}
+        return changes if self.max_cost is None else {"max_cost": self.max_cost, **changes}
+
+    def after(self, spent_usd: float) -> Self:
+        """Return the options with what is left of the limit once so much was spent."""
+        if self.max_cost is None:
+            return self
+        return self.model_copy(update={"max_cost": max(0.0, self.max_cost - spent_usd)})
+
+
+class BudgetOptions(Limit):
+    """What asking may cost, and the length of replies that this supposes."""
+
+    reply_cap: int | None = option(
+        None,
+        f"Token limit of replies whose judge has no max_tokens; {REPLY_CAP} under {{max_cost}}.",
+        (RUN, PROBE),
+        metavar="TOKENS",
+        ge=1,
+        lt=MAX_TOKENS,
+    )
+
+    @property
+    def added_cap(self) -> int | None:
+        """Token limit of judges that set none; None for no limit."""
+        needs_cap = self.max_cost is not None and not self.max_cost_soft
+        return self.reply_cap or (REPLY_CAP if needs_cap else None)
+
+
+def check_limit(limit: Limit) -> None:
+    """Refuse a soft limit without a limit."""
+    if limit.max_cost_soft and limit.max_cost is None:
+        raise OptionError("", "{max_cost_soft} needs a limit", "Add {max_cost}")
+
+
+class Probing(Options):
+    """Whether judges are probed, too."""
+
+    probe: Literal["injection"] | None = option(
+        None,
+        f"Also ask about the first {N_PROBED} items with instructions to the judge hidden in them, "
+        "and show beside each score how often verdicts flip.",
+        (RUN,),
+    )
+
+
+class RunOptions(BudgetOptions, Holdout, Ledger, Seed, Items, Probing, Racing, Asking):
+    """How a new run asks about which items; a part of its manifest."""
+
+    def changes(self) -> dict[str, object]:
+        """Return what is set that a resumed run may change."""
+        completing: dict[str, object] = {"complete_winner": True} if self.complete_winner else {}
+        return super().changes() | completing
+
+
+class Server(Options):
+    """Where judges are that are not aliases."""
+
+    base_url: str | None = option(
+        None,
+        "OpenAI-compatible server of judges that are not aliases.",
+        (*ASKING, PROMPT, DOCTOR, SCHEDULE),
+    )
+    key_env: str | None = option(
+        None, "Environment variable that holds that server's key.", (*ASKING, DOCTOR, SCHEDULE)
+    )
+    judges_file: Path | None = option(
+        None,
+        "A judges.yaml of your own; its aliases override the bundled ones.",
+        (*ASKING, PROMPT, DOCTOR, JUDGES, SCHEDULE),
+        texts={
+            REVALIDATE: "A judges.yaml whose judges must be those that were validated.",
+            SCHEDULE: "A judges.yaml with the judges that were validated. Pipelines need its path "
+            "in the repository.",
+        },
+    )
+    allow_redirects: bool = option(
+        False, "Also run providers whose redirects cannot be refused.", ASKING
+    )
+
+
+class StoreOption(Options):
+    """What is shared with other machines."""
+
+    store: str | None = option(
+        None,
+        "Share replies, locks, rates and budget with runs on other machines: "
+        "postgresql://HOST/DATABASE. Takes the place of the cache.",
+        (RUN, RESUME, CONFIRM, ESTIMATE, REVALIDATE, ACCEPT, DOCTOR, SCHEDULE),
+        metavar="ADDRESS",
+    )
+
+
+class Cache(Options):
+    """Where replies are kept."""
+
+    cache: Path | None = option(
+        None,
+        "Folder of the response cache. Default: $HARNESS_CACHE.",
+        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME, DOCTOR, CACHE, CACHE_CLEAR),
+    )
+
+
+class Place(StoreOption, Cache):
+    """Where judges are asked, and replies kept."""
+
+    budget_name: str = option(
+        "",
+        "Name of the cost limit in the {store}, by default one for all processes of this run; runs "
+        "with the same name share it.",
+        (RUN, RESUME, CONFIRM),
+        metavar="NAME",
+    )
+    executor: str = option(
+        "local",
+        "Where judges are asked: in this process (local), or by processes on a Ray cluster (ray, "
+        "or ray://HOST:PORT) that share a {store}.",
+        (RUN, RESUME, CONFIRM, DOCTOR),
+        metavar="NAME",
+    )
+    refresh: bool = option(
+        False,
+        "Send every request again, and replace the stored replies.",
+        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME),
+    )
+    no_store: bool = option(
+        False,
+        "Neither use stored replies nor store new ones.",
+        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME),
+    )
+
+    @property
+    def resume_words(self) -> list[str]:
+        """The words with which a command that resumes a run treats stored replies alike."""
+        words = {"--refresh": self.refresh, "--no-store": self.no_store}
+        return [word for word, is_given in words.items() if is_given]
+
+
+def check_place(place: Place) -> None:
+    """Refuse a store with options of the cache, and a cluster without a store."""
+    if place.store is None and place.executor != "local":
+        raise OptionError("", "processes on a cluster need a shared store", "Add {store}")
+    if place.refresh and place.no_store:
+        problem = "{refresh} stores replies, and {no_store} doesn't"
+        raise OptionError("", problem, "Leave one of the two out")
+    given = {"cache": place.cache, "refresh": place.refresh, "no_store": place.no_store}
+    names = [name for name, value in given.items() if value]
+    if place.store is not None and names:
+        raise OptionError("", "a store takes the place of the cache", f"Leave {{{names[0]}}} out")
+
+
+class TaskOption(Options):
+    """The task."""
+
+    task: str | None = option(
+        None,
+        "Name of a task, or path of a task folder.",
+        (
+            *(*ASKING, VALIDATE, CONFIRM_VERDICTS, EXCLUDE, EXPORT, SCHEDULE),
+            *(SYSTEMS_TASK, REPORT_TASK, IMPORT_VERDICTS, CACHE_CLEAR, *PLANS),
+        ),
+        flag="--task -t",
+        texts={
+            RUN: "Name of a task, or path of a task folder; several, comma-separated.",
+            REVALIDATE: "Name or path of the task, if it is elsewhere now.",
+            EXPORT: "Name or path of the task, if it is elsewhere now.",
+            SCHEDULE: "Name or path of the task in the repository.",
+            CACHE_CLEAR: "Only replies that were received for the task of this name or path.",
+        },
+    )
+
+
+class VerdictFile(Options):
+    """Verdicts that were made elsewhere."""
+
+    verdicts: Path | None = option(
+        None,
+        "Verdicts of another tool: jsonl, csv or parquet with item, judge, value.",
+        (
+            *(
+                VALIDATE,
+                CONFIRM_VERDICTS,
+                SELFTEST_VERDICTS,
+                SYSTEMS_TASK,
+                REPORT_TASK,
+                AUDIT,
+                DIFF,
+            ),
+            *(DROP_FINDING, NEXT_FINDING, PLAN_DIFFERENCE_VERDICTS, PLAN_ANNOTATORS_VERDICTS),
+        ),
+        texts={
+            CONFIRM: "Verdicts of another tool, with some on the items that are held out.",
+            SELFTEST: "Verdicts that show how its judges answer.",
+            SYSTEMS: "With {task}: the verdicts, jsonl, csv or parquet.",
+            REPORT: "With {task}: the verdicts, jsonl, csv or parquet.",
+            AUDIT: "Verdicts of judges (a file or a run folder), to measure what findings do to "
+            "the decision; by default verdicts.csv of the task.",
+            DIFF: "Verdicts of judges; by default verdicts.csv of each version.",
+            DROP: "With {finding}: verdicts of judges, where the audit had them.",
+            NEXT: "With {finding}: verdicts of judges, where the audit had them.",
+            PLAN_DIFFERENCE: "Verdicts on the task's items: jsonl, csv or parquet, also of a run.",
+            PLAN_ANNOTATORS: "Verdicts on the task's items: jsonl, csv or parquet, also of a run.",
+        },
+    )
+
+
+class Page(Options):
+    """A page that a command writes."""
+
+    page: Path | None = option(
+        None,
+        "Write the result into this file, as a page.",
+        (AUDIT, HISTORY, STUDY, *SELFTESTS, SIMULATE, REPORT_TASK),
+        texts={
+            AUDIT: "Write the audit into this file, as a page.",
+            HISTORY: "Write the charts into this file, as a page.",
+            STUDY: "Write the study into this file, as a page.",
+            SELFTEST: "Write a page with charts into this file.",
+            SIMULATE: "Write the figures into this file, as charts.",
+            REPORT: "With {task}: file of the report; <task>-report.html by default.",
+        },
+    )
+
+
+class JudgeName(Options):
+    """One judge."""
+
+    judge: str = option(
+        ...,
+        "The judge of that run to ask.",
+        (ESTIMATE, CONFIRM, CONFIRM_VERDICTS, PROMPT),
+        flag="--judge -j",
+        texts={
+            CONFIRM: "The judge to confirm; only one can be.",
+            PROMPT: "Alias or litellm model.",
+        },
+    )
+
+
+class Judges(Options):
+    """The judges."""
+
+    judges: Names = option(
+        None,
+        "Judges: aliases or litellm models, comma-separated; else the embedded ones.",
+        (RUN, PROBE, DOCTOR, REVALIDATE, EXCLUDE, ACCEPT, SCHEDULE),
+        flag="--judges -j",
+        texts={
+            DOCTOR: "Judges that must be usable, comma-separated; else all aliases.",
+            REVALIDATE: "Watch these judges alone, comma-separated; an ensemble with its members.",
+            SCHEDULE: "Watch these judges, comma-separated, or all; else the one in use.",
+        },
+    )
+
+
+class Subject(Judges, TaskOption):
+    """Who is asked about what."""
+
+
+class Unasked(Options):
+    """Whether the user is asked before something is written or removed."""
+
+    unasked: bool = option(
+        False,
+        "Do not ask for confirmation.",
+        (IMPORT, CACHE_CLEAR),
+        flag="--yes -y",
+        texts={IMPORT: "Write without asking for confirmation."},
+    )
+
+
+class Resume(Options):
+    """Whether a run goes on."""
+
+    resume: bool = option(
+        False,
+        "Resume RUN, or the newest unfinished run.",
+        (RUN, RESUME, PROBE, PROBE_RESUME),
+    )
+
+
+class DryRun(Options):
+    """Whether something is only shown."""
+
+    dry_run: bool = option(
+        False,
+        "Print calls, tokens and cost per judge; ask nothing, write nothing.",
+        (*ASKING, EXCLUDE, IMPORT, CACHE_CLEAR),
+        texts={
+            IMPORT: "Show how the table is read; write nothing.",
+            CACHE_CLEAR: "Count the replies that would be removed, and remove none.",
+        },
+    )
+
+
+class FailUnless(Options):
+    """What is demanded of the verdict."""
+
+    fail_unless: Literal["use", "use_if_independent", "best_not_proven"] | None = option(
+        None,
+        "Exit with 1 unless the recommendation is this one or a stronger one.",
+        (RUN, RESUME, CONFIRM, *VALIDATING),
+    )
+
+
+class Json(Options):
+    """Whether a program reads what is printed."""
+
+    as_json: bool = option(False, "Print JSON instead of a table.", (ANY,), flag="--json")
+
+
+class Verbosity(Options):
+    """How much is printed."""
+
+    details: bool = option(
+        False,
+        "Print outcomes, costs and all evidence.",
+        (RUN, RESUME, CONFIRM, *VALIDATING, REVALIDATE, ACCEPT, EXCLUDE),
+    )
+    quiet: bool = option(
+        False,
+        "Print the result alone.",
+        (*ASKING, *VALIDATING, EXCLUDE),
+        flag="--quiet -q",
+    )
+
+
+class Printing(Json, Verbosity):
+    """What is printed."""
+
+
+class Handling(Printing, FailUnless, DryRun, Resume):
+    """How a command begins, what it prints and how it ends."""
+
+
+class Out(Options):
+    """Where run folders are."""
+
+    out: Path | None = option(
+        None,
+        "Folder of the run folders; $HARNESS_RUNS or ./runs by default.",
+        (
+            *(*ASKING, EXCLUDE, EXPORT, SCHEDULE, HISTORY, STUDY, SYSTEMS, REPORT, REPORT_TWO),
+            *(GATE, RUNS, SELF_PREFERENCE, NEXT_ESTIMATE),
+        ),
+    )
+
+
+class RunPlace(Out, Place):
+    """Where judges are asked, and replies and runs kept."""
+
+
+NO_CHOICES, NO_LIMIT, NO_SERVER, HERE, ALL_ITEMS = (
+    Choices(),
+    Limit(),
+    Server(),
+    Place(),
+    Validating(),
+)
+
+
+def check_probing(options: RunOptions, place: Place = HERE) -> None:
+    """Refuse a probe beside batches, a shared store or a cluster."""
+    uses = {
+        "batch": options.batch,
+        "executor": place.executor != "local",
+        "store": place.store is not None,
+    }
+    if options.probe and any(uses.values()):
+        name = next(name for name, is_used in uses.items() if is_used)
+        problem = f"{{probe}} cannot be used with {{{name}}}"
+        raise OptionError("", problem, "Leave one of the two out")

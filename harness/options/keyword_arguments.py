@@ -1,0 +1,130 @@
+"""Options as keyword arguments of the Python API, derived from how they are declared."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from difflib import get_close_matches
+from functools import wraps
+from inspect import Parameter
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from harness.errors import HarnessError, OptionError
+from harness.options.declaration import (
+    ASKING,
+    VALIDATING,
+    DeclaredOption,
+    Model,
+    Options,
+    check_use,
+    declared_options,
+    options_of,
+    read_options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+
+class Given:
+    """The keyword arguments of a call, checked to go with what it does."""
+
+    def __init__(self, values: Mapping[str, object], use: str, *models: type[Options]) -> None:
+        self._values = {name: value for name, value in values.items() if value is not None}
+        check_use(self._values, use, *models)
+
+    def read(self, model: type[Model]) -> Model:
+        """Return the options of one concern."""
+        return read_options(model, self._values)
+
+
+def keywords(
+    *models: type[Options], uses: Sequence[str], without: Sequence[str] = ()
+) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+    """Give a function the options of some uses as keyword arguments, in place of ``**options``.
+
+    They stand in its signature and in its docstring, those ``without`` that are for the command
+    line alone. Errors name arguments, not flags.
+    """
+
+    def derived(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+        taken = {
+            name: declared
+            for model in models
+            for name, declared in options_of(model).items()
+            if declared.goes_with(*uses) and name not in without
+        }
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind != Parameter.VAR_KEYWORD]
+        added = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=o.default, annotation=o.annotation)
+            for name, o in taken.items()
+        ]
+
+        def check_names(values: Mapping[str, object]) -> None:
+            for name in values:
+                if name not in signature.parameters and name not in taken:
+                    near = get_close_matches(name, taken, n=1)
+                    advice = f"Did you mean {{{near[0]}}}?" if near else ""
+                    problem = f"harness.{function.__name__} has no such option"
+                    raise OptionError(name, problem, advice, found=values[name])
+
+        @wraps(function)
+        def called(*args: Parameters.args, **values: Parameters.kwargs) -> Returned:
+            check_names(values)
+            try:
+                return function(*args, **values)
+            except HarnessError as error:
+                raise in_python(error, taken.values()) from None
+
+        called.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # read by inspect
+        called.__doc__ = (function.__doc__ or "").replace(
+            "    **options\n", "".join(map(_described, taken.values()))
+        )
+        return called
+
+    return derived
+
+
+def _described(declared: DeclaredOption) -> str:
+    """Return the paragraph of an option in a docstring."""
+    kind = getattr(declared.kind, "__name__", str(declared.kind))
+    if declared.values:
+        kind = f"{{{', '.join(map(repr, declared.values))}}}"
+        kind = f"sequence of {kind}" if declared.kind is tuple else kind
+    default = "optional" if declared.default is None else f"default {declared.default!r}"
+    text = declared.text("", lambda name: f"``{name}``")
+    return f"    {declared.name} : {kind}, {default}\n        {text}\n"
+
+
+def in_python(error: HarnessError, own: Iterable[DeclaredOption] = ()) -> HarnessError:
+    """Name arguments in place of flags in the message of an error; commands in it stay.
+
+    Flags are those of ``own`` options, and of all that ask or validate.
+    """
+    in_api = (*ASKING, *VALIDATING)
+    by_flag = {o.flag: o for o in declared_options().values() if o.goes_with(*in_api)}
+    by_flag |= {o.flag: o for o in own}
+
+    def renamed(found: re.Match[str]) -> str:
+        declared, value = by_flag.get(found[1]), found[2] or ""
+        if declared is None:
+            return found[0]
+        if value and re.fullmatch(r"[\d.]+(?<!\.)", value) and declared.kind in {int, float, str}:
+            return f"{declared.name}={value}"
+        if value in declared.values:
+            return f"{declared.name}={value!r}"
+        return f"{declared.name} {value}".rstrip() if value else declared.name
+
+    def outside_commands(text: str) -> str:
+        parts = re.split(r"(`[^`]*`|\bharness [a-z][^.;]*)", text)
+        return "".join(
+            part if k % 2 else re.sub(r"(--[a-z][a-z-]+)(?: ([\w.]*[\w]))?", renamed, part)
+            for k, part in enumerate(parts)
+        )
+
+    error.reword(outside_commands)
+    return error

@@ -1,0 +1,74 @@
+"""A stream: the replies of one judge and elicitation that looks compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.judging.parsing.grammar import OUTCOMES
+from harness.revalidation.metric_changes import Scorer, item_scores
+from harness.revalidation.records import FLIPS, Figure
+from harness.revalidation.reply_categories import categories_of, outcome_shares
+from harness.stats.drift.reply_counts import look_flips, retest_flip_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.revalidation.reply_categories import StreamReplies
+    from harness.stats.drift.reply_counts import ReplyCounts
+    from harness.stats.drift.score_change import ItemScores
+    from harness.stats.drift.stream_path import StreamPath
+    from harness.tasks.item import Elicitation
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Evidence about one judge and elicitation since the baseline.
+
+    Attributes
+    ----------
+    replies : tuple of StreamReplies
+        In the baseline and each look.
+    """
+
+    judge: str
+    elicitation: Elicitation
+    replies: tuple[StreamReplies, ...]
+    counts: ReplyCounts
+    path: StreamPath
+
+    @property
+    def p_value(self) -> float:
+        """The smallest so far: an alarm stays when items that raised it are left out later."""
+        return min(look.p_value for look in self.path.looks)
+
+    def figures(self) -> Iterator[Figure]:
+        """Yield flips and shares of replies in the last look; nothing without replies."""
+        now, before = outcome_shares(self.replies[-1]), outcome_shares(self.replies[0])
+        n = self.replies[-1].n_replies
+        if not n:
+            return
+        flips = look_flips(self.counts, self.counts.n_looks).flip_rate
+        yield Figure(
+            name=FLIPS,
+            elicitation=self.elicitation,
+            baseline=retest_flip_rate(self.counts).value,
+            look=flips.value,
+            low=flips.interval.low if flips.interval else None,
+            high=flips.interval.high if flips.interval else None,
+            n=flips.n_used,
+            reason=flips.reason,
+        )
+        for outcome in OUTCOMES[:-1]:  # without those that failed
+            yield Figure(
+                name=outcome,
+                elicitation=self.elicitation,
+                baseline=before.get(outcome),
+                look=now[outcome],
+                n=n,
+            )
+
+    def scores(self, scorer: Scorer) -> ItemScores | None:
+        """Return what the replies score on the metric that ranks; None where none has a score."""
+        scores = scorer.scores(categories_of(self.replies), self.replies[0].elicitation)
+        return None if scores is None else item_scores(self.counts, scores)

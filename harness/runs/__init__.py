@@ -1,0 +1,1 @@
+"""Runs: folders, ledger, and where verdicts come from."""

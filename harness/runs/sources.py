@@ -1,0 +1,490 @@
+"""Sources of a validation: a run folder, or a task and verdicts of another tool."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import chain
+from shlex import join
+from typing import TYPE_CHECKING
+
+from harness.analysis import JudgeFacts, Settings, Source
+from harness.analysis.completeness import Completeness
+from harness.analysis.inputs import shared_items
+from harness.analysis.location import location_of
+from harness.analysis.race_result import RACED
+from harness.analysis.ratings import count_outcomes, is_held_out, select_items
+from harness.analysis.reply_dates import reply_dates
+from harness.errors import RunError
+from harness.judging.computed_verdicts import computed_verdicts, is_computed, notes_on
+from harness.judging.fingerprints import fingerprint_of_verdicts
+from harness.judging.judges.config import control_judges
+from harness.judging.judges.embedding import decode_vector, text_id
+from harness.judging.judges.judge_registry import easier_strategies, notice_of
+from harness.judging.parsing.external_verdicts import read_external
+from harness.judging.parsing.reply_endings import ending_of
+from harness.judging.storage.verdict_columns import columns_of
+from harness.judging.storage.verdict_log import read_log
+from harness.judging.strategies.strategy import TOKEN_LIMITS
+from harness.loading import edge
+from harness.options.concerns import ALL_ITEMS, NO_CHOICES, Validating
+from harness.runs.asked_items import blank_note, elicitations_of, items_by_elicitation, items_of
+from harness.runs.injection_flips import injection_flips
+from harness.runs.ledger import holdout_of, recorded_holdout, tried_in_run
+from harness.runs.run_folder import RunFolder
+from harness.stats.selection.replies import MIN_ANSWERED
+from harness.tasks import CANNOT_ASSESS, Task, load_task
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.storage.verdict_columns import CountedLog
+    from harness.options.concerns import Choices
+    from harness.runs.run_folder import Manifest, RunConfig
+    from harness.stats.data.arrays import FloatArray
+    from harness.tasks.item import Elicitation
+
+
+def source_of(folder: RunFolder, task: Task | None = None) -> Source:
+    """Read the source of a validation from a run folder alone.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run.
+    task : Task, optional
+        The folder's copy of the task, where it is loaded already.
+
+    Raises
+    ------
+    HarnessError
+        If the folder's task or verdicts cannot be read, or its items are changed by a probe.
+    """
+    manifest = folder.manifest
+    config = manifest.config
+    if config.changed_by:
+        raise RunError(
+            f"{folder.path}: its items are changed by a probe, so judges are not ranked on them. "
+            f"Its flip rates: {folder.location.command_to_resume(f'probe {config.changed_by}')}"
+        )
+    task = task or load_task(str(folder.path / "task"))
+    folder.check_judges(task)
+    items = items_by_elicitation(task, config)
+    verdicts_hash = folder.verdicts_hash()  # before reading: what is appended now is not missed
+    log = folder.count_verdicts(task.by_id)
+    replies = _by_judge(folder, log.by_judge)
+    samples = samples_of(manifest)
+    dates = reply_dates(replies.values())
+    verdicts = computed_verdicts(manifest.judges, replies, task)
+    controls = control_judges(manifest.judges)
+    planned = {
+        spec.name: {
+            elicitation: len(items[elicitation]) * samples[spec.name]
+            for elicitation in elicitations_of(spec, items)
+        }
+        for spec in manifest.judges
+    }
+    source = Source(
+        task=task,
+        items=items_of(task, config),
+        judges=tuple(
+            _facts(spec, task, is_control=spec.name in controls) for spec in manifest.judges
+        ),
+        verdicts=verdicts,
+        replies_voted_on=_voting_replies(manifest, replies),
+        planned=planned,
+        settings=Settings(seed=config.seed, **config.choices.explicit()),
+        notes=(
+            *_on_holdout(folder, task),
+            *blank_note(task, config),
+            *filter(None, [dates.sentence]),
+            *_shortfalls(manifest, verdicts, planned),
+            *_notes(manifest, replies),
+            *notes_on(manifest.judges, replies, task),
+            *_damaged(log),
+        ),
+        verdicts_hash=verdicts_hash,
+        reply_dates=dates.by_day(),
+        location=folder.location,
+        tried=tried_in_run(folder),
+        injection=injection_flips(folder, task),
+    )
+    if config.race:
+        return edge("racing").raced_source(folder, source, replies)  # type: ignore[no-any-return]  # of an edge
+    if task.embedding is None or not folder.embeddings.exists():
+        return source
+    return replace(source, vectors=read_vectors(folder.embeddings, texts_of(source)))
+
+
+def compared_source(folder: RunFolder) -> Source:
+    """Return the source of a run whose judges can be compared with raters and with each other.
+
+    Raises
+    ------
+    RunError
+        If they raced, and none was asked about all items.
+    HarnessError
+        As `source_of`.
+    """
+    source = source_of(folder)
+    if source.race is not None and not source.judges:
+        command = source.location.command_to_resume()
+        raise RunError(
+            f"{folder.path}: {RACED}",
+            f"Ask the one returned about the rest: {command} --complete-winner"
+            if source.race.judge
+            else f"End the race first: {command}",
+        )
+    return source
+
+
+def _on_holdout(folder: RunFolder, task: Task) -> Iterator[str]:
+    """Say which items are held out, or that these were."""
+    config = folder.manifest.config
+    if config.confirms:
+        yield f"these items were held out of {config.confirms}"
+    elif config.holdout is not None:
+        judge = next(iter(folder.manifest.judges)).name
+        words = ["harness", "confirm", str(folder.path), "--judge", judge, *folder.location.server]
+        which = ", with the judge you select" if folder.manifest.judges[1:] else ""
+        yield (
+            f"{_n_held_out(task, config.holdout)}, and neither shown nor scored until you confirm "
+            f"a judge{which}: `{join(words)}`"
+        )
+
+
+def _n_held_out(task: Task, share: float) -> str:
+    n = sum(is_held_out(item, share) for item in task.items)
+    return f"{n} of {len(task.items)} items are held out"
+
+
+def _facts(spec: JudgeSpec, task: Task, *, is_control: bool) -> JudgeFacts:
+    """Return what a validation says about a judge besides its verdicts."""
+    limits = [spec.params.get(name) for name in TOKEN_LIMITS]
+    return JudgeFacts(
+        name=spec.name,
+        kind=spec.kind,
+        is_control=is_control,
+        model=spec.model,
+        max_tokens=min((limit for limit in limits if isinstance(limit, int)), default=None),
+        other_strategies=easier_strategies(spec, task),
+    )
+
+
+def texts_of(source: Source) -> list[str]:
+    """Return the different texts of raters and judges on the items of a source."""
+    selected = {item.id for item in source.items}
+    ratings = (rating.value for rating in source.task.ratings if rating.item in selected)
+    verdicts = (verdict.value for row in source.verdicts.values() for verdict in row)
+    texts = dict.fromkeys(v for v in chain(ratings, verdicts) if isinstance(v, str))
+    return [text for text in texts if text != CANNOT_ASSESS]
+
+
+def read_vectors(log: Path, texts: Iterable[str]) -> dict[str, FloatArray]:
+    """Return the vectors of texts that a log of embeddings holds.
+
+    Raises
+    ------
+    VerdictError
+        If the log cannot be read.
+    """
+    logged = {verdict.item: verdict.text for verdict in read_log(log).final.values()}
+    replies = {text: logged.get(text_id(text)) for text in texts}
+    return {text: decode_vector(reply) for text, reply in replies.items() if reply}
+
+
+def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:
+    """Return all verdicts of a run, those by vote computed.
+
+    Raises
+    ------
+    HarnessError
+        If they cannot be read, or their judge is none of the run.
+    """
+    judges = folder.manifest.judges
+    if not any(map(is_computed, judges)):
+        return folder.read_verdicts().final.values()
+    task = load_task(str(folder.path / "task"))
+    log = folder.count_verdicts(task.by_id)
+    verdicts = computed_verdicts(judges, _by_judge(folder, log.by_judge), task)
+    return chain.from_iterable(verdicts.values())
+
+
+def samples_of(manifest: Manifest, config: RunConfig | None = None) -> dict[str, int]:
+    """Return the verdicts per item and elicitation by judge; an ensemble has its members' least.
+
+    With the options of the run, or with those of ``config``.
+    """
+    wanted = (config or manifest.config).samples
+    samples = {spec.name: spec.n_samples(wanted) for spec in manifest.asked_judges}
+    ensembles = [spec for spec in manifest.judges if spec.members]
+    return samples | {
+        spec.name: min(samples[member] for member in spec.members) for spec in ensembles
+    }
+
+
+def _by_judge(
+    folder: RunFolder, logged: Mapping[str, Sequence[Verdict]]
+) -> dict[str, Sequence[Verdict]]:
+    """Return the verdicts on replies by judge that was asked."""
+    asked = dict.fromkeys(spec.name for spec in folder.manifest.asked_judges)
+    for spec in folder.manifest.judges:
+        if not asked.keys() >= set(spec.members):
+            raise RunError(
+                f"{folder.path}: {spec.name} has a member that is not a judge of this run. "
+                "Restore manifest.json."
+            )
+    for judge in logged:
+        if judge not in asked:
+            raise RunError(
+                f"{folder.verdicts}: judge {judge!r} is not a judge of this run. "
+                "Restore the run's own verdicts."
+            )
+    return {name: logged.get(name, ()) for name in asked}
+
+
+def _voting_replies(
+    manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]
+) -> dict[str, Sequence[Verdict]]:
+    """Return the replies that verdicts by vote are made of."""
+    return {
+        spec.name: [reply for judge in spec.members or [spec.name] for reply in replies[judge]]
+        for spec in manifest.judges
+        if is_computed(spec)
+    }
+
+
+def _shortfalls(
+    manifest: Manifest,
+    verdicts: Mapping[str, Sequence[Verdict]],
+    planned: Mapping[str, Mapping[Elicitation, int]],
+) -> Iterator[str]:
+    """Say which judges replied too little to be assessed, and why if that is known."""
+    least = manifest.config.choices.min_answered
+    for spec in manifest.judges:
+        asked = planned[spec.name]
+        if manifest.config.race:  # which asks about as many items as it needs
+            asked = dict.fromkeys(asked, len(verdicts[spec.name]))
+        counts = count_outcomes(verdicts[spec.name], asked)
+        judge = Completeness(counts, MIN_ANSWERED if least is None else least)
+        reason = manifest.ended.get(spec.name, "")
+        if not judge.is_complete:
+            why = f". {spec.explain(reason)}" if reason else ""
+            yield f"{spec.name} is {judge.standing}: {judge}{why}"
+        elif reason:
+            yield f"{spec.name} is incomplete ({spec.explain(reason)})"
+
+
+def _notes(manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]) -> tuple[str, ...]:
+    notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
+    notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
+    explained = {spec.name: spec.explain for spec in manifest.judges}
+    for (judge, reason), n_failed in _failures(replies).items():
+        if manifest.ended.get(judge) != reason:
+            noun = "reply" if n_failed == 1 else "replies"
+            notes.append(f"{judge}: {n_failed} {noun} failed ({explained[judge](reason)})")
+    for judge, verdicts in replies.items():
+        notes += [*_cut_prompts(judge, verdicts), *_unknown_endings(judge, verdicts)]
+    return tuple(notes)
+
+
+def _cut_prompts(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Warn of a server that counted far fewer tokens than it was sent."""
+    is_cut = columns_of(verdicts).of_kinds(lambda kind: kind.is_prompt_cut)
+    if n_cut := int(is_cut.sum()):
+        first = verdicts[int(is_cut.argmax())]
+        reply = next(reply for reply in first.replies if reply.prompt_at_least)
+        yield (
+            f"Warning: {judge}'s server cut {n_cut} of {len(verdicts)} prompts, so the judge did "
+            f"not read the whole text. For example, it counted {reply.prompt_tokens} tokens of a "
+            f"prompt that has at least {reply.prompt_at_least}. Raise the server's context length "
+            "(num_ctx for Ollama) and run the judge again with --refresh"
+        )
+
+
+def _unknown_endings(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Say which words for the end of a reply have an unknown meaning."""
+    counts: Counter[str] = Counter()
+    for kind, n in columns_of(verdicts).n_by_kind():
+        if ending_of(kind.finish_reason) == "unknown":
+            counts[kind.finish_reason] += n
+    for word, n in counts.items():
+        yield (
+            f"{judge}: {n} replies ended with finish_reason {word!r}, whose meaning is unknown. "
+            "They were read as complete"
+        )
+
+
+def _damaged(log: CountedLog) -> Iterator[str]:
+    if log.n_damaged:
+        yield f"{log.n_damaged} damaged lines of verdicts.jsonl were set aside"
+
+
+def _failures(replies: Mapping[str, Sequence[Verdict]]) -> Counter[tuple[str, str]]:
+    """Count the units without a reply, by judge and reason."""
+    failures: Counter[tuple[str, str]] = Counter()
+    for verdicts in replies.values():
+        for kind, n in columns_of(verdicts).n_by_kind():
+            if kind.outcome == "failed":
+                failures[kind.judge, kind.reason] += n
+    return failures
+
+
+def source_of_verdicts(
+    task: str | Task,
+    verdicts: Path | None,
+    options: Validating = ALL_ITEMS,
+    choices: Choices = NO_CHOICES,
+    *,
+    confirmed: str | None = None,
+) -> Source:
+    """Read a task and a file of verdicts from another tool.
+
+    Items that are held out, by the ledger of these ratings or from now on, are left out.
+
+    Parameters
+    ----------
+    task : str or Task
+        Name or path of a task, or a task that was loaded.
+    verdicts : Path or None
+        A csv, jsonl or parquet file; None for the human ratings alone.
+    options : Validating
+        Which items, and the seed of the resampling.
+    choices : Choices
+        How the verdicts are validated.
+    confirmed : str, optional
+        The one judge that is read, on the held-out items alone.
+
+    Raises
+    ------
+    TaskError, VerdictError
+        If the task or the file is wrong.
+    RunError
+        If the ledger cannot be read, or the holdout or the judge does not fit it.
+    """
+    if verdicts is not None and verdicts.with_name("manifest.json").exists():
+        compared_source(RunFolder.open(verdicts.parent))  # refuses those of a race
+    loaded = load_task(task) if isinstance(task, str) else task
+    criterion = options.criterion
+    holdout = _holdout(loaded, options, confirmed) if verdicts else None
+    items = select_items(
+        loaded,
+        criterion=criterion,
+        limit=options.limit,
+        holdout=holdout,
+        held_out=confirmed is not None,
+    )
+    selected = {item.id for item in items}
+    of_file: dict[str, list[Verdict]] = {}
+    by_judge: dict[str, list[Verdict]] = {}
+    n_left_out: Counter[str] = Counter()
+    for verdict in read_external(verdicts, loaded) if verdicts else ():
+        of_file.setdefault(verdict.judge, []).append(verdict)
+        if verdict.item in selected:
+            by_judge.setdefault(verdict.judge, []).append(verdict)
+        else:
+            n_left_out[verdict.judge] += 1
+    if confirmed is not None:
+        if confirmed not in by_judge:
+            raise RunError(
+                f"{verdicts}: no judge {confirmed!r} with verdicts on the held-out items. "
+                f"Name one of {', '.join(by_judge) or 'those that have some'}."
+            )
+        by_judge = {confirmed: by_judge[confirmed]}
+        n_left_out.clear()
+    return Source(
+        task=loaded,
+        items=items,
+        judges=tuple(
+            JudgeFacts(name=judge, fingerprint=fingerprint_of_verdicts(of_file[judge]))
+            for judge in by_judge
+        ),
+        verdicts=by_judge,
+        planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
+        settings=Settings(seed=options.seed, **choices.explicit()),
+        notes=(
+            *_on_items(loaded, holdout, confirmed),
+            *_note_left_out(n_left_out, by_judge),
+        ),
+        location=location_of(task if isinstance(task, str) else str(task.folder)),
+    )
+
+
+def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | None:
+    """Return the share of the items that is held out, from now on or by the ledger."""
+    criterion = options.criterion
+    if confirmed is None:
+        return holdout_of(task, criterion, options.holdout, new_ledger=options.new_ledger)
+    recorded = recorded_holdout(task, criterion)
+    if recorded is None:
+        raise RunError(
+            f"task {task.name}: no items of these ratings are held out. Hold some out before the "
+            "first judge is tried, with --holdout 0.3."
+        )
+    return recorded
+
+
+def _on_items(task: Task, holdout: float | None, confirmed: str | None) -> Iterator[str]:
+    """Say which items are held out, or that these were."""
+    if confirmed is not None:
+        yield "these items were held out of the validation of other verdicts"
+    elif holdout is not None:
+        yield _n_held_out(task, holdout)
+
+
+def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
+    """Read verdicts on the items of a task: a file from another tool, or a run of the same items.
+
+    Parameters
+    ----------
+    task : Task
+        Its ratings are used, not those of the run's copy.
+    verdicts : Path
+        A file, as for `source_of_verdicts`, or a run folder.
+    seed : int
+        Of the resampling.
+
+    Raises
+    ------
+    RunError
+        If items or options of the run are not those of the task.
+    HarnessError
+        If the file or the run cannot be read.
+    """
+    if not verdicts.is_dir():
+        return source_of_verdicts(task, verdicts, Validating(seed=seed))
+    source = compared_source(RunFolder.open(verdicts))
+    items = shared_items(source.items, task.items)
+    if len(items) < len(source.items) or source.task.options != task.options:
+        what = "options" if len(items) == len(source.items) else "items"
+        raise RunError(
+            f"{verdicts}: the {what} of this run of task {source.task.name} are not those of task "
+            f"{task.name}. Give verdicts on the same items."
+        )
+    return replace(source.with_settings(seed=seed), task=task, items=items)
+
+
+def _note_left_out(n_left_out: Mapping[str, int], judges: Container[str]) -> tuple[str, ...]:
+    """Count the verdicts on items that were not selected, per judge."""
+    if not n_left_out:
+        return ()
+    counts = ", ".join(
+        f"{judge} {n}" + ("" if judge in judges else " (all its verdicts)")
+        for judge, n in n_left_out.items()
+    )
+    total = sum(n_left_out.values())
+    return (f"{total} verdicts on items that were not selected are left out: {counts}",)
+
+
+def n_planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitation, int]:
+    """Return the least number of units that a judge was asked, per elicitation.
+
+    Every item is taken to have been asked as many samples as any item has.
+    """
+    samples: dict[Elicitation, set[int]] = {}
+    for verdict in verdicts:
+        samples.setdefault(verdict.elicitation, set()).add(verdict.sample)
+    return {elicitation: len(numbers) * n_items for elicitation, numbers in samples.items()}

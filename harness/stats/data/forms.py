@@ -1,0 +1,287 @@
+"""Forms of ratings that metrics compare: choices, shares, response sets and decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, ratio, reduced, row_shares
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harness.stats.data.rating_table import Distributions, Form
+    from harness.stats.modes import AnswerKind
+
+
+SMOOTHING = 0.5  # Dirichlet pseudo-count per option of the smoothed forms (Jeffreys)
+
+
+MIN_RATINGS = 2  # one rating shows no noise
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is decided: positive where P(S meets ``positive``) >= ``tau``."""
+
+    tau: float
+    positive: tuple[str, ...]
+
+
+def reaches(shares: FloatArray, tau: float) -> FloatArray:
+    """Compare with the cut-off: 1.0 where a share is at least tau, 0.0 below, nan where nan.
+
+    This is the only comparison with tau in the package. It is ``>=`` (Guerdan et al. 2025, section
+    2.2), with `TOLERANCE` because a share that equals tau as a fraction may be stored a rounding
+    error below it.
+
+    Raises
+    ------
+    ValueError
+        If tau is not in (0, 1].
+    """
+    check_tau(tau)
+    return np.where(np.isnan(shares), np.nan, (shares >= tau - TOLERANCE).astype(np.float64))
+
+
+def check_tau(tau: float) -> None:
+    """Refuse a cut-off outside (0, 1]: at 0 everything is positive."""
+    if not 0.0 < tau <= 1.0:
+        raise ValueError(f"tau is {tau!r}; a cut-off lies in (0, 1]")
+
+
+def hard(O: FloatArray) -> FloatArray:
+    """One-hot mode of each row, ties of the mode split evenly.
+
+    Parameters
+    ----------
+    O : (n, K) array
+        Forced-choice distribution.
+
+    Returns
+    -------
+    (n, K) array
+        Rows sum to 1, or are nan where ``O`` is nan.
+
+    Notes
+    -----
+    a_hard of Guerdan et al. 2025, section 4. Splitting is the expectation over an independent
+    uniform choice among the tied options.
+    """
+    if not O.size:
+        return np.array(O, dtype=np.float64)
+    greatest = reduced(np.maximum, O)[:, None]
+    modal = (greatest - O <= TOLERANCE).astype(np.float64)  # all 0 in a nan row
+    return row_shares(modal)
+
+
+def tied_modes(h: FloatArray) -> BoolArray:
+    """Return (n,) bool: which rows of form ``h`` had more than one mode."""
+    return np.asarray((h > 0).sum(axis=1) > 1, dtype=np.bool_)
+
+
+def aggregate(
+    dist: Distributions, form: Form, *, tau: float, positive: Sequence[str]
+) -> FloatArray:
+    """Turn rating distributions into rating vectors.
+
+    Parameters
+    ----------
+    dist : Distributions
+        Rating distributions of n items.
+    form : str
+        A key of `FORMS`.
+    tau : float in (0, 1]
+        The cut-off of forms that have one.
+    positive : sequence of str
+        The positive options of decision; without any, nothing can be decided: all nan.
+
+    Returns
+    -------
+    (n, K) array, (n, 1) for decision, (n, 2 K) for the noisy forms, (n, m (1 + K)) for raters
+        nan rows where nobody answered the elicitation that the form needs; for the noisy forms and
+        raters, where fewer than two did.
+
+    Raises
+    ------
+    ValueError
+        If the form, tau or a positive option is unknown.
+
+    Notes
+    -----
+    a_hard, a_soft, a_hrs, a_srs of Guerdan et al. 2025, section 4. The decision uses theta: a sum
+    of omega over several positive options would exceed 1 when they are endorsed together.
+    """
+    if form not in FORMS:
+        raise ValueError(f"form is {form!r}; wanted one of {', '.join(FORMS)}")
+    vectors = FORMS[form].vectors(dist, tuple(positive))
+    return reaches(vectors, tau) if FORMS[form].is_cut else vectors
+
+
+def _with_pseudo_counts(shares: FloatArray, m: FloatArray, n_answers: int) -> FloatArray:
+    """Return (n, K) shares of m ratings and `SMOOTHING` pseudo-counts per answer."""
+    exact = np.isinf(m)
+    counted = np.where(exact, 0.0, m)[:, None]
+    smoothed = ratio(shares * counted + SMOOTHING, counted + SMOOTHING * n_answers)
+    return np.where(exact[:, None], shares, smoothed)
+
+
+def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:
+    """Return (n, 2 K): shares of m ratings, and the unbiased estimate of their variance."""
+    noise = ratio(shares * (1.0 - shares), (m - 1.0)[:, None])
+    both = np.hstack([shares, noise])
+    return np.where((m >= MIN_RATINGS)[:, None], both, np.nan)
+
+
+def _by_rater(dist: Distributions) -> FloatArray:
+    """Return (n, m (1 + K)): which options win against each rater; nan where none is compared."""
+    n, K = dist.O.shape
+    if dist.wins is None:
+        return np.full((n, 1 + K), np.nan)
+    compared = np.asarray(dist.wins[:, :, 0].any(axis=1), dtype=np.bool_)
+    return np.where(compared[:, None], dist.wins.reshape(n, -1), np.nan)
+
+
+def _meeting(dist: Distributions, positive: tuple[str, ...]) -> FloatArray:
+    """Return (n, 1): the chance that the endorsed set meets the positive options."""
+    undecided = np.full(len(dist.space.sets), np.nan)
+    meets = dist.space.meets(positive).astype(np.float64) if positive else undecided
+    return np.asarray(dist.theta @ meets[:, None])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Aggregation:
+    """A form of rating vectors: how they are made of rating distributions, and what they need.
+
+    Attributes
+    ----------
+    vectors : callable
+        ``(Distributions, positive options) -> (n, D)``: nan rows where nobody answered the
+        elicitation.
+    elicitation : {"forced_choice", "response_set"}
+        What it is made of.
+    symbol : str
+        What it is called in the names of metrics: its own name, or that of the form of which it is
+        a variant; "" for none.
+    words : str
+        What it is called in display names.
+    meaning : str
+        What it is, for the glossary; of forms that are no variants.
+    is_cut : bool
+        Whether vectors say where shares reach the cut-off, and so move in steps with it.
+    is_mode : bool
+        Whether tied answers share a vector; they are counted.
+    needs_positive : bool
+        Whether it is defined by positive options.
+    needs_pairs : bool
+        Whether an item needs two ratings, which show their noise.
+    counts_ratings : bool
+        Whether vectors depend on the number of ratings, so that those of a judge are of all its
+        replies.
+    names_raters : bool
+        Whether vectors tell the raters apart, so that they stay as they are.
+    """
+
+    vectors: Callable[[Distributions, tuple[str, ...]], FloatArray]
+    elicitation: AnswerKind
+    symbol: str
+    words: str
+    meaning: str = ""
+    is_cut: bool = False
+    is_mode: bool = False
+    needs_positive: bool = False
+    needs_pairs: bool = False
+    counts_ratings: bool = False
+    names_raters: bool = False
+
+    def __repr__(self) -> str:
+        return f"Aggregation({self.words!r})"
+
+
+# To add a form is to add it here; metrics that compare any two forms then have it, too.
+FORMS: dict[Form, Aggregation] = {
+    "h": Aggregation(
+        vectors=lambda dist, _: hard(dist.O),
+        elicitation="forced_choice",
+        symbol="h",
+        words="most frequent choice",
+        meaning="the most frequent answer",
+        is_mode=True,
+    ),
+    "s": Aggregation(
+        vectors=lambda dist, _: dist.O,
+        elicitation="forced_choice",
+        symbol="s",
+        words="choice shares",
+        meaning="shares of choices",
+    ),
+    "hrs": Aggregation(
+        vectors=lambda dist, _: dist.omega,
+        elicitation="response_set",
+        symbol="hrs",
+        words="response set",
+        meaning="options that at least tau of the raters accept",
+        is_cut=True,
+    ),
+    "srs": Aggregation(
+        vectors=lambda dist, _: dist.omega,
+        elicitation="response_set",
+        symbol="srs",
+        words="response set shares",
+        meaning="shares of raters that accept them",
+    ),
+    "smoothed": Aggregation(  # a Dirichlet pseudo-count per option
+        vectors=lambda dist, _: _with_pseudo_counts(dist.O, dist.n_forced, dist.O.shape[1]),
+        elicitation="forced_choice",
+        symbol="s",
+        words="smoothed choice shares",
+        counts_ratings=True,
+    ),
+    "smoothed_srs": Aggregation(  # one of endorsing each option, and one of not endorsing it
+        vectors=lambda dist, _: _with_pseudo_counts(dist.omega, dist.n_sets, 2),
+        elicitation="response_set",
+        symbol="srs",
+        words="smoothed response set shares",
+        counts_ratings=True,
+    ),
+    "noisy_s": Aggregation(  # beside O the variance that the draw of raters gives each entry
+        vectors=lambda dist, _: _with_noise(dist.O, dist.n_forced),
+        elicitation="forced_choice",
+        symbol="s",
+        words="choice shares",
+        needs_pairs=True,
+        counts_ratings=True,
+    ),
+    "noisy_srs": Aggregation(
+        vectors=lambda dist, _: _with_noise(dist.omega, dist.n_sets),
+        elicitation="response_set",
+        symbol="srs",
+        words="response set shares",
+        needs_pairs=True,
+        counts_ratings=True,
+    ),
+    "raters": Aggregation(  # of the raters alone: what wins against each of them
+        vectors=lambda dist, _: _by_rater(dist),
+        elicitation="forced_choice",
+        symbol="",
+        words="single raters",
+        needs_pairs=True,
+        names_raters=True,
+    ),
+    "decision": Aggregation(
+        vectors=_meeting,
+        elicitation="response_set",
+        symbol="",
+        words="decisions",
+        is_cut=True,
+        needs_positive=True,
+    ),
+}
+
+
+ELICITATION_OF = {form: aggregation.elicitation for form, aggregation in FORMS.items()}
+
+
+COMPARED_FORMS = tuple(form for form, aggregation in FORMS.items() if aggregation.symbol == form)

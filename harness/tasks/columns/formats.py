@@ -1,0 +1,84 @@
+"""Named formats of other tools: how a reader is registered, and the registered ones.
+
+The readers are in the edge `harness.curation.formats`; without it, every file is read as a plain
+table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from harness.files.tables.checks import Row
+    from harness.tasks.item import ClosedScale
+
+EDGE = "harness.curation.formats"
+N_OPENING = 5  # rows by which a table is recognised
+
+
+@dataclass(slots=True)
+class Reading:
+    """How the rows of a recognised file are read; empty for a plain table.
+
+    Attributes
+    ----------
+    name : str
+        What the file is, for a note.
+    columns : dict of str to sequence of str
+        Columns by role, as in a recipe.
+    scale : str or None
+        Of the answers.
+    options : tuple of str
+        Labels that are options, in order.
+    lists : str or None
+        ``ratings`` where a list in a cell holds those of several raters.
+    notes : list of str
+        What a reader of the import should know, such as rows that are left out.
+    """
+
+    name: str = ""
+    columns: dict[str, Sequence[str]] = field(default_factory=dict)
+    scale: ClosedScale | None = None
+    options: tuple[str, ...] = ()
+    lists: Literal["ratings"] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format with marks of its own.
+
+    Attributes
+    ----------
+    name : str
+        For a note: "an export of Label Studio".
+    recognises : callable
+        Whether the parsed content of a JSON file, or the first rows of a table, are of the format.
+    rows : callable
+        Turns the content, or all rows, into rows of ratings, and completes the `Reading`.
+    """
+
+    name: str
+    recognises: Callable[[Any], bool]
+    rows: Callable[[Any, Reading], Iterable[Row]]
+
+
+def formats() -> Sequence[Format]:
+    """Return the registered formats, the most particular first."""
+    return import_module(EDGE).FORMATS if find_spec(EDGE) else ()
+
+
+def format_of(content: object) -> Format | None:
+    """Return the format whose marks a content, or the first rows of a table, show."""
+    return next((known for known in formats() if known.recognises(content)), None)
+
+
+def first_row(content: object) -> Mapping[str, Any]:
+    """Return the first row of a list of rows; an empty one where there is none."""
+    first = content[0] if isinstance(content, list) and content else None
+    return first if isinstance(first, dict) else {}

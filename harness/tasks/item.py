@@ -1,0 +1,123 @@
+"""Items and ratings of a task, and the words for scales and elicitations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path, PureWindowsPath
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from harness.errors import TaskError
+from harness.options import concerns
+from harness.stats import modes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+TASK_FILE = "task.yaml"
+
+
+ClosedScale: TypeAlias = modes.ClosedScale
+
+
+OpenScale = Literal["continuous", "text"]
+
+
+Scale = Literal[ClosedScale, OpenScale]
+
+
+OPEN_SCALES = ("continuous", "text")  # answers are not chosen among options
+
+
+AnswerKind: TypeAlias = concerns.AnswerKind
+
+
+ANSWER_KINDS = concerns.ANSWER_KINDS
+
+
+Elicitation: TypeAlias = concerns.Elicitation
+
+
+ELICITATIONS = concerns.ELICITATIONS
+HumanElicitation = AnswerKind
+
+
+def path_inside(folder: Path, name: str, field: str) -> Path:
+    """Return the path of a file that must be inside the folder, links resolved.
+
+    Raises
+    ------
+    TaskError
+        If the name is absolute, climbs with ``..``, or resolves to a place outside.
+    """
+    path = folder / name
+    parts = PureWindowsPath(name)  # knows both kinds of slashes, and drives
+    climbs = bool(parts.anchor) or ".." in parts.parts
+    if climbs or not _resolves_inside(path, folder):
+        raise TaskError(
+            f"{folder / TASK_FILE}: {field}: {name!r} leaves the task's folder. "
+            "Put the file into the folder and name it from there."
+        )
+    return path
+
+
+def _resolves_inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a name with NUL
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An output of the target system that is rated.
+
+    Attributes
+    ----------
+    id : str
+        Unique in its task.
+    fields : dict of str to str
+        Texts that prompts may show: the fields of its group, then its own.
+    group : str or None
+        Cluster to resample: a document, a prompt.
+    criterion : str or None
+        What is rated about it, where a task has several.
+    """
+
+    id: str
+    fields: dict[str, str]
+    group: str | None = None
+    criterion: str | None = None
+
+    @property
+    def unit(self) -> tuple[bool, str]:
+        """What is resampled: its group or, without one, the item itself."""
+        return self.group is None, self.group or self.id
+
+
+def unit_numbers(items: Iterable[Item]) -> list[int]:
+    """Return the number of each item's unit, in the order in which units occur."""
+    numbers: dict[tuple[bool, str], int] = {}
+    return [numbers.setdefault(item.unit, len(numbers)) for item in items]
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A human rating.
+
+    Its value is an option key, a tuple of them for a response set, or CANNOT_ASSESS; on a
+    continuous scale, a number as `harness.tasks.schema.number_text` writes it; on a text scale, a
+    text. When and how it was made are the columns that `harness annotate` adds, with their cells;
+    they are no part of what the rating says.
+    """
+
+    item: str
+    rater: str
+    elicitation: HumanElicitation
+    value: str | tuple[str, ...]
+    provenance: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The value as a tuple: of one label, or those of the set."""
+        return (self.value,) if isinstance(self.value, str) else self.value

@@ -1,7 +1,0 @@
-"""Rows of csv, jsonl and parquet files, one at a time, within limits, each with its place."""
-
-from harness.tasks.tables.checks import LIMITS, Limits, Row
-from harness.tasks.tables.reader import read_rows
-from harness.tasks.tables.strict_json import parse_json
-
-__all__ = ["LIMITS", "Limits", "Row", "parse_json", "read_rows"]
