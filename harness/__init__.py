@@ -49,10 +49,10 @@ _MODULES = {  # where each stands
     "confirm_verdicts": "api.validations",
     "estimate": "api.unrated_estimates",
     "load_run": "api.asked_runs",
-    "load_task": "table_tasks",
+    "load_task": "api.table_tasks",
     "revalidate": "api.revalidations",
     "run": "api.asked_runs",
-    "selftest": "experiments.self_test",
+    "selftest": "extras.experiments.self_test",
     "validate": "api.validations",
 }
 

@@ -1,4 +1,8 @@
-"""Plug-ins: objects of other distributions that are loaded by name."""
+"""What is loaded by name: plug-ins of other distributions, and edges, which the core doesn't need.
+
+Without an edge its commands are gone, and what else it offers is refused in one line. Loading a
+library may need state of the process, such as environment variables, to be changed for a while.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,17 @@ JUDGES = "judge_harness.judges"
 METRICS = "judge_harness.metrics"
 STRATEGIES = "judge_harness.strategies"
 MAX_PROBLEM_CHARS = 200
+EDGES = {  # by name, the package that offers it
+    "annotation": "harness.annotation",
+    "batch": "harness.extras.batch",
+    "cluster": "harness.extras.cluster",
+    "curation": "harness.curation.importing",
+    "estimation": "harness.estimation",
+    "experiments": "harness.extras.experiments",
+    "probe": "harness.extras.probe",
+    "racing": "harness.extras.racing",
+    "revalidation": "harness.revalidation",
+}
 
 
 def names(group: str) -> tuple[str, ...]:
@@ -98,23 +113,6 @@ def in_one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:MAX_PROBLEM_CHARS]
 
 
-EDGES = {
-    name: f"harness.{name}"
-    for name in (
-        "annotation",
-        "batch",
-        "cluster",
-        "curation",
-        "estimation",
-        "experiments",
-        "interop",
-        "probe",
-        "racing",
-        "revalidation",
-    )
-}
-
-
 def edge(name: str) -> Any:  # noqa: ANN401 -- its `__init__` says what it offers
     """Load an edge of this package, one of `EDGES`.
 
@@ -123,17 +121,15 @@ def edge(name: str) -> Any:  # noqa: ANN401 -- its `__init__` says what it offer
     PluginError
         If it was left out of this installation.
     """
-    try:
-        return import_module(EDGES[name])
-    except ModuleNotFoundError as error:
-        if error.name != EDGES[name]:
-            raise
-    raise PluginError(f"this installation of judge-harness has no {EDGES[name]}.")
+    if not has_edge(name):
+        raise PluginError(f"this installation of judge-harness has no {EDGES[name]}.")
+    return import_module(EDGES[name])
 
 
 def has_edge(name: str) -> bool:
     """Whether an edge is in this installation; it is not loaded."""
-    return find_spec(EDGES[name]) is not None
+    package, _, _ = EDGES[name].rpartition(".")
+    return find_spec(package) is not None and find_spec(EDGES[name]) is not None
 
 
 @contextmanager

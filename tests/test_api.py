@@ -83,7 +83,7 @@ def test_import_is_light():
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".api.asked_runs", ".api.revalidations", ".api.validations", ".table_tasks"]
+    "name", ["", ".api.asked_runs", ".api.revalidations", ".api.validations", ".api.table_tasks"]
 )
 def test_examples_in_docstrings_run(name):
     """Every example of the API prints what its docstring shows."""

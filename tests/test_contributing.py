@@ -54,7 +54,7 @@ def copy(page, tmp_path_factory):
     for name in added:
         assert not (folder / name).exists()
         (folder / name).write_text(page[name], encoding="utf-8")
-    change(folder / "harness/stats/data/rating_table.py", FORMS, FORMS + ENTRY)
+    change(folder / "harness/stats/data/forms.py", FORMS, FORMS + ENTRY)
     imported = "from harness.curation.formats.rating_app import RATING_APP\n"
     change(
         folder / "harness/curation/formats/__init__.py",

@@ -30,7 +30,8 @@ class Copy:
     def __init__(self, parent: Path, edge: str) -> None:
         self.path, self.place = parent / "copy", parent / "place"
         self.place.mkdir()
-        left_out = {str(CHECKOUT / "harness"): [edge]}
+        package = CHECKOUT.joinpath(*EDGES[edge].removesuffix(".importing").split("."))
+        left_out = {str(package.parent): [package.name]}
         shutil.copytree(
             CHECKOUT / "harness",
             self.path / "harness",
@@ -93,4 +94,4 @@ def test_option_of_an_edge_is_refused_in_a_line_without_it(edge, tmp_path):
     """Regression: `curate next --for estimate` without estimation was an internal error."""
     copy = Copy(tmp_path, edge)
     said = copy.call("-m", "harness", *OFFERED[edge].split(), code=2)
-    assert said == f"harness: this installation of judge-harness has no harness.{edge}.\n"
+    assert said == f"harness: this installation of judge-harness has no {EDGES[edge]}.\n"

@@ -77,7 +77,7 @@ def test_a_file_is_read_up_to_a_limit_in_one_place():
         for path, text in sources().items()
         if re.search(r"\.read\([A-Za-z_.]+ \+ 1\)", text)
     ]
-    assert users == ["files.py"]
+    assert users == ["regular_files.py"]
 
 
 def test_a_large_file_is_not_held_in_memory(tmp_path):

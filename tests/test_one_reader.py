@@ -67,7 +67,7 @@ def test_one_package_opens_tables():
         "pq.read_table",
         "load_workbook",
     }
-    assert modules_that(*opening) <= {"tasks.tables.delimited", "tasks.tables.native_readers"}
+    assert modules_that(*opening) <= {"files.tables.delimited", "files.tables.native_readers"}
     by_pandas = [
         module
         for module, used in names_by_module().items()
@@ -83,22 +83,22 @@ def test_few_modules_know_csv():
         for path in HARNESS.rglob("*.py")
         if re.search(r"^\s*(import csv\b|from csv import)", path.read_text("utf-8"), re.MULTILINE)
     }
-    reading, *writing = "tasks.tables.delimited", "tasks.tables.writer", "report.export"
-    assert users == {reading, *writing, "curation.convert"}
+    reading, *writing = "files.tables.delimited", "files.tables.writer", "report.export"
+    assert users == {reading, *writing, "curation.importing.convert"}
 
 
 READ_WHOLE = {  # modules that read a file without a limit: files of the package, or checked before
     "annotation.local_page",
-    "curation.new_folder",
-    "curation.source_formats",
-    "curation.verdict_sources.inspect_logs",
-    "curation.verdict_sources.promptfoo_results",
-    "curation.verdict_sources.verdict_tables",
-    "judging.judges.pricing",
-    "report.html.page",
+    "curation.importing.new_folder",
+    "curation.importing.source_formats",
+    "curation.verdicts.inspect_logs",
+    "curation.verdicts.promptfoo_results",
+    "curation.verdicts.verdict_tables",
+    "judging.judges.price",
+    "report.html.rendering",
     "revalidation.schedule",
     "stats.__init__",
-    "tasks.tables.delimited",
+    "files.tables.delimited",
 }
 
 
@@ -115,8 +115,15 @@ def test_a_file_of_others_is_read_up_to_a_limit():
 def test_one_class_turns_rows_into_ratings():
     """An import, rows in memory and a data set in place differ in what they do with them."""
     assert modules_that("TableReader") == {"tasks.columns.table_reader", "tasks.dataset_table"}
-    assert modules_that("TableTask") == {"curation.import_plan", "table_tasks", "tasks.load"}
-    cells = modules_that("labels_of") - {"tasks.columns.cell_values", "curation.import_plan"}
+    assert modules_that("TableTask") == {
+        "curation.importing.import_plan",
+        "api.table_tasks",
+        "tasks.load",
+    }
+    cells = modules_that("labels_of") - {
+        "tasks.columns.cell_values",
+        "curation.importing.import_plan",
+    }
     assert all(name.startswith("tasks.columns.") or "guess" in name for name in cells), cells
 
 
@@ -128,18 +135,18 @@ def test_one_class_says_which_answers_a_task_admits():
         "tasks.human_ratings",
     }
     checking = modules_that("checked_value") - {"annotation.questions"}
-    assert checking >= {"annotation.merged_ratings", "interop.team_answers"}
+    assert checking >= {"annotation.merged_ratings", "annotation.teams.team_answers"}
 
 
 def test_values_of_verdicts_are_read_by_one_class():
     """Those of `--verdicts`, and those that `harness curate verdicts` writes for it."""
     assert modules_that("ValueReader") == {
         "judging.parsing.external_verdicts",
-        "curation.verdict_sources.verdict_import",
+        "curation.verdicts.verdict_import",
     }
     matching = modules_that("key_text", "open_answer", "parse_open") - {
-        "curation.verdict_sources.promptfoo_results",  # names of items
-        "curation.verdict_sources.verdict_tables",  # names of items and judges
+        "curation.verdicts.promptfoo_results",  # names of items
+        "curation.verdicts.verdict_tables",  # names of items and judges
         "judging.parsing.external_verdicts",
     }
     assert not any(name.startswith("curation") for name in matching), matching
@@ -147,7 +154,7 @@ def test_values_of_verdicts_are_read_by_one_class():
 
 def test_one_loop_asks_units():
     """A batch, a look, a probe and a race have units asked by it, and none by itself."""
-    assert modules_that("Asker") == {"judging.running.ask"}
+    assert modules_that("Asker") == {"judging.running.asker"}
 
 
 def test_no_attribute_of_a_judge_is_set_from_outside():

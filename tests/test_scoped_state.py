@@ -110,10 +110,10 @@ MAY_CHANGE_STATE = {
     "annotation/local_page.py",  # signals of the command that serves the page
     "cli/__init__.py",
     "judging/running/open_files.py",  # the soft limit of open files, which a run says
-    "scoped_state.py",  # puts back what it changes
-    "stopping.py",  # signals while a run asks; puts them back
-    "tasks/tables/delimited.py",  # the limit of csv while a table is read; puts it back
-    "tasks/tables/native_readers.py",  # a process of its own
+    "loading.py",  # puts back what it changes
+    "judging/running/stopping.py",  # signals while a run asks; puts them back
+    "files/tables/delimited.py",  # the limit of csv while a table is read; puts it back
+    "files/tables/native_readers.py",  # a process of its own
 }
 
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
 RECORD = "dict[str, Any]"
 OF_UNTYPED_LIBRARIES = {  # parameters that hold objects of libraries without types
-    "tasks.tables.native_readers:_cells:table",
-    "tasks.tables.native_readers:_check_declared:declared",
-    "tasks.tables.native_readers:_unpacked_bytes:array",
+    "files.tables.native_readers:_cells:table",
+    "files.tables.native_readers:_check_declared:declared",
+    "files.tables.native_readers:_unpacked_bytes:array",
 }
 OF_OPTIONS = {  # records whose fields are those of another class, or a table of the module
-    "command_options",
+    "options.concerns",
 }
 
 
@@ -116,29 +116,29 @@ FIXED_WORDS = {  # names of values with a fixed set of words
 WRITTEN_BY_OTHERS = {  # the words of a file, a page, an option or a column before they are read
     "annotation.local_page:elicitation",
     "cli.rating_queue:kind",
-    "curation.convert:elicitation",
-    "curation.verdict_sources.verdict_entries:elicitation",
-    "interop.annotation_tools:status",
+    "curation.importing.convert:elicitation",
+    "curation.verdicts.verdict_entries:elicitation",
+    "curation.formats.annotation_tools:status",
     "tasks.columns.column_mapping:elicitation",
     "tasks.columns.table_answers:elicitation",
     "tasks.columns.table_reader:elicitation",
-    "tasks.tables.native_readers:kind",
+    "files.tables.native_readers:kind",
 }
 OPEN_SETS = {  # plug-ins and users add kinds of judges, metrics and perturbations; pydantic, slugs
     "analysis.inputs:kind",
-    "analysis.result:kind",
+    "analysis.judge_result:kind",
     "errors:kind",
     "judging.judges.judge_registry:kind",
-    "probe.flip_rates:kind",
-    "probe.perturbations:kind",
+    "extras.probe.flip_rates:kind",
+    "extras.probe.perturbations:kind",
     "stats.inference.metric:kind",
     "stats.metrics.confusion:kind",
     "stats.metrics.distributional:kind",
     "stats.metrics.multi_label:kind",
 }
 OF_REQUESTS = {  # of HTTP, and why a call or a reply failed: codes of services among them
-    "batch.batch_apis:method",
-    "batch.batch_apis:reason",
+    "extras.batch.batch_apis:method",
+    "extras.batch.batch_apis:reason",
     "errors:reason",
     "judging.judges.config:reason",
     "judging.judges.parameter_refusals:reason",
@@ -151,17 +151,17 @@ OF_REQUESTS = {  # of HTTP, and why a call or a reply failed: codes of services 
 }
 SENTENCES = {  # in the words of the reader, with what was found
     "annotation.questions:reason",
-    "app:reason",
+    "app.run:reason",
     "cli.progress:reason",
     "curation.audit.finding:reason",
-    "curation.convert:reason",
-    "curation.rating_queue:reason",
-    "curation.verdict_sources.verdict_import:reason",
-    "experiments.self_test:reason",
-    "gates:reason",
+    "curation.importing.convert:reason",
+    "curation.collecting.rating_queue:reason",
+    "curation.verdicts.verdict_import:reason",
+    "extras.experiments.self_test:reason",
+    "app.gates:reason",
     "judging.running.recorder:reason",
     "judging.running.session:reason",
-    "racing.race_rounds:reason",
+    "extras.racing.race_rounds:reason",
     "report.charts:reason",
     "revalidation.records:reason",
     "tasks.columns.table_reader:reason",
@@ -184,4 +184,4 @@ def test_a_value_with_a_fixed_set_of_words_has_that_type():
 def test_json_of_others_has_one_type():
     """Written once, so that it is found where it is read."""
     aliases = {a.module for a in annotations() if a.kind == "alias" and a.text == RECORD}
-    assert aliases == {"json_values"}
+    assert aliases == {"files.json_values"}

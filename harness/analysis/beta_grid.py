@@ -117,7 +117,9 @@ def grid_of(
     )
 
 
-def _betas(regions: Mapping[str, Sequence[BreakEven]], tau: float) -> tuple[tuple[float, ...], int]:
+def grid_betas(
+    regions: Mapping[str, Sequence[BreakEven]], tau: float
+) -> tuple[tuple[float, ...], int]:
     """Return the steps and the break points, those of the run's tau first if there are too many."""
     steps = [step / STEPS for step in range(STEPS + 1)]
     at_tau, elsewhere = set[float](), set[float]()
@@ -149,7 +151,7 @@ def _goals(
     return ratio(alike, n), ratio(judge_positive - human_positive, n), n_items
 
 
-def _replies_to_sets(p: Prepared) -> float | None:
+def replies_to_sets(p: Prepared) -> float | None:
     """Return the replies per item at which the response sets of judges are compared."""
     items = p.common.get("response_set")
     return None if items is None else items.n_replies

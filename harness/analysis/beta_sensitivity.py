@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from harness.analysis.beta_grid import Grid, _betas, _replies_to_sets, grid_of
+from harness.analysis.beta_grid import Grid, grid_betas, grid_of, replies_to_sets
 from harness.analysis.metric_choice import SELECTED_BY
-from harness.analysis.rater_error_sweep import RaterError, _rater_error
+from harness.analysis.rater_error_sweep import RaterError, swept_rater_error
 from harness.analysis.serialize import DIGITS, Numbers, rows_of
 from harness.stats import (
     Estimate,
@@ -169,7 +169,7 @@ def section(p: Prepared, distinguishable: Sequence[str] = ()) -> Sensitivity:
         section = _with_bounds(section, p)
     if p.settings.level != "micro":
         return section
-    return _with_likelihood(replace(section, rater_error=_rater_error(p)), p)
+    return _with_likelihood(replace(section, rater_error=swept_rater_error(p)), p)
 
 
 def _why_no_sweep(p: Prepared) -> Reason:
@@ -199,13 +199,13 @@ def _with_sweep(section: Sensitivity, p: Prepared, distinguishable: Sequence[str
     settings: _Sweep = {
         "adds": p.task.sensitivity,
         "positive": p.compared.positive,
-        "n_replies": _replies_to_sets(p),
+        "n_replies": replies_to_sets(p),
         "times": units.times,
     }
     taus = tuple(sorted({*TAUS, p.tau}))
     clear = [table for table in judges if table.name in distinguishable]
     regions = {goal: winning_regions(human, judges, goal, taus=taus, **settings) for goal in GOALS}
-    betas, n_left_out = _betas(regions, p.tau)
+    betas, n_left_out = grid_betas(regions, p.tau)
     grid = grid_of(human, judges, betas, taus=taus, **settings)
     return replace(
         section,
@@ -312,7 +312,7 @@ def _why_no_bounds(p: Prepared) -> Reason:
 def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
     """Add the bounds where raters gave forced choices alone."""
     human, judges = p.compared.human, p.ranked_tables()
-    positive, n_replies = p.compared.positive, _replies_to_sets(p)
+    positive, n_replies = p.compared.positive, replies_to_sets(p)
     if not positive:
         return section
     free = free_bounds(

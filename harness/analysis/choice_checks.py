@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.analysis.compared import _rows, compared_tables
+from harness.analysis.compared import compared_tables, metrics_that_rank
 from harness.analysis.estimates import (
-    _assumed,
-    _check_ranking,
-    _check_reconstruction,
-    _ranking_metric,
+    assumed_sets,
+    check_ranking,
+    check_reconstruction,
     margin_of,
+    ranking_metric,
 )
 from harness.analysis.inputs import (
     Settings,
@@ -55,13 +55,13 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
     try:
         check_tau(source.cutoff)
         check_level(source.settings.confidence)
-        metric = _ranking_metric(source, compared.rows)
-        _check_ranking(source, metric)
+        metric = ranking_metric(source, compared.rows)
+        check_ranking(source, metric)
         margin_of(source, compared, metric)
         if source.settings.humans == "reconstructed":
-            _check_reconstruction(compared.human, source)
+            check_reconstruction(compared.human, source)
         if source.settings.beta is not None:
-            _assumed(source, compared.human)
+            assumed_sets(source, compared.human)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
 
@@ -98,4 +98,4 @@ def _rows_of_choices(task: Task, choices: Choices) -> tuple[Metric, ...]:
     space, positive = task.space, task.positive
     if choices.level == "item":
         space, positive = ITEM_SPACE, (MET,)
-    return _rows(task, space, positive, choices.metric)
+    return metrics_that_rank(task, space, positive, choices.metric)

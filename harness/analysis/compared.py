@@ -32,17 +32,20 @@ def compared_tables(source: Source) -> Compared:
     task, items = source.task, source.items
     tables = [judge_table(task, items, j.name, source.verdicts[j.name]) for j in source.judges]
     try:
-        return _compared(source, human_table(task, items), tuple(tables), groups_of(source))
+        return resolved_and_weighted(
+            source, human_table(task, items), tuple(tables), groups_of(source)
+        )
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
 
 
-def _compared(
+def resolved_and_weighted(
     source: Source,
     human: RatingTable,
     judges: tuple[RatingTable, ...],
     groups: list[str | None] | None,
 ) -> Compared:
+    """Resolve abstentions, weigh sampled items, and find the metrics of the task."""
     task, positive = source.task, source.task.positive
     weights = sampling_weights(source.items)
     tables, criteria = [with_rater_wins(source, human), *judges], None
@@ -60,14 +63,14 @@ def _compared(
         human=tables[0],
         judges=tuple(tables[1:]),
         positive=positive,
-        rows=_rows(task, tables[0].space, positive, source.settings.metric),
+        rows=metrics_that_rank(task, tables[0].space, positive, source.settings.metric),
         groups=groups,
         criteria=criteria,
         weights=weights,
     )
 
 
-def _rows(
+def metrics_that_rank(
     task: Task, space: OptionSpace, positive: Sequence[str], metric: str | None
 ) -> tuple[Metric, ...]:
     """Return the metrics of a task, and the one that ranks where it is none that all have."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.compared import _compared
+from harness.analysis.compared import resolved_and_weighted
 from harness.analysis.inputs import (
     Source,
     human_sets,
@@ -18,9 +18,9 @@ from harness.analysis.inputs import (
 from harness.analysis.prepared import (
     Compared,
     Prepared,
-    _on_common_items,
     affordable_resampling,
     groups_of,
+    on_common_items,
     resampling_of,
 )
 from harness.analysis.ratings import human_table, judge_table, rater_panel, without_rater
@@ -99,9 +99,9 @@ def prepare(
     )
     groups = groups_of(source)
     try:
-        compared = _compared(source, human, judges, groups)
-        row = _ranking_metric(source, compared.rows)
-        _check_ranking(source, row)
+        compared = resolved_and_weighted(source, human, judges, groups)
+        row = ranking_metric(source, compared.rows)
+        check_ranking(source, row)
         sets = human_sets(source, compared.human, sets_rank=compares_sets(row))
         implied = _implied(source, compared.human, sets)
         panel = _panel(source, compared)
@@ -162,7 +162,7 @@ def footing_without(p: Prepared, rater: str, judge: str, *, beside_human: bool) 
         source = replace(source, task=p.task.model_copy(update={"ratings": others}))
     human = without_rater(p.human, p.task, source.items, rater)
     tables = tuple(table for table in p.judges if table.name == judge)
-    compared = _compared(source, human, tables, p.groups)
+    compared = resolved_and_weighted(source, human, tables, p.groups)
     row = find_metric(p.metric, compared.rows)
     sets = human_sets(source, compared.human, sets_rank=compares_sets(row))
     implied = _implied(source, compared.human, sets)
@@ -183,7 +183,7 @@ def footing_without_reasked(p: Prepared) -> Footing | None:
         judge_table(p.task, source.items, j.name, source.verdicts[j.name], with_reasked=False)
         for j in source.judges
     )
-    compared = _compared(source, p.human, tables, p.groups)
+    compared = resolved_and_weighted(source, p.human, tables, p.groups)
     row = find_metric(p.metric, compared.rows)
     return _footing(
         source, compared, row, sets=p.sets, implied=p.implied, panel=None, values_alone=True
@@ -324,11 +324,11 @@ def _evaluated(
     )
     if sets.origin != "reconstructed" or source.settings.level != "micro" or not judges:
         return evaluation
-    masked = [_on_common_items(table, common or {}) for table in judges]
+    masked = [on_common_items(table, common or {}) for table in judges]
     return _with_estimated_translation(source, compared, evaluation, masked)
 
 
-def _check_ranking(source: Source, metric: Metric) -> None:
+def check_ranking(source: Source, metric: Metric) -> None:
     """Refuse a metric that cannot rank, at these replies or at all."""
     if FORMS[metric.judge_form].needs_pairs and not FORMS[metric.judge_form].names_raters:
         raise ValueError(
@@ -346,13 +346,13 @@ def _check_ranking(source: Source, metric: Metric) -> None:
 
 def _implied(source: Source, human: RatingTable, sets: HumanSets) -> Distributions | None:
     if source.settings.humans == "reconstructed":
-        _check_reconstruction(human, source)
+        check_reconstruction(human, source)
     if sets.origin == "reconstructed":
         return reconstruct(human).distributions
-    return None if source.settings.beta is None else _assumed(source, human)
+    return None if source.settings.beta is None else assumed_sets(source, human)
 
 
-def _assumed(source: Source, human: RatingTable) -> Distributions:
+def assumed_sets(source: Source, human: RatingTable) -> Distributions:
     """Return the response sets that forced choices and the assumed beta imply."""
     assert source.settings.beta is not None
     if source.settings.level == "item":
@@ -365,7 +365,8 @@ def _assumed(source: Source, human: RatingTable) -> Distributions:
     return distributions_at_beta(human, source.settings.beta, source.task.sensitivity)
 
 
-def _check_reconstruction(human: RatingTable, source: Source) -> None:
+def check_reconstruction(human: RatingTable, source: Source) -> None:
+    """Refuse to reconstruct response sets from ratings that do not allow it."""
     if source.settings.beta is not None:
         raise ValueError("humans reconstructed estimates what beta assumes. Leave one of them out")
     if source.settings.level == "item":
@@ -382,7 +383,7 @@ def is_ordinal(task: Task, level: AggregationLevel | None) -> bool:
     return task.scale == "ordinal" and level != "item"
 
 
-def _ranking_metric(source: Source, rows: Sequence[Metric]) -> Metric:
+def ranking_metric(source: Source, rows: Sequence[Metric]) -> Metric:
     """Return the metric that ranks: the user's, or that of the ratings that rank."""
     ordinal = is_ordinal(source.task, source.settings.level)
     primary = primary_metric(source.ranking_elicitation, ordinal=ordinal)

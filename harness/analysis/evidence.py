@@ -25,8 +25,8 @@ from harness.analysis.left_out_raters import (
     LEAST_SHARE,
     AnnotatorTests,
     FootingWithout,
-    _unbeaten,
-    _why_none_left_out,
+    unbeaten,
+    why_none_left_out,
     why_not_tested,
 )
 from harness.analysis.option_scale import OptionScale
@@ -91,7 +91,7 @@ def with_copies_tested(
     """
     leader = evidence.judges[0]
     n_ratings = Counter(source.task.rating_columns.n_by_rater())
-    if reason := _why_none_left_out(source.task, n_ratings, leader):
+    if reason := why_none_left_out(source.task, n_ratings, leader):
         return replace(evidence, without_raters_reason=reason)
     if copying := tests.copying(leader.judge):
         return replace(evidence, copying=copying, without_raters_reason="not_needed")
@@ -111,7 +111,7 @@ def with_copies_tested(
         elif (difference := footing.references[0].difference) is not None:
             within = evidence.margin is not None and difference <= evidence.margin
             passes, effect = within, difference
-        left_out.append(WithoutRater(rater, _unbeaten(footing), passes, effect))
+        left_out.append(WithoutRater(rater, unbeaten(footing), passes, effect))
     reason = "" if left_out else "not_computed"
     return replace(evidence, without_raters=tuple(left_out), without_raters_reason=reason)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
 
-from harness.analysis.judge_confidence import _risk
+from harness.analysis.judge_confidence import risk_of
 from harness.analysis.option_scale import OptionScale
 from harness.stats import (
     Estimate,
@@ -192,7 +192,7 @@ def section(p: Prepared) -> Certainty:
                 held_out=held_out[table.name],
                 bins=_judge_bins(human, judges[table.name], by, scale),
                 binned=_binned(scale, (human, judges[table.name]), engine),
-                **_risk(p, table),
+                **risk_of(p, table),
             )
             for table, kept in zip(p.judges, compared, strict=True)
         ),

@@ -147,7 +147,8 @@ class _Risk(TypedDict):
     calibration: tuple[CalibrationCurve, ...]
 
 
-def _risk(p: Prepared, table: RatingTable) -> _Risk:
+def risk_of(p: Prepared, table: RatingTable) -> _Risk:
+    """Return how a judge's error falls as it answers only where it is most confident."""
     human, judge = (modes(side.forced_choice.astype(np.float64)) for side in (p.human, table))
     correct = np.nan_to_num((human * judge).sum(axis=1))
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)

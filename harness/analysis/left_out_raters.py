@@ -90,7 +90,7 @@ class FootingWithout(Protocol):
         """Return the comparison; None where there is none."""
 
 
-def _why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reason:
+def why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reason:
     """Return why the first judge is not looked at without each rater; "" where it is."""
     if reason := why_not_tested(task, raters):
         return reason
@@ -99,7 +99,7 @@ def _why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reas
     return "not_needed" if fails or not all(leader.better_than.values()) else ""
 
 
-def _unbeaten(footing: Footing) -> str:
+def unbeaten(footing: Footing) -> str:
     """Return the first baseline whose value is no worse than that of the only judge; "" if none."""
     losses = footing.metric.losses(np.array([footing.values[0], *footing.baselines.values()]))
     unbeaten = np.flatnonzero(losses[1:] <= losses[0]).tolist()

@@ -150,13 +150,13 @@ class Prepared:
             common = {
                 name: replace(items, shared=items.shared[rows]) for name, items in common.items()
             }
-        return tuple(_on_common_items(table, common) for table in tables)
+        return tuple(on_common_items(table, common) for table in tables)
 
     def ranked_tables(self) -> tuple[RatingTable, ...]:
         """Return the tables of the ranked judges, on the items on which they are compared."""
         ranked = self.footing.judges if self.footing else ()
         tables = (table for table in self.compared.judges if table.name in ranked)
-        return tuple(_on_common_items(table, self.common) for table in tables)
+        return tuple(on_common_items(table, self.common) for table in tables)
 
     def rng(self) -> np.random.Generator:
         """Return a new generator with the run's seed."""
@@ -189,7 +189,7 @@ def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resamp
     )
 
 
-def _on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> RatingTable:
+def on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> RatingTable:
     """Leave out a judge's response sets and choices on items on which it is not compared."""
     kept = {name: items.items_of(table.name)[:, None] for name, items in common.items()}
     return replace(

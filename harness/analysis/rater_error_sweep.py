@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.beta_grid import _replies_to_sets
+from harness.analysis.beta_grid import replies_to_sets
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.indeterminacy.rater_error import error_matrix, mse_without_rater_error
 
@@ -51,7 +51,8 @@ class RaterError:
     n_items: int
 
 
-def _rater_error(p: Prepared) -> RaterError | None:
+def swept_rater_error(p: Prepared) -> RaterError | None:
+    """Rank judges under each supposed rater error; None where it can't be supposed."""
     human = p.compared.human
     judges = [table for table in p.ranked_tables() if table.response_set.any()]
     defined = human.response_set.any() and p.compared.positive and human.space.sets_known
@@ -62,7 +63,7 @@ def _rater_error(p: Prepared) -> RaterError | None:
     for eta in ETAS:
         errors = [error_matrix(human.space, rate, eta=eta, option=option) for rate in EPSILONS]
         mse_by_rate, n_items = mse_without_rater_error(
-            human, judges, errors, n_replies=_replies_to_sets(p)
+            human, judges, errors, n_replies=replies_to_sets(p)
         )
         first[f"eta={eta}"] = tuple(map(_first, mse_by_rate))
     if not n_items:

@@ -216,7 +216,7 @@ def plan_run(
         demonstrations=drawn,
         orders=orders_of(loaded, config),
     )
-    return _plan(
+    return checked_plan(
         loaded,
         config,
         specs,
@@ -254,7 +254,7 @@ def plan_changed_items(
     }
     specs = tuple(spec.model_copy(update={"both_orders": False}) for spec in judges)
     prompts = Prompts(task, plan.prompts.templates, plan.prompts.demonstrations)
-    return _plan(task, plan.config.model_copy(update=changes), specs, prompts)
+    return checked_plan(task, plan.config.model_copy(update=changes), specs, prompts)
 
 
 def without_held_out(pool: Task, holdout: float | None) -> Task:
@@ -307,13 +307,13 @@ def _configured(spec: JudgeSpec, config: RunConfig, task: Task, server: Server) 
         "allow_redirects": spec.allow_redirects or server.allow_redirects,
         "both_orders": not config.changed_by and asks_in_both_orders(spec, task),
     }
-    return _in_batch(
+    return priced_in_batch(
         with_reply_cap(spec, config.reply_cap).model_copy(update=changes),
         config,
     )
 
 
-def _in_batch(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
+def priced_in_batch(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
     """Return a judge with the price of a batch, where it is asked in one."""
     if not in_batches(config, spec):
         return spec
@@ -333,13 +333,14 @@ def _drawn(
     return draw_demonstrations(pool, judged, n, seed=seed)
 
 
-def _plan(
+def checked_plan(
     task: Task,
     config: RunConfig,
     specs: tuple[JudgeSpec, ...],
     prompts: Prompts,
     **fields: Any,  # noqa: ANN401 -- the other ones of the plan
 ) -> Plan:
+    """Make a plan of a task, its items and judges, and refuse choices that don't fit."""
     config = without_blank(config, task)
     items = items_of(task, config)
     check_choices(task, items, config.choices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.app.embeddings import embedder_of
-from harness.app.plan import NO_RACE, Plan, _in_batch, _plan, check_race
+from harness.app.plan import NO_RACE, Plan, check_race, checked_plan, priced_in_batch
 from harness.errors import RunError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check_server_is_used, kept_answers, own_judges
@@ -93,7 +93,7 @@ def _own(specs: Sequence[JudgeSpec], config: RunConfig, server: Server) -> tuple
     registry = load_judges(server.judges_file)
     remote = [spec.name for spec in specs if spec.remote]
     check_server_is_used(remote, registry, server)
-    return tuple(_in_batch(spec, config) for spec in own_judges(specs, registry, server))
+    return tuple(priced_in_batch(spec, config) for spec in own_judges(specs, registry, server))
 
 
 def _asked_judge(folder: RunFolder, judge: str) -> JudgeSpec:
@@ -114,7 +114,7 @@ def _plan_rest(folder: RunFolder, task: Task, limit: Limit, server: Server) -> P
             f"{folder.prompts}: the prompts have changed since this run was started. "
             "Restore them, or start a new run."
         )
-    return _plan(
+    return checked_plan(
         task,
         config,
         manifest.judges,
@@ -161,7 +161,7 @@ def plan_confirmation(
     changes |= NO_RACE
     config = manifest.config.model_copy(update=changes | limit.changes())
     prompts = prompts_of(folder, loaded, specs)
-    return _plan(
+    return checked_plan(
         loaded,
         config,
         specs,
@@ -210,7 +210,7 @@ def plan_other_items(
         **NO_RACE,
     }
     config = folder.manifest.config.model_copy(update=changes | limit.changes())
-    return _plan(task, config, specs, prompts, resume_options=tuple(server.words()))
+    return checked_plan(task, config, specs, prompts, resume_options=tuple(server.words()))
 
 
 def other_items(folder: RunFolder, judge: str, items: tuple[Item, ...]) -> tuple[Task, Prompts]:

@@ -391,7 +391,7 @@ def new_task(
             standalone_mode=False,
         )
         return
-    from harness.curation import write_starter
+    from harness.curation.importing import write_starter
 
     options.check_without_table(context)
     write_starter(folder.name, folder)

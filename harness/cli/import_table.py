@@ -30,7 +30,7 @@ from harness.tasks.schema import MAX_POWERSET_OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.curation import ImportPlan, ImportSummary, MaxRejected, Table
+    from harness.curation.importing import ImportPlan, ImportSummary, MaxRejected, Table
     from harness.curation.importing.import_recipe import Recipe
 
 WIDTH = 80
@@ -96,7 +96,7 @@ def import_(
         return
     assert subject.made is not None, "checked above"
     folder = options.task_folder(subject.made)
-    from harness.curation import check_new, read_source
+    from harness.curation.importing import check_new, read_source
     from harness.curation.importing.import_recipe import read_recipe
 
     check_new(folder)
@@ -141,7 +141,7 @@ def _draft_text(plans: Sequence[ImportPlan], command: Sequence[str], draft: _Dra
 
     The roles of the draft's columns are left out if there's no room: its command has them.
     """
-    from harness.curation import readings_of, tried_readings
+    from harness.curation.importing import readings_of, tried_readings
 
     plan = plans[0]
     tried = tried_readings(readings_of(plan), draft.table, draft.rated, plan.questions())
@@ -202,7 +202,7 @@ class _Draft:
         )
 
     def plans(self) -> tuple[ImportPlan, ...]:
-        from harness.curation import make_plans
+        from harness.curation.importing import make_plans
 
         plans = make_plans(
             self.name,
@@ -282,7 +282,7 @@ def _within_words(questions: Sequence[str]) -> str:
 
 
 def _write(plans: Sequence[ImportPlan], folder: Path, most: MaxRejected, *, as_json: bool) -> None:
-    from harness.curation import check_new, make_task
+    from harness.curation.importing import check_new, make_task
 
     folders = [folder.with_name(plan.name) for plan in plans]
     for path in folders:
@@ -335,7 +335,7 @@ def _as_json(plan: ImportPlan, summary: ImportSummary | None) -> dict[str, objec
 
 def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: bool = True) -> str:
     """Write how a table is read and, unless an error says it, what is unclear."""
-    from harness.curation import LAYOUTS, names_of
+    from harness.curation.importing import LAYOUTS, names_of
 
     first = plans[0]
     mapping = first.mapping
@@ -367,7 +367,7 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: 
 
 
 def _answer_rows(plan: ImportPlan) -> list[tuple[str, str]]:
-    from harness.curation import names_of
+    from harness.curation.importing import names_of
 
     answers = plan.answers
     rows = [("task", plan.name)] if plan.columns.criterion is not None else []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.analysis import Validation
-    from harness.curation import MaxRejected
+    from harness.curation.importing import MaxRejected
     from harness.errors import ExitCode
 
 TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -48,7 +48,7 @@ def split(names: str | None, option: str) -> list[str] | None:
 
 def max_rejected(text: str) -> MaxRejected:
     """Read a number of rows, or a share of them such as 5%."""
-    from harness.curation import MaxRejected
+    from harness.curation.importing import MaxRejected
 
     digits = text.removesuffix("%")
     if not digits.replace(".", "", 1).isdecimal() or (digits == text and not text.isdecimal()):

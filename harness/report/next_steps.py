@@ -79,7 +79,7 @@ def next_steps(v: Validation) -> list[str]:
         return [readable]
     if not v.judges:
         return [next_step(v.race, v.location) if v.race else _first_run(v)]
-    if first := _answering(v) or _resuming(v) or _other_metric(v):
+    if first := _answering(v) or _resuming(v) or other_metric_step(v):
         return [first]
     if v.decision.verdict == "none":
         wrong = "it gets" if len(v.judges) == 1 else "they get"
@@ -101,7 +101,7 @@ def _first_run(v: Validation) -> str:
 
 def _answering(v: Validation) -> str:
     """Say what to do if no judge gave an answer, else nothing."""
-    if not _nothing_answered(v):
+    if not nothing_answered(v):
         return ""
     if not v.location.run:
         return CORRECT
@@ -116,14 +116,14 @@ def _using(v: Validation) -> str:
     return WATCH_IT.format(revalidate=v.location.command_to_watch("--judges", leader.name))
 
 
-def _other_metric(v: Validation) -> str:
+def other_metric_step(v: Validation) -> str:
     """Say what to do where the metric that was named cannot rank, else nothing."""
     if v.decision.leader is not None or v.ranking_metric in UNNAMED:
         return ""
     return OTHER_METRIC.get(v.judge(v.decision.unranked[0]).own.reason, "")
 
 
-def _nothing_answered(v: Validation) -> bool:
+def nothing_answered(v: Validation) -> bool:
     """Whether judges were asked and none gave an answer."""
     planned = sum(judge.n_replies("planned") for judge in v.judges)
     return planned > 0 and not any(judge.n_replies("answered") for judge in v.judges)
@@ -172,7 +172,7 @@ def _annotator_step(v: Validation) -> str:
     return MORE_RATINGS
 
 
-def _next(v: Validation) -> str:
+def next_line(v: Validation) -> str:
     """Return what to do next in a line."""
     return f"Next: {' '.join(next_steps(v))}"
 

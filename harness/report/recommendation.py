@@ -24,7 +24,7 @@ from harness.report.formatting import (
     span,
     with_bounds,
 )
-from harness.report.next_steps import _next, _nothing_answered, _other_metric
+from harness.report.next_steps import next_line, nothing_answered, other_metric_step
 from harness.report.race_text import race_lines
 from harness.report.ranking_rows import CONSISTENCY, HIT_RATE, alike_words, decided_alike
 from harness.report.verdict_words import (
@@ -71,23 +71,23 @@ def sentences(v: Validation, *, texts: bool = True) -> list[str]:
     ``texts`` quotes an item, where the run keeps texts.
     """
     if v.decision.reason == "raced" and v.race:
-        return [*race_lines(v.race), *_texts(v, _next, _notice)]
+        return [*race_lines(v.race), *_texts(v, next_line, _notice)]
     if v.decision.reason == "no_verdicts":
         return ["There are no verdicts of judges: only the human ratings are described."]
     if v.decision.leader is None:
-        return _texts(v, _undefined, _next, _notice)
+        return _texts(v, _undefined, next_line, _notice)
     tests = (_annotator_test, _without_raters)
     evidence = (_closeness, _evidence, *tests, _others, _differences, _beta, _usual)
     error = partial(commonest_error, texts=texts)
     first = [error if part is commonest_error else part for part in FIRST]
-    return _texts(v, *first, _tried, *evidence, _next, _notice)
+    return _texts(v, *first, _tried, *evidence, next_line, _notice)
 
 
 def summary(v: Validation) -> list[str]:
     """Return the verdict, why, how good the judge is, other judges that may do, the next step."""
     if v.decision.leader is None:
         return sentences(v)
-    return _texts(v, *FIRST, _tried, _not_left_out, _others, _next, _notice)
+    return _texts(v, *FIRST, _tried, _not_left_out, _others, next_line, _notice)
 
 
 def reasons(v: Validation) -> list[str]:
@@ -119,7 +119,7 @@ def decision(v: Validation) -> str:
 def _undefined(v: Validation) -> str:
     evidence = v.evidence
     assert evidence is not None
-    if _nothing_answered(v):
+    if nothing_answered(v):
         names = [f"{judge.name} ({_not_answered(judge)})" for judge in v.judges]
         return f"No judge can be recommended: none of them gave an answer: {', '.join(names)}."
     if v.decision.reason == "too_few_answered":
@@ -127,7 +127,7 @@ def _undefined(v: Validation) -> str:
         needed = f"{evidence.min_answered:.0%} of {evidence.n_rated} items{_times(evidence)}"
         return f"No judge can be recommended: none answered {needed}: {', '.join(names)}."
     first = v.judge(v.decision.unranked[0])
-    other = "" if _other_metric(v) else OTHER_RATINGS.get(first.own.reason, "")
+    other = "" if other_metric_step(v) else OTHER_RATINGS.get(first.own.reason, "")
     return (
         f"No judge can be recommended: the {evidence.display_name} is NA for all of them "
         f"({why_na(first)}{other})."

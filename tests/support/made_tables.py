@@ -5,7 +5,13 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
-from harness.curation import AnswerSettings, FileOptions, make_plans, make_task, read_source
+from harness.curation.importing import (
+    AnswerSettings,
+    FileOptions,
+    make_plans,
+    make_task,
+    read_source,
+)
 from harness.tasks import load_task
 from harness.tasks.columns.table_answers import RatedOptions
 
@@ -13,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from harness.curation import ImportPlan
+    from harness.curation.importing import ImportPlan
     from harness.tasks import Task
 
 SUBJECTS = ("The bus", "A small shop", "Our clinic", "The new phone", "That film", "My cousin")

@@ -7,8 +7,8 @@ import pytest
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.curation import write_starter
 from harness.curation.collecting.sampling import draw_sample, write_sample
+from harness.curation.importing import write_starter
 from harness.curation.versions.task_export import export_task, import_exported
 from harness.errors import TaskError
 from harness.tasks import load_task, read_changes, record_change

@@ -82,7 +82,8 @@ def listed_model(model: str) -> JsonObject:
 
 
 @cache
-def _listed_price(model: str) -> Price | None:
+def listed_price(model: str) -> Price | None:
+    """Return the price that litellm lists for a model; None where it lists none."""
     entry = listed_model(model)
     if not {"input_cost_per_token", "output_cost_per_token"} <= entry.keys():
         return None

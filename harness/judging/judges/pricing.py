@@ -14,7 +14,7 @@ from unicodedata import normalize
 
 from msgspec import Struct
 
-from harness.judging.judges.price import FREE, Price, _listed_price, listed_model
+from harness.judging.judges.price import FREE, Price, listed_model, listed_price
 from harness.judging.parsing.verdict import MAX_COST_USD
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 from harness.options.concerns import REPLY_CAP
@@ -138,7 +138,7 @@ def price_of(spec: JudgeSpec) -> Price | None:
     if not spec.remote:
         return FREE
     hosted = spec.kind in {"litellm", "embedding"} and not spec.base_url
-    return _listed_price(spec.model) if hosted or spec.kind == "litellm" else None
+    return listed_price(spec.model) if hosted or spec.kind == "litellm" else None
 
 
 def most_reply_tokens(spec: JudgeSpec) -> int | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from harness.stats.alt_test.design import Unanswered  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.alt_test.published_tests import signed_rank
 from harness.stats.alt_test.rater_comparisons import (
     PLUS,
@@ -27,7 +28,6 @@ from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.stats.alt_test.design import Unanswered
     from harness.stats.inference.multiple_testing import FalseDiscoveries
 
 FEW_ITEMS = 30  # below, the paper does not trust the normal approximation

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.inference.bootstrap import ResampledUnit  # noqa: TC001 -- as above
 from harness.stats.inference.interval_methods import (
     Sampled,
     percentile_ends,
     score_ends,
 )
+from harness.stats.inference.item_sums import Exclusion  # noqa: TC001 -- as above
 from harness.stats.inference.metric import DESIGN_VALUE, Metric
 from harness.stats.modes import (  # noqa: TC001 -- as above
     Estimand,
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.stats.data.arrays import FloatArray
-    from harness.stats.inference.bootstrap import ResampledUnit
-    from harness.stats.inference.item_sums import Exclusion
 
 
 @dataclass(frozen=True, slots=True)

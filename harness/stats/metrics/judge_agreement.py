@@ -17,6 +17,7 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.labels import label_counts
 from harness.stats.data.rating_table import NO_POSITIVE
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.inference.estimate_sums import estimate_sums
 from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import Metric, find_metric
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import IntArray
     from harness.stats.inference.bootstrap import Resampling
-    from harness.stats.inference.estimate import Estimate
     from harness.stats.reasons import NAReason
 
 _PAPER = "Rao and Callison-Burch 2026, section 7"

@@ -13,6 +13,7 @@ from harness.stats.data.kinds import Kinds
 from harness.stats.indeterminacy.translation import F_hat, Translation
 from harness.stats.inference.bootstrap import ALIKE, Units
 from harness.stats.inference.engine import Engine
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.inference.estimate_sums import Estimated, average_over_criteria, estimate_all
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import Distributions, RatingTable
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.crossed_raters import RaterCovariance, RaterVariance
-    from harness.stats.inference.estimate import Estimate
     from harness.stats.modes import AnswerKind
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.stats.selection.replies import CommonItems

@@ -13,6 +13,7 @@ import numpy as np
 
 from harness.stats.data.arrays import ratio, reduced, row_shares
 from harness.stats.data.kinds import Kinds
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.inference.estimate_sums import estimate_sums
 from harness.stats.inference.item_sums import EMPTY, ItemSums, exclusions
 from harness.stats.inference.metric import SHARE, Metric, always
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import Counts, FloatArray, IntArray
     from harness.stats.inference.bootstrap import Resampling
-    from harness.stats.inference.estimate import Estimate
     from harness.stats.reasons import NAReason
     from harness.stats.subsets.strata import Stratum
 

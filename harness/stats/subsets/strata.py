@@ -26,6 +26,7 @@ from harness.stats.data.labels import (
     numbers_of,
 )
 from harness.stats.inference.engine import Engine
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.inference.estimate_sums import Estimated, estimate_all
 from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import (
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, Counts
     from harness.stats.inference.bootstrap import Resampling
-    from harness.stats.inference.estimate import Estimate
     from harness.stats.metrics.alpha import Level
     from harness.stats.metrics.binned_divergence import BinBy
 

@@ -1,6 +1,6 @@
 """Named formats of other tools: how a reader is registered, and the registered ones.
 
-The readers are in the edge `harness.curation.formats`; without it, every file is read as a plain
+The readers are in `harness.curation.formats`; without curation, every file is read as a plain
 table.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
+
+from harness.loading import has_edge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from harness.files.tables.checks import Row
     from harness.tasks.item import ClosedScale
 
-EDGE = "harness.curation.formats"
+READERS = "harness.curation.formats"
 N_OPENING = 5  # rows by which a table is recognised
 
 
@@ -70,7 +71,7 @@ class Format:
 
 def formats() -> Sequence[Format]:
     """Return the registered formats, the most particular first."""
-    return import_module(EDGE).FORMATS if find_spec(EDGE) else ()
+    return import_module(READERS).FORMATS if has_edge("curation") else ()
 
 
 def format_of(content: object) -> Format | None:

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from uuid import UUID
 
 import pytest
-from interop.test_label_studio_project import TASKS, folder_of, written
+from annotation.teams.test_label_studio_project import TASKS, folder_of, written
 from support.packages import checking
 from support.processes import invoke
 

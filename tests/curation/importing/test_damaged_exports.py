@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.curation import AnswerSettings, make_plans, make_task, read_source
+from harness.curation.importing import AnswerSettings, make_plans, make_task, read_source
 from harness.curation.verdicts import Selection, import_verdicts
 from harness.errors import HarnessError
 from harness.tasks import Item, Option, Task, load_task

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.table_shapes import SHAPES, Ratings, read_ratings
 
-from harness.curation import AnswerSettings, make_plans, make_task, read_source
+from harness.curation.importing import AnswerSettings, make_plans, make_task, read_source
 from harness.errors import TaskError
 from harness.tasks import load_task, read_changes
 

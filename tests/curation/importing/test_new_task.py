@@ -16,7 +16,13 @@ from support.processes import call_harness
 
 from harness.app.plan import plan_run
 from harness.app.run import validate_verdicts
-from harness.curation import AnswerSettings, MaxRejected, make_plans, make_task, read_source
+from harness.curation.importing import (
+    AnswerSettings,
+    MaxRejected,
+    make_plans,
+    make_task,
+    read_source,
+)
 from harness.errors import TaskError
 from harness.files.tables import Limits
 from harness.judging.parsing.external_verdicts import read_external

@@ -6,17 +6,12 @@ import csv
 import json
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import openpyxl
 import pytest
 from support.processes import call_harness
 
-import harness
 from harness.tasks import load_task
 
 TEXTS = [
@@ -217,29 +212,3 @@ def test_ultrafeedback_is_read_by_aspect_and_asks_whether_its_rater_is_a_judge(t
         k = next(k for k, text in enumerate(TEXTS) if text in item.fields["instruction"])
         j = int(item.fields["response"][1]) - 1
         assert by_item[item.id] == str((k + j + aspects.index(item.criterion)) % 5 + 1)
-
-
-@pytest.mark.slow
-def test_without_the_formats_of_other_tools_tables_are_read_and_projects_refused(tmp_path):
-    """A copy of the package without ``harness/interop`` imports and validates."""
-    source = Path(harness.__file__).parent
-    shutil.copytree(source, tmp_path / "harness", ignore=shutil.ignore_patterns("interop"))
-    rows = [
-        [k, text, *("yes no"[:3] if (k + j) % 4 else "no" for j in range(3))]
-        for k, text in enumerate(TEXTS)
-    ]
-    write(tmp_path / "t.csv", [["id", "text", "rater1", "rater2", "rater3"], *rows])
-
-    def call(*words):
-        words = [sys.executable, "-m", "harness", *words]
-        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    made = call("curate", "import", "t.csv", "--as", "./out", "--property", "whether it is praise")
-    assert made.returncode == 0, made.stderr
-    assert call("validate", "--task", "./out").returncode == 0
-    refused = call("curate", "export", "./out", "project", "--to", "label-studio")
-    assert refused.returncode == 2
-    assert (
-        refused.stderr
-        == "harness: this installation of judge-harness has no harness.curation.formats.\n"
-    )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.made_tables import plan_of, text, written
 from support.processes import invoke
 
-from harness.curation import read_source, readings_of, tried_readings
+from harness.curation.importing import read_source, readings_of, tried_readings
 from harness.curation.importing.readings import MOST_READINGS, SAMPLE_ROWS, sample_of
 from harness.errors import HarnessError
 from harness.tasks.columns.table_answers import RatedOptions

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from harness.curation import AnswerSettings, make_plans, make_task, read_source
+from harness.curation.importing import AnswerSettings, make_plans, make_task, read_source
 from harness.errors import TaskError
 from harness.files.tables import Limits
 from harness.tasks import load_task

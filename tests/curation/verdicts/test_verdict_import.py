@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.processes import invoke
 
-from harness.curation import MaxRejected
+from harness.curation.importing import MaxRejected
 from harness.curation.verdicts import Selection, import_verdicts
 from harness.errors import HarnessError, VerdictError
 from harness.judging.parsing.external_verdicts import read_external
