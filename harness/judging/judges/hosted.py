@@ -15,6 +15,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
+from threading import Lock
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -87,6 +88,7 @@ class Exchange:
 
 _EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
 QUIET = SharedBlock(lambda: silenced(LOGGERS, WARNINGS))
+LOADING = Lock()
 
 
 class HostedJudge(HttpJudge):
@@ -225,10 +227,11 @@ def _reads_images(spec: JudgeSpec) -> bool:
 
 def load_litellm() -> ModuleType:
     """Import litellm without network look-ups and `.env` files."""
-    with variables_set(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION"):
-        import litellm  # noqa: PLC0415 -- takes seconds; only for hosted models
+    with LOADING:  # two threads at once would each put back the variables of the other
+        with variables_set(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION"):
+            import litellm  # noqa: PLC0415 -- takes seconds; only for hosted models
 
-    _use_bundled_headers()
+        _use_bundled_headers()
     litellm.suppress_debug_info = True
     litellm.drop_params = litellm.telemetry = False
     module: ModuleType = litellm
