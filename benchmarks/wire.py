@@ -164,7 +164,8 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
     from harness.judging.judges.judge_registry import build
     from harness.judging.running import asker
     from harness.judging.running.budget import CostBudget
-    from harness.judging.running.session import Session, SessionLimits
+    from harness.judging.running.session import Session
+    from harness.judging.running.session_state import SessionLimits, SessionState
     from harness.judging.running.units import Job
     from harness.judging.storage.response_cache import ResponseCache
     from harness.judging.storage.verdict_log import VerdictLog
@@ -194,9 +195,8 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
 
             cache = open_store(store, folder.name, spec.deadline_s, observer.say)
             limits = session_limits(cache, None, 0.0)
-        session = Session(
-            task, [job], log=log, store=cache, done={}, observer=observer, limits=limits
-        )
+        state = SessionState(task, log=log, store=cache, done={}, observer=observer, limits=limits)
+        session = Session([job], state)
         uvloop.run(session.run())
         cache.close()
     asker.WorkerPool = pool

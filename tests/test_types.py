@@ -161,6 +161,7 @@ SENTENCES = {  # in the words of the reader, with what was found
     "app.gates:reason",
     "judging.running.recorder:reason",
     "judging.running.session:reason",
+    "judging.running.session_state:reason",
     "extras.racing.race_rounds:reason",
     "report.charts:reason",
     "revalidation.records:reason",

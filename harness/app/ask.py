@@ -14,7 +14,8 @@ from harness.analysis.completeness import completeness_of, exit_code_of, failure
 from harness.app.embeddings import probe_cost_usd, run_cost_usd
 from harness.errors import ExitCode, RunError
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.session import Session
+from harness.judging.running.session_state import SessionLimits, SessionState
 from harness.judging.running.stopping import StopRequests, run_until_stopped
 from harness.loading import edge
 from harness.runs.run_folder import PROBE, RunFolder
@@ -91,16 +92,18 @@ def ask_open_units(
         budget = limits.budget
         race = edge("racing").rounds(plan, logged.final, observer) if plan.config.race else None
         session = Session(
-            plan.task,
             race.next_jobs({}) if race else _jobs(plan, folder, store, observer),
-            log=log,
-            store=store,
-            done=logged.final,
-            observer=race or observer,
-            limits=limits._replace(
-                retry=retry,
-                keep_going=plan.config.keep_going,
-                shows_text=plan.config.item_text if shows_text is None else shows_text,
+            SessionState(
+                plan.task,
+                log=log,
+                store=store,
+                done=logged.final,
+                observer=race or observer,
+                limits=limits._replace(
+                    retry=retry,
+                    keep_going=plan.config.keep_going,
+                    shows_text=plan.config.item_text if shows_text is None else shows_text,
+                ),
             ),
             next_jobs=race and race.next_jobs,
         )

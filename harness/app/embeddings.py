@@ -16,7 +16,8 @@ from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.recorder import NoObserver
-from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.session import Session
+from harness.judging.running.session_state import SessionLimits, SessionState
 from harness.judging.running.stopping import StopRequests, run_until_stopped
 from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
@@ -108,15 +109,15 @@ def embed(
         with VerdictLog.open(log) as opened:
             done = read_log(log)
             budget = budget or CostBudget(None)
-            session = Session(
+            state = SessionState(
                 task,
-                [job],
                 log=opened,
                 store=store,
                 done=done.final,
                 observer=_Messages(observer.say),
                 limits=SessionLimits(budget, retry=retry),
             )
+            session = Session([job], state)
             ends = uvloop.run(run_until_stopped(session, observer, stop or StopRequests()))
     finally:
         store.close()

@@ -10,7 +10,8 @@ from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.recorder import NoObserver
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.session import Session
+from harness.judging.running.session_state import SessionLimits, SessionState
 from harness.judging.running.units import Job
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.verdict_log import VerdictLog, read_log
@@ -58,17 +59,19 @@ def run_judge(
     judge = wrap(build(spec, task, Prompts.load(task)))
     with VerdictLog.open(log) as open_log:
         session = Session(
-            task,
             [Job(judge, task.items, elicitations, samples)],
-            log=open_log,
-            store=NoStore() if store is None else store,
-            done=read_log(log).final,
-            observer=RecordingObserver() if observer is None else observer,
-            limits=SessionLimits(
-                CostBudget(None) if budget is None else budget,
-                retry=QUICK_RETRIES,
-                keep_going=keep_going,
-                shows_text=True,
+            SessionState(
+                task,
+                log=open_log,
+                store=NoStore() if store is None else store,
+                done=read_log(log).final,
+                observer=RecordingObserver() if observer is None else observer,
+                limits=SessionLimits(
+                    CostBudget(None) if budget is None else budget,
+                    retry=QUICK_RETRIES,
+                    keep_going=keep_going,
+                    shows_text=True,
+                ),
             ),
         )
         ends = uvloop.run(session.run())

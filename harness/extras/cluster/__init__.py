@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness.errors import RunError
 from harness.extras.cluster.ray_launcher import describe_cluster as describe_cluster
 from harness.extras.cluster.ray_launcher import launcher as launcher
-from harness.judging.running.session import SessionLimits
+from harness.judging.running.session_state import SessionLimits
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import REPLIES_PER_TRANSACTION, read_log
 

@@ -18,13 +18,8 @@ from harness.errors import CallFailed, TaskError
 from harness.judging.judges.base import PromptedJudge, current_key
 from harness.judging.judges.event_streams import document_in_events
 from harness.judging.judges.http_exchange import KEPT, KeepingWire, Wire
-from harness.judging.judges.pricing import (
-    CHARS_PER_TOKEN,
-    TokenCounts,
-    cost_of,
-    cut_prompt_tokens,
-    price_of,
-)
+from harness.judging.judges.pricing import TokenCounts, cost_of, price_of
+from harness.judging.judges.prompt_tokens import CHARS_PER_TOKEN, cut_prompt_tokens
 from harness.judging.judges.response_errors import (
     MEANINGS,
     OK,

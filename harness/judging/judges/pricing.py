@@ -6,15 +6,12 @@ importing litellm.
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from typing import TYPE_CHECKING, NamedTuple
-from unicodedata import normalize
 
 from msgspec import Struct
 
 from harness.judging.judges.price import FREE, Price, listed_model, listed_price
+from harness.judging.judges.prompt_tokens import estimated_prompt_tokens, most_prompt_tokens
 from harness.judging.parsing.verdict import MAX_COST_USD
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 from harness.options.concerns import REPLY_CAP
@@ -27,13 +24,6 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Request
 
 
-IMAGE_TOKENS = 1_600  # about the most that Anthropic counts for one
-MOST_IMAGE_TOKENS = 50_000  # gpt-4o-mini counts up to 48,169: 2,833, and 5,667 for each of 8 tiles
-TEMPLATE_TOKENS = 256  # most that chat templates add to a prompt, default system prompts included
-SCHEMA_TOKENS = 1_000  # most that providers add to a prompt whose reply follows a schema
-CHARS_PER_TOKEN = 8  # most, of a word in a prompt
-NOTED_TOKENS = 100  # by which a prompt must at least be cut for that to be noted
-WORD = re.compile(r"\w+")
 EXPECTED_TOKENS = 16  # of a reply without a limit
 
 
@@ -58,55 +48,12 @@ def reply_cap(spec: JudgeSpec) -> int | None:
 
 def estimate(spec: JudgeSpec, request: Request) -> TokenEstimate:
     """Estimate tokens without a tokenizer: 4 bytes each, 4 around a message, 1,600 an image."""
-    return TokenEstimate(estimated_prompt_tokens(request), reply_cap(spec))
-
-
-def estimated_prompt_tokens(request: Request) -> int:
-    """Estimate the tokens of a prompt; see `estimate`."""
-    return _prompt_tokens(request.messages)
-
-
-def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
-    """Return the fewest tokens that a prompt can have if far fewer were counted; else None.
-
-    Tokenizers split texts at blanks, so a word is a token at least; of a text without blanks, eight
-    characters. Far fewer are less than half as many.
-    """
-    texts = [message.content for message in request.messages]
-    least = sum(math.ceil(len(word) / CHARS_PER_TOKEN) for t in texts for word in WORD.findall(t))
-    return least if least > max(2 * n_counted, n_counted + NOTED_TOKENS) else None
-
-
-def _prompt_tokens(messages: Sequence[Message]) -> int:
-    size = sum(math.ceil(len(m.content.encode()) / 4) + 4 for m in messages)
-    return size + IMAGE_TOKENS * sum(m.image is not None for m in messages)
+    return TokenEstimate(estimated_prompt_tokens(request.messages), reply_cap(spec))
 
 
 def max_tokens(messages: Sequence[Message], cap: int | None, n: int) -> int:
     """Return how many tokens a prompt and ``n`` replies of a `reply_cap` may use, by `estimate`."""
-    return _prompt_tokens(messages) + n * (EXPECTED_TOKENS if cap is None else cap)
-
-
-def most_prompt_tokens(request: Request) -> int:
-    """Return an upper bound of the tokens of a prompt.
-
-    A token of text stands for at least one byte: tokenizers fall back to bytes, of the text or of
-    its NFKC form. What a server adds itself (role markers, default system prompts, the
-    schema of a reply) is bounded by constants.
-    """
-    n_tokens = TEMPLATE_TOKENS
-    for message in request.messages:
-        n_tokens += _most_text_tokens(message.content)
-        n_tokens += MOST_IMAGE_TOKENS if message.image is not None else 0
-    if schema := request.params.get("response_format"):
-        n_tokens += SCHEMA_TOKENS + _most_text_tokens(json.dumps(schema))
-    return n_tokens
-
-
-def _most_text_tokens(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    return max(len(text.encode()), len(normalize("NFKC", text).encode()))
+    return estimated_prompt_tokens(messages) + n * (EXPECTED_TOKENS if cap is None else cap)
 
 
 def worst_cost(request: Request, price: Price | None, cap: int | None, n: int = 1) -> float:

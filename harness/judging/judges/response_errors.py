@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import CallFailed
 from harness.judging.judges.parameter_refusals import REFUSED, named_parameter, refused_meaning
-from harness.judging.judges.pricing import estimated_prompt_tokens
+from harness.judging.judges.prompt_tokens import estimated_prompt_tokens
 from harness.judging.judges.requested_waits import requested_wait_s
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 
@@ -295,7 +295,7 @@ def _is_cap_too_large(message: str, request: Request | None, name: str) -> bool:
         return False
     caps = [cap for key in TOKEN_LIMITS if isinstance(cap := request.params.get(key), int)]
     is_named = name in TOKEN_LIMITS or bool(set(map(str, caps)) & set(NUMBER.findall(message)))
-    return is_named and max(caps, default=0) > estimated_prompt_tokens(request)
+    return is_named and max(caps, default=0) > estimated_prompt_tokens(request.messages)
 
 
 def _failure_by_status(status: int, headers: Mapping[str, str], body: bytes) -> CallFailed:

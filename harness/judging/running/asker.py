@@ -28,6 +28,7 @@ from harness.judging.judges.response_errors import (
 )
 from harness.judging.running.cap_trials import Trial
 from harness.judging.running.conversations import Conversations
+from harness.judging.running.session_state import NOTICE_AFTER_S
 from harness.judging.running.units import UnitOutcome, WorkUnit, grouped
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from harness.judging.running.cap_trials import CapTrials
     from harness.judging.running.rate_limit import RateGate
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.session import JudgeRun
+    from harness.judging.running.session_state import JudgeRun
     from harness.judging.storage.reply_store import Store
     from harness.tasks.item import Elicitation
 
@@ -49,7 +50,6 @@ LOOKUP_BATCH = 64  # units that are looked up and claimed at once, at least
 CLAIMED_PER_PLACE = 4  # units that are claimed at once per call that may be in flight
 WORKERS_PER_PLACE = 4  # most workers (calling or backing off) per call that may be in flight
 LOCK_POLL_S = 0.1  # between looks for the reply that somebody else is waiting for
-NOTICE_AFTER_S = 5.0  # of waiting for that reply
 NO_SAMPLES = frozenset({"bad_request", "unsupported_params"})  # answers to `n` greater than 1
 
 

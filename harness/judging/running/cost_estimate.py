@@ -7,14 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.judging.judges.pricing import (
-    TEMPLATE_TOKENS,
-    estimate,
-    most_prompt_tokens,
-    price_of,
-    reply_cap,
-    worst_cost,
-)
+from harness.judging.judges.pricing import estimate, price_of, reply_cap, worst_cost
+from harness.judging.judges.prompt_tokens import TEMPLATE_TOKENS, most_prompt_tokens
 from harness.judging.judges.reasoning import reasons_first
 from harness.judging.parsing.grammar import render
 from harness.judging.parsing.verdict import Reply

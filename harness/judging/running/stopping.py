@@ -103,7 +103,7 @@ async def run_until_stopped(
 
     def on_stop() -> None:
         if len(stop.signals) == 1:
-            session.interrupt()
+            session.state.interrupt()
             observer.say(waiting_for(session.n_in_flight))
         else:
             asking.cancel()

@@ -24,9 +24,9 @@ from harness.judging.strategies.strategy import NO, YES, Combining, Params, Stra
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.presentation_orders import Order
+    from harness.judging.strategies.strategy import ReplyParser
     from harness.stats import OptionSpace
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Task
@@ -53,7 +53,7 @@ class Endorsement(Strategy):
         return verdict_format(task, "forced_choice", keys=(YES.key, NO.key))
 
     def read(
-        self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
+        self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
         """Return the set of the option asked about after a yes, the empty set after a no."""
         del kind
@@ -71,7 +71,7 @@ class SoftEndorsement(Endorsement, LogProbabilities):
     response_format = Strategy.response_format  # a token has the probabilities
 
     def read(
-        self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
+        self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
         """Return the more probable of both sets, with the probabilities of yes and no."""
         parsed = LogProbabilities.read(self, reader, reply, kind, item, order)

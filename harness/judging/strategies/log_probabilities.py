@@ -15,9 +15,9 @@ from harness.tasks import CANNOT_ASSESS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.presentation_orders import Order
+    from harness.judging.strategies.strategy import ReplyParser
     from harness.tasks.item import AnswerKind, Elicitation
 
 _FIRST_TOKEN: Params = {"temperature": 1.0, "logprobs": True, "top_logprobs": 20}
@@ -36,7 +36,7 @@ class LogProbabilities(Strategy):
         return with_own(one_token(params) | _FIRST_TOKEN, params)
 
     def read(
-        self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
+        self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
         """Return the most probable option, with the probabilities of all.
 

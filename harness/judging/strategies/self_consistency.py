@@ -11,11 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.judging.parsing.grammar import Parsed
-    from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.judging.prompts.question import Message, Question
-    from harness.judging.prompts.requests import Prompts
+    from harness.judging.strategies.strategy import PromptSource, ReplyParser
     from harness.tasks import Task
     from harness.tasks.item import AnswerKind, Elicitation
 
@@ -69,12 +68,12 @@ class SelfConsistency(Strategy):
         """Return the turn under the other strategy."""
         return self._inner.turn(n_options, sample)
 
-    def messages(self, prompts: Prompts, question: Question) -> tuple[Message, ...]:
+    def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
         """Return the messages of the other strategy."""
         return self._inner.messages(prompts, question)
 
     def read(
-        self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
+        self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
         """Return what the other strategy reads."""
         return self._inner.read(reader, reply, kind, item, order)

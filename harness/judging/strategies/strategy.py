@@ -7,7 +7,7 @@ as for a plain question (`ZeroShot`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 from harness.judging.strategies.answer_schemas import verdict_format
 from harness.tasks import Option
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from harness.judging.parsing.grammar import Parsed
-    from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.judging.prompts.question import Message, Question
-    from harness.judging.prompts.requests import Prompts
     from harness.tasks import Item, Task
 
 YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")  # about a single option
@@ -56,6 +54,31 @@ class Combining(NamedTuple):
     members: tuple[str, ...] = ()
     look: int = 0
     fitted: Fitted | None = None
+
+
+class PromptSource(Protocol):
+    """What a strategy makes messages with: the prompts of a task."""
+
+    @property
+    def task(self) -> Task:
+        """The task that is asked about."""
+
+    def from_template(self, question: Question, strategy: Strategy) -> tuple[Message, ...]:
+        """Return the messages that a strategy's template and its demonstrations make."""
+
+
+class ReplyParser(Protocol):
+    """What a strategy reads replies with: the grammar of a task."""
+
+    @property
+    def task(self) -> Task:
+        """The task whose options replies may name."""
+
+    def parse(self, reply: Reply, kind: AnswerKind, item: str, order: Order) -> Parsed:
+        """Return what the text of a reply says."""
+
+    def probabilities(self, reply: Reply, order: Order) -> dict[str, float] | None:
+        """Return the options' probabilities at the first token of the answer; None without."""
 
 
 class Strategy:
@@ -175,7 +198,7 @@ class Strategy:
         """Return the number of the turn that a sample belongs to, among those of an item."""
         return sample // n_options if self.asks_each_option else sample
 
-    def messages(self, prompts: Prompts, question: Question) -> tuple[Message, ...]:
+    def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
         """Return the messages that ask a question; of a pair, the first turn."""
         return prompts.from_template(question, self)
 
@@ -187,7 +210,7 @@ class Strategy:
     # How replies are read
 
     def read(
-        self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
+        self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
         """Return what a reply says; of a pair, what that to one of its turns says."""
         return reader.parse(reply, kind, item, order)

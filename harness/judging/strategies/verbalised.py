@@ -11,11 +11,10 @@ from harness.judging.strategies.log_probabilities import one_token, unlisted, wi
 from harness.judging.strategies.strategy import Params, Strategy
 
 if TYPE_CHECKING:
-    from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.presentation_orders import Order
     from harness.judging.prompts.question import Question
-    from harness.judging.prompts.requests import Prompts
+    from harness.judging.strategies.strategy import PromptSource, ReplyParser
     from harness.tasks.item import AnswerKind
 
 _NEXT_WORD: Params = {"temperature": 1.0, "logprobs": 20}  # of a text completion
@@ -35,12 +34,12 @@ class Verbalised(Strategy):
         """Return parameters that ask for one token and its probabilities."""
         return with_own(one_token(params) | _NEXT_WORD, params)
 
-    def messages(self, prompts: Prompts, question: Question) -> tuple[Message, ...]:
+    def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
         """Return the sentence."""
         return (Message("user", prompts.task.sentence_about(question.item)),)
 
     def read(
-        self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
+        self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
         """Return what the words that finish a sentence mean; of a choice, the distribution too.
 
@@ -50,7 +49,7 @@ class Verbalised(Strategy):
         return _meaning(reader, reply, kind)._replace(is_derived=kind == "response_set")
 
 
-def _meaning(reader: ReplyReader, reply: Reply, kind: AnswerKind) -> Parsed:
+def _meaning(reader: ReplyParser, reply: Reply, kind: AnswerKind) -> Parsed:
     task, wording = reader.task, reader.task.verbalised
     assert wording is not None, "checked with the strategy"
     if reply.ending == "filtered":

@@ -11,7 +11,7 @@ from support.task_folders import make_task_folder
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec, with_strategy
 from harness.judging.judges.judge_registry import build
-from harness.judging.judges.pricing import cut_prompt_tokens
+from harness.judging.judges.prompt_tokens import cut_prompt_tokens
 from harness.judging.judges.response_errors import may_be_billed
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply

@@ -21,7 +21,8 @@ from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.session import Session
+from harness.judging.running.session_state import SessionLimits, SessionState
 from harness.judging.running.units import Job
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
@@ -127,13 +128,17 @@ def run(tmp_path, task):
         watching = Watching()
         with VerdictLog.open(tmp_path / log) as open_log:
             runner = Session(
-                task,
                 jobs,
-                log=open_log,
-                store=NoStore() if store is None else store,
-                done=read_log(tmp_path / log).final,
-                observer=watching,
-                limits=SessionLimits(CostBudget(None) if budget is None else budget, retry=retry),
+                SessionState(
+                    task,
+                    log=open_log,
+                    store=NoStore() if store is None else store,
+                    done=read_log(tmp_path / log).final,
+                    observer=watching,
+                    limits=SessionLimits(
+                        CostBudget(None) if budget is None else budget, retry=retry
+                    ),
+                ),
             )
             go.runner = runner
             ends = asyncio.run(runner.run())
@@ -253,7 +258,7 @@ def test_a_server_may_ask_to_wait_a_minute_unless_told_otherwise(run, task, aske
     """Sixty seconds are waited for (the run is ended meanwhile), more stop the judge."""
 
     async def busy(judge, request):
-        asyncio.get_running_loop().call_later(0.05, run.runner.drain)
+        asyncio.get_running_loop().call_later(0.05, run.runner.state.drain)
         raise CallFailed("rate_limited", retry=True, retry_after_s=asked_s)
 
     ended, log, _ = run(Acting(spec(concurrency=1), task, busy))
@@ -450,7 +455,7 @@ def test_first_turn_is_not_bought_again_by_a_run_that_ended_between_the_turns(
 
     async def end_at_second(judge, request):
         if len(request.messages) > 2:
-            run.runner.drain()
+            run.runner.state.drain()
             raise CallFailed("rate_limited", retry=True, retry_after_s=50.0)
         return {"text": "A, B", "cost_usd": 0.25}
 
@@ -566,7 +571,7 @@ def test_drain_receives_what_is_in_flight_and_sends_nothing_more(run, task):
     """After the first signal, replies under way are kept and no request leaves."""
 
     async def stop_then_answer(judge, request):
-        run.runner.drain()
+        run.runner.state.drain()
         await asyncio.sleep(0.02)
         return {"text": "A"}
 
@@ -580,7 +585,7 @@ def test_drain_ends_backing_off(run, task):
     """A call that is waiting to be sent again is left for the resume, not recorded as failed."""
 
     async def busy(judge, request):
-        run.runner.drain()
+        run.runner.state.drain()
         raise CallFailed("rate_limited", retry=True, retry_after_s=0.4)
 
     _, log, _ = run(Acting(spec(concurrency=1), task, busy))

@@ -29,7 +29,8 @@ from harness.judging.judges.response_errors import UNREADABLE
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.first_replies import N_FIRST
-from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.session import Session
+from harness.judging.running.session_state import SessionLimits, SessionState
 from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
@@ -171,13 +172,15 @@ def together(place, task, specs, *, elicitations, sleep=asyncio.sleep):
     ]
     with VerdictLog.open(place / "log.jsonl") as log:
         running = Session(
-            task,
             jobs,
-            log=log,
-            store=store,
-            done=read_log(place / "log.jsonl").final,
-            observer=RecordingObserver(),
-            limits=SessionLimits(CostBudget(None), retry=QUICK_RETRIES),
+            SessionState(
+                task,
+                log=log,
+                store=store,
+                done=read_log(place / "log.jsonl").final,
+                observer=RecordingObserver(),
+                limits=SessionLimits(CostBudget(None), retry=QUICK_RETRIES),
+            ),
         )
         if sleep is leaving:
             leaving.judges = [job.judge for job in jobs]

@@ -203,7 +203,7 @@ def test_samples_in_the_same_order_share_a_request(task, tmp_path, stub):
     asked = [json.loads(seen["body"]) for seen in stub.requests()]
     assert [body["n"] for body in asked] == [5] * 16
     assert Counter(v.value for v in log_reading.final.values()) == {"A": 40, "B": 40}
-    [judge_run] = session._judges
+    [judge_run] = session.state.judges
     assert judge_run.job.samples_alike == (5, 5)
 
 

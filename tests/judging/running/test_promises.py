@@ -36,7 +36,8 @@ from harness.judging.parsing.verdict import Reply, decode
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.session import Session
+from harness.judging.running.session_state import SessionLimits, SessionState
 from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
@@ -95,7 +96,7 @@ class Judge:
         if n == self.last_call:
             os.kill(os.getpid(), signal.SIGKILL)
         if n == self.drain_at:
-            self.runner.drain()
+            self.runner.state.drain()
         if fate == "busy":
             raise CallFailed("rate_limited", retry=True)
         if fate == "wrong":
@@ -128,13 +129,15 @@ def run(place, log_path, task, judges, elicitations):
     with VerdictLog.open(log_path) as log:
         done = read_log(log_path).final
         runner = Session(
-            task,
             [Job(judge, task.items, elicitations, SAMPLES) for judge in judges],
-            log=log,
-            store=store,
-            done=done,
-            observer=OBSERVER,
-            limits=SessionLimits(CostBudget(None), retry=FAST),
+            SessionState(
+                task,
+                log=log,
+                store=store,
+                done=done,
+                observer=OBSERVER,
+                limits=SessionLimits(CostBudget(None), retry=FAST),
+            ),
         )
         for judge in judges:
             judge.runner = runner

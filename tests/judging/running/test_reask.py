@@ -229,7 +229,7 @@ def test_second_question_that_fails_keeps_the_first_reply(asked):
 
 def test_both_replies_are_paid_for(asked, task):
     verdicts, sent = asked(budget=CostBudget(10.0))
-    spent_usd = asked.session.budget.spent_usd
+    spent_usd = asked.session.state.budget.spent_usd
     assert len(sent) == 2 * N_ITEMS
     assert spent_usd == pytest.approx(sum(r.cost_usd for v in verdicts for r in v.replies))
     assert spent_usd > sum(v.reply.cost_usd for v in verdicts)
@@ -238,7 +238,7 @@ def test_both_replies_are_paid_for(asked, task):
 def test_limit_ends_a_run_before_a_second_question(asked):
     """The reply that can't be read is kept for the next start."""
     verdicts, sent = asked(n=1, budget=CostBudget(0.0012))
-    assert asked.session.budget.exhausted
+    assert asked.session.state.budget.exhausted
     [verdict] = verdicts
     assert (verdict.outcome, verdict.unread.text, len(sent)) == ("failed", MUMBLE, 1)
 

@@ -28,7 +28,8 @@ from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.rate_limit import OPENS_AFTER, PROBES
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.session import Session
+from harness.judging.running.session_state import SessionLimits, SessionState
 from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
@@ -105,13 +106,15 @@ def play(place, task, specs, retry=FAST):
     path = place / f"{time.monotonic_ns()}.jsonl"
     with VerdictLog.open(path) as log:
         runner = Session(
-            task,
             jobs,
-            log=log,
-            store=store,
-            done={},
-            observer=clock,
-            limits=SessionLimits(CostBudget(None), retry=retry),
+            SessionState(
+                task,
+                log=log,
+                store=store,
+                done={},
+                observer=clock,
+                limits=SessionLimits(CostBudget(None), retry=retry),
+            ),
         )
         ends = asyncio.run(runner.run())
     store.close()

@@ -31,7 +31,8 @@ from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.session import Session
+from harness.judging.running.session_state import SessionLimits, SessionState
 from harness.judging.running.units import Job
 from harness.judging.storage import response_cache
 from harness.judging.storage.reply_store import NoStore
@@ -100,13 +101,15 @@ def run(task, path, store):
     judge, hearing = Counting(task), RecordingObserver()
     with VerdictLog.open(path) as log:
         runner = Session(
-            task,
             [Job(judge, task.items, ("forced_choice",), 1)],
-            log=log,
-            store=store,
-            done=read_log(path).final,
-            observer=hearing,
-            limits=SessionLimits(CostBudget(None)),
+            SessionState(
+                task,
+                log=log,
+                store=store,
+                done=read_log(path).final,
+                observer=hearing,
+                limits=SessionLimits(CostBudget(None)),
+            ),
         )
         asyncio.run(runner.run())
     return judge.n_asked, hearing.lines
@@ -123,13 +126,15 @@ def test_error_of_a_task_reaches_the_user_as_itself(tmp_path, task):
     """A full disk ended one run of hundreds with a group of errors, which nobody caught."""
     with VerdictLog.open(tmp_path / "v.jsonl") as log:
         session = Session(
-            task,
             [Job(Failing(task), task.items, ("forced_choice",), 1)],
-            log=log,
-            store=NoStore(),
-            done={},
-            observer=RecordingObserver(),
-            limits=SessionLimits(CostBudget(None)),
+            SessionState(
+                task,
+                log=log,
+                store=NoStore(),
+                done={},
+                observer=RecordingObserver(),
+                limits=SessionLimits(CostBudget(None)),
+            ),
         )
         with pytest.raises(RunError, match="the disk is full"):
             asyncio.run(session.run())

@@ -1,0 +1,62 @@
+"""Tokens of a prompt, estimated and bounded without a tokenizer."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.judging.prompts.question import Message
+    from harness.judging.prompts.requests import Request
+
+IMAGE_TOKENS = 1_600  # about the most that Anthropic counts for one
+MOST_IMAGE_TOKENS = 50_000  # gpt-4o-mini counts up to 48,169: 2,833, and 5,667 for each of 8 tiles
+TEMPLATE_TOKENS = 256  # most that chat templates add to a prompt, default system prompts included
+SCHEMA_TOKENS = 1_000  # most that providers add to a prompt whose reply follows a schema
+CHARS_PER_TOKEN = 8  # most, of a word in a prompt
+NOTED_TOKENS = 100  # by which a prompt must at least be cut for that to be noted
+WORD = re.compile(r"\w+")
+
+
+def estimated_prompt_tokens(messages: Sequence[Message]) -> int:
+    """Estimate the tokens of a prompt: 4 bytes each, 4 around a message, 1,600 an image."""
+    size = sum(math.ceil(len(m.content.encode()) / 4) + 4 for m in messages)
+    return size + IMAGE_TOKENS * sum(m.image is not None for m in messages)
+
+
+def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
+    """Return the fewest tokens that a prompt can have if far fewer were counted; else None.
+
+    Tokenizers split texts at blanks, so a word is a token at least; of a text without blanks, eight
+    characters. Far fewer are less than half as many.
+    """
+    texts = [message.content for message in request.messages]
+    least = sum(math.ceil(len(word) / CHARS_PER_TOKEN) for t in texts for word in WORD.findall(t))
+    return least if least > max(2 * n_counted, n_counted + NOTED_TOKENS) else None
+
+
+def most_prompt_tokens(request: Request) -> int:
+    """Return an upper bound of the tokens of a prompt.
+
+    A token of text stands for at least one byte: tokenizers fall back to bytes, of the text or of
+    its NFKC form. What a server adds itself (role markers, default system prompts, the
+    schema of a reply) is bounded by constants.
+    """
+    n_tokens = TEMPLATE_TOKENS
+    for message in request.messages:
+        n_tokens += _most_text_tokens(message.content)
+        n_tokens += MOST_IMAGE_TOKENS if message.image is not None else 0
+    if schema := request.params.get("response_format"):
+        n_tokens += SCHEMA_TOKENS + _most_text_tokens(json.dumps(schema))
+    return n_tokens
+
+
+def _most_text_tokens(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return max(len(text.encode()), len(normalize("NFKC", text).encode()))
