@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 
-def embedder_of(task: Task, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None:
+def embedder_of(task: Task, registry: Callable[[], Mapping[str, JudgeSpec]]) -> JudgeSpec | None:
     """Return the model that embeds the texts of a task, if its similarity needs one.
+
+    Only then is the registry made, since a judges file may be wrong.
 
     Raises
     ------
@@ -49,7 +51,7 @@ def embedder_of(task: Task, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | No
     """
     if task.embedding is None:
         return None
-    spec = registry.get(task.embedding)
+    spec = registry().get(task.embedding)
     if spec is None or spec.kind != EMBEDDING:
         raise JudgeError(
             f"task {task.name}: similarity: {task.embedding!r} is not a model of kind {EMBEDDING} "
@@ -170,7 +172,7 @@ def embedded(source: Source) -> Source:
     HarnessError
         If the model is not available, or a text could not be embedded.
     """
-    spec = embedder_of(source.task, load_judges())
+    spec = embedder_of(source.task, load_judges)
     if spec is None:
         return source
     check(spec)

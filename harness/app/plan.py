@@ -222,7 +222,7 @@ def plan_run(
         specs,
         prompts,
         skipped=dict(resolved.skipped),
-        embedder=embedder_of(loaded, registry),
+        embedder=embedder_of(loaded, lambda: registry),
         resume_options=tuple(server.words()),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.app.embeddings import embedder_of
@@ -166,7 +167,7 @@ def plan_confirmation(
         config,
         specs,
         prompts,
-        embedder=embedder_of(loaded, load_judges(server.judges_file)),
+        embedder=embedder_of(loaded, partial(load_judges, server.judges_file)),
         resume_options=tuple(server.words()),
     )
 

@@ -176,3 +176,14 @@ def test_embedding_calls_count_in_the_limit_over_resumes(folder, stub, tmp_path)
     [billed] = stub.stats()["billed"].values()
     assert billed["prompt"] * price["input"] / 1e6 <= 0.4
     assert harness.run(resume=run, max_cost=5).exit_code == 0
+
+
+def test_a_wrong_judges_file_does_not_stop_a_validation_without_embeddings(tmp_path, monkeypatch):
+    """It was read before the task was asked whether it embeds anything."""
+    (tmp_path / "judges.yaml").write_text("judges: [broken\n", encoding="utf-8")
+    monkeypatch.setenv("HARNESS_JUDGES", str(tmp_path / "judges.yaml"))
+    items = load_task("toxicity").items
+    rows = [f"{item.id},mine,{'AB'[i % 2]}" for i, item in enumerate(items)]
+    verdicts = tmp_path / "verdicts.csv"
+    verdicts.write_text("\n".join(["item,judge,value", *rows]), encoding="utf-8")
+    assert harness.validate("toxicity", str(verdicts)).judges
