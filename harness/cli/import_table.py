@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 WIDTH = 80
 MOST_WORDS = 110  # of questions
 MOST_NOTES = 4
+MOST_LISTED = 100  # characters of a list of columns in a question
 MOST_LINES = 25
 
 
@@ -272,13 +273,22 @@ def questions_of(plans: Sequence[ImportPlan]) -> list[str]:
 
 
 def _within_words(questions: Sequence[str]) -> str:
-    """Join questions to at most `MOST_WORDS` words, the first in any case."""
-    shown = list(questions)
+    """Join questions to at most `MOST_WORDS` words, the first in any case.
+
+    Long lists of columns are cut, as the commands above have them.
+    """
+    shown = [" ".join(map(_cut_list, text.split(" "))) for text in questions]
     while len(shown) > 1 and sum(len(text.split()) for text in shown) > MOST_WORDS:
         shown.pop()
     more = len(questions) - len(shown)
     also = f"; {more} more {'questions' if more > 1 else 'question'} may follow" if more else ""
     return "; ".join(shown) + also
+
+
+def _cut_list(word: str) -> str:
+    """Return a word of a question, a long list in it cut after its first name."""
+    first, comma, _ = word.partition(",")
+    return f"{first},..." if comma and len(word) > MOST_LISTED else word
 
 
 def _write(plans: Sequence[ImportPlan], folder: Path, most: MaxRejected, *, as_json: bool) -> None:

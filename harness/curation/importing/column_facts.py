@@ -182,7 +182,7 @@ class Facts:
             and not self.is_prose(name)
             and not self.is_list(name)
             and not self.is_counted(name)
-            and not (self.is_numbers(name) and any("." in value for value in column.values))
+            and not (self.is_numbers(name) and any("." in label_of(v) for v in column.values))
         )
 
     def shares(self, name: str, others: Sequence[str]) -> bool:
@@ -256,6 +256,8 @@ def holds_ballots(column: Column) -> bool:
         return False
     if any(len({who for who, _ in of or ()}) < len(of or ()) for of in ballots):
         return False  # a name twice: it is the label
+    if all(len(of or ()) <= 1 for of in ballots):
+        return False  # an object with one field
     labels = [label for of in ballots for _, label in of or ()]
     return len(set(labels)) <= max(2, min(FEW_LABELS, 0.5 * len(labels)))
 

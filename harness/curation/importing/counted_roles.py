@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.curation.importing.column_facts import (
     KEY,
     LOOKED_AT,
+    MOST,
+    holds_ballots,
 )
 from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.long_roles import item_keys, rater_columns
 from harness.curation.importing.role_draft import RoleDraft, names_of
+from harness.curation.importing.structures import (
+    added_up,
+    are_parallel,
+    is_usual,
+    numbers,
+    recur,
+)
 from harness.tasks.columns import column_words
 from harness.tasks.columns.answer_cells import OPTION_MARKS, SHARES_SUM
 from harness.tasks.columns.cell_values import (
@@ -31,6 +41,7 @@ if TYPE_CHECKING:
 
 N_PARALLEL = 2  # columns: the labels of an item, and who gave them
 ROUNDING = 0.01  # by which shares may miss 1
+PLAIN_TOTALS = frozenset({"total", "sum", "all"})  # of scores, too
 MIN_SUMS = 5  # rows from which equal sums are no chance
 
 
@@ -38,6 +49,9 @@ def find_counts(draft: RoleDraft) -> bool:
     """Find columns of the numbers, or shares, of raters by option."""
     facts = draft.facts
     numeric = [n for n in draft.free() if _may_count(draft, n)]
+    if (found := added_up(draft.table, numeric)) and not _names_people(draft, found[0]):
+        draft.set(counts=found[0], total=found[1])
+        return True
     totals = [n for n in numeric if _is_total(n)]
     marked = [n for n in numeric if n not in totals and _is_marked(n)]
     columns = marked if len(marked) > 1 else [n for n in numeric if n not in totals]
@@ -60,6 +74,13 @@ def find_counts(draft: RoleDraft) -> bool:
             {"counts": (), "total": "", "raters": tuple(columns)},
         )
     return True
+
+
+def _names_people(draft: RoleDraft, columns: Sequence[str]) -> bool:
+    """Return whether columns are called after people, whose scores may add up, too."""
+    return any(who == "person" for who in who_are(columns).values()) or any(
+        draft.facts.called(name, column_words.PEOPLE) for name in columns
+    )
 
 
 def _may_count(draft: RoleDraft, name: str) -> bool:
@@ -102,6 +123,7 @@ def find_votes(draft: RoleDraft) -> bool:
     rows = [
         n for n in draft.free() if facts.keys(n) >= KEY and (facts.is_prose(n) or facts.is_name(n))
     ]
+    columns = _votes(draft, columns)
     if not columns or (not rows and _looks_long(draft)):
         return False
     parallel = _parallel(draft, columns)
@@ -112,6 +134,7 @@ def find_votes(draft: RoleDraft) -> bool:
         if (
             len(columns) == 1
             and not facts.is_counted(columns[0])
+            and not _repeats([list_of(text) for text in facts[columns[0]].texts])
             and who_are(columns)[columns[0]] == "person"
         ):
             return False
@@ -123,9 +146,38 @@ def find_votes(draft: RoleDraft) -> bool:
     return True
 
 
+def _votes(draft: RoleDraft, columns: Sequence[str]) -> list[str]:
+    """Return the columns that list ratings by what only these do, or all where none does.
+
+    Two of them list labels and their raters, a cell says who gave which label, or of two lists one
+    has members that never recur: a remark beside each rating.
+    """
+    facts = draft.facts
+    lists = [n for n in columns if facts.is_list(n)]
+    pairs = [pair for pair in combinations(lists, 2) if are_parallel(draft.table, *pair)]
+    if len(pairs) == 1:
+        return [*pairs[0]]
+    if ballots := [n for n in columns if holds_ballots(facts[n])]:
+        return ballots
+    recurring = [n for n in columns if facts.is_counted(n) or recur(facts[n])]
+    is_named = any(map(draft.is_rater_named, columns))
+    return recurring if len(recurring) == 1 and not is_named else [*columns]
+
+
 def _looks_long(draft: RoleDraft) -> bool:
     items = item_keys(draft)
+    if any(_is_of_items(draft, item) for item in items[:1]):
+        return True
     return any(rater_columns(draft, item) for item in items[:2])
+
+
+def _is_of_items(draft: RoleDraft, item: tuple[str, ...]) -> bool:
+    """Return whether most items have rows that nothing tells apart: a list is a rater's answer."""
+    facts = draft.facts
+    n_rows = np.bincount(draft.table.keys(item))
+    others = [n for n in draft.free() if n not in item and not facts.is_list(n)]
+    apart = any(facts.is_labels(n) and facts.keys(*item, n) >= KEY for n in others)
+    return bool(np.mean(n_rows > 1) >= MOST) and not apart
 
 
 def _are_criteria(draft: RoleDraft, columns: Sequence[str]) -> bool:
@@ -188,20 +240,14 @@ def _repeats(lists: Sequence[list[object] | None]) -> bool:
     return any(len(part) > len(set(map(str, part))) for part in lists if part)
 
 
-def numbers(column: Column) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the cells of a column of numbers; an empty cell is 0."""
-    values = np.array([float(text) if is_number(text) else 0.0 for text in column.texts])
-    cells: np.ndarray[Any, np.dtype[np.float64]] = values[column.codes]
-    return cells
-
-
 def _sums(columns: Sequence[Column], totals: Sequence[Column]) -> tuple[str, str]:
     """Return what the sums of the rows say for counts, and the column of the number of raters."""
     cells = np.column_stack([numbers(column) for column in columns])
     sums = cells.sum(axis=1)
     varied = len(np.unique(cells, axis=0)) > 1 and len(sums) >= MIN_SUMS
     for column in totals:
-        if np.allclose(sums, numbers(column)) and varied:
+        are_raters = is_usual(sums) or not PLAIN_TOTALS.issuperset(parts(column.name))
+        if varied and np.allclose(sums, numbers(column)) and are_raters:
             return "total", column.name
     whole = bool(np.all(cells == np.round(cells)))
     if varied and (totals or not whole) and np.allclose(sums, 1, atol=SHARES_SUM):

@@ -20,6 +20,7 @@ from harness.curation.importing.option_guess import (
     pairs_of,
 )
 from harness.curation.importing.role_guess import guess_roles
+from harness.curation.importing.structures import structured
 from harness.errors import TaskError
 from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader, same_names
 from harness.tasks.columns.cell_values import (
@@ -146,6 +147,7 @@ def _plans(
         if not roles.get("id"):
             raise TaskError(f"{table.path}: --rater {POSITIONAL} needs the item. Give --id.")
         table = with_places(table, mapping_of({"id": roles["id"]}, table).id)
+    table = table if table.reading.columns else structured(table, roles)
     fixed = mapping_of(roles, table)
     settings = _with_format(settings, table.reading)
     raw = table

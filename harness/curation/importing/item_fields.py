@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.curation.importing.column_facts import LOOKED_AT, Facts, ends_in_id, has_digits
 from harness.tasks.columns import column_words
+from harness.tasks.columns.cell_values import list_of
 from harness.tasks.columns.column_words import parts
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
         if mapping.one_row_per_item or facts.table.determines(mapping.id, n)
     ]
     free = [n for n in free if len(facts[n].values) > 1 or n_items == 1]
+    free = [n for n in free if n not in draft.computed]
     texts = [n for n in free if facts.is_prose(n) and not facts.called(n, column_words.SUMMARIES)]
     short = [n for n in free if n not in texts and _may_be_text(facts, n)]
     shown, remarks, unclear = list(own), list[str](), list[str]()
@@ -126,7 +128,7 @@ def _may_be_text(facts: Facts, name: str) -> bool:
         or facts.is_counted(name)
     ):
         return False
-    if facts.is_list(name) or ends_in_id(name) or len(column.values) <= 1:
+    if facts.all_values(name, _is_list) or ends_in_id(name) or len(column.values) <= 1:
         return False
     spaced = sum(" " in value for value in column.values[:LOOKED_AT])
     named = facts.called(name, column_words.TEXTS)
@@ -135,6 +137,10 @@ def _may_be_text(facts: Facts, name: str) -> bool:
     others = column_words.SUMMARIES | column_words.PEOPLE | column_words.LABELS - column_words.TEXTS
     others |= column_words.MARGINS if facts.is_numbers(name) else frozenset()
     return not facts.called(name, others)
+
+
+def _is_list(value: str) -> bool:
+    return list_of(value) is not None
 
 
 def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:

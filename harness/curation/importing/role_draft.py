@@ -31,6 +31,8 @@ class RoleDraft:
         What values do not imply.
     notes : list of str
         Columns that are left out and may be missed.
+    computed : list of str
+        Columns that follow from the ratings, which judges are never shown.
     other_pattern : str
         Of columns that may be called after criteria and raters; "" if there are none.
     """
@@ -43,6 +45,7 @@ class RoleDraft:
         self.doubts: list[Doubt] = []
         self.other_pattern = ""
         self.notes: list[str] = []
+        self.computed: list[str] = []
 
     def ask(self, question: str, *others: Mapping[str, object], about: str = "") -> None:
         """Add a doubt ``about`` a role, with other readings."""

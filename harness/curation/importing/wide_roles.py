@@ -15,6 +15,7 @@ from harness.curation.importing.column_facts import (
 )
 from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.role_draft import RoleDraft, names_of
+from harness.curation.importing.structures import follows_from
 from harness.tasks.columns import column_words
 from harness.tasks.columns.column_mapping import PLACEHOLDERS, ColumnMapping, pattern_of
 from harness.tasks.columns.column_words import contains_word, parts
@@ -64,6 +65,10 @@ def find_wide(draft: RoleDraft) -> bool:
     ]
     models = [n for n in columns if n in family and who.get(n) == "model"]
     unclear = [n for n in raters if n not in people]
+    if len(people) > 1 and (made := [n for n in unclear if follows_from(draft.table, n, people)]):
+        raters, unclear = ([n for n in names if n not in made] for names in (raters, unclear))
+        draft.computed += made
+        draft.notes.append(f"{names_of(made)} can be computed from the ratings, so it isn't one")
     words = column_words.RATERS - {"ann"} | column_words.ID_MARKS
     names = [n for n in raters if set(parts(n)) <= words]
     lone = len(raters) == 1 and not (models or judges) and (not people or bool(names))

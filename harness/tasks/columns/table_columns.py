@@ -195,6 +195,10 @@ class Table:
         codes = np.array([index[text] for text in texts], dtype=np.int64)
         return replace(self, columns={**self.columns, name: Column(name, tuple(index), codes)})
 
+    def with_texts(self, name: str, texts: Sequence[str]) -> Table:
+        """Return the table with another text for each distinct cell of a column."""
+        return replace(self, columns={**self.columns, name: _recoded(self.columns[name], texts)})
+
     def blanked(self, columns: Sequence[str], rows: Codes) -> Table:
         """Return the table with blank cells in some columns of some rows."""
         changed = {}

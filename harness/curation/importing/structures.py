@@ -1,0 +1,225 @@
+"""What the cells of a table say about its columns, whatever these are called.
+
+A structure is a relation between columns that hardly occurs by chance: columns add up to another,
+two columns list as many parts in every row, a column says in each cell what its header ends with, a
+column follows from the ratings of its row. `structured` brings such columns into the
+forms that the finders of roles know, and the finders ask for the other relations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.tasks.columns.cell_values import folded_name, is_number, list_of
+from harness.tasks.columns.table_columns import EMPTY
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from harness.tasks.columns.table_columns import Codes, Column, Table
+
+    CellNumbers = NDArray[np.float64]
+
+MIN_ROWS = 5  # from which a relation is no chance
+LOOKED_AT = 2000  # rows, evenly spaced
+N_PAIR = 2  # columns: labels and their raters
+MOST_NUMBERS = 40  # columns among which sums are looked for
+USUAL = 0.5  # of the rows, those with the most common total, if it counts raters
+VOTED = frozenset({"votes", "rater"})  # roles whose columns may join labels or raters
+MARKS = (",", ";", "|")
+ENDS = (":::", "::", "__", "_", ".", ":", "/", "-")
+SAME = 0.5  # of the rows, those whose ratings recur in another row, to see what follows from them
+
+
+def added_up(table: Table, names: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
+    """Return neighbouring columns that add up to another one, which is then a number of raters.
+
+    Scores by criterion have a sum, too. A number of raters is told from it by being the same in
+    most rows, and counts by being other than 0 and 1.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    names : sequence of str
+        Columns of whole numbers that aren't negative, in the table's order.
+    """
+    if table.n_rows < MIN_ROWS or not N_PAIR < len(names) <= MOST_NUMBERS:
+        return None
+    table = _spaced(table, names)
+    cells = {name: numbers(table.columns[name]) for name in names}
+    found = [
+        (columns, total)
+        for total in names
+        if is_usual(cells[total])
+        for columns in _runs([name for name in names if name != total], cells, total)
+    ]
+    return max(found, key=lambda entry: len(entry[0]), default=None)
+
+
+def _spaced(table: Table, names: Sequence[str]) -> Table:
+    """Return some columns of at most `LOOKED_AT` rows, evenly spaced."""
+    table = replace(table, columns={name: table.columns[name] for name in names})
+    if table.n_rows <= LOOKED_AT:
+        return table
+    kept = np.linspace(0, table.n_rows - 1, LOOKED_AT).astype(np.int64)
+    return table.without(rows=np.setdiff1d(np.arange(table.n_rows), kept))
+
+
+def is_usual(totals: CellNumbers) -> bool:
+    """Return whether most rows have the same total, as numbers of raters do and scores don't."""
+    return bool(np.unique(totals, return_counts=True)[1].max() >= USUAL * len(totals))
+
+
+def _runs(names: Sequence[str], cells: Mapping[str, CellNumbers], to: str) -> list[tuple[str, ...]]:
+    """Return the runs of columns that add up to one in every row, and whose rows differ."""
+    found = []
+    for start in range(len(names)):
+        total = cells[names[start]].copy()
+        for end in range(start + 1, len(names)):
+            total += cells[names[end]]
+            run = np.column_stack([cells[name] for name in names[start : end + 1]])
+            if (
+                np.array_equal(total, cells[to])
+                and run.max() > 1
+                and len(np.unique(run, axis=0)) > 1
+            ):
+                found.append(tuple(names[start : end + 1]))
+    return found
+
+
+def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
+    """Bring columns into the forms that finders know, except for those that the user named."""
+    named = {name for role, names in roles.items() for name in names if role not in VOTED}
+    return with_choices(with_parts(table, named), named)
+
+
+def numbers(column: Column) -> CellNumbers:
+    """Return the cells of a column of numbers; an empty cell is 0."""
+    values = np.array([float(text) if is_number(text) else 0.0 for text in column.texts])
+    cells: CellNumbers = values[column.codes]
+    return cells
+
+
+def with_parts(table: Table, named: Collection[str] = ()) -> Table:
+    """Read as lists two columns whose cells join as many parts in every row: labels and raters.
+
+    Nobody rates an item twice, so the parts of the column of raters differ within a row.
+    """
+    sample = _spaced(table, [name for name in table.columns if name not in named])
+    for mark in MARKS:
+        by_lengths: dict[bytes, list[Column]] = defaultdict(list)
+        for column in sample.columns.values():
+            if column.n_filled == sample.n_rows >= MIN_ROWS and _joins(column, mark):
+                lengths = np.array([text.count(mark) for text in column.texts])[column.codes]
+                by_lengths[lengths.tobytes()].append(column)
+        for columns in by_lengths.values():
+            if len(columns) == N_PAIR and sum(_repeats(of, mark) for of in columns) == 1:
+                for name in (column.name for column in columns):
+                    cells = (_as_list(text, mark) for text in table.columns[name].texts)
+                    table = table.with_texts(name, [*cells])
+    return table
+
+
+def _joins(column: Column, mark: str) -> bool:
+    """Return whether most cells join short parts that recur in other cells."""
+    joined = [text for text in column.values if mark in text]
+    if 2 * len(joined) < len(column.values) or any(text[0] in "[{" for text in column.values):
+        return False
+    parts = Counter(part.strip() for text in column.values for part in text.split(mark))
+    return "" not in parts and 2 * len(parts) <= parts.total()
+
+
+def _repeats(column: Column, mark: str) -> bool:
+    cells = ([part.strip() for part in text.split(mark)] for text in column.values)
+    return any(len(parts) > len(set(parts)) for parts in cells)
+
+
+def _as_list(text: str, mark: str) -> str:
+    parts = [part.strip() for part in text.split(mark)]
+    return json.dumps(parts, ensure_ascii=False) if text else ""
+
+
+def with_choices(table: Table, named: Collection[str] = ()) -> Table:
+    """Read as one column of labels those whose only cell is the end of their header.
+
+    Columns ``tone:::polite`` and ``tone:::rude``, which say ``polite`` and ``rude`` or are blank,
+    become ``tone``: a label where each row has one, otherwise a set.
+    """
+    families: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for name, column in table.columns.items():
+        for mark in ENDS:
+            opening, found, label = name.rpartition(mark)
+            said = [*map(folded_name, column.values[:N_PAIR])] == [folded_name(label)]
+            if found and opening and said and name not in named:
+                families[opening, mark][name] = label
+                break
+    for (opening, _), labels in families.items():
+        if len(labels) > 1 and opening not in table.columns:
+            table = _joined(table, opening, labels)
+    return table
+
+
+def _joined(table: Table, name: str, labels: Mapping[str, str]) -> Table:
+    """Put a column of chosen labels in the place of a column for each of them."""
+    filled = {label: table.columns[column].codes != EMPTY for column, label in labels.items()}
+    chosen = [[label for label in filled if filled[label][row]] for row in range(table.n_rows)]
+    single = all(len(of) <= 1 for of in chosen)
+    cells = [
+        "".join(of) if single or not of else json.dumps(of, ensure_ascii=False) for of in chosen
+    ]
+    return table.without([*labels]).with_column(name, cells)
+
+
+def follows_from(table: Table, name: str, raters: Sequence[str]) -> bool:
+    """Return whether a column follows from the ratings of its row, whoever gave which.
+
+    A mean, a majority and an estimate of the true label do; another rater's answers don't.
+    """
+    table = _spaced(table, [name, *raters])
+    codes = _shared_codes([table.columns[rater] for rater in raters])
+    rows, place = np.unique(np.sort(codes, axis=1), axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    recurring = np.bincount(place)[place] > 1
+    follows = table.is_constant_within(place, name)
+    return bool(follows and len(rows) > 1 and recurring.mean() >= SAME)
+
+
+def _shared_codes(columns: Sequence[Column]) -> Codes:
+    """Number the cells of several columns, equal texts alike."""
+    index: dict[str, int] = {}
+    return np.column_stack(
+        [
+            np.array([index.setdefault(text.casefold(), len(index)) for text in column.texts])[
+                column.codes
+            ]
+            for column in columns
+        ]
+    )
+
+
+def are_parallel(table: Table, first: str, second: str) -> bool:
+    """Return whether two columns list labels and, in the same order, who gave them."""
+    columns = [*_spaced(table, [first, second]).columns.values()]
+    lists = [[list_of(text) or [] for text in column.texts] for column in columns]
+    lengths = [
+        np.array([*map(len, of)])[column.codes] for of, column in zip(lists, columns, strict=True)
+    ]
+    repeats = [any(len(part) > len({*map(str, part)}) for part in of) for of in lists]
+    named = columns[repeats.index(False)] if sum(repeats) == 1 else None
+    return bool(np.array_equal(lengths[0], lengths[1])) and named is not None and recur(named)
+
+
+def recur(column: Column) -> bool:
+    """Return whether the members of a column's lists occur in several rows, as raters do."""
+    rows: Counter[str] = Counter()
+    for text, n in zip(column.values[:LOOKED_AT], column.counts[1:].tolist(), strict=False):
+        rows.update(dict.fromkeys({str(part) for part in list_of(text) or ()}, n))
+    return bool(rows) and 2 * len(rows) <= rows.total()
