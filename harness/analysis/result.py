@@ -17,6 +17,7 @@ from harness.analysis.evidence_rows import Evidence
 from harness.analysis.human_certainty import Certainty
 from harness.analysis.injection import injection_notes
 from harness.analysis.inputs import Settings, metric_definitions
+from harness.analysis.item_slices import Slices
 from harness.analysis.judge_result import HumanResult, JudgeResult, Sampling, TaskFacts
 from harness.analysis.location import NOWHERE, Location
 from harness.analysis.metric_choice import Choosing
@@ -65,6 +66,8 @@ class Validation:
         Dependence of the comparison on beta, and bounds.
     certainty, replacement, errors : or None
         By human certainty; the alternative annotator test; error analysis.
+    slices : Slices or None
+        Judges by the fields of the items; None, and not in ``metrics.json``, if items have none.
     rubric : RubricResult or None
         The criteria of a rubric and their aggregates; None without one.
     second_questions : SecondQuestions or None
@@ -95,6 +98,7 @@ class Validation:
     certainty: Certainty | None = None
     replacement: Replacement | None = None
     errors: Errors | None = None
+    slices: Slices | None = None
     rubric: RubricResult | None = None
     second_questions: SecondQuestions | None = None
     unreadable: tuple[UnreadableReplies, ...] = ()
@@ -183,7 +187,8 @@ class Validation:
         without_texts = tuple(replace(replies, examples=()) for replies in self.unreadable)
         errors = self.errors and self.errors.without_texts()
         return to_short_json(
-            replace(self, unreadable=without_texts, errors=errors, location=NOWHERE)
+            replace(self, unreadable=without_texts, errors=errors, location=NOWHERE),
+            without=() if self.slices else ("slices",),
         )
 
     @classmethod

@@ -13,6 +13,8 @@ import numpy as np
 from harness.stats import Estimate, Interval
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from harness.files.json_values import JsonObject
     from harness.stats.data.arrays import FloatArray
 
@@ -61,12 +63,17 @@ def to_json(value: object) -> str:
     return msgspec.json.format(text, indent=1).decode()
 
 
-def to_short_json(value: object) -> str:
+def to_short_json(value: object, *, without: Collection[str] = ()) -> str:
     """Return a result as JSON on a line, estimates without the members at their default.
 
-    `from_json` reads it as it reads the whole.
+    `from_json` reads it as it reads the whole, if the members it is written ``without`` have their
+    default.
     """
-    return msgspec.json.encode(_short(value), enc_hook=_plain).decode()
+    short = _short(value)
+    if without:
+        assert isinstance(short, dict), "a result has members"
+        short = {name: member for name, member in short.items() if name not in without}
+    return msgspec.json.encode(short, enc_hook=_plain).decode()
 
 
 def indented(text: str) -> str:

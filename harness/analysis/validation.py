@@ -10,6 +10,7 @@ from harness.analysis import (
     evidence,
     evidence_rows,
     human_certainty,
+    item_slices,
     metric_choice,
     rater_replacement,
     rubric,
@@ -102,6 +103,7 @@ class _Sections(TypedDict):
     sensitivity: beta_sensitivity.Sensitivity
     certainty: human_certainty.Certainty | None
     replacement: rater_replacement.Replacement | None
+    slices: item_slices.Slices | None
     rubric: rubric.RubricResult | None
     second_questions: SecondQuestions | None
 
@@ -117,6 +119,7 @@ def _sections(p: Prepared) -> _Sections:
         "sensitivity": beta_sensitivity.section(p, common.distinguishable if common else ()),
         "certainty": human_certainty.section(p),
         "replacement": rater_replacement.section(p),
+        "slices": item_slices.section(p),
         "rubric": rubric.section(p),
         "second_questions": _second_questions(p, common),
     }

@@ -36,6 +36,7 @@ from harness.report.verdict_words import (
     quality,
     verdict,
     why_undecided,
+    worst_slice,
 )
 from harness.report.words import (
     BASELINE_NAMES,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from harness.stats import Difference
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
 
-FIRST = (verdict, because, quality, commonest_error)  # lines of every result
+FIRST = (verdict, because, quality, commonest_error, worst_slice)  # lines of every result
 OUTCOMES: tuple[CountedOutcome, ...] = ("abstained", "refused", "invalid", "failed", "not_asked")
 MAX_CHANGES = 3
 HALF = 0.5

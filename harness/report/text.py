@@ -27,6 +27,7 @@ from harness.report.prevalence_text import prevalence_lines
 from harness.report.race_text import race_lines, race_table
 from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
 from harness.report.recommendation import sentences, summary
+from harness.report.slice_rows import terminal_slice_table
 from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import example_lines, sentence
 from harness.report.words import LEVELS, UNITS
@@ -189,9 +190,10 @@ def render(validation: Validation, *, details: bool = False) -> str:
             parts += [paragraph(line) for line in _translations(validation)]
             parts += [paragraph(line) for line in prevalence_lines(validation)]
             parts += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
-            if table := second_questions_table(validation):
-                title, heads, rows = table
-                parts += ["", paragraph(title), "", draw_table(heads, rows), ""]
+            for table in (second_questions_table(validation), terminal_slice_table(validation)):
+                if table:
+                    title, heads, rows = table
+                    parts += ["", paragraph(title), "", draw_table(heads, rows), ""]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
     for replies in validation.unreadable:
         parts += ["", paragraph(sentence(replies)), *example_lines(replies)]

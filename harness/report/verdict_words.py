@@ -1,7 +1,8 @@
 """The first lines of a result in plain words, for the terminal and the first screen of the page.
 
 In this order: may a judge be used, and which; why, in two numbers; how often it agrees with another
-rater; its most frequent error, with an example; how close it is to the raters.
+rater; its most frequent error, with an example; in which slice it is weakest; how close it is to
+the raters.
 """
 
 from __future__ import annotations
@@ -143,6 +144,29 @@ def commonest_error(v: Validation, *, texts: bool = True) -> str:
         f"{tenths(error.n)} of {counted([row.confusion.n_items])}, such as "
         f"{visible(error.item)}{quoted}{end}"
     )
+
+
+def worst_slice(v: Validation) -> str:
+    """Name the slice in which the first judge is shown to agree less; "" without any."""
+    of_judge = v.slices.of(v.decision.leader or "") if v.slices else None
+    if v.slices is None or of_judge is None or of_judge.worst_row is None:
+        return ""
+    row = of_judge.worst_row
+    judge, human = row.measures["agreement"], row.human
+    assert human is not None, "a slice is the worst beside raters"
+    numbers = (judge.value.value, judge.rest, human.value.value, human.rest)
+    there, elsewhere, rater_there, rater_elsewhere = (f"{100 * (x or 0.0):.0f}" for x in numbers)
+    where = f"{counted([judge.value.n_used])} there, and the worst of {v.slices.n_slices} slices"
+    return (
+        f"It is weakest on {slice_words(row.field, row.value)}, where it agrees with another "
+        f"rater's answer on {there} of 100 items, and on {elsewhere} of the others. "
+        f"A rater does on {rater_there} and {rater_elsewhere} ({where})."
+    )
+
+
+def slice_words(field: str, value: str) -> str:
+    """Return a slice as what its items have in common."""
+    return f'items with {visible(field)} "{visible(value)}"'
 
 
 def closeness(v: Validation) -> str:

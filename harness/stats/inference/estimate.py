@@ -45,7 +45,8 @@ class Interval:
         "percentile": quantiles of the bootstrap replicates.
         "crossed": a score interval over items and raters, both of which are a sample.
         "profile likelihood": the values that the likelihood does not reject.
-        "simultaneous": wide enough for all judges at once, as the best of them was chosen.
+        "simultaneous": wide enough for all judges at once, as the best of them was chosen, or for
+        all slices at once.
     unit : {"item", "group", "criterion"}
         What was resampled.
     estimand : str

@@ -1,0 +1,427 @@
+"""Judges by slice: where a judge agrees less with the raters than on the other items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from harness.analysis.estimates import compares_sets
+from harness.analysis.option_scale import OptionScale
+from harness.analysis.sliced_fields import FieldKind, SlicedField, by_value, sliced_fields
+from harness.stats import Estimate, Interval, default_strata, find_metric
+from harness.stats.data.arrays import ratio, row_shares
+from harness.stats.data.forms import ELICITATION_OF, Cut
+from harness.stats.inference.bootstrap import ResampledUnit
+from harness.stats.inference.estimate import TOO_FEW
+from harness.stats.inference.interval_methods import MIN_UNITS
+from harness.stats.inference.metric import SHARE
+from harness.stats.reasons import Reason
+from harness.stats.selection.judge_scoring import Scoring
+from harness.stats.selection.replies import counts_of, replies_of
+from harness.stats.selection.share_agreeing import SHARE_AGREEING
+from harness.stats.subsets.slices import SliceMeans, slice_means, worst_slice
+from harness.stats.subsets.strata import members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.analysis.prepared import Prepared
+    from harness.stats import Metric, RatingTable
+    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.inference.bootstrap import Units
+    from harness.stats.selection.replies import CommonItems
+
+SlicedMeasure: TypeAlias = Literal[
+    "agreement", "disagreement", "consistency", "answered_fraction", "signed_error"
+]
+
+BY_CONSTRUCTION: tuple[FieldKind, ...] = ("certainty", "criterion", "position")
+CERTAINTIES = {  # by stratum
+    "PA = 1": "all",
+    "0.8 <= PA < 1": "80% to all",
+    "0.6 <= PA < 0.8": "60% to 80%",
+    "PA < 0.6": "below 60%",
+}
+MATCHES = ("decision_consistency", "hit_rate(h/h)")  # the first that is defined is `consistency`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldOfSlices:
+    """A field whose values are slices.
+
+    Attributes
+    ----------
+    name : str
+        Of the field.
+    kind : str
+        As in `SlicedField`.
+    n_values : int
+        Slices of it.
+    n_pooled : int
+        Rare values that the last of them stands for.
+    n_without : int
+        Items without a value.
+    """
+
+    name: str
+    kind: FieldKind
+    n_values: int
+    n_pooled: int
+    n_without: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceMeasure:
+    """One measure in a slice and on the other items.
+
+    Attributes
+    ----------
+    value : Estimate
+        In the slice.
+    rest : float or None
+        On the other items.
+    difference : Estimate
+        Value minus rest.
+    """
+
+    value: Estimate
+    rest: float | None
+    difference: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSlice:
+    """One judge in one slice.
+
+    Attributes
+    ----------
+    field, value : str
+        Of its items.
+    n_items : int
+        Items in it, with or without an answer.
+    measures : dict of str to SliceMeasure
+        ``agreement`` with another rater's answer, ``disagreement`` by the metric that ranks,
+        ``consistency`` (share of decisions or answers that match the raters'),
+        ``answered_fraction``, and ``signed_error`` (mean answer minus the raters', or share of
+        positive answers minus theirs).
+    human : SliceMeasure or None
+        Agreement of one rater with another, on the same items.
+    beyond_human : Estimate or None
+        How much more the agreement of the judge differs from the rest than that of a rater.
+    """
+
+    field: str
+    value: str
+    n_items: int
+    measures: dict[SlicedMeasure, SliceMeasure]
+    human: SliceMeasure | None
+    beyond_human: Estimate | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlicedJudge:
+    """One judge by slice.
+
+    Attributes
+    ----------
+    rows : tuple of JudgeSlice
+        In the order of the fields and their values.
+    worst : int or None
+        Place of the slice where it is shown to agree less than on the other items, and by more than
+        raters do: of several, the one with the largest difference. Slices by certainty, criterion
+        and position don't count, as they are worse by construction.
+    """
+
+    judge: str
+    rows: tuple[JudgeSlice, ...]
+    worst: int | None
+
+    @property
+    def worst_row(self) -> JudgeSlice | None:
+        """The worst slice."""
+        return None if self.worst is None else self.rows[self.worst]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slices:
+    """Ranked judges by slice, on the items on which they are compared.
+
+    Attributes
+    ----------
+    fields : tuple of FieldOfSlices
+        What the slices are of.
+    n_slices : int
+        Slices that are looked at together. For each measure, the intervals contain the values of
+        all of them, and those of the differences all differences, with the confidence of the run.
+    unit : str
+        What is independent: items, or groups of them. Intervals are for these raters.
+    """
+
+    fields: tuple[FieldOfSlices, ...]
+    n_slices: int
+    unit: ResampledUnit
+    judges: tuple[SlicedJudge, ...]
+
+    def of(self, judge: str) -> SlicedJudge | None:
+        """Return one judge by slice; None if it isn't ranked."""
+        return next((row for row in self.judges if row.judge == judge), None)
+
+
+def section(p: Prepared) -> Slices | None:
+    """Compare ranked judges in each slice with the other items; None if items have no fields."""
+    fields = fields_of(p)
+    if not fields or p.footing is None or not p.footing.judges:
+        return None
+    units = p.resampling(groups=p.groups).units(len(p.source.items))
+    slicing = _Slicing(p, fields, np.vstack([field.members for field in fields]), units)
+    tables = (table for table in p.compared.judges if table.name in p.footing.judges)
+    return Slices(
+        fields=tuple(map(_field_facts, fields)),
+        n_slices=len(slicing.members),
+        unit=units.kind,
+        judges=tuple(slicing.judge(table) for table in tables),
+    )
+
+
+def fields_of(p: Prepared) -> tuple[SlicedField, ...]:
+    """Return the fields of the items, then what is worse by construction; none without fields."""
+    if p.settings.level == "item":  # items are groups there
+        return ()
+    fields = sliced_fields(p.task, p.source.items)
+    if not fields:
+        return ()
+    others = _certainty(p), _criterion(p), _position(p)
+    return (*fields, *(field for field in others if field is not None))
+
+
+def _certainty(p: Prepared) -> SlicedField | None:
+    """Slice items by the share of raters who gave the most frequent answer."""
+    strata = [s for s in default_strata(1, ordinal=False) if s.name in CERTAINTIES]
+    inside = members_of(strata, p.human.forced_choice)
+    names = np.array(["", *(CERTAINTIES[stratum.name] for stratum in strata)])
+    place = (np.array(inside) * np.arange(1, len(strata) + 1)[:, None]).sum(axis=0)
+    return by_value("raters who agree", "certainty", names[place].tolist())
+
+
+def _criterion(p: Prepared) -> SlicedField | None:
+    criteria = [item.criterion or "" for item in p.source.items]
+    return by_value("criterion", "criterion", criteria)
+
+
+def _position(p: Prepared) -> SlicedField | None:
+    """Slice pairs by which answer most raters prefer."""
+    if p.task.pairwise is None:
+        return None
+    options = p.task.space.options
+    shares = row_shares(np.asarray(p.human.forced_choice, dtype=np.float64))
+    first, second = (
+        shares[:, options.index(k)] for k in (p.task.pairwise.first, p.task.pairwise.second)
+    )
+    names = np.where(
+        first > second, "first answer", np.where(first < second, "second answer", "tie")
+    )
+    return by_value(
+        "preferred by raters", "position", np.where(np.isnan(first), "", names).tolist()
+    )
+
+
+def _field_facts(field: SlicedField) -> FieldOfSlices:
+    return FieldOfSlices(
+        name=field.name,
+        kind=field.kind,
+        n_values=len(field.values),
+        n_pooled=field.n_pooled,
+        n_without=int((field.of_item < 0).sum()),
+    )
+
+
+class _Values(NamedTuple):
+    """A measure of each item; nan for an item that doesn't enter."""
+
+    values: FloatArray
+    bounds: tuple[float, float]
+    weights: FloatArray | None
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether any item enters."""
+        return not bool(np.isnan(self.values).all())
+
+
+class _Slicing(NamedTuple):
+    """What all judges share."""
+
+    p: Prepared
+    fields: tuple[SlicedField, ...]
+    members: BoolArray  # (F, n)
+    units: Units
+
+    def judge(self, table: RatingTable) -> SlicedJudge:
+        """Return a judge by slice."""
+        means: dict[SlicedMeasure, SliceMeans] = {}
+        human = beyond = None
+        if (sides := self.agreement(table)) is not None:
+            means["agreement"], human, beyond = map(self.means, sides)
+        means |= {name: self.means(of_items) for name, of_items in self.measures(table)}
+        rows = tuple(self.rows(means, human, beyond))
+        eligible = np.repeat(
+            [field.kind not in BY_CONSTRUCTION for field in self.fields],
+            [len(field.values) for field in self.fields],
+        )
+        worst = worst_slice(means["agreement"], beyond, eligible) if beyond else None
+        return SlicedJudge(judge=table.name, rows=rows, worst=worst)
+
+    def rows(
+        self,
+        means: dict[SlicedMeasure, SliceMeans],
+        human: SliceMeans | None,
+        beyond: SliceMeans | None,
+    ) -> Iterator[JudgeSlice]:
+        """Yield the numbers of each slice."""
+        names = [(field.name, value) for field in self.fields for value in field.values]
+        n_items = self.members.sum(axis=1).tolist()
+        for f, (field, value) in enumerate(names):
+            yield JudgeSlice(
+                field=field,
+                value=value,
+                n_items=n_items[f],
+                measures={name: self.measure(of, f) for name, of in means.items()},
+                human=None if human is None else self.measure(human, f),
+                beyond_human=None if beyond is None else self.measure(beyond, f).difference,
+            )
+
+    def means(self, of_items: _Values) -> SliceMeans:
+        """Return the means of all slices."""
+        return slice_means(
+            of_items.values,
+            self.members,
+            units=self.units.of_item,
+            level=self.p.settings.confidence,
+            bounds=of_items.bounds,
+            rng=self.p.rng(),
+            weights=of_items.weights,
+        )
+
+    def measures(self, table: RatingTable) -> Iterator[tuple[SlicedMeasure, _Values]]:
+        """Yield what each item has of each measure that is defined."""
+        assert self.p.footing is not None
+        if (ranks := self.of_metric(self.p.footing.metric, table)) is not None:
+            yield "disagreement", ranks
+        if (matches := self.matches(table)) is not None:
+            yield "consistency", matches
+        yield "answered_fraction", self.answered(table)
+        if (errors := self.signed_errors(table)) is not None:
+            yield "signed_error", errors
+
+    def agreement(self, table: RatingTable) -> tuple[_Values, _Values, _Values] | None:
+        """Return the agreement of the judge and of one rater, and their difference."""
+        common = self.p.common.get("forced_choice")
+        if common is None or table.name not in common.judges:
+            return None
+        scoring = self.scoring(SHARE_AGREEING, common)
+        replies = replies_of(table, SHARE_AGREEING.judge_form)
+        sides = scoring.one_human_by_kind(replies, common.shared & replies.answered(1.0))
+        if not sides.used.any():
+            return None
+        judge, human = (
+            np.where(sides.used, side[:, 0], np.nan) for side in (sides.judge, sides.human)
+        )
+        return (
+            _Values(judge, SHARE, scoring.weights),
+            _Values(human, SHARE, scoring.weights),
+            _Values(judge - human, (-1.0, 1.0), scoring.weights),
+        )
+
+    def of_metric(self, metric: Metric, table: RatingTable) -> _Values | None:
+        """Return a metric of each item; None if it isn't a mean over items that are compared."""
+        common = self.p.common.get(ELICITATION_OF[metric.judge_form])
+        if common is None or table.name not in common.judges or not metric.is_item_mean:
+            return None
+        scoring = self.scoring(metric, common)
+        replies = replies_of(table, metric.judge_form)
+        totals = scoring.sums(replies, common.shared, common.n_replies)
+        return _Values(ratio(totals[:, 0], totals[:, 1]), metric.bounds, scoring.weights)
+
+    def scoring(self, metric: Metric, common: CommonItems) -> Scoring:
+        """Bind a metric to the ratings, as where judges are compared."""
+        compared = self.p.compared
+        scoring = Scoring.of(
+            compared.human,
+            metric,
+            Cut(self.p.tau, compared.positive),
+            implied=self.p.implied if compares_sets(metric) else None,
+            weights=compared.weights,
+        )
+        if compared.criteria is None:
+            return scoring
+        return scoring.counting_criteria_alike(compared.criteria, common.shared)
+
+    def matches(self, table: RatingTable) -> _Values | None:
+        """Return which decisions, or else answers, match the raters'."""
+        metrics = (find_metric(name, self.p.compared.rows) for name in self.matching)
+        of_items = (self.of_metric(metric, table) for metric in metrics)
+        return next((values for values in of_items if values and values.is_defined), None)
+
+    @property
+    def matching(self) -> list[str]:
+        """The metrics that say how often a judge matches the raters, the first choice first."""
+        names = {row.name for row in self.p.compared.rows}
+        return [name for name in MATCHES if name in names]
+
+    def answered(self, table: RatingTable) -> _Values:
+        """Return which rated items the judge answered often enough to be compared."""
+        footing, common = self.p.footing, self.p.compared
+        assert footing is not None
+        metric = footing.metric
+        replies = replies_of(table, metric.judge_form)
+        rated = counts_of(common.human, metric.human_form).any(axis=1)
+        answered = replies.answered(footing.n_replies).astype(np.float64)
+        return _Values(np.where(rated, answered, np.nan), SHARE, common.weights)
+
+    def signed_errors(self, table: RatingTable) -> _Values | None:
+        """Return the mean answer of the judge minus the raters', as numbers or positive shares."""
+        common = self.p.common.get("forced_choice")
+        numbers = self.numbers()
+        if numbers is None or common is None or table.name not in common.judges:
+            return None
+        human, judge = (
+            row_shares(np.asarray(side.forced_choice, dtype=np.float64)) @ numbers
+            for side in (self.p.compared.human, table)
+        )
+        width = float(numbers.max() - numbers.min())
+        errors = np.where(common.shared, judge - human, np.nan)
+        return _Values(errors, (-width, width), self.p.compared.weights)
+
+    def numbers(self) -> FloatArray | None:
+        """Return what the options stand for: numbers of an ordinal scale, or 1 if positive."""
+        options, task = self.p.compared.human.space.options, self.p.task
+        if self.p.settings.mode != "third_class" and task.scale == "ordinal":
+            scale = OptionScale.of(task)
+            assert scale.numbers is not None, "an ordinal scale has numbers"
+            of_option = dict(zip(scale.options, scale.numbers.tolist(), strict=True))
+            return np.array([of_option[option] for option in options])
+        positive = self.p.compared.positive
+        return np.array([float(option in positive) for option in options]) if positive else None
+
+    def measure(self, means: SliceMeans, f: int) -> SliceMeasure:
+        """Return one measure of one slice."""
+        n = int(means.n_items[f])
+        value, gap = float(means.mean[f]), float(means.gap[f])
+        return SliceMeasure(
+            value=self.estimate(value, (means.low[f], means.high[f]), n),
+            rest=None if np.isnan(means.rest[f]) else float(means.rest[f]),
+            difference=self.estimate(gap, (means.gap_low[f], means.gap_high[f]), n),
+        )
+
+    def estimate(self, value: float, ends: tuple[float, float], n: int) -> Estimate:
+        """Return a number with its interval, or why there is none."""
+        if np.isnan(value):
+            return Estimate(value=None, reason="no_items" if not n else "no_overlap", n_used=n)
+        if np.isnan(ends).any():
+            few: Reason = TOO_FEW[self.units.kind] if n < MIN_UNITS else "no_variance"
+            return Estimate(value=value, interval_reason=few, n_used=n)
+        level, unit = self.p.settings.confidence, self.units.kind
+        interval = Interval(float(ends[0]), float(ends[1]), level, "simultaneous", unit)
+        return Estimate(value=value, interval=interval, n_used=n)

@@ -1,0 +1,142 @@
+"""Fields of items as slices: the items that share a value, or whose numbers are alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.data.arrays import frozen
+from harness.stats.subsets.slices import thirds
+from harness.tasks.model import INCLUSION_PROBABILITY, SOURCE_ITEM
+from harness.tasks.schema import as_number, number_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.tasks import Item, Task
+
+FieldKind: TypeAlias = Literal["values", "thirds", "words", "certainty", "criterion", "position"]
+
+MAX_VALUES = 12  # of a field
+MIN_ITEMS = 10  # of a value, below which it is rare
+MIN_VALUES = 2
+MAX_NUMBERS = 3  # different numbers that are values, not a scale
+WORDS = "length in words"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class SlicedField:
+    """The items by the value of one field.
+
+    Attributes
+    ----------
+    name : str
+        Of the field.
+    kind : str
+        "values": the items of each value. "thirds": numbers, in thirds. "words": the words of the
+        texts that judges are shown, in thirds. "certainty", "criterion" and "position": how many
+        raters agree, what is rated, and which answer most raters prefer.
+    values : tuple of str
+        V values, or names of thirds.
+    of_item : (n,) int array
+        Place of each item's value; -1 for an item without one.
+    n_pooled : int
+        Rare values that the last of ``values`` stands for.
+    """
+
+    name: str
+    kind: FieldKind
+    values: tuple[str, ...]
+    of_item: IntArray
+    n_pooled: int = 0
+
+    def __repr__(self) -> str:
+        return f"SlicedField({self.name!r}, {len(self.values)} values)"
+
+    @property
+    def members(self) -> BoolArray:
+        """(V, n): which items have each value."""
+        return np.asarray(self.of_item == np.arange(len(self.values))[:, None], dtype=np.bool_)
+
+
+def field_names(task: Task, items: Iterable[Item]) -> tuple[str, ...]:
+    """Return the fields that describe items: neither texts nor answers nor probabilities."""
+    shown = {*task.text, task.image, task.reasons, INCLUSION_PROBABILITY, SOURCE_ITEM}
+    gold = task.alt_test.gold if task.alt_test else None
+    names = dict.fromkeys(name for item in items for name in item.fields)
+    return tuple(name for name in names if name not in shown and name != gold)
+
+
+def sliced_fields(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
+    """Return the fields by which items can be told apart, and the length of their texts.
+
+    Empty if items have no such field. A field with a single value, or without any value that
+    `MIN_ITEMS` items share, isn't among them.
+    """
+    by_name = (sliced_field(name, items) for name in field_names(task, items))
+    fields = tuple(field for field in by_name if field is not None)
+    if not fields:
+        return ()
+    length = _in_thirds(WORDS, "words", n_words(task, items))
+    return (*fields, length) if length else fields
+
+
+def sliced_field(name: str, items: Sequence[Item]) -> SlicedField | None:
+    """Return the items by one field; None if it doesn't tell them apart."""
+    values = [" ".join(item.fields.get(name, "").split()) for item in items]
+    numbers = [as_number(value) for value in values if value]
+    if None not in numbers and len(set(numbers)) > MAX_NUMBERS:
+        as_numbers = (as_number(value) if value else None for value in values)
+        of_items = [np.nan if number is None else number for number in as_numbers]
+        return _in_thirds(name, "thirds", np.array(of_items, dtype=np.float64))
+    return by_value(name, "values", values)
+
+
+def by_value(name: str, kind: FieldKind, values: Sequence[str]) -> SlicedField | None:
+    """Return the items by their value, rare values together; None if there is one slice.
+
+    "" is no value.
+    """
+    counts = Counter(value for value in values if value)
+    frequent = [value for value, n in counts.most_common() if n >= MIN_ITEMS]
+    if len(counts) > len(frequent) or len(frequent) > MAX_VALUES:
+        frequent = frequent[: MAX_VALUES - 1]
+    n_pooled = len(counts) - len(frequent)
+    if not frequent or len(counts) < MIN_VALUES:
+        return None
+    place = {value: v for v, value in enumerate(frequent)}
+    of_item = [place.get(value, len(frequent)) if value else -1 for value in values]
+    pooled = (_pooled_name(counts, n_pooled),) if n_pooled else ()
+    return SlicedField(
+        name=name,
+        kind=kind,
+        values=(*frequent, *pooled),
+        of_item=frozen(np.array(of_item, dtype=np.int64)),
+        n_pooled=n_pooled,
+    )
+
+
+def n_words(task: Task, items: Iterable[Item]) -> FloatArray:
+    """Return (n,) numbers of words that judges are shown of each item."""
+    shown = [[item.fields.get(name, "") for name in task.text] for item in items]
+    return np.array([sum(len(text.split()) for text in texts) for texts in shown], np.float64)
+
+
+def _pooled_name(counts: Counter[str], n_pooled: int) -> str:
+    """Name the rare values together by a name that none of them has."""
+    name = f"{n_pooled} rare value{'' if n_pooled == 1 else 's'}"
+    return name if name not in counts else f"({name})"
+
+
+def _in_thirds(name: str, kind: FieldKind, numbers: FloatArray) -> SlicedField | None:
+    cuts = thirds(numbers)
+    if cuts is None:
+        return None
+    lower, middle = map(number_text, cuts)
+    of_item = np.where(np.isnan(numbers), -1, np.searchsorted(cuts, numbers))
+    labels = (f"up to {lower}", f"above {lower} to {middle}", f"above {middle}")
+    return SlicedField(name=name, kind=kind, values=labels, of_item=frozen(of_item))

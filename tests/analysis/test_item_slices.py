@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support.sliced_judges import planted
+
+from harness.analysis import Validation
+from harness.analysis.serialize import to_short_json
+from harness.report.recommendation import decision, summary
+
+
+@pytest.fixture(scope="module")
+def sliced():
+    """A judge that guesses on German items."""
+    return planted()
+
+
+def test_a_judge_that_guesses_in_one_language_is_named(sliced):
+    """The summary names the slice, with the judge and a rater there and on the other items."""
+    [line] = [line for line in summary(sliced) if "weakest" in line]
+    assert 'items with language "de"' in line
+    assert "75 items there, and the worst of 5 slices" in line
+    row = sliced.slices.judges[0].worst_row
+    assert (row.field, row.value, row.n_items) == ("language", "de", 75)
+    agreement = row.measures["agreement"]
+    assert f"on {100 * agreement.value.value:.0f} of 100 items" in line
+    assert f"and on {100 * agreement.rest:.0f} of the others" in line
+    assert line in decision(sliced)
+
+
+def test_a_slice_in_which_raters_agree_less_too_is_not_named():
+    """If the judge slips like the raters, it isn't the judge that is weak there."""
+    alike = planted(raters_slip=True, careful=0.95, slipping=0.75)
+    [judge] = alike.slices.judges
+    row = next(row for row in judge.rows if row.value == "de")
+    assert row.measures["agreement"].difference.interval.high < 0.0
+    assert row.human.difference.value < -0.1
+    assert judge.worst is None
+    assert not any("weakest" in line for line in summary(alike))
+
+
+def test_slices_have_every_measure(sliced):
+    """Each is compared with the other items, and lies within its interval."""
+    [judge] = sliced.slices.judges
+    for row in judge.rows:
+        assert set(row.measures) == {
+            "agreement",
+            "disagreement",
+            "consistency",
+            "answered_fraction",
+            "signed_error",
+        }
+        for measure in row.measures.values():
+            assert measure.value.interval.low <= measure.value.value <= measure.value.interval.high
+            gap = measure.value.value - measure.rest
+            assert measure.difference.value == pytest.approx(gap)
+            assert measure.difference.interval.method == "simultaneous"
+
+
+def test_slices_of_a_field_add_up_to_the_whole(sliced):
+    """The means of the slices, by their items, are the judge's own numbers."""
+    [judge] = sliced.slices.judges
+    rows = [row for row in judge.rows if row.field == "language"]
+    n = np.array([row.n_items for row in rows])
+
+    def mean(name):
+        return float(n @ [row.measures[name].value.value for row in rows] / n.sum())
+
+    metrics = sliced.judge("planted").metrics
+    assert mean("disagreement") == pytest.approx(metrics["js_divergence(s/s)"].value)
+    assert mean("consistency") == pytest.approx(metrics["hit_rate(h/h)"].value)
+    assert mean("agreement") == pytest.approx(sliced.evidence.share_agreeing.judge)
+
+
+def test_what_is_worse_by_construction_is_never_named():
+    """Items on which raters disagree are shown, and not called the judge's fault."""
+    result = planted(careful=0.9, slipping=0.9)
+    fields = {field.name: field.kind for field in result.slices.fields}
+    assert fields["raters who agree"] == "certainty"
+    [judge] = result.slices.judges
+    below = next(row for row in judge.rows if row.value == "60% to 80%")
+    assert below.measures["agreement"].difference.interval.high < 0.0
+    assert judge.worst is None
+
+
+def test_without_fields_metrics_have_no_slices():
+    """A task whose items have texts alone writes the same members as before."""
+    result = planted(60, fields=False)
+    assert result.slices is None
+    assert "slices" not in json.loads(result.to_json())
+    assert Validation.from_json(result.to_json()) == result
+
+
+def test_slices_survive_a_file(sliced):
+    """What is read again is what was written."""
+    again = Validation.from_json(sliced.to_json())
+    assert to_short_json(again.slices) == to_short_json(sliced.slices)
+    assert Validation.json_schema()["properties"]["slices"]
+
+
+def test_the_same_source_has_the_same_slices(sliced):
+    """The draws come from the seed."""
+    assert planted().to_json() == sliced.to_json()
+
+
+def test_a_judge_that_is_not_ranked_has_no_slices(sliced):
+    """Only ranked judges are compared."""
+    assert sliced.slices.of("nobody") is None
