@@ -40,9 +40,9 @@ class Design:
     Attributes
     ----------
     n, m : int
-        Items and raters, who are right in 85 %.
-    first : float
-        Share of the items in which the first rater is right.
+        Items and raters.
+    others, first : float
+        Share of the items in which raters are right, and the same of the first.
     judge : float or None
         The same of the judge; None if it copies.
     hard : float
@@ -57,6 +57,7 @@ class Design:
 
     n: int
     m: int
+    others: float = 0.85
     first: float = 0.85
     judge: float | None = None
     hard: float = 0.0
@@ -73,14 +74,16 @@ class Design:
     def name(self) -> str:
         """The design for a reader."""
         parts = [f"{self.n} items", f"{self.m} raters"]
-        if self.first != 0.85:
+        if self.others != 0.85:
+            parts[-1] += f" right in {self.others:.0%}"
+        elif self.first != 0.85:
             parts.append(f"one of them right in {self.first:.0%}")
         parts += [f"{self.hard:.0%} of the items hard"] * (self.hard > 0)
         parts += [f"{self.rarer:.0%} positive"] * (self.rarer != 0.5)
         if self.judge is not None:
             return ", ".join([*parts, f"a judge right in {self.judge:.0%}"])
         copied = "one rater copied" if self.in_turn == 1 else "two raters copied in turn"
-        copied = "that rater copied" if self.first != 0.85 else copied
+        copied = "that rater copied" if self.first != self.others else copied
         return ", ".join([*parts, copied, f"{self.noise:.0%} noise" if self.noise else "exactly"])
 
     def draw(self, n_data_sets: int, rng: np.random.Generator) -> np.ndarray:
@@ -88,7 +91,7 @@ class Design:
         shape = (n_data_sets, self.n)
         truth = rng.random(shape) < self.rarer
         hard = rng.random(shape) < self.hard
-        right = [self.first, *[0.85] * (self.m - 1), self.judge or 0.85]
+        right = [self.first, *[self.others] * (self.m - 1), self.judge or 0.85]
         labels = np.stack(
             [truth == (rng.random(shape) < np.where(hard, 0.5, share)) for share in right], axis=2
         )
@@ -121,13 +124,14 @@ def _p(n: int, wins: int, losses: int) -> float:
 
 
 def is_copy(labels: np.ndarray) -> np.ndarray:
-    """Return (B,) whether each data set's judge counts as a copy."""
+    """Return (B,) whether each data set's judge counts as a copy, or may be one."""
     r = labels.shape[2]
     kinds = np.array(list(product((0, 1), repeat=r)))
     number = labels @ (2 ** np.arange(r - 1, -1, -1))
     times = np.array([np.bincount(of_set, minlength=len(kinds)) for of_set in number], dtype=float)
-    ratios, _, _ = copy_ratios(kinds, times, SETS)
-    return np.asarray(ratios.max(axis=1) > bound_of(labels.shape[1], r - 1.0))
+    times, place = np.unique(times, axis=0, return_inverse=True)
+    copies, bound = copy_ratios(kinds, times, SETS), bound_of(labels.shape[1], r - 1.0)
+    return np.asarray((copies.copied(bound) | copies.undecided(bound))[place.ravel()])
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,7 @@ def simulate(design: Design, n_data_sets: int) -> Row:
     return Row(design, n_data_sets, len(passing), n_used)
 
 
+CAREFUL = (0.97, 0.99)  # how often careful raters are right
 SIZES = ((60, 3), (60, 5), (150, 3), (150, 5), (300, 3), (300, 5))
 
 
@@ -188,6 +193,7 @@ def designs() -> list[Design]:
             {"judge": 0.85, "first": 0.97},
             {"judge": 0.97, "first": 0.97},
             {"judge": 0.97, "first": 0.97, "hard": 1 / 3},
+            *({"judge": right, "first": right, "others": right} for right in CAREFUL),
         )
     ]
     copies = [
@@ -199,7 +205,8 @@ def designs() -> list[Design]:
             ({"hard": 1 / 3}, (0.02,)),
             ({"hard": 1 / 3, "in_turn": 2}, (0.02, 0.1)),
             ({"first": 0.6}, (0.02,)),
-            ({"first": 0.97}, (0.0, 0.1)),
+            ({"first": 0.97}, (0.0, 0.02, 0.1)),
+            *(({"first": right, "others": right}, (0.0, 0.02)) for right in CAREFUL),
         )
         for noise in noises
     ]
@@ -223,10 +230,10 @@ points an honest judge loses.
 | --- | --- | --- | --- | --- |"""
 
 
-def write_page(section: str) -> None:
-    """Put the section in the place of the last one."""
+def write_section(section: str, start: str, end: str) -> None:
+    """Put the section into the page, in the place of the last one between two marks."""
     page = PAGE.read_text("utf-8")
-    before, after = page[: page.index(START) + len(START)], page[page.index(END) :]
+    before, after = page[: page.index(start) + len(start)], page[page.index(end) :]
     PAGE.write_text(f"{before}\n{section}\n{after}", "utf-8")
 
 
@@ -245,7 +252,7 @@ def main() -> None:
     section = "\n".join([INTRODUCTION.format(n=options.data_sets), *map(str, rows)])
     print(section)
     if options.write:
-        write_page(section)
+        write_section(section, START, END)
     sys.exit(any(row.misses for row in rows))
 
 

@@ -220,6 +220,7 @@ def evidence_of(
     n_contenders = len(judges) - len(worse_than_first(footing, footing.order))
     alpha = ALPHA * share_of_validation(1) / n_contenders
     test = None if anonymous else panel_test_of(ratings, judges[int(first[1:])][:, 0], alpha)
+    copying = copying_of(ratings, judges[int(first[1:])][:, 0]) if test and test.passes else None
     fractions = footing.items.answered_fraction
     return Evidence(
         metric=footing.metric.name,
@@ -253,7 +254,8 @@ def evidence_of(
             for name in footing.order
         ),
         baselines=tuple(baseline_evidence(footing, name) for name in footing.baselines),
-        copying=copying_of(ratings, judges[int(first[1:])][:, 0]) if test and test.passes else None,
+        copying=copying,
+        untested_copies="no_shared_errors" if copying and copying.undecided else "",
     )
 
 

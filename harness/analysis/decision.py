@@ -470,6 +470,8 @@ def _copies_a_rater(evidence: Evidence) -> Check:
     test = evidence.copying
     if test is None:
         return _without_each_rater(evidence)
+    if test.undecided:
+        return Check(kind="copies_a_rater", passed=None, reason="no_shared_errors", n=test.n_items)
     return Check(
         kind="copies_a_rater",
         passed=not test.copies,

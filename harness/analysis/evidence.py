@@ -94,7 +94,13 @@ def with_copies_tested(
     if reason := why_none_left_out(source.task, n_ratings, leader):
         return replace(evidence, without_raters_reason=reason)
     if copying := tests.copying(leader.judge):
-        return replace(evidence, copying=copying, without_raters_reason="not_needed")
+        untested = "no_shared_errors" if copying.undecided else evidence.untested_copies
+        return replace(
+            evidence,
+            copying=copying,
+            untested_copies=untested,
+            without_raters_reason="not_needed",
+        )
     is_tested = leader.annotator_test is not None and leader.annotator_test.passes is not None
     left_out = []
     for rater in sorted(n_ratings):

@@ -179,8 +179,8 @@ class Evidence:
         for), or "not_computed"
         (too many ratings, or too few without any rater); "" where some were.
     untested_copies : str
-        Why copies of a rater can't be tested for: "positional_raters" or "too_few_raters"; "" if
-        they can.
+        Why copies of a rater can't be tested for: "positional_raters", "too_few_raters" or
+        "no_shared_errors" (raters and judge make too few errors to tell a copy); "" if they can.
     states_independence : bool
         Whether task.yaml states that raters worked without the judges' answers, and judges without
         theirs.

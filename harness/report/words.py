@@ -85,6 +85,7 @@ REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is N
     "too_few_answered": "too few answered",
     "too_few_choices": "too few raters gave single choices",
     "too_few_labels": "too few labels of either kind",
+    "no_shared_errors": "too few errors to tell a copy from a good judge",
     "one_rater": "there is one rater",
     "single_rating": "one rating shows no noise",
     "one_rating_per_item": "one rating per item",
@@ -163,6 +164,7 @@ NO_TEST: dict[CheckReason, str] = {  # where the annotator test does not apply
 NOT_LEFT_OUT: dict[CheckReason, str] = {
     "positional_raters": NO_TEST["positional_raters"],
     "too_few_raters": "that takes at least three raters",
+    "no_shared_errors": "raters and judge make too few errors to tell a copy from a good judge",
     "not_computed": "there are too many ratings, or too few without any one rater",
 }
 NOT_PASSED: dict[CheckKind, str] = {

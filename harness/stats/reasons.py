@@ -39,6 +39,7 @@ NAReason: TypeAlias = Literal[
     "fewer_than_six_differ",
     "fewer_than_two_replies",
     "no_reply_on_either_side",
+    "no_shared_errors",
     "one_baseline_reply",
     "floor_above_items",
     "not_even_all_items",

@@ -59,6 +59,41 @@ def test_a_copy_that_cannot_be_tested_for_is_recommended_under_a_condition(
     assert "state it in task.yaml: `independent: true`" in words
 
 
+def careful_panel(path, about=""):
+    """Write a task whose raters are wrong once each, on items of their own, and a copy of one."""
+    folder = folder_of(path, 3, about)
+    careful = {r: [answer_of(i, r) for i in range(N)] for r in range(3)}
+    ratings = [
+        {"item": f"i{i}", "rater": f"r{r}", "value": careful[r][i]}
+        for i in range(N)
+        for r in careful
+    ]
+    write_jsonl(folder / "ratings.jsonl", ratings)
+    return folder, [{"item": f"i{i}", "judge": "copy", "value": careful[0][i]} for i in range(N)]
+
+
+def answer_of(i, rater):
+    """Return the true answer, except of the second and third rater on an item of their own."""
+    return "AB"[(i % 2) ^ (rater > 0 and i == rater)]
+
+
+@pytest.mark.parametrize(
+    ("about", "level"), [("", "use_if_independent"), ("independent: true\n", "use")]
+)
+def test_copy_of_a_rater_without_errors_is_recommended_under_a_condition(tmp_path, about, level):
+    """A perfect judge would answer alike, so no test can tell; your statement can."""
+    validation = harness.validate(*careful_panel(tmp_path / "task", about))
+    assert validation.evidence.copying.undecided
+    assert validation.decision.verdict == level
+
+
+def test_reason_for_the_condition_is_that_nobody_errs(tmp_path):
+    folder, copy = careful_panel(tmp_path / "task")
+    shown = invoke("validate", "--task", folder, "--verdicts", _file(tmp_path, copy))
+    words = " ".join(shown.stdout.split())
+    assert "raters and judge make too few errors to tell a copy from a good judge" in words
+
+
 def test_a_statement_of_independence_is_printed_as_the_users(tmp_path, copy):
     """With it the judge is recommended, and the result says whose statement that rests on."""
     folder = folder_of(tmp_path / "task", 2, "independent: true\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from math import isinf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +27,7 @@ MOST_COPIED = 6  # raters in whose pairs copies are looked for
 # Ratings per item, items and 2 log likelihood ratio from which a judge counts as a copy: the less
 # was rated, the less it takes, so that copies are recommended in 5 % at most (docs/coverage.md).
 FEW_RATINGS, FEW_ITEMS, BOUNDS = 3.5, 100, (-0.5, -2.0, -3.0)
+UNDECIDED_FROM = -2.0  # the same if the judge shares no error with a rater
 N_STEPS, N_COPY_STEPS = 120, 60  # of the EM algorithm
 CLOSE = 1e-4  # change of a log likelihood that ends it
 TINY = 1e-9
@@ -51,6 +51,9 @@ class CopyTest:
         The least ``log_ratio`` of a copy.
     n_items : int
         Items of these raters that the judge answered.
+    undecided : bool
+        Whether the judge shares no such answer, but answers so much like a rater that a copy would
+        answer alike: they make too few errors to tell.
     """
 
     raters: tuple[str, ...]
@@ -58,6 +61,7 @@ class CopyTest:
     log_ratio: float | None
     bound: float
     n_items: int
+    undecided: bool = False
 
     @property
     def copies(self) -> bool:
@@ -105,20 +109,23 @@ def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest 
         return None
     kinds, times = np.unique(codes, axis=0, return_counts=True)
     sets = reasonable_sets(n_options, ordered=ordered)
-    ratios, pairs, shares = copy_ratios(kinds, times[None].astype(np.float64), sets)
-    if not pairs:
+    copies = copy_ratios(kinds, times[None].astype(np.float64), sets)
+    if not copies.pairs:
         return None
-    best = int(ratios[0].argmax())
-    log_ratio = float(ratios[0, best])
-    pair = sorted(zip(shares[0, best].tolist(), pairs[best], strict=True), reverse=True)
+    best, shares_errors = int(copies.best[0]), not copies.shares_none[0]
+    bound = bound_of(len(codes), float((codes[:, :-1] != UNANSWERED).sum(axis=1).mean()))
+    pair = sorted(
+        zip(copies.shares[0, best].tolist(), copies.pairs[best], strict=True), reverse=True
+    )
     copied = [(rho, j) for rho, j in pair if rho > LEAST_SHARE]
     n_items = int(times[(kinds[:, [j for _, j in copied]] != UNANSWERED).any(axis=1)].sum())
     return CopyTest(
         raters=tuple(panel.raters[frequent[j]] for _, j in copied),
         shares=tuple(rho for rho, _ in copied),
-        log_ratio=None if isinf(log_ratio) else log_ratio,
-        bound=bound_of(len(codes), float((codes[:, :-1] != UNANSWERED).sum(axis=1).mean())),
+        log_ratio=float(copies.ratios[0, best]) if shares_errors else None,
+        bound=bound,
         n_items=n_items,
+        undecided=bool(copies.undecided(bound)[0]),
     )
 
 
@@ -166,9 +173,50 @@ def reasonable_sets(n_options: int, *, ordered: bool = False) -> FloatArray:
     return chances
 
 
-def copy_ratios(
-    kinds: IntArray, times: FloatArray, sets: FloatArray
-) -> tuple[FloatArray, list[tuple[int, int]], FloatArray]:
+@dataclass(frozen=True, slots=True)
+class CopyRatios:
+    """Copies of each pair of raters, beside a judge that answers by itself, in B data sets.
+
+    Attributes
+    ----------
+    pairs : tuple of C pairs of int
+        Of the raters with whom the judge agrees most in the first data set.
+    ratios : (B, C) array
+        Twice the log likelihood ratio, on the items of each pair.
+    shares : (B, C, 2) array
+        Answers that are copied from each.
+    shares_errors : (B, C) bool array
+        Whether the judge shares an answer with them that most other raters contradict. If it
+        doesn't, as if all raters nearly always agree, nothing speaks for a copy.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    ratios: FloatArray
+    shares: FloatArray
+    shares_errors: BoolArray
+
+    @property
+    def shares_none(self) -> BoolArray:
+        """Whether the judge shares no such answer with any pair: (B,)."""
+        return np.asarray(~self.shares_errors.any(axis=1))
+
+    @property
+    def best(self) -> IntArray:
+        """The pair whose copies explain the answers best, if any with shared errors: (B,)."""
+        comparable = self.shares_errors | self.shares_none[:, None]
+        return np.asarray(np.where(comparable, self.ratios, -np.inf).argmax(axis=1))
+
+    def copied(self, bound: float) -> BoolArray:
+        """Return whether the judge counts as a copy: (B,)."""
+        return np.asarray(((self.ratios > bound) & self.shares_errors).any(axis=1))
+
+    def undecided(self, bound: float) -> BoolArray:
+        """Return whether a copy would answer alike, and no error tells: (B,)."""
+        alike = (self.ratios > min(bound, UNDECIDED_FROM)).any(axis=1)
+        return np.asarray(alike & self.shares_none)
+
+
+def copy_ratios(kinds: IntArray, times: FloatArray, sets: FloatArray) -> CopyRatios:
     """Compare copies of each pair of raters with a judge that answers by itself.
 
     Parameters
@@ -179,32 +227,25 @@ def copy_ratios(
         Items of each kind in B data sets.
     sets : (V, K) array
         As from `reasonable_sets`.
-
-    Returns
-    -------
-    ratios : (B, C) array
-        Twice the log likelihood ratio, on the items of each pair; -inf if the judge shares no
-        answer with them that most other raters contradict, as if all raters nearly always agree.
-    pairs : list of C pairs of int
-        Of the raters with whom the judge agrees most in the first data set.
-    shares : (B, C, 2) array
-        Answers that are copied from each.
     """
     m = kinds.shape[1] - 1
     by_itself = log_likelihoods(kinds, times, sets) - log_likelihoods(kinds[:, :m], times, sets)
-    pairs, ratios, shares = list(_pairs(kinds, times)), [], []
+    pairs, ratios, shares, shared = tuple(_pairs(kinds, times)), [], [], []
     departs = _shared_departures(kinds, sets.shape[1])
     for pair in pairs:
         covered = (kinds[:, pair] != UNANSWERED).any(axis=1)
         log_copies, rho = _copy_likelihood(kinds[covered][:, [*pair, m]], times[:, covered], sets)
         apart = log_copies - by_itself[:, covered]
-        ratio = 2.0 * (times[:, covered] * apart).sum(axis=1)
-        shares_errors = times @ (departs[:, pair].any(axis=1)) > 0
-        ratios.append(np.where(shares_errors, ratio, -np.inf))
+        ratios.append(2.0 * (times[:, covered] * apart).sum(axis=1))
+        shared.append(times @ (departs[:, pair].any(axis=1)) > 0)
         shares.append(rho)
-    if not pairs:
-        return np.empty((len(times), 0)), [], np.empty((len(times), 0, 2))
-    return np.stack(ratios, axis=1), pairs, np.stack(shares, axis=1)
+    B, C = len(times), len(pairs)
+    return CopyRatios(
+        pairs,
+        np.array(ratios).T.reshape(B, C),
+        np.array(shares).reshape(C, B, 2).swapaxes(0, 1),
+        np.array(shared, dtype=np.bool_).T.reshape(B, C),
+    )
 
 
 def _shared_departures(kinds: IntArray, n_options: int) -> BoolArray:
