@@ -17,13 +17,15 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from harness.errors import PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
+
+Offers = TypeVar("Offers")
 
 JUDGES = "judge_harness.judges"
 METRICS = "judge_harness.metrics"
@@ -113,17 +115,36 @@ def in_one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:MAX_PROBLEM_CHARS]
 
 
-def edge(name: str) -> Any:  # noqa: ANN401 -- its `__init__` says what it offers
+def edge(name: str, offers: type[Offers]) -> Offers:
     """Load an edge of this package, one of `EDGES`.
+
+    Parameters
+    ----------
+    name : str
+        Of the edge.
+    offers : type
+        The protocol of what its `__init__` offers to the caller, which the edge names, too.
 
     Raises
     ------
     PluginError
         If it was left out of this installation.
     """
+    del offers
+    check_edge(name)
+    return cast("Offers", import_module(EDGES[name]))
+
+
+def check_edge(name: str) -> None:
+    """Refuse what needs an edge that was left out of this installation; it is not loaded.
+
+    Raises
+    ------
+    PluginError
+        If it was left out.
+    """
     if not has_edge(name):
         raise PluginError(f"this installation of judge-harness has no {EDGES[name]}.")
-    return import_module(EDGES[name])
 
 
 def has_edge(name: str) -> bool:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
@@ -177,7 +177,11 @@ def _import_rows(
     settings = read_options(AnswerSettings, said)
     records: list[Row] = msgspec.json.decode(_ENCODE(rows))
     rated = read_options(RatedOptions, mapping)
-    table = plain_table(records, ROWS) if roles else edge("curation").read_records(records, ROWS)
+    table = (
+        plain_table(records, ROWS)
+        if roles
+        else edge("curation", ImportEdge).read_records(records, ROWS)
+    )
     name = mapping.get("name", ROWS)
     subject = _described(name, roles, table, settings, rated) or _guessed(
         name, roles, table, settings, rated
@@ -209,7 +213,7 @@ def _described(
     if settings.is_whole:
         answers = TableAnswers.of(settings, ROWS, abstain=cells.abstains)
     else:
-        guess = edge("curation").guess_labels(cells, settings)
+        guess = edge("curation", ImportEdge).guess_labels(cells, settings)
         if guess.doubts:
             return None
         answers = guess.answers
@@ -230,13 +234,15 @@ def _guessed(
     rated: RatedOptions,
 ) -> TableTask:
     """Return the task that an import of the table would make."""
-    plan, *others = edge("curation").make_plans(name, table, roles, settings=settings, rated=rated)
+    plan, *others = edge("curation", ImportEdge).make_plans(
+        name, table, roles, settings=settings, rated=rated
+    )
     if others:
         criteria = ", ".join(each.columns.criterion or "" for each in (plan, *others))
         raise TaskError(f"{ROWS}: {criteria} have scales of their own. Give the rows of one.")
     settings.check_labels(plan.cells)
     plan.check()
-    return cast("TableTask", plan)
+    return plan
 
 
 def strings(names: object) -> tuple[str, ...]:
@@ -293,3 +299,36 @@ def _plain(value: object) -> object:
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 _ENCODE = _ENCODER.encode
+
+
+class LabelGuess(Protocol):
+    """What the answers of a table probably mean."""
+
+    @property
+    def answers(self) -> TableAnswers:
+        """The options, and how labels name them."""
+
+    @property
+    def doubts(self) -> Sequence[object]:
+        """What is unclear; empty where nothing is."""
+
+
+class ImportEdge(Protocol):
+    """What the edge of curation finds in a table that its user did not describe."""
+
+    def read_records(self, records: Sequence[Row], name: str) -> Table:
+        """Read rows in memory; errors are about ``name``."""
+
+    def guess_labels(self, cells: AnswerReader, settings: AnswerSettings) -> LabelGuess:
+        """Guess what the answers of a table mean."""
+
+    def make_plans(
+        self,
+        name: str,
+        table: Table,
+        roles: Mapping[str, Sequence[str]],
+        *,
+        settings: AnswerSettings,
+        rated: RatedOptions | None = ...,
+    ) -> tuple[TableTask, ...]:
+        """Complete the settings and check that tasks can be made."""

@@ -8,10 +8,11 @@ import signal
 import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from harness.analysis.completeness import completeness_of, exit_code_of, failure_reason
 from harness.app.embeddings import probe_cost_usd, run_cost_usd
+from harness.app.plan import BatchEdge, RaceEdge
 from harness.errors import ExitCode, RunError
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.session import Session
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from harness.judging.running.units import Job
     from harness.judging.storage.reply_store import Store
     from harness.judging.storage.verdict_log import LogReading
+    from harness.options.concerns import Place
     from harness.runs.run_folder import RunConfig
 
 OVER = (ExitCode.DONE, ExitCode.INCOMPLETE)  # nothing more would come of asking again
@@ -90,7 +92,9 @@ def ask_open_units(
             folder.update(**{name: getattr(before, name) for name in fields})
             raise
         budget = limits.budget
-        race = edge("racing").rounds(plan, logged.final, observer) if plan.config.race else None
+        race = None
+        if plan.config.race:
+            race = edge("racing", RaceEdge).rounds(plan, logged.final, observer)
         session = Session(
             race.next_jobs({}) if race else _jobs(plan, folder, store, observer),
             SessionState(
@@ -105,7 +109,7 @@ def ask_open_units(
                     shows_text=plan.config.item_text if shows_text is None else shows_text,
                 ),
             ),
-            next_jobs=race and race.next_jobs,
+            next_jobs=race.next_jobs if race else None,
         )
         if lost:
             observer.say(lost)
@@ -158,7 +162,7 @@ def _jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> Se
     """
     jobs: Sequence[Job] = plan.jobs
     if plan.config.batch:
-        jobs = edge("batch").batched_jobs(plan, folder, store, observer)
+        jobs = edge("batch", BatchEdge).batched_jobs(plan, folder, store, observer)
     if store.shared_progress() is not None:
         jobs = [replace(job, begins_at=secrets.randbelow(len(job.items))) for job in jobs]
     return jobs
@@ -185,7 +189,7 @@ def shared_store(
     if plan.config.batch:
         raise RunError("--batch cannot be used with --store. Leave one of the two out.")
     longest_call_s = max(spec.deadline_s for spec in plan.specs)
-    store: Store = edge("cluster").open_store(
+    return edge("cluster", ClusterEdge).open_store(
         address,
         run,
         longest_call_s,
@@ -195,7 +199,46 @@ def shared_store(
         folder=folder,
         is_started=is_started,
     )
-    return store
+
+
+class ClusterEdge(Protocol):
+    """What the edge of clusters offers: a store and a budget for all processes of a run."""
+
+    def describe_cluster(self, executor: str) -> str:
+        """Return what a cluster consists of; one on this machine is started for that."""
+
+    def describe_store(self, address: str) -> str:
+        """Return what a shared store is and holds."""
+
+    def check_address(self, address: str) -> None:
+        """Refuse an address of a store that cannot be used, without connecting."""
+
+    def copy_replies(self, source: str, target: str) -> int:
+        """Copy all replies of a cache folder, run folder or shared store; return how many."""
+
+    def launcher(
+        self, plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
+    ) -> Callable[[Store, Observer, StopRequests], str]:
+        """Return what starts processes of a run on a cluster and follows them to their end."""
+
+    def open_store(
+        self,
+        address: str,
+        run: str,
+        longest_call_s: float = ...,
+        say: Callable[[str], None] = ...,
+        *,
+        budget: str = ...,
+        is_private: bool = ...,
+        folder: str = ...,
+        is_started: bool = ...,
+    ) -> Store:
+        """Open the shared store at an address."""
+
+    def session_limits(
+        self, store: Store, limit_usd: float | None, spent_usd: float, *, is_soft: bool = ...
+    ) -> SessionLimits:
+        """Return budget and rate limits of a session that hold for all processes of its run."""
 
 
 def _limits(
@@ -207,7 +250,7 @@ def _limits(
         budget.dearest_usd = _dearest_usd(logged)
     if store.shared_progress() is None:
         return SessionLimits(budget)
-    limits: SessionLimits = edge("cluster").session_limits(
+    limits = edge("cluster", ClusterEdge).session_limits(
         store, config.max_cost, budget.spent_usd, is_soft=config.max_cost_soft
     )
     limits.budget.assumed_usd, limits.budget.dearest_usd = budget.assumed_usd, budget.dearest_usd
@@ -222,7 +265,7 @@ def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudg
     """
     most_usd = folder.manifest.paid_at_most_usd or 0.0
     if config.batch:
-        most_usd -= edge("batch").reserved_usd(folder)
+        most_usd -= edge("batch", BatchEdge).reserved_usd(folder)
     budget = CostBudget(
         config.max_cost,
         max(logged_usd + unlogged_probe_usd(folder), most_usd)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
+from harness.app.ask import ClusterEdge
 from harness.errors import HarnessError, JudgeUnavailable, RunError, capitalised
 from harness.files.user_folders import cache_folder
 from harness.judging.judges.base import key_of
@@ -104,7 +105,7 @@ def examine(
     if place.store is not None:
         results.append(_checked("store", "--store", partial(_store, place.store)))
     if place.executor != "local":
-        describe = partial(edge("cluster").describe_cluster, place.executor)
+        describe = partial(edge("cluster", ClusterEdge).describe_cluster, place.executor)
         results.append(_checked("cluster", "--executor", describe))
     return results
 
@@ -202,7 +203,4 @@ def _cache(folder: Path) -> str:
 
 def _store(address: str) -> str:
     """Check a shared store, which creates its tables."""
-    with closing(edge("cluster").open_store(address, "harness doctor")) as store:
-        version, n_replies, n_workers = store.describe()
-        replies = f"about {n_replies} replies, {n_workers} other workers"
-        return f"{store.lease.name}, PostgreSQL {version}, {replies}"
+    return edge("cluster", ClusterEdge).describe_store(address)

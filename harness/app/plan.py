@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import inf
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.analysis import check_choices
 from harness.analysis.ratings import is_held_out
@@ -46,6 +46,7 @@ from harness.judging.running.cost_estimate import (
     quote_of_embedding,
     quote_of_ensemble,
 )
+from harness.judging.running.recorder import Observer
 from harness.judging.running.units import Job
 from harness.loading import edge
 from harness.options.concerns import (
@@ -67,17 +68,21 @@ from harness.runs.ledger import (
     holdout_of,
 )
 from harness.runs.run_folder import RunConfig
+from harness.runs.sources import RacedSources
 from harness.stats.selection.replies import MIN_SAMPLES
 from harness.tasks import Item, Task, load_task
 from harness.tasks.options import DEFAULT_PROPERTY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.demonstrations import Demonstrations
     from harness.judging.prompts.requests import Request
     from harness.judging.running.cost_estimate import JudgeQuote
+    from harness.judging.storage.reply_store import Store
+    from harness.judging.storage.verdict_log import UnitKey
     from harness.judging.strategies.strategy import Strategy
     from harness.options.concerns import Choices, Place, Server
     from harness.runs.asked_items import ItemsByElicitation
@@ -187,7 +192,7 @@ def plan_run(
     check_race(options)
     loaded = load_task(task) if isinstance(task, str) else task
     if options.race:
-        options = edge("racing").race_options(loaded, options, choices)
+        options = edge("racing", RaceEdge).race_options(loaded, options, choices)
     file = server.judges_file or user_file()
     holdout = holdout_of(loaded, options.criterion, options.holdout, new_ledger=options.new_ledger)
     config = RunConfig(
@@ -368,8 +373,9 @@ def checked_plan(
     ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
     plan = Plan(task, config, prompts, jobs, ensembles=ensembles, **fields)
     if config.race:
-        edge("racing").pool_of(task, (*plan.specs, *ensembles), config)  # refuses what cannot race
-    return replace(plan, probe=edge("probe").plan_within(plan)) if config.probe else plan
+        races = edge("racing", RaceEdge)
+        races.pool_of(task, (*plan.specs, *ensembles), config)  # refuses what cannot race
+    return replace(plan, probe=edge("probe", ProbeEdge).plan_within(plan)) if config.probe else plan
 
 
 def make_job(
@@ -534,4 +540,56 @@ def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
 
 def in_batches(config: RunConfig, spec: JudgeSpec) -> bool:
     """Return whether a judge is asked in batches."""
-    return config.batch and bool(edge("batch").takes_batches(spec))
+    return config.batch and edge("batch", BatchEdge).takes_batches(spec)
+
+
+class Race(Observer, Protocol):
+    """Rounds in which judges are asked; it watches what they reply."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more is asked."""
+
+    def next_jobs(self, stopped: Mapping[str, str]) -> Sequence[Job]:
+        """Return what the judges are asked next; empty when there is nothing more."""
+
+    def asked_jobs(self) -> list[Job]:
+        """Return what the judges were asked in all rounds."""
+
+
+class RaceEdge(RacedSources, Protocol):
+    """What the edge of races offers."""
+
+    def race_options(self, task: Task, options: RunOptions, choices: Choices) -> RunOptions:
+        """Return the options of a race with what follows from its loss."""
+
+    def pool_of(self, task: Task, specs: tuple[JudgeSpec, ...], config: RunConfig) -> object:
+        """Return the pool of a race, or refuse what cannot race."""
+
+    def rounds(self, plan: Plan, logged: Mapping[UnitKey, Verdict], observer: Observer) -> Race:
+        """Return the rounds of a race from what its log holds."""
+
+
+class ProbeEdge(Protocol):
+    """What the edge of probes offers."""
+
+    def plan_within(self, plan: Plan) -> Plan | None:
+        """Plan the probe of a run's judges; None where nothing can be probed."""
+
+    def write_flips(self, folder: RunFolder, plan: Plan) -> None:
+        """Write the flip rates of a run that followed a plan."""
+
+
+class BatchEdge(Protocol):
+    """What the edge of batches offers."""
+
+    def takes_batches(self, spec: JudgeSpec) -> bool:
+        """Return whether a judge's provider takes its requests in batches."""
+
+    def reserved_usd(self, folder: RunFolder) -> float:
+        """Return the most that batches not yet collected may cost."""
+
+    def batched_jobs(
+        self, plan: Plan, folder: RunFolder, store: Store, observer: Observer
+    ) -> list[Job]:
+        """Return the jobs of a plan, in batches where the judge's provider takes them."""

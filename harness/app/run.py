@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from harness.analysis import validate
 from harness.app.ask import (
     Asked,
+    ClusterEdge,
     ask_open_units,
     note_paid,
     shared_store,
@@ -20,7 +21,7 @@ from harness.app.ask import (
     unlogged_probe_usd,
 )
 from harness.app.embeddings import embed, embedded, probe_cost_usd, run_cost_usd
-from harness.app.plan import Plan, check_judges, check_race, in_probe, overshoots
+from harness.app.plan import Plan, ProbeEdge, check_judges, check_race, in_probe, overshoots
 from harness.errors import (
     ExitCode,
     HarnessError,
@@ -365,7 +366,7 @@ def _ask_probe(
     asked_too = ask_open_units(
         probe, inner, store, observer=_OfProbe(observer), retry=retry, stop=stop
     )
-    edge("probe").write_flips(inner, probe)
+    edge("probe", ProbeEdge).write_flips(inner, probe)
     exit_code = ExitCode.most_important([asked.exit_code, asked_too.exit_code])
     budget = total_budget(plan, folder)
     note_paid(folder, budget)
@@ -421,10 +422,7 @@ def _launched(
         return None
     if place.store is None:
         raise RunError("processes on a cluster need a shared store. Name one, postgresql://...")
-    follow: Callable[[Store, Observer, StopRequests], str] = edge("cluster").launcher(
-        plan, folder, place, retry
-    )
-    return follow
+    return edge("cluster", ClusterEdge).launcher(plan, folder, place, retry)
 
 
 def _complete(plan: Plan, folder: RunFolder) -> RunResult:

@@ -139,7 +139,8 @@ def copy(
       harness cache copy postgresql:// ./cache
       harness cache copy runs/toxicity-20261125T120000Z-3fa9c1 ./cache
     """
+    from harness.app.ask import ClusterEdge
     from harness.loading import edge
 
-    n_replies = edge("cluster").copy_replies(source, target)
+    n_replies = edge("cluster", ClusterEdge).copy_replies(source, target)
     echo(f"Copied {n_replies} replies to {target}.")

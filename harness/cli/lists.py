@@ -207,9 +207,9 @@ def schema_of(name: str) -> Mapping[str, object]:
 
             return verdict_schema()
         case "audit":
-            from harness.loading import edge
+            from harness.loading import check_edge
 
-            edge("curation")
+            check_edge("curation")
             from harness.curation.audit import Audit
 
             return Audit.json_schema()

@@ -127,9 +127,9 @@ def _write_draw(
     import numpy as np
 
     from harness.curation.importing.new_folder import check_new
-    from harness.loading import edge
+    from harness.loading import check_edge
 
-    edge("estimation")
+    check_edge("estimation")
     from harness.estimation.active_draw import draw_items, write_draw
     from harness.runs.run_folder import find_run
     from harness.tasks import load_task

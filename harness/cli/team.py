@@ -10,7 +10,7 @@ import typer
 
 from harness.cli.annotate import check_own_files, check_property, merge_summary
 from harness.cli.output import echo, echo_json
-from harness.loading import edge
+from harness.loading import check_edge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def export_project(
     task: Task, folder: Path, project: TeamOptions, tool: str, *, seed: int, as_json: bool
 ) -> None:
     """Write a project, and say what to do with it."""
-    edge("annotation")
+    check_edge("annotation")
     from harness.annotation.teams.screens import make_team_screens
     from harness.annotation.teams.team_project import write_project
 
@@ -57,7 +57,7 @@ def export_project(
 
 def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) -> None:
     """Add the ratings of a team to a task, each once."""
-    edge("annotation")
+    check_edge("annotation")
     from harness.annotation import merge_ratings
     from harness.annotation.teams.team_answers import problems_in_words
     from harness.annotation.teams.team_project import read_team_export

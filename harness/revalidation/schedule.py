@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from harness.app.ask import ClusterEdge
 from harness.errors import JudgeError, RunError, TaskError
 from harness.judging.judges.config import bundled_judges, load_judges, user_file
 from harness.judging.judges.judge_registry import address_of, own_judges
@@ -212,7 +213,7 @@ def options_of_store(address: str | None) -> StoreOptions:
     """
     if address is None:
         return StoreOptions()
-    edge("cluster").check_address(address)
+    edge("cluster", ClusterEdge).check_address(address)
     variable = (
         "PGPASSWORD" if urlsplit(address).netloc or urlsplit(address).path else "HARNESS_STORE"
     )

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import chain
 from shlex import join
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from harness.analysis import JudgeFacts, Settings, Source
 from harness.analysis.completeness import Completeness
@@ -113,7 +113,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         injection=injection_flips(folder, task),
     )
     if config.race:
-        return edge("racing").raced_source(folder, source, replies)  # type: ignore[no-any-return]  # of an edge
+        return edge("racing", RacedSources).raced_source(folder, source, replies)
     if task.embedding is None or not folder.embeddings.exists():
         return source
     return replace(source, vectors=read_vectors(folder.embeddings, texts_of(source)))
@@ -488,3 +488,12 @@ def n_planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicit
     for verdict in verdicts:
         samples.setdefault(verdict.elicitation, set()).add(verdict.sample)
     return {elicitation: len(numbers) * n_items for elicitation, numbers in samples.items()}
+
+
+class RacedSources(Protocol):
+    """What the edge of races says of a run that was one."""
+
+    def raced_source(
+        self, folder: RunFolder, source: Source, replies: Mapping[str, Sequence[Verdict]]
+    ) -> Source:
+        """Return a source with how its judges raced."""

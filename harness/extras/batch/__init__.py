@@ -14,12 +14,15 @@ from harness.judging.storage.response_cache import ResponseCache
 from harness.runs.run_folder import server_of
 
 if TYPE_CHECKING:
-    from harness.app.plan import Plan
+    from harness.app.plan import BatchEdge, Plan
+    from harness.extras import batch
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.running.recorder import Observer
     from harness.judging.running.units import Job
     from harness.judging.storage.reply_store import Store
     from harness.runs.run_folder import RunFolder
+
+    OFFERED: BatchEdge = batch
 
 
 def takes_batches(spec: JudgeSpec) -> bool:

@@ -19,8 +19,14 @@ from harness.judging.storage.verdict_log import REPLIES_PER_TRANSACTION, read_lo
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from harness.app.ask import ClusterEdge
+    from harness.extras import cluster
     from harness.extras.cluster.shared_store import SharedStore
     from harness.judging.parsing.verdict import Reply
+    from harness.judging.storage.reply_store import Store
+
+    OFFERED: ClusterEdge = cluster
+
 
 INSTALL = "pip install 'judge-harness[postgres]'"
 
@@ -78,6 +84,20 @@ def open_store(
     )
 
 
+def describe_store(address: str) -> str:
+    """Return what a shared store is and holds; its tables are created.
+
+    Raises
+    ------
+    RunError
+        As `open_store`.
+    """
+    with closing(open_store(address, "harness doctor")) as store:
+        version, n_replies, n_workers = store.describe()
+        replies = f"about {n_replies} replies, {n_workers} other workers"
+        return f"{store.lease.name}, PostgreSQL {version}, {replies}"
+
+
 def check_address(address: str) -> None:
     """Refuse an address of a store that cannot be used, without connecting; see `store_address`.
 
@@ -94,7 +114,7 @@ def check_address(address: str) -> None:
 
 
 def session_limits(
-    store: SharedStore, limit_usd: float | None, spent_usd: float, *, is_soft: bool = False
+    store: Store, limit_usd: float | None, spent_usd: float, *, is_soft: bool = False
 ) -> SessionLimits:
     """Return budget and rate limits of a session that hold for all processes of its run.
 
@@ -106,7 +126,9 @@ def session_limits(
         If other processes with this budget have another limit.
     """
     from harness.extras.cluster.shared_limits import SharedBudget, shared_gate  # noqa: PLC0415 -- needs it
+    from harness.extras.cluster.shared_store import SharedStore  # noqa: PLC0415 -- needs psycopg
 
+    assert isinstance(store, SharedStore), "no other store is shared"
     store.open_budget(limit_usd, spent_usd)
     return SessionLimits(
         SharedBudget(limit_usd, spent_usd, store, is_soft=is_soft), partial(shared_gate, store)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.app.plan import Plan
+    from harness.app.plan import Plan, ProbeEdge
+    from harness.extras import probe
     from harness.runs.run_folder import RunFolder
+
+    OFFERED: ProbeEdge = probe
 
 
 def plan_within(plan: Plan) -> Plan | None:

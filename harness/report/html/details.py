@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
 from harness.analysis.judge_costs import median_latency_s
 from harness.errors import RunError
@@ -119,7 +119,7 @@ def _selftest(folder: RunFolder) -> SelftestSection | None:
     if not path.exists() or not has_edge("experiments"):
         return None
     try:
-        return edge("experiments").selftest_section(read_file(path, MAX_BYTES))  # type: ignore[no-any-return]  # of an edge
+        return edge("experiments", ExperimentEdge).selftest_section(read_file(path, MAX_BYTES))
     except (OSError, ValueError, TooLarge) as error:
         advice = f"Delete it, or run `harness selftest --run {quote(str(folder.path))}` again"
         raise RunError(f"{path}: no result of a self-test: {error}", advice) from None
@@ -152,3 +152,10 @@ def _judge_calls(source: Source, folder: RunFolder | None) -> Iterable[JudgeCall
             n_retried=sum((kind.attempt - 1) * n for kind, n in columns_of(verdicts).n_by_kind()),
             latency_s=median_latency_s(verdicts),
         )
+
+
+class ExperimentEdge(Protocol):
+    """What the edge of experiments shows of a self-test."""
+
+    def selftest_section(self, text: bytes) -> SelftestSection:
+        """Return what the report of a run shows of a self-test."""

@@ -126,6 +126,9 @@ class TableTask:
         """The roles of its columns."""
         return self.cells.mapping
 
+    def check(self) -> None:
+        """Raise a `TaskError` where it is unclear what the table means."""
+
     def reader(self) -> TableReader:
         """Return what reads the table."""
         return TableReader(self.cells, self.answers, self.columns)

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from support.rating_tables import seeded
 
 from harness import stats
-from harness.stats.data import arrays as arrays_module
+from harness.stats.data import kinds as kinds_module
 from harness.stats.data.kinds import Kinds
 
 SPACE = stats.OptionSpace.powerset(("toxic", "fine"))
@@ -33,7 +33,7 @@ def test_kinds_are_the_different_rows(table, shift):
 
 def test_codes_too_large_to_count_are_sorted(monkeypatch):
     """More columns than fit one code are numbered anew on the way, or sorted."""
-    monkeypatch.setattr(arrays_module, "TABLE", 1)
+    monkeypatch.setattr(kinds_module, "TABLE", 1)
     rows = np.random.default_rng(0).integers(0, 4, (60, 5))
     np.testing.assert_array_equal(rows[Kinds.of(rows).first], np.unique(rows, axis=0))
 
