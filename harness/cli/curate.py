@@ -26,6 +26,7 @@ from harness.curation.curation_options import (
     SampleOptions,
     TeamOptions,
 )
+from harness.curation.verdicts.score_export import SCORE_FORMATS
 from harness.errors import TaskError, fault_of
 from harness.options.concerns import Json, Page, Seed, VerdictFile
 from harness.options.declaration import (
@@ -33,6 +34,7 @@ from harness.options.declaration import (
     DIFF,
     DROP,
     DROP_FINDING,
+    EXPORT_SCORES,
     EXPORT_TABLE,
     EXPORT_TEAM,
     SAMPLE,
@@ -42,6 +44,7 @@ from harness.options.declaration import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from harness.curation.verdicts.score_export import ScoreFormat
     from harness.tasks.dataset_fields import HubDataset
 
 app = typer.Typer(
@@ -313,18 +316,21 @@ app.command("import", short_help="Make a task of a table of ratings.")(import_ta
 
 
 def _use_of_export(values: Mapping[str, Any]) -> str:
+    if values["tool"] in SCORE_FORMATS:
+        return EXPORT_SCORES
     return EXPORT_TABLE if values["tool"] is None else EXPORT_TEAM
 
 
 @app.command("export", short_help="Write a task as one table, or for a rating tool.")
-@takes(EXPORT_TABLE, EXPORT_TEAM, use=_use_of_export)
+@takes(EXPORT_TABLE, EXPORT_TEAM, EXPORT_SCORES, use=_use_of_export)
 def export(
     task: options.TaskName,
     file: Annotated[
-        Path, typer.Argument(help="Table to write: csv or jsonl; with --to, a folder to make.")
+        Path, typer.Argument(help="Table to write: csv or jsonl; with --to, a folder, or jsonl.")
     ],
     *,
     project: TeamOptions,
+    verdicts: VerdictFile,
     seed: Seed,
     printing: Json,
 ) -> None:
@@ -337,15 +343,23 @@ def export(
     With --to, a folder holds what the tool imports, for each form of rating, and assignments.csv;
     `harness curate import EXPORT --into TASK` adds the ratings that come back.
 
+    With --to langfuse or mlflow, FILE gets the verdicts of judges as scores of the traces that the
+    items came from: a line for each request that adds one.
+
     \b
     Examples:
       harness curate export ./mine ratings.csv
       harness curate export ./mine team --to label-studio --raters ann,bea,cem
       harness curate export ./mine team --to label-studio --queue queue.csv
+      harness curate export ./mine scores.jsonl --to langfuse --verdicts ./run/verdicts.jsonl
     """
     from harness.curation.versions.task_export import export_task, sidecar_of
     from harness.tasks import load_task
 
+    form = next((form for form in SCORE_FORMATS if form == project.tool), None)
+    if form is not None:
+        _export_scores(task, file, form, verdicts.verdicts, as_json=printing.as_json)
+        return
     if project.tool is not None:
         if project.per_item and not project.team:
             raise typer.BadParameter("it goes with --raters", param_hint="--per-item")
@@ -362,6 +376,31 @@ def export(
         return
     counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
     echo(f"Wrote {file} and {sidecar_of(file).name}: {counts}.")
+
+
+def _export_scores(
+    name: str, file: Path, form: ScoreFormat, verdicts: Path | None, *, as_json: bool
+) -> None:
+    """Write verdicts as scores, and say how many."""
+    from harness.curation.verdicts.score_export import export_scores
+    from harness.curation.versions.task_export import verdicts_of
+    from harness.judging.parsing.external_verdicts import read_external
+    from harness.tasks import load_task
+
+    task = load_task(name)
+    path = verdicts or verdicts_of(task)
+    if path is None:
+        raise TaskError(f"{name}: has no verdicts.csv. Pass --verdicts with those of a run.")
+    path = path / "verdicts.jsonl" if path.is_dir() else path
+    summary = export_scores(task, read_external(path, task), file, form)
+    if as_json:
+        echo_json({"file": str(file), **asdict(summary)}, indent=None)
+        return
+    counts = ", ".join(f"{judge} {n}" for judge, n in summary.judges.items())
+    echo(f"Wrote {file}: {summary.judges.total()} scores ({counts or 'none'}).")
+    if summary.left_out:
+        left_out = ", ".join(f"{n} {outcome}" for outcome, n in summary.left_out.items())
+        echo(f"Left out, as they have no answer: {left_out}.")
 
 
 @takes(NEW_TASK)

@@ -11,6 +11,7 @@ from harness.options.concerns import AnswerKind, Elicitation
 from harness.options.declaration import (
     DROP,
     DROP_FINDING,
+    EXPORT_SCORES,
     EXPORT_TEAM,
     IMPORT_VERDICTS,
     NEXT,
@@ -178,8 +179,11 @@ class SampleOptions(NewTask):
 class TeamOptions(Options):
     """The project of a rating tool that is written."""
 
-    tool: Literal["label-studio", "argilla"] | None = option(
-        None, "Tool in which a team rates the items.", (EXPORT_TEAM,), flag="--to"
+    tool: Literal["label-studio", "argilla", "langfuse", "mlflow"] | None = option(
+        None,
+        "Tool in which a team rates the items, or whose traces get the verdicts as scores.",
+        (EXPORT_TEAM, EXPORT_SCORES),
+        flag="--to",
     )
     form: Elicitation = option(
         "forced_choice",

@@ -33,6 +33,8 @@ from harness.options.declaration import (
     ESTIMATE,
     EXCLUDE,
     EXPORT,
+    EXPORT_SCORES,
+    EXPORT_TABLE,
     EXPORT_TEAM,
     GATE,
     HISTORY,
@@ -597,8 +599,11 @@ class VerdictFile(Options):
                 DIFF,
             ),
             *(DROP_FINDING, NEXT_FINDING, PLAN_DIFFERENCE_VERDICTS, PLAN_ANNOTATORS_VERDICTS),
+            EXPORT_SCORES,
         ),
         texts={
+            EXPORT_TABLE: "With --to langfuse or mlflow: the verdicts to write, such as those of a "
+            "run; by default verdicts.csv of the task.",
             CONFIRM: "Verdicts of another tool, with some on the items that are held out.",
             SELFTEST: "Verdicts that show how its judges answer.",
             SYSTEMS: "With {task}: the verdicts, jsonl, csv or parquet.",

@@ -15,8 +15,11 @@ from harness.curation.formats.crowd_platforms import MTURK, QUALTRICS, TOLOKA
 from harness.curation.formats.form_answers import FORM
 from harness.curation.formats.preference_data import ARENA, HELPSTEER, ULTRAFEEDBACK
 from harness.curation.formats.text_labellers import DOCCANO, PRODIGY
+from harness.curation.formats.trace_platforms import LANGFUSE, MLFLOW
 
 FORMATS = (
+    LANGFUSE,
+    MLFLOW,
     LABEL_STUDIO,
     ARGILLA,
     ARGILLA_TABLE,

@@ -49,8 +49,8 @@ def find_counts(draft: RoleDraft) -> bool:
     """Find columns of the numbers, or shares, of raters by option."""
     facts = draft.facts
     numeric = [n for n in draft.free() if _may_count(draft, n)]
-    if (found := added_up(draft.table, numeric)) and not _names_people(draft, found[0]):
-        draft.set(counts=found[0], total=found[1])
+    if (summed := added_up(draft.table, numeric)) and not _names_people(draft, summed[0]):
+        draft.set(counts=summed[0], total=summed[1])
         return True
     totals = [n for n in numeric if _is_total(n)]
     marked = [n for n in numeric if n not in totals and _is_marked(n)]

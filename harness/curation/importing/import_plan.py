@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -142,6 +143,7 @@ def _plans(
     rated: RatedOptions,
 ) -> tuple[ImportPlan, ...]:
     """Complete the settings, as they stand."""
+    unclear = [] if "judges" in roles else _unclear_names(table.reading)
     roles = {**table.reading.columns, **roles}
     if (*roles.get("rater", ()),) == (POSITIONAL,) and POSITIONAL not in table.columns:
         if not roles.get("id"):
@@ -183,7 +185,7 @@ def _plans(
         and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
     )
     by_task = {None: merged(counts.values())} if shared else counts
-    doubts = (*draft.doubts, *list_doubts, *_line_doubts(table, mapping))
+    doubts = (*unclear, *draft.doubts, *list_doubts, *_line_doubts(table, mapping))
     doubts += (*_share_doubts(reader), *_none_doubts(reader, settings), *corrections)
     who = {
         "kind": rated.kind or mapping.kind,
@@ -209,6 +211,19 @@ def _plans(
             )
         )
     return tuple(plans)
+
+
+def _unclear_names(reading: Reading) -> list[Doubt]:
+    """Ask about raters of whom a format doesn't say whether they are people or models."""
+    if not reading.unclear:
+        return []
+    known = tuple(reading.columns.get("judges", ()))
+    every = ",".join((*known, *reading.unclear))
+    question = (
+        f"{', '.join(reading.unclear)} may be people or a program: give --judges "
+        f"{quote(','.join(known) or NO_JUDGES)} if people, or --judges {quote(every)}"
+    )
+    return [Doubt(question, others=({"judges": (*known, *reading.unclear)},))]
 
 
 def _with_format(settings: AnswerSettings, reading: Reading) -> AnswerSettings:

@@ -55,13 +55,13 @@ def added_up(table: Table, names: Sequence[str]) -> tuple[tuple[str, ...], str] 
         return None
     table = _spaced(table, names)
     cells = {name: numbers(table.columns[name]) for name in names}
-    found = [
+    sums = [
         (columns, total)
         for total in names
         if is_usual(cells[total])
         for columns in _runs([name for name in names if name != total], cells, total)
     ]
-    return max(found, key=lambda entry: len(entry[0]), default=None)
+    return max(sums, key=lambda entry: len(entry[0]), default=None)
 
 
 def _spaced(table: Table, names: Sequence[str]) -> Table:
@@ -80,7 +80,7 @@ def is_usual(totals: CellNumbers) -> bool:
 
 def _runs(names: Sequence[str], cells: Mapping[str, CellNumbers], to: str) -> list[tuple[str, ...]]:
     """Return the runs of columns that add up to one in every row, and whose rows differ."""
-    found = []
+    runs = []
     for start in range(len(names)):
         total = cells[names[start]].copy()
         for end in range(start + 1, len(names)):
@@ -91,8 +91,8 @@ def _runs(names: Sequence[str], cells: Mapping[str, CellNumbers], to: str) -> li
                 and run.max() > 1
                 and len(np.unique(run, axis=0)) > 1
             ):
-                found.append(tuple(names[start : end + 1]))
-    return found
+                runs.append(tuple(names[start : end + 1]))
+    return runs
 
 
 def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
@@ -156,9 +156,9 @@ def with_choices(table: Table, named: Collection[str] = ()) -> Table:
     families: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for name, column in table.columns.items():
         for mark in ENDS:
-            opening, found, label = name.rpartition(mark)
+            opening, end, label = name.rpartition(mark)
             said = [*map(folded_name, column.values[:N_PAIR])] == [folded_name(label)]
-            if found and opening and said and name not in named:
+            if end and opening and said and name not in named:
                 families[opening, mark][name] = label
                 break
     for (opening, _), labels in families.items():

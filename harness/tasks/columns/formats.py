@@ -38,6 +38,8 @@ class Reading:
         Labels that are options, in order.
     lists : str or None
         ``ratings`` where a list in a cell holds those of several raters.
+    unclear : tuple of str
+        Raters of whom the format doesn't say whether they are people or models.
     notes : list of str
         What a reader of the import should know, such as rows that are left out.
     """
@@ -47,6 +49,7 @@ class Reading:
     scale: ClosedScale | None = None
     options: tuple[str, ...] = ()
     lists: Literal["ratings"] | None = None
+    unclear: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
 
 
