@@ -33,6 +33,22 @@ FORMULAS: dict[str, tuple[str, str]] = {
         "(p_o - 1/K) / (1 - 1/K)",
         "agreement beyond uniform guessing among the K declared options",
     ),
+    "gwet_ac1": (
+        "(p_o - p_e) / (1 - p_e), p_e = sum_k p_k (1 - p_k) / (K - 1), p_k = (p^H_k + p^J_k) / 2",
+        "agreement of modes beyond chance; doesn't fall when nearly all labels are one option",
+    ),
+    "gorodkin_r": (
+        "cov(H, J) / sqrt(cov(H, H) cov(J, J)) of one-hot modes, summed over options",
+        "correlation of modes; the Matthews correlation (phi) if there are two options",
+    ),
+    "macro_f1": (
+        "mean over options of 2 TP_k / (2 TP_k + FP_k + FN_k); (hrs/hrs): k in both sets or in one",
+        "a rare option counts like a common one; options that neither side chose don't count",
+    ),
+    "micro_f1": (
+        "2 sum_k TP_k / sum_k (2 TP_k + FP_k + FN_k)",
+        "agreement on all options together; the hit rate if each side has one option",
+    ),
     "kl": (
         "mean of sum_k P_k ln(P_k / Q_k), P -> Q as the row says",
         "nats lost by using Q in place of P; infinite (NA) where Q lacks an option that P has",
@@ -120,6 +136,30 @@ RATERS: dict[str, tuple[str, str]] = {
         "(P - 1/K) / (1 - 1/K)",
         "agreement beyond uniform guessing; needs equal numbers of ratings per item",
     ),
+    "fleiss_kappa_unequal_raters": (
+        "fleiss_kappa with P over items with two or more ratings, p_k = mean share over all items",
+        "for any numbers of ratings; items count the same in P and in P_e",
+    ),
+    "randolph_kappa_unequal_raters": (
+        "(P - 1/K) / (1 - 1/K), P over items with two or more ratings",
+        "for any numbers of ratings",
+    ),
+    "gwet_ac1": (
+        "(P - P_e) / (1 - P_e), P_e = sum_k p_k (1 - p_k) / (K - 1), p_k = mean share over items",
+        "doesn't fall when nearly all ratings are one option; any numbers of ratings",
+    ),
+    "jaccard_agreement": (
+        "mean over pairs of an item's response sets of options in both / options in either",
+        "share of the options that two raters both accept",
+    ),
+    "krippendorff_alpha_masi": (
+        "1 - D_o / D_e, distance 1 - Jaccard x (1 if equal, 2/3 if a subset, 1/3 if they overlap)",
+        "agreement on response sets beyond chance; nearly equal sets count in part",
+    ),
+    "gwet_ac2": (
+        "gwet_ac1: pairs count w_kl = 1 - ((x_k - x_l) / (x_max - x_min))^2, P_e sum_kl w_kl / K",
+        "ordinal tasks: a near miss counts in part; x are the options' numbers, or 1 to K",
+    ),
 }
 
 BINARY: dict[str, tuple[str, str]] = {
@@ -189,6 +229,10 @@ ORDINAL: dict[str, tuple[str, str]] = {
     "kendall_tau_b": (
         "(concordant - discordant pairs of items) / sqrt(pairs untied in H x pairs untied in J)",
         "does not see a constant shift between judge and raters",
+    ),
+    "gwet_ac2": (
+        "gwet_ac1: cells count w_hj = 1 - ((x_h - x_j) / (x_max - x_min))^2, p_e sum_hj w_hj / K",
+        "as weighted_kappa_quadratic, but doesn't fall when nearly all labels are one option",
     ),
     "ranked_probability_score": (
         "mean of sum_k (C^H_k - C^J_k)^2 / (K - 1), C_k = O_1 + ... + O_k, k < K",

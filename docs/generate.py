@@ -40,9 +40,11 @@ from harness.stats.data.option_space import OptionSpace
 from harness.stats.metrics import confusion
 from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.metrics.confusion import binary_metrics
+from harness.stats.metrics.gwet import ac2_of_raters
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.ordinal import ordinal_metrics
 from harness.stats.metrics.registry import METRICS
+from harness.stats.metrics.set_agreement import set_agreement_metrics
 from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.open_scales.text_answers import SIMILARITY
 from harness.stats.selection.judge_sums import BETA, CROSS_CALL_BETA
@@ -236,6 +238,8 @@ def metrics() -> str:
     bases = list(dict.fromkeys(base_name(row.name) for row in (*METRICS, ADVANTAGE)))
     measures = (*confusion.BINARY, *confusion.DIAGNOSTICS)
     ordinal = ordinal_metrics(range(5))  # options that are amounts: all of them apply
+    of_sets = set_agreement_metrics(OptionSpace.powerset(("yes", "no")).membership)
+    among = (*HUMAN_AGREEMENT, ac2_of_raters(range(5)), *of_sets)
     numeric, yes_or_no = (
         numeric_metrics(float("inf")),
         OptionSpace(("yes", "no"), (("yes",), ("no",))),
@@ -272,7 +276,7 @@ def metrics() -> str:
         *_formulas([row.name for row in SENSITIVITIES], SENSITIVITY, _papers(SENSITIVITIES)),
         "## Agreement among raters",
         "",
-        *_formulas([row.name for row in HUMAN_AGREEMENT], RATERS, _papers(HUMAN_AGREEMENT)),
+        *_formulas([row.name for row in among], RATERS, _papers(among)),
         "## Direction, bounds and source",
         "",
         "With options:",

@@ -18,6 +18,7 @@ from harness.judging.storage.verdict_columns import columns_of
 from harness.stats import Estimate
 from harness.stats.indeterminacy.sensitivity import Prevalences
 from harness.stats.inference.bootstrap import ResampledUnit
+from harness.stats.metrics.human_agreement import SAME_FOR_EQUAL_RATERS
 from harness.stats.modes import FEnds
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.item import ELICITATIONS, Elicitation, Scale
@@ -118,9 +119,14 @@ class HumanResult:
 
     @property
     def defined_agreement(self) -> dict[str, Estimate]:
-        """The coefficients of agreement that have a value; all where none has."""
+        """The coefficients of agreement that have a value, each number once; all if none has.
+
+        If all items have equally many ratings, coefficients for unequal numbers repeat the strict
+        ones.
+        """
         defined = {name: e for name, e in self.agreement.items() if e.value is not None}
-        return defined or self.agreement
+        repeated = {name for strict in defined for name in SAME_FOR_EQUAL_RATERS.get(strict, ())}
+        return {name: e for name, e in defined.items() if name not in repeated} or self.agreement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

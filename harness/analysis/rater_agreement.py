@@ -11,7 +11,8 @@ from harness.analysis.option_scale import OptionScale, disagreement
 from harness.stats import ItemSums
 from harness.stats.data.labels import modes
 from harness.stats.metrics.alpha import alpha_metric, coincidences
-from harness.stats.selection.judge_sums import human_sums
+from harness.stats.metrics.gwet import ac2_of_raters
+from harness.stats.selection.judge_sums import human_sums, set_sums
 from harness.stats.selection.rater_panel import with_rater_variance
 from harness.stats.subsets.abstention import with_abstention
 from harness.tasks.schema import numeric_keys
@@ -24,17 +25,40 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.tasks import Task
 
+FEW_ITEMS = 0.05  # share of the rated items
+
 
 def agreement_sums(p: Prepared) -> list[ItemSums]:
-    """Return the sums behind every coefficient among the raters that fits the scale."""
+    """Return the sums behind every coefficient among the raters that fits what they gave."""
+    of_sets = set_sums(p.human) if p.human.response_set.any() else []
+    if of_sets and not p.human.forced_choice.any():
+        return of_sets
     sums = human_sums(p.human)
     if p.panel is not None:
         sums = with_rater_variance(sums, p.panel, p.human)
-    return [*sums, *alpha_sums(p.task, p.human)]
+    return [*sums, *ordered_sums(p.task, p.human), *of_sets]
 
 
-def alpha_sums(task: Task, human: RatingTable) -> list[ItemSums]:
-    """Return the sums of alpha on ordered scales, and with the weights of the task.
+def note_on_pairs(human: RatingTable) -> str:
+    """Say if a few items have most pairs of ratings; "" if not."""
+    counts = human.forced_choice if human.forced_choice.any() else human.response_set
+    m = counts.sum(axis=1).astype(np.float64)
+    pairs = np.sort(m * (m - 1.0) / 2.0)[::-1]
+    shares = np.cumsum(pairs) / max(pairs.sum(), 1.0)
+    n_few = int(np.searchsorted(shares, 0.5, side="right")) + 1
+    n_items = int(np.count_nonzero(m))
+    if not pairs.any() or n_few > FEW_ITEMS * n_items:
+        return ""
+    most, its = ("items have", "them") if n_few > 1 else ("items has", "it")
+    return (
+        f"{n_few} of {n_items} rated {most} {shares[n_few - 1]:.1%} of all pairs of ratings, so "
+        f"coefficients that count all pairs mostly describe {its}. Coefficients for unequal raters "
+        "count items equally"
+    )
+
+
+def ordered_sums(task: Task, human: RatingTable) -> list[ItemSums]:
+    """Return the sums of alpha and AC2 on ordered scales, and of alpha with the task's weights.
 
     The ratio level asks for options that are numbers, none negative.
     """
@@ -49,6 +73,9 @@ def alpha_sums(task: Task, human: RatingTable) -> list[ItemSums]:
         batches.append(
             ItemSums(contributions=sums, metrics=tuple(ordered), nothing="too_few_raters")
         )
+        ac2 = ac2_of_raters(numbers)
+        sums = ac2.contributions(scale.counts(human))
+        batches.append(ItemSums(contributions=sums, metrics=(ac2,), nothing="too_few_raters"))
     if task.weights is not None:
         of_options = len(task.weights) == len(scale.options)
         counts = human.forced_choice if of_options else with_abstention(human)

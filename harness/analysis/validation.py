@@ -21,6 +21,7 @@ from harness.analysis.judge_result import Sampling, human_result, judge_result, 
 from harness.analysis.open_validation import validate_open
 from harness.analysis.order_bias import order_bias, order_notes, position_effects, position_notes
 from harness.analysis.prepared import Prepared
+from harness.analysis.rater_agreement import note_on_pairs
 from harness.analysis.ratings import rater_panel
 from harness.analysis.result import Validation, make_validation
 from harness.analysis.second_questions import (
@@ -172,6 +173,8 @@ def _notes(p: Prepared) -> list[str]:
         notes.append(sampling)
     if pairs := _on_pairs(p):
         notes.append(pairs)
+    if few_items := note_on_pairs(p.human):
+        notes.append(few_items)
     return notes
 
 

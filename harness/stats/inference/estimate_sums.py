@@ -137,6 +137,7 @@ def _estimated(
             n_units=n_units,
         ),
         smoothed=smoothed(metric.value, result.totals, n_units) if metric.beyond_chance else None,
+        least_units=metric.interval_from,
     )
     interval, why_none = make_interval(
         sampled,

@@ -155,6 +155,7 @@ class Sampled:
     raters: RaterVariance | None = None
     further: FurtherItem | None = None
     smoothed: Smoothed | None = None
+    least_units: int = 0
 
     def __repr__(self) -> str:
         return f"Sampled({self.value:g}, {len(self.replicates)} replicates, {self.n_units} units)"
@@ -163,7 +164,7 @@ class Sampled:
     def has_enough_units(self) -> bool:
         """Whether units are enough for an interval: five, or two items where a share is counted."""
         counted = self.is_share and self.n_items in {None, self.n_units}
-        return self.n_units >= (MIN_VALUES if counted else MIN_UNITS)
+        return self.n_units >= max(self.least_units, MIN_VALUES if counted else MIN_UNITS)
 
     @property
     def standard_error(self) -> float:

@@ -133,7 +133,10 @@ class Metric:
         Of a mean squared distance, how it is one: its value at any number of replies is then known
         in closed form.
     beyond_chance : bool
-        Whether it is agreement beyond chance of the cells of two labels.
+        Whether it reads the cells of two labels and depends on rare options, as agreement beyond
+        chance does: its interval then allows for options that few items have.
+    interval_from : int
+        Units from which on it has an interval, if that's more than the usual five.
     """
 
     name: str
@@ -159,6 +162,7 @@ class Metric:
     max_ratings: float = np.inf
     squared: SquaredDistance | None = None
     beyond_chance: bool = False
+    interval_from: int = 0
 
     def __post_init__(self) -> None:
         if not self.display_name:

@@ -24,8 +24,7 @@ from harness.stats.data.arrays import (
 from harness.stats.inference.estimate import Estimate
 from harness.stats.inference.item_sums import exclusions
 from harness.stats.inference.metric import Metric
-from harness.stats.metrics.chance import alpha, nominal_alpha, square
-from harness.stats.metrics.human_agreement import MIN_FOR_AGREEMENT
+from harness.stats.metrics.chance import MIN_FOR_AGREEMENT, alpha, nominal_alpha, square
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,6 +6,8 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, remembered
 
+MIN_FOR_AGREEMENT = 2  # agreement needs a pair
+
 
 def square(totals: FloatArray) -> FloatArray:
     """Return sums (..., K * K) as matrices (..., K, K)."""

@@ -20,6 +20,7 @@ from harness.stats.inference.metric import (
     both_rated,
     constant_labels,
     name_of,
+    no_items,
     unless_empty,
     weighted,
 )
@@ -78,6 +79,32 @@ def _randolph_kappa(totals: FloatArray) -> FloatArray:
     return above_uniform(ratio(hits, n), human.shape[-1])
 
 
+def gorodkin_r(totals: FloatArray) -> FloatArray:
+    """Return the correlation of K options, (...), of (..., K * K) cells; phi where K is 2.
+
+    Covariance of the two one-hot labels over the root of both variances (Gorodkin 2004, Eq. 8).
+    """
+    n, hits, human, judge = margins(totals)
+    squared = n * n
+    varied = (squared - np.vecdot(human, human)) * (squared - np.vecdot(judge, judge))
+    varied = np.where(varied > TOLERANCE * squared**2, varied, 0.0)
+    return np.clip(ratio(n * hits - np.vecdot(human, judge), np.sqrt(varied)), -1.0, 1.0)
+
+
+def macro_f1(totals: FloatArray) -> FloatArray:
+    """Return the unweighted mean F1, (...), of the options that occur in (..., K * K) cells."""
+    cells = square(totals)
+    hits = np.diagonal(cells, axis1=-2, axis2=-1)
+    return mean_f1(hits, cells.sum(axis=-1) + cells.sum(axis=-2))
+
+
+def mean_f1(hits: FloatArray, chosen: FloatArray) -> FloatArray:
+    """Return the mean of 2 hits / chosen, (..., K), over the options that either side chose."""
+    occurs = chosen > TOLERANCE
+    scores = np.where(occurs, ratio(2.0 * hits, chosen), 0.0)
+    return ratio(scores.sum(axis=-1), occurs.sum(axis=-1))
+
+
 def cell_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:
     """Name the cells of a confusion matrix after their options, human | judge."""
     pairs = ((human, judge) for human in options for judge in options)
@@ -113,7 +140,12 @@ def label_metric(
     **about: Any,  # noqa: ANN401 -- further fields of Metric
 ) -> Metric:
     """Make a coefficient of the cells of two modes, NA where labels are constant."""
-    fields = {"family": "categorical", "reason": constant_labels, **about}
+    fields = {
+        "family": "categorical",
+        "reason": constant_labels,
+        "beyond_chance": True,
+        **about,
+    }
     return Metric(
         name=name_of(kind, "h", "h"),
         kind=kind,
@@ -122,13 +154,16 @@ def label_metric(
         value=value,
         counts=cell_counts,
         symmetric=True,
-        beyond_chance=True,
         paper=paper,
         **fields,
     )
 
 
-_SINGLE_LABEL = ("exact match of the modes", "coverage, multi-label precision and recall (h/h)")
+_SINGLE_LABEL = (
+    "exact match of the modes",
+    "coverage, multi-label precision and recall (h/h)",
+    "micro_f1(h/h)",
+)
 METRICS: tuple[Metric, ...] = (
     _hit_metric("hit_rate", "hit rate", hit_rate, _GUERDAN, _SINGLE_LABEL),
     _hit_metric(
@@ -157,6 +192,20 @@ METRICS: tuple[Metric, ...] = (
         _randolph_kappa,
         "Randolph 2005, declared options",
         reason=unless_empty("single_option"),
+    ),
+    label_metric(
+        "gorodkin_r",
+        "correlation of options (Gorodkin's R)",
+        gorodkin_r,
+        "Gorodkin 2004, Eq. 8: the Matthews correlation of several options",
+    ),
+    label_metric(
+        "macro_f1",
+        "agreement on each option, averaged (macro F1)",
+        macro_f1,
+        "Opitz and Burst 2019: the mean of the F1 scores, of options that occur",
+        reason=no_items,
+        bounds=SHARE,
     ),
 )
 

@@ -9,13 +9,19 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, Counts, FloatArray, ratio
 from harness.stats.inference.metric import SHARE, Metric, always, mean
-from harness.stats.metrics.chance import above_uniform, chance_corrected
+from harness.stats.metrics.chance import MIN_FOR_AGREEMENT, above_uniform, chance_corrected
 from harness.stats.metrics.chance import nominal_alpha as nominal_alpha_value
+from harness.stats.metrics.gwet import PAPER as GWET
+from harness.stats.metrics.gwet import (
+    item_shares,
+    observed_and_shares,
+    of_raters,
+    why_undefined,
+)
 
 if TYPE_CHECKING:
     from harness.stats.reasons import Reason
 
-MIN_FOR_AGREEMENT = 2  # agreement needs a pair
 MIN_ITEMS = 2  # one pair of values has no correlation
 
 
@@ -128,6 +134,21 @@ def _reason_no_fleiss(totals: FloatArray) -> Reason:
     return "too_few_raters" if totals[3] <= totals[1] else "constant_labels"
 
 
+def _fleiss_of_shares(totals: FloatArray) -> FloatArray:
+    observed, shares = observed_and_shares(totals)
+    return chance_corrected(observed, (shares**2).sum(axis=-1))
+
+
+def _randolph_of_shares(totals: FloatArray) -> FloatArray:
+    observed, shares = observed_and_shares(totals)
+    return above_uniform(observed, shares.shape[-1])
+
+
+def _reason_no_fleiss_of_shares(totals: FloatArray) -> Reason:
+    reason = why_undefined(totals)
+    return "constant_labels" if reason == "single_option" else reason
+
+
 def _alpha_value(totals: FloatArray) -> FloatArray:
     return nominal_alpha_value(totals[..., 1:], totals[..., 0])
 
@@ -189,6 +210,35 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
         min_ratings=1,
         paper="Randolph 2005: chance is 1 / K, K the declared options; equally many ratings",
     ),
+    _of_raters(
+        name="fleiss_kappa_unequal_raters",
+        display_name="rater agreement beyond chance, any number of ratings (Fleiss' kappa)",
+        contributions=item_shares,
+        value=_fleiss_of_shares,
+        reason=_reason_no_fleiss_of_shares,
+        min_ratings=1,
+        paper="Fleiss 1971, extended by Gwet 2014: agreement and shares are means over items",
+    ),
+    _of_raters(
+        name="randolph_kappa_unequal_raters",
+        display_name=(
+            "rater agreement beyond uniform guessing, any number of ratings (Randolph's kappa)"
+        ),
+        contributions=item_shares,
+        value=_randolph_of_shares,
+        reason=why_undefined,
+        min_ratings=1,
+        paper="Randolph 2005, extended by Gwet 2014 as Brennan and Prediger's coefficient",
+    ),
+    _of_raters(
+        name="gwet_ac1",
+        display_name="rater agreement beyond chance (Gwet's AC1)",
+        contributions=item_shares,
+        value=of_raters(),
+        reason=why_undefined,
+        min_ratings=1,
+        paper=GWET,
+    ),
     _share(
         name="majority_share",
         display_name="share of ratings with the majority",
@@ -203,6 +253,15 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
         paper="Elangovan et al. 2025, '% Agreement' of two raters; see hit_rate(h/h)",
     ),
 )
+
+SAME_FOR_EQUAL_RATERS = {  # coefficients that equal the strict one if it has a value
+    "fleiss_kappa": (
+        "fleiss_kappa_pooled_pairs",
+        "fleiss_kappa_item_agreements",
+        "fleiss_kappa_unequal_raters",
+    ),
+    "randolph_kappa": ("randolph_kappa_unequal_raters",),
+}
 
 
 def pearson_by_rater(ratings: FloatArray, judge: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_products
 from harness.stats.data.forms import COMPARED_FORMS, FORMS, SMOOTHING
 from harness.stats.inference.metric import (
     POPULATION_VALUE,
+    SHARE,
     Metric,
     SquaredDistance,
     average_metric,
@@ -30,6 +31,7 @@ from harness.stats.inference.metric import (
     weighted,
 )
 from harness.stats.inference.special_functions import xlogy
+from harness.stats.metrics.confusion import mean_f1
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,6 +68,13 @@ def recall(human: FloatArray, judge: FloatArray) -> FloatArray:
 def precision(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Share of the options that the judge allows that humans allow too: (n, 3), as `recall`."""
     return _share(human, judge, judge)
+
+
+def shared_options(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Return (n, 1 + 2 K): 1, which options are in both sets, and in how many of the two."""
+    rated = both_rated(human, judge)
+    sums = np.hstack([rated, human * judge, human + judge])
+    return np.where(rated > 0, sums, 0.0)
 
 
 def predictive_efficiency(human: FloatArray, judge: FloatArray) -> FloatArray:
@@ -135,6 +144,24 @@ def _share(human: FloatArray, judge: FloatArray, of: FloatArray) -> FloatArray:
     return np.hstack([weighted(share, weight), rated - weight])
 
 
+def _both_and_either(totals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    K = (totals.shape[-1] - 1) // 2
+    return totals[..., 1 : 1 + K], totals[..., 1 + K :]
+
+
+def _micro_f1(totals: FloatArray) -> FloatArray:
+    both, either = _both_and_either(totals)
+    return ratio(2.0 * both.sum(axis=-1), either.sum(axis=-1))
+
+
+def _macro_f1(totals: FloatArray) -> FloatArray:
+    return mean_f1(*_both_and_either(totals))
+
+
+def _no_f1_reason(totals: FloatArray) -> Reason:
+    return "empty_sets" if totals[0] > 0 else "no_items"
+
+
 def _mse(
     human: FloatArray, judge: FloatArray, human_square: FloatArray, judge_square: FloatArray
 ) -> FloatArray:
@@ -177,6 +204,23 @@ def _set_metric(
         perfect=("bound" if counted else "best") if alike else "other",
         also=also,
         counts=_empty_sets if counted else no_counts,
+    )
+
+
+def _f1_metric(kind: str, value: Callable[[FloatArray], FloatArray], display_name: str) -> Metric:
+    return Metric(
+        name=name_of(kind, "hrs", "hrs"),
+        kind=kind,
+        display_name=display_name,
+        contributions=shared_options,
+        value=value,
+        reason=_no_f1_reason,
+        human_form="hrs",
+        judge_form="hrs",
+        symmetric=True,
+        bounds=SHARE,
+        paper="Tsoumakas et al. 2010, Mining Multi-label Data",
+        family="categorical multi-label",
     )
 
 
@@ -274,6 +318,10 @@ METRICS: tuple[Metric, ...] = (
     _set_metric("multi_label_recall", recall, ("hrs", "hrs")),
     _set_metric("multi_label_precision", precision, ("hrs", "h")),
     _set_metric("multi_label_precision", precision, ("hrs", "hrs")),
+    _f1_metric("micro_f1", _micro_f1, "agreement on options in response sets (micro F1)"),
+    _f1_metric(
+        "macro_f1", _macro_f1, "agreement on each option in response sets, averaged (macro F1)"
+    ),
     _size_metric("h", (1.0, 1.0), f"{_GUERDAN}; 1 for every judge"),
     _size_metric("hrs", (0.0, np.inf), _GUERDAN),
     *(_bce_metric(judge, human) for human in ("h", "hrs") for judge in COMPARED_FORMS),

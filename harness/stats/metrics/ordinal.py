@@ -17,12 +17,15 @@ from harness.stats.inference.metric import (
     average_metric,
     both_rated,
     constant_labels,
+    unless_empty,
     weighted,
 )
 from harness.stats.metrics.alpha import alpha_metric, check_weights
 from harness.stats.metrics.association import kendall_of, spearman_of
 from harness.stats.metrics.chance import both_directions, square
 from harness.stats.metrics.confusion import label_metric
+from harness.stats.metrics.gwet import PAPER as GWET
+from harness.stats.metrics.gwet import gwet_ac2, quadratic_credit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,11 +176,28 @@ def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:
         )
         rows.insert(4, of_amounts)
     metrics = (label_metric(*row, family="ordinal") for row in rows)
-    return (*metrics, RANKED_PROBABILITY_SCORE)
+    ac2 = label_metric(
+        "gwet_ac2",
+        "agreement beyond chance, near misses count in part (Gwet's AC2)",
+        _ac2_of(numbers),
+        f"{GWET}, quadratic weights",
+        family="ordinal",
+        reason=unless_empty("single_option"),
+        bounds=(-np.inf, 1.0),
+    )
+    return (*metrics, ac2, RANKED_PROBABILITY_SCORE)
 
 
 def _kappa_of(steps: Steps) -> Callable[[FloatArray], FloatArray]:
     return lambda totals: weighted_kappa(totals, weights(steps, round(totals.shape[-1] ** 0.5)))
+
+
+def _ac2_of(numbers: list[float] | None) -> Callable[[FloatArray], FloatArray]:
+    def value(totals: FloatArray) -> FloatArray:
+        K = round(totals.shape[-1] ** 0.5)
+        return gwet_ac2(totals, quadratic_credit(numbers or np.arange(K)))
+
+    return value
 
 
 def _alpha_of(level: Level, scale: list[float] | None) -> Callable[[FloatArray], FloatArray]:

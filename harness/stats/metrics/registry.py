@@ -46,6 +46,8 @@ SAME_FOR_TWO = {
     "krippendorff_alpha_ordinal(h/h)": "krippendorff_alpha_nominal(h/h)",
     "krippendorff_alpha_interval(h/h)": "krippendorff_alpha_nominal(h/h)",
     "krippendorff_alpha_ratio(h/h)": "krippendorff_alpha_nominal(h/h)",
+    "gwet_ac2(h/h)": "gwet_ac1(h/h)",
+    "gorodkin_r(h/h)": "phi(h/h)",
     "spearman(h/h)": "phi(h/h)",
     "kendall_tau_b(h/h)": "phi(h/h)",
 }

@@ -24,6 +24,7 @@ from harness.stats.indeterminacy.translation import beta_contributions, cross_ca
 from harness.stats.inference.item_sums import ItemSums, exclusions
 from harness.stats.inference.metric import Metric, always, by_contributions, mean, no_items
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+from harness.stats.metrics.set_agreement import set_agreement_metrics
 from harness.stats.selection.replies import (
     Replies,
     contributions_at_replies,
@@ -32,9 +33,9 @@ from harness.stats.selection.replies import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Summands
+    from harness.stats.data.arrays import BoolArray, Counts, FloatArray, IntArray, Summands
     from harness.stats.inference.crossed_raters import RaterVariance
     from harness.stats.inference.item_sums import Exclusion
     from harness.stats.modes import AnswerKind
@@ -407,10 +408,24 @@ CROSS_CALL_BETA = replace(
 
 def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSums]:
     """Measure how far the human raters agree; ``times`` are as in `RatingSide`."""
-    m = human.forced_choice.sum(axis=1).astype(np.float64)
+    return rater_sums(human.forced_choice, HUMAN_AGREEMENT, times)
+
+
+def set_sums(human: RatingTable) -> list[ItemSums]:
+    """Measure how far the response sets of the human raters agree."""
+    given = np.flatnonzero(human.response_set.any(axis=0))  # distances are of pairs of sets
+    metrics = set_agreement_metrics(human.space.membership[:, given])
+    return rater_sums(human.response_set[:, given], metrics)
+
+
+def rater_sums(
+    counts: Counts, metrics: Iterable[Metric], times: IntArray | None = None
+) -> list[ItemSums]:
+    """Return what the items add to coefficients among raters, of (n, K) counts."""
+    m = counts.sum(axis=1).astype(np.float64)
     return [
         ItemSums(
-            contributions=in_blocks(metric.contributions, human.forced_choice),
+            contributions=in_blocks(metric.contributions, counts),
             metrics=(metric,),
             used=(m >= metric.min_ratings) & (m <= metric.max_ratings),
             nothing=_reason_no_raters(m, metric.min_ratings),
@@ -423,7 +438,7 @@ def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSu
             ),
             n_ratings=m,
         )
-        for metric in HUMAN_AGREEMENT
+        for metric in metrics
     ]
 
 

@@ -17,7 +17,7 @@ from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- readers 
 from harness.stats.inference.estimate_sums import estimate_sums
 from harness.stats.inference.item_sums import EMPTY, ItemSums, exclusions
 from harness.stats.inference.metric import SHARE, Metric, always
-from harness.stats.metrics.human_agreement import MIN_FOR_AGREEMENT
+from harness.stats.metrics.chance import MIN_FOR_AGREEMENT
 from harness.stats.subsets.strata import members_of
 
 if TYPE_CHECKING:

@@ -40,8 +40,14 @@ from harness.stats.inference.metric import (
 from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.association import kendall_of, spearman_of
 from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
-from harness.stats.metrics.chance import above_uniform, both_directions, share_alike, square
-from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_FOR_AGREEMENT
+from harness.stats.metrics.chance import (
+    MIN_FOR_AGREEMENT,
+    above_uniform,
+    both_directions,
+    share_alike,
+    square,
+)
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.registry import METRICS
 
 if TYPE_CHECKING:

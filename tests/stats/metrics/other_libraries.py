@@ -45,6 +45,8 @@ P = rng.dirichlet(np.ones(4), 6)
 Q = rng.dirichlet(np.ones(4), 6)
 DIFFERENCES = rng.choice([-1, 0, 1], 45, p=[0.3, 0.5, 0.2])
 EPS = 0.15
+HUMAN_SETS = (rng.random((30, 4)) < 0.5).astype(int)  # 1: the option is in the set
+JUDGE_SETS = np.where(rng.random((30, 4)) < 0.7, HUMAN_SETS, 1 - HUMAN_SETS)
 P_VALUES = np.array([0.001, 0.012, 0.03, 0.0005, 0.2])
 
 
@@ -52,6 +54,7 @@ def sklearn_values() -> dict[str, float]:
     """Two vectors of labels."""
     from sklearn import metrics
 
+    sets = HUMAN_SETS, JUDGE_SETS
     return {
         "cohen_kappa_score(HUMAN, JUDGE)": metrics.cohen_kappa_score(HUMAN, JUDGE),
         "cohen_kappa_score(HUMAN, JUDGE, weights='linear')": metrics.cohen_kappa_score(
@@ -65,6 +68,15 @@ def sklearn_values() -> dict[str, float]:
         "recall_score(YES, SAID_YES)": metrics.recall_score(YES, SAID_YES),
         "f1_score(YES, SAID_YES)": metrics.f1_score(YES, SAID_YES),
         "matthews_corrcoef(YES, SAID_YES)": metrics.matthews_corrcoef(YES, SAID_YES),
+        "matthews_corrcoef(HUMAN, JUDGE)": metrics.matthews_corrcoef(HUMAN, JUDGE),
+        "f1_score(HUMAN, JUDGE, average='macro')": metrics.f1_score(HUMAN, JUDGE, average="macro"),
+        "f1_score(HUMAN, JUDGE, average='micro')": metrics.f1_score(HUMAN, JUDGE, average="micro"),
+        "f1_score(HUMAN_SETS, JUDGE_SETS, average='macro')": metrics.f1_score(
+            *sets, average="macro"
+        ),
+        "f1_score(HUMAN_SETS, JUDGE_SETS, average='micro')": metrics.f1_score(
+            *sets, average="micro"
+        ),
     }
 
 
@@ -123,13 +135,15 @@ def scipy_values() -> dict[str, float | list]:
 
 
 def irrcac_values() -> dict[str, float]:
-    """Alpha under the weights that are its levels, and two raters without missing ratings."""
+    """Alpha under the weights that are its levels; AC1, AC2, Fleiss and Brennan-Prediger."""
     import pandas as pd
     from irrCAC.raw import CAC
 
     frame = pd.DataFrame(UNITS, dtype=float)
     two = pd.DataFrame({"human": HUMAN, "judge": JUDGE})
-    both = CAC(two, digits=12)
+    both, several = CAC(two, digits=12), CAC(frame, digits=12)
+    in_part = CAC(frame, weights="quadratic", digits=12)
+    two_in_part = CAC(two, weights="quadratic", digits=12)
     alphas = {
         f"CAC(UNITS, '{weights}').krippendorff()": CAC(
             frame, weights=weights, digits=12
@@ -141,6 +155,12 @@ def irrcac_values() -> dict[str, float]:
         "CAC(HUMAN, JUDGE).fleiss()": both.fleiss()["est"]["coefficient_value"],
         "CAC(HUMAN, JUDGE).krippendorff()": both.krippendorff()["est"]["coefficient_value"],
         "CAC(HUMAN, JUDGE).bp()": both.bp()["est"]["coefficient_value"],
+        "CAC(HUMAN, JUDGE).gwet()": both.gwet()["est"]["coefficient_value"],
+        "CAC(HUMAN, JUDGE, 'quadratic').gwet()": two_in_part.gwet()["est"]["coefficient_value"],
+        "CAC(UNITS).gwet()": several.gwet()["est"]["coefficient_value"],
+        "CAC(UNITS, 'quadratic').gwet()": in_part.gwet()["est"]["coefficient_value"],
+        "CAC(UNITS).fleiss()": several.fleiss()["est"]["coefficient_value"],
+        "CAC(UNITS).bp()": several.bp()["est"]["coefficient_value"],
     }
 
 
@@ -149,7 +169,18 @@ def main() -> None:
     warnings.simplefilter("ignore")
     data = {
         name: np.asarray(globals()[name]).tolist()
-        for name in ("HUMAN", "JUDGE", "YES", "SAID_YES", "RATERS", "P", "Q", "DIFFERENCES")
+        for name in (
+            "HUMAN",
+            "JUDGE",
+            "YES",
+            "SAID_YES",
+            "RATERS",
+            "P",
+            "Q",
+            "DIFFERENCES",
+            "HUMAN_SETS",
+            "JUDGE_SETS",
+        )
     }
     libraries = {
         "scikit-learn": sklearn_values,

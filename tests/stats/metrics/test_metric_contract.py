@@ -15,8 +15,10 @@ from harness.stats.metrics import distributional, multi_label
 from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.association import correlation_metrics
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS, binary_metrics
+from harness.stats.metrics.gwet import ac2_of_raters
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.ordinal import ORDINAL_METRICS, ordinal_metrics
+from harness.stats.metrics.set_agreement import set_agreement_metrics
 
 CUT = {"tau": 0.6, "positive": ("toxic",)}
 OPTIONS = ("toxic", "rude", "fine")
@@ -247,6 +249,10 @@ PAIRS = {
     "multi_label_recall": "h/hrs hrs/hrs",
     "multi_label_precision": "hrs/h hrs/hrs",
     "predictive_efficiency": "h/- hrs/-",
+    "gwet_ac1": "h/h",
+    "gorodkin_r": "h/h",
+    "macro_f1": "h/h hrs/hrs",
+    "micro_f1": "hrs/hrs",  # of modes it is the hit rate
     "bce": "h/h s/h hrs/h srs/h h/hrs s/hrs hrs/hrs srs/hrs",
     "mse": " ".join(f"{j}/{h}" for j in ("h", "s", "hrs", "srs") for h in ("h", "s", "hrs", "srs")),
 }
@@ -302,7 +308,7 @@ def test_redundant_coefficients_are_printed_once():
         for row in (*ordinal_metrics(), *binary_metrics(space, ("yes",)))
         if row.name not in {metric.name for metric in rows}
     }
-    assert len(dropped) == 8
+    assert len(dropped) == 9
     for name, row in dropped.items():
         [first] = [metric for metric in rows if name in metric.also]
         assert number(row) == pytest.approx(number(first)), name
@@ -342,7 +348,9 @@ ALPHAS = [
     replace(alpha_metric(level), contributions=coincidences)
     for level in ("ordinal", "interval", "ratio")
 ]
-OF_COUNTS = (*HUMAN_AGREEMENT, *ALPHAS)
+AC2 = ac2_of_raters(range(3))
+OF_SETS = set_agreement_metrics(np.eye(3))  # sets of one option are options
+OF_COUNTS = (*HUMAN_AGREEMENT, *ALPHAS, AC2, *OF_SETS)
 of_counts = pytest.mark.parametrize("metric", OF_COUNTS, ids=lambda metric: metric.name)
 AXES = np.arange(1.0, 4.0)
 OF_CELLS = (*BINARY, *DIAGNOSTICS, *correlation_metrics(AXES, AXES))
@@ -378,7 +386,7 @@ def test_agreement_of_raters_ignores_the_order_of_items_and_options(metric):
     order = np.random.default_rng(0).permutation(len(counts))
     assert of_many(metric, counts[order]) == pytest.approx(of_many(metric, counts))
     if "ratio" not in metric.name:
-        permuted = counts[:, ::-1] if metric in ALPHAS else counts[:, [2, 0, 1]]
+        permuted = counts[:, ::-1] if metric in (*ALPHAS, AC2) else counts[:, [2, 0, 1]]
         assert of_many(metric, permuted) == pytest.approx(of_many(metric, counts))
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from harness import stats
 from harness.stats.alt_test.published_tests import one_sided_t, signed_rank
+from harness.stats.metrics.gwet import ac2_of_raters
 
 STORED = json.loads(Path(__file__).with_name("other_libraries.json").read_text("utf-8"))
 DATA = STORED["data"]
@@ -44,6 +45,19 @@ def of_binary(name):
 def human_row(name):
     [row] = [row for row in stats.HUMAN_AGREEMENT if row.name == name]
     return float(row.value(row.contributions(stats.label_counts(RATERS, K)).sum(axis=0)))
+
+
+def of_units(name):
+    rows = (*stats.HUMAN_AGREEMENT, ac2_of_raters(range(1, 6)))
+    row = stats.find_metric(name, rows)
+    counts = stats.label_counts(np.array(UNITS) - 1, 5)
+    return float(row.value(row.contributions(counts).sum(axis=0)))
+
+
+def of_sets(name):
+    row = stats.find_metric(name, stats.METRICS)
+    sets = (np.array(DATA[side], dtype=float) for side in ("HUMAN_SETS", "JUDGE_SETS"))
+    return float(row.value(row.contributions(*sets).sum(axis=0)))
 
 
 def correlation(name):
@@ -81,6 +95,11 @@ OURS = {
     "recall_score(YES, SAID_YES)": lambda: of_binary("recall"),
     "f1_score(YES, SAID_YES)": lambda: of_binary("f1"),
     "matthews_corrcoef(YES, SAID_YES)": lambda: of_binary("phi"),
+    "matthews_corrcoef(HUMAN, JUDGE)": lambda: metric("gorodkin_r(h/h)"),
+    "f1_score(HUMAN, JUDGE, average='macro')": lambda: metric("macro_f1(h/h)"),
+    "f1_score(HUMAN, JUDGE, average='micro')": lambda: metric_of_modes("hit_rate(h/h)"),
+    "f1_score(HUMAN_SETS, JUDGE_SETS, average='macro')": lambda: of_sets("macro_f1(hrs/hrs)"),
+    "f1_score(HUMAN_SETS, JUDGE_SETS, average='micro')": lambda: of_sets("micro_f1(hrs/hrs)"),
     "fleiss_kappa(aggregate_raters(RATERS)[0])": lambda: human_row("fleiss_kappa"),
     "fleiss_kappa(aggregate_raters(RATERS)[0], 'randolph')": lambda: human_row("randolph_kappa"),
     "cohens_kappa(cells).kappa": lambda: metric("cohen_kappa(h/h)"),
@@ -108,6 +127,12 @@ OURS = {
     "CAC(HUMAN, JUDGE).fleiss()": lambda: metric("scott_pi(h/h)"),
     "CAC(HUMAN, JUDGE).krippendorff()": lambda: metric("krippendorff_alpha_nominal(h/h)"),
     "CAC(HUMAN, JUDGE).bp()": lambda: metric("randolph_kappa(h/h)"),
+    "CAC(HUMAN, JUDGE).gwet()": lambda: metric("gwet_ac1(h/h)"),
+    "CAC(HUMAN, JUDGE, 'quadratic').gwet()": lambda: metric("gwet_ac2(h/h)"),
+    "CAC(UNITS).gwet()": lambda: of_units("gwet_ac1"),
+    "CAC(UNITS, 'quadratic').gwet()": lambda: of_units("gwet_ac2"),
+    "CAC(UNITS).fleiss()": lambda: of_units("fleiss_kappa_unequal_raters"),
+    "CAC(UNITS).bp()": lambda: of_units("randolph_kappa_unequal_raters"),
 }
 
 
