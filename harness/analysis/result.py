@@ -61,7 +61,7 @@ class Validation:
     evidence : Evidence or None
         Judges, baselines and one human on common footing.
     choosing : Choosing or None
-        Cost of choosing by each metric, and certainty of each order.
+        Cost of choosing by each metric.
     sensitivity : Sensitivity or None
         Dependence of the comparison on beta, and bounds.
     certainty, replacement, errors : or None

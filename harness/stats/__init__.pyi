@@ -47,9 +47,6 @@ from harness.stats.metrics.judge_agreement import ensemble_agreement as ensemble
 from harness.stats.metrics.ordinal import ORDINAL_METRICS as ORDINAL_METRICS
 from harness.stats.metrics.registry import METRICS as METRICS
 from harness.stats.metrics.registry import metrics_for as metrics_for
-from harness.stats.selection.confidence_set import ConfidenceSet as ConfidenceSet
-from harness.stats.selection.confidence_set import model_confidence_set as model_confidence_set
-from harness.stats.selection.confidence_set import rank_spread as rank_spread
 from harness.stats.selection.evaluate import Evaluation as Evaluation
 from harness.stats.selection.evaluate import evaluate as evaluate
 from harness.stats.selection.evaluate import primary_metric as primary_metric

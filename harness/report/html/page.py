@@ -198,14 +198,12 @@ def _common_row(row: RankingRow) -> dict[str, str]:
 
 
 def _ranking(v: Validation) -> dict[str, object]:
-    """Return each judge on its own items, and how firm the order of the ranked ones is."""
+    """Return each judge on its own items."""
     if v.ranking is None:
         return {}
     kinds = judge_charts.judge_kinds(v)
-    places = v.choosing.places if v.choosing else ()
     return {
         "own": [_on_own_items(v, row.judge, kinds[row.judge]) for row in v.ranking.rows],
-        "places": places if sum(place.rank is not None for place in places) > 1 else (),
         "axis": _table_axis(v),
     }
 
