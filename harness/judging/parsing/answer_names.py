@@ -28,7 +28,7 @@ _ANSWER = re.compile(
     "|(?:\u6700\u7ec8|\u6700\u7d42)?(?:\u7b54\u6848|\u7ed3\u8bba|\u9009\u62e9|\u5224\u65ad|\u5224\u5b9a|\u56de\u7b54|\u7b54\u3048|\u5224\u5b9a|\u7d50\u8ad6|\u56de\u7b54)"
 )
 _SCORE = re.compile(
-    rf"{ADJECTIVE}*(?:rating|score|grade|mark|value|number|result|output|response|reply|evaluation"
+    rf"{ADJECTIVE}*(?:rating|score|grade|mark|value|number|result|output|response|reply|solution|evaluation"
     r"|assessment|overall|final|quality|level)s?"
     "|\uc810\uc218|\ud3c9\uc810|\ud3c9\uac00|\u8bc4\u5206|\u5f97\u5206|\u8a55\u4fa1|\u70b9\u6570"
 )
@@ -37,7 +37,7 @@ _ASIDE = re.compile(
     r"|critique|evidence|confidence|certainty|probab|likelihood|strength|weakness|notes?$|summary"
     r"|(?:^|\s)id$|flag|(?:^|\s)(?:max|min|scale|model|type|version|index|count|total|n)$|reject|previous"
     r"|former|initial|worse|worst|los[et]|runner|exclud|alternative|example|sample|user|human|refer"
-    r"|gold|expect|other|not\s|quote|text|item|instruction|question|criteri"
+    r"|gold|expect|other|(?:^|\s)not(?:\s|$)|quote|text|item|instruction|question|criteri"
     "|\uc774\uc720|\uadfc\uac70|\uc124\uba85|\u7406\u7531|\u539f\u56e0|\u89e3\u91ca|\u5206\u6790|\u7f6e\u4fe1|\u6839\u62e0|\u8aac\u660e).*"
 )
 

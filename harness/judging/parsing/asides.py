@@ -22,8 +22,10 @@ CLOSING = re.compile(
     re.IGNORECASE,
 )
 NO_OTHER = re.compile(
-    r"\s*(?:[,;.(]|\band\b)\s*(?:and\s+)?(?:no\s+other|none\s+of\s+the\s+other|nothing\s+else)s?"
-    r"(?:\s+(?:options?|ones?|readings?|keys?|answers?))?(?:\s+(?:fits?|appl(?:y|ies)|works?|is\s+(?:reasonable|needed)))?[.!)\s]*\Z",
+    r"\s*(?:[,;.(]|\band\b)\s*(?:and\s+)?(?:(?:no\s+other|none\s+of\s+the\s+other|nothing\s+else)s?"
+    r"(?:\s+(?:options?|ones?|readings?|keys?|answers?))?(?:\s+(?:fits?|appl(?:y|ies)|works?|is\s+(?:reasonable|needed)))?"
+    r"|the\s+others?(?:\s+(?:options?|ones?|keys?|answers?))?\s+(?:do(?:es)?|is|are|was)(?:\s+not|n['\u2019]t)"
+    r"(?:\s+(?:fit|apply|work|reasonable))?)[.!)\s]*\Z",
     re.IGNORECASE,
 )
 CERTAIN = re.compile(
@@ -35,7 +37,10 @@ CERTAINTY = re.compile(
     r"\s*[\[(](?:confidence|certainty)\b[^\])\n]{0,30}[\])][.\s]*\Z", re.IGNORECASE
 )
 STRAY_TAG = re.compile(r"\s*</[a-z_]{1,20}>\s*\Z", re.IGNORECASE)
-NOTHING_BUT = re.compile(r"\bnothing\s+but\b", re.IGNORECASE)
+NOTHING_BUT = re.compile(
+    r"\b(?:nothing\s+(?:but|except|other\s+than)|no\s+(?:other\s+)?(?:option|key|answer|choice)\s+(?:but|except|other\s+than|than))\b",
+    re.IGNORECASE,
+)
 CROSS = r"[\u274c\u2717\u2718\u274e]\ufe0f?"
 NEGATIVE = r"(?:no|fail(?:ed|s)?|false|incorrect|wrong|reject(?:ed)?|invalid)"
 CROSSED = re.compile(
@@ -66,7 +71,7 @@ ASIDES = (
     (("know", "feel free", "hope", "happy to", "would you", "want me"), CLOSING, ""),
     (("doubt", "question", "hesitation", "hands", "sure", "margin"), CERTAIN, ""),
     (("confidence", "certainty"), CERTAINTY, ""),
-    (("nothing but",), NOTHING_BUT, "only"),
+    (("nothing ", "no o", "no k", "no a", "no c"), NOTHING_BUT, "only"),
     (("other", "nothing else"), NO_OTHER, ""),
 )
 
@@ -123,6 +128,8 @@ def _denials(options: str) -> re.Pattern[str]:
     listed = rf"[(\[]?(?:{options})[)\]]?"
     return re.compile(
         rf"(?<=\S)[.;,]?\s*{rejected}\s*:\s*{listed}(?:,\s*{listed})*[.\s]*\Z"
+        rf"|(?<=\S){joint}(?:not|rather\s+than|instead\s+of)\s+{named}(?=\s*[:;,]\s)"
+        rf"|(?<=\S)\s+(?:rather\s+than|instead\s+of)\s+{named}(?=\s*[:;,.]\s|[.!)\s]*\Z)"
         rf"|(?<=\S){joint}(?:(?:not|rather\s+than|instead\s+of)\s+{named}"
         rf"|{named}\s+(?:is|are|does|do|would)(?:\s+not|n['\u2019]t)(?:\s+(?:fit|apply|reasonable|be|so|it))*)"
         r"(?=[.!)\s]*\Z)\)?"

@@ -26,12 +26,20 @@ SPOKEN = frozenset(
 )
 SCORED = frozenset(("score", "scored", "rating", "grade", "points", "rate", "numeric", "me"))
 COUNTED = frozenset(("makes", "has", "have", "there", "answers", "choices", "options", "readings"))
-TAKEN_BACK = re.compile(  # plain words that deny together: "far from the best answer"
-    r"\bfar\s+from\b|\bmore\s+to\b|\beasy\s+to\b|(?<!\ba\s)\blittle\b|(?<!\ball\s)\btold\b"
-    r"|\b(?:is|are|was|be|go|goes|comes?|takes?|falls?)\s+out\b",
+UNDERSTOOD = re.compile(  # words that are plain only together: "out of these", but not "is out"
+    r"\bby\s+far\b|\bfar\s+(?=better|stronger|superior|ahead|more)|\ball\s+told\b|\ba\s+little\b"
+    r"|\bout\s+of\s+(?:the|these|those|all)\b|\bcomes?\s+out\s+(?=ahead|on\s+top|best)"
+    r"|(?<=\bsums\sit\s)up\b|(?<=\bsums\sthis\s)up\b|\bat\s+the\s+end\s+of\s+the\s+day\b"
+    r"|\beasy(?=\s*:|\s+(?:one|call)\b)|\bwould(?=\s+be\b)|(?<=\bi\s)would\b"
+    r"|(?P<kept>\b(?:better|stronger|superior|preferable|preferred|more\s+\w+(?:\s+and\s+(?:more\s+)?\w+)?)\s+)than\b",
     re.IGNORECASE,
 )
-INTRODUCED = re.compile(r":\s*\W*\Z")
+DOUBTED = re.compile(  # plain words that take an answer back together
+    r"\bat\s+(?:best|most)\b|\b(?:more|most)\s+(?:than|to|of|so|and|on|in)\b|\b(?:more|most)\W*\Z",
+    re.IGNORECASE,
+)
+INTRODUCED = re.compile(r":\W*\Z")
+PAUSED = re.compile(r",\W*\Z")
 LISTED = frozenset(
     ("options", "choices", "answers", "there", "these", "readings", "response", "output")
 )
@@ -40,8 +48,8 @@ RATED = frozenset(
 )
 ADMITS = frozenset(
     ("reasonable", "acceptable", "plausible", "valid", "accept", "applicable", "fit", "possible")
-) | {"fine", "okay", "defensible", "justified"}
-ADMITTED = ADMITS | {"or", "either", "can", "could", "may"}
+) | {"fine", "okay", "defensible", "justified", "supports", "allows"}
+ADMITTED = ADMITS | {"or", "either", "can", "could", "may", "person", "people", "reader", "readers"}
 DEGREES = frozenset(("more", "most"))
 
 
@@ -61,13 +69,13 @@ def states_only(
     is_number : bool
         Whether the option is named by a number, which may count something else.
     """
-    first = WORDS.findall(head.casefold().replace("\u2019", "'"))
-    words = first + WORDS.findall(rest.casefold().replace("\u2019", "'"))
+    first, last = _words(head), _words(rest)
+    words = first + last
     used = set(words)
     is_statement = not (first and first[0] in ASKS | ORDERS) and bool(words)
     has_signs = SIGNS.search(head) or SIGNS.search(rest)
-    is_taken_back = TAKEN_BACK.search(" ".join([*words[: len(first)], "_", *words[len(first) :]]))
-    if not is_statement or len(words) > MAX_WORDS or has_signs or is_taken_back:
+    is_doubted = DOUBTED.search(head) or DOUBTED.search(rest)
+    if not is_statement or len(words) > MAX_WORDS or has_signs or is_doubted:
         return False
     unknown = used - phrases.plain - phrases.deciding
     if unknown and not unknown <= _allowed(used, phrases, many=many):
@@ -78,12 +86,20 @@ def states_only(
         return False
     if is_number:
         return not used & COUNTED and bool(used & SCORED)
-    introduces = INTRODUCED.search(head) and not used & (RATED | LISTED)
+    is_opened = INTRODUCED.search(head) or (PAUSED.search(head) and not last)
+    others = LISTED if first[:1] == ["for"] else RATED | LISTED  # "For this text, B"
+    introduces = is_opened and not used & others
     decides = phrases.deciding | (ADMITS if many else frozenset())
     return decided or bool(introduces) or bool(used & decides)
 
 
+def _words(text: str) -> list[str]:
+    """Return the words of a text, in lower case, that are more than a turn of phrase."""
+    folded = text.casefold().replace("\u2019", "'")
+    return WORDS.findall(UNDERSTOOD.sub(lambda phrase: phrase["kept"] or " so ", folded))
+
+
 def _allowed(used: set[str], phrases: Phrases, *, many: bool) -> frozenset[str]:
     """Return the further words that a sentence with some words may have."""
-    allowed = phrases.merit if used & DEGREES else frozenset[str]()
+    allowed = phrases.merit | DEGREES if used & DEGREES else frozenset[str]()
     return allowed | ADMITTED if many and used & ADMITS else allowed

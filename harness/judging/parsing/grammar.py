@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 6  # raised whenever a reply in the corpora of the tests is read otherwise
+GRAMMAR_VERSION = 7  # raised whenever a reply in the corpora of the tests is read otherwise
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -105,7 +105,7 @@ LEAD = re.compile(
 SENTENCE = re.compile(
     rf"(?:(?:the|my)\s+(?!options\b){ADJECTIVE}*{NOUN}s?{_ABOUT}\s+(?:is|are):?"
     r"|(?:answer|verdict|score|rating|result)\s+is"
-    r"|options?|choice|answer|key)\s+(?=\S)",
+    r"|options?|opci[o\u00f3]n|choice|answer|key)\s+(?=\S)",
     re.IGNORECASE,
 )
 ADVERB = re.compile(

@@ -80,6 +80,7 @@ COMMAS = (
     r"| and also | but also | as well as | and "
 )
 NUMBERED = re.compile(r"\A\s*\(?\d{1,2}[.)]\s+(?=\S)")  # of a list with a mention a line
+TIES = ("tie", "tied", "equally good", "of equal quality")  # names of one option
 DENIALS = frozenset(("no", "non", "not"))  # of an option, or the beginning of its label
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 DECIMAL = re.compile(r"\d\.\d")
@@ -182,6 +183,9 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
     for i, (key, label, description) in enumerate(options):
         _add(exact, i, label, f"{key} {label}")
         _add(loose, i, fold(key), fold(label), fold(f"{label} - {description}"))
+    ties = [i for i, (key, label, _) in enumerate(options) if {fold(key), fold(label)} & set(TIES)]
+    if len(ties) == 1:
+        _add(loose, ties[0], *TIES)
     loose.setdefault(fold(CANNOT_ASSESS), OptionIndices([abstain]))
     for joint in (" - ", ": ", " \u2013 ", " \u2014 ", ", "):  # as prompts describe it
         loose[fold(f"{CANNOT_ASSESS}{joint}the text cannot be assessed")] = OptionIndices([abstain])

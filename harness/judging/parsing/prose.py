@@ -28,6 +28,7 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from harness.judging.parsing.closed_vocabulary import states_only
+from harness.judging.parsing.comparisons import GROUNDS, compares, is_described
 from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages, languages_of
 from harness.judging.parsing.reply_segments import (
     BULLET,
@@ -82,7 +83,8 @@ SEPARATOR = re.compile(
     rf"|\s(?:and|but\s+also|as\s+well\s+as|und|et|y|e)\s|[\u548c\u3068])\s*[{re.escape(OPENING)}]{{0,3}}\s*"
 )
 COMPARED = re.compile(
-    r"\s*(?:(?:than|over|to|compared\s+(?:to|with))\s+)?(?:the\s+)?", re.IGNORECASE
+    r"\s*(?:(?:than|over|to|compared\s+(?:to|with)|al[s]|que|a)\s+)?(?:the\s+|die\s+|la\s+)?",
+    re.IGNORECASE,
 )
 PREFERRED = re.compile(r"\s+(?:over|(?:rather|other)\s+than)\s+(?:the\s+)?", re.IGNORECASE)
 NUMBER_BESIDE = re.compile(rf"[{re.escape(CLOSING)}]*[\s,:(\[\u2013\u2014-]{{1,4}}(?P<number>\d)")
@@ -94,16 +96,18 @@ GOES_ON = re.compile(r"(?:'s)?\s+[a-z]|\s*[^\x00-\x7f]|(?:'s)?\s*[(,]?\s*(?=\w*n
 CONTINUES = re.compile(r"\s*[a-z\xe0-\xff]")
 REASON_JOINT = re.compile(
     r"\s*(?:[:\uff1a(\uff08,\uff0c;\uff1b]|[-\u2013\u2014](?=\s))\s*"
-    r"|,?\s+(?:because|since|as|weil|da|parce que|porque|perch\xe9)\s+"
+    r"|,?\s+(?:because|since|as|weil|da|denn|parce que|car|porque|ya que|puesto que|pues"
+    r"|perch\xe9)\s+"
 )
 NEGATIVE = re.compile(r"no|fail(?:ed)?|false|incorrect|wrong", re.IGNORECASE)
 COLON = re.compile(r"\s*[:\u2013\u2014]\s+")
 RANKED = re.compile(r"\s*>\s*(?!>)")
+MAX_CORRECTION = 3  # words of a sentence that gives another number
 MIN_COMPARED = 4  # words of a sentence that says something of another option
 LIST_ITEM = re.compile(r"\s*[:.)=\uff1a-]\s")
 CHOOSES = re.compile(
     r"\b(?:also|too|equally|either|or|alternatively|instead|rather|possible|plausible|reasonable|acceptable"
-    r"|defensible|else|otherwise|if|more|most|better|best|stronger|choose|chose|pick|prefer|select|verdict|choice|option|rating|label|key|should|would|could)\b",
+    r"|just\s+as|as\s+(?:good|well)|on\s+par|no\s+worse|defensible|else|otherwise|if|more|most|better|best|stronger|choose|chose|pick|prefer|select|verdict|choice|option|rating|label|key|should|would|could)\b",
     re.IGNORECASE,
 )  # what a sentence that only gives reasons doesn't say of another option
 QUESTION = re.compile(r"[?\uff1f]|[\u5417\u5462](?:\s|$)")
@@ -111,7 +115,7 @@ INVERTED = re.compile(r"^\s*[\u00bf]")
 
 
 OWN_LINE = frozenset(("line", "lead", "opening"))  # statements that are lines of their own
-REASONED = OWN_LINE | {"predicate"}  # what a comparison of the options may follow
+REASONED = OWN_LINE | {"predicate", "plain"}  # what a comparison of the options may follow
 
 
 class Search(Protocol):
@@ -327,16 +331,48 @@ class _Reply:
         return ""
 
     def _names_another(self, last: Statement) -> bool:
+        is_comparison = self._is_comparison(last)
         return any(
             mention.start >= last.end
-            and not mention.is_bare
             and mention.answer not in last.reading
+            and (not mention.is_bare or self._is_corrected(mention))
             and not (last.kind in REASONED and self._is_in_reasons(mention))
+            and not (is_comparison and self._is_described(mention, last.reading, last.end))
             for mention in self._own
         ) or any(
             (claim.end >= last.end or claim.fault == "unreadable") and claim.reading != last.reading
             for claim in self._claims
         )
+
+    def _sentence_of(self, mention: Mention) -> Sentence | None:
+        return next((s for s in self._sentences if s.start <= mention.start < s.end), None)
+
+    def _is_comparison(self, statement: Statement) -> bool:
+        """Whether a sentence says which option is better."""
+        is_sentence = statement.kind in {"predicate", "plain"} and not self._many
+        return is_sentence and compares(self._bare[statement.start : statement.end])
+
+    def _is_described(self, mention: Mention, reading: OptionIndices, since: int) -> bool:
+        """Whether the sentence of another option only says what that option is like."""
+        sentence = self._sentence_of(mention)
+        if sentence is None:
+            return False
+        own = [m for m in self._own if m.answer in reading]
+        since = max(since, sentence.start)
+        start = max((m.end for m in own if since <= m.start < mention.start), default=since)
+        end = min(
+            (m.start for m in own if mention.end <= m.start < sentence.end), default=sentence.end
+        )
+        return is_described(self._bare[start : mention.start], self._bare[mention.end : end])
+
+    def _is_corrected(self, mention: Mention) -> bool:
+        """Whether a number of the scale ends a sentence too short for more: "Rather 2"."""
+        sentence = self._sentence_of(mention)
+        if sentence is None or not self._search.is_scale:
+            return False
+        words = self._bare[sentence.start : sentence.end].split()
+        is_end = STOP.match(self._bare, mention.end, sentence.end) is not None
+        return is_end and len(words) <= MAX_CORRECTION and not words[0].strip("-*").isdecimal()
 
     def _is_in_reasons(self, mention: Mention) -> bool:
         """Whether an option is compared with the answer, in a whole sentence that chooses none."""
@@ -351,6 +387,8 @@ class _Reply:
     def _fault_later(self, last: Statement) -> ReplyFault | Literal[""]:
         """Return what the text after an answer says against it; "" if nothing."""
         later = self._bare[last.end :]
+        if self._is_comparison(last):
+            later = self._without_descriptions(last)
         if any(p.retraction.search(later) for p in self._spoken or self._languages):
             return "retracted"
         if is_tag_question(later):
@@ -359,6 +397,18 @@ class _Reply:
             return "negated"
         faults = [c.fault for c in self._claims if c.start >= last.end and c.fault != "unreadable"]
         return next((fault for fault in faults if fault), "")
+
+    def _without_descriptions(self, last: Statement) -> str:
+        """Return what follows an answer, without what it says of options that it isn't."""
+        later = self._bare
+        for mention in self._own:
+            if mention.start < last.end or mention.answer in last.reading or mention.is_bare:
+                continue
+            sentence = self._sentence_of(mention)
+            if sentence and self._is_described(mention, last.reading, last.end):
+                end = sentence.end
+                later = later[: mention.start] + MASK * (end - mention.start) + later[end:]
+        return later[last.end :]
 
     def _is_denied(self, last: Statement) -> bool:
         """Whether a later mention of the same answer follows a word that denies it."""
@@ -505,7 +555,9 @@ class _Reply:
             is_quoted = mention not in self._own
             if is_quoted and not _is_quoted_alone(self._text, mention):
                 continue
-            if (claim := self._claim(sentence, inside[i:], is_quoted=is_quoted)) is not None:
+            claim = self._claim(sentence, inside[i:], is_quoted=is_quoted)
+            is_article = mention.is_bare and mention.end - mention.start == 1
+            if claim and not (is_article and claim.fault == UNFIT and not self._search.is_scale):
                 yield claim
 
     def _abstentions(self, sentence: Sentence) -> Iterator[Statement]:
@@ -553,6 +605,7 @@ class _Reply:
                         phrases,
                         is_complement=kind == "complement",
                         is_bare=first.is_bare,
+                        is_number=self._text[first.start].isdigit(),
                     )
                     or (UNFIT if kind == "complement" and self._many else "")
                     or (UNFIT if kind == "conclusion" and not STOP.match(rest) else "")
@@ -588,6 +641,7 @@ class _Reply:
             if not fault and states_only(
                 head, rest, phrases, decided=decided, many=self._many, is_number=is_number
             ):
+                self._spoken.add(phrases)
                 return Statement(reading, sentence.start, sentence.end, "plain")
         return None
 
@@ -595,9 +649,11 @@ class _Reply:
         self, sentence: Sentence, reading: OptionIndices, first: Mention, end: int
     ) -> Statement | None:
         """Return what a sentence states in double brackets, wherever: "a tie: [[A=B]]"."""
-        head = self._bare[sentence.start : first.start]
-        if not (head.endswith("[[") and self._bare.startswith("]]", end)):
+        last = next((m for m in reversed(self._own) if m.end == end), first)
+        is_bracketed = self._bare.endswith("[[", sentence.start, last.start)
+        if not (is_bracketed and self._bare.startswith("]]", end)):
             return None
+        head = self._bare[sentence.start : first.start]
         faults = (
             word_fault(head, phrases, ("conditional", "negation", "report"))
             for phrases in languages()[:1]
@@ -683,6 +739,10 @@ class _Reply:
         if QUESTION.search(tail) or INVERTED.search(tail):
             return "question"
         reasons = self._start_of_reasons(end, sentence.end) if is_marked else sentence.end
+        grounds = GROUNDS.match(self._bare, end, sentence.end)
+        is_comparison = (
+            is_marked and grounds and not self._many and compares(self._bare[first.end : end])
+        )
         others = [
             mention
             for mention in self._own
@@ -690,7 +750,13 @@ class _Reply:
             and not first.start <= mention.start < end
             and not mention.is_bare
         ]
-        if any(mention.answer not in reading for mention in others):
+        if any(
+            mention.answer not in reading
+            and not (
+                is_comparison and mention.start >= end and self._is_described(mention, reading, end)
+            )
+            for mention in others
+        ):
             return "several"
         return ""
 

@@ -37,6 +37,11 @@ WORD_FAULTS: dict[str, ReplyFault] = {
 BOUNDARY = re.compile(
     rf"[{re.escape(CLOSING)}]*\s*(?:$|[,;:.!()\u3001\u3002\uff0c\uff1a\uff1b\uff01\uff08]|[-\u2013\u2014]\s)"
 )
+MILD = re.compile(  # in reasons: about the text, not about the answer
+    r"\b(?:(?:but|yet|though|although)(?=\s+(?!(?:i|it|this|that|these|the|my|we|you|he|she|they|maybe|perhaps|not"
+    r"|could|might|may|then|if|only|still|who|on|also|a|an|one|some)\b)\w)|at\s+least|slightly|somewhat|mildly)\b",
+    re.IGNORECASE,
+)
 STOP = re.compile(rf"[{re.escape(CLOSING)}\s.!\u3002\uff01]*$")
 CLAUSE = re.compile(
     r"\s*[;:\u2013\u2014\uff1a\uff1b-]\s"
@@ -56,7 +61,7 @@ SUBJECT_OF_REASONS = re.compile(
     r"(?:the|this|these|that|it|its|there|they|he|she|both|nobody|each|every)\b|[^\x00-\x7f]",
     re.IGNORECASE,
 )
-WORD = re.compile(r"[^\W\d_]{2,}")
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 
 
 def may_join(opening: str, rest: str) -> bool:
@@ -110,7 +115,25 @@ def fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
     pause = prefix.rstrip()[prefix.rstrip().rfind(rest) + len(rest) :].strip(" ")[:1]
     while begin := phrases.beginning.match(rest):
         rest = rest[begin.end() :]
-    return _fault_in_clause(rest, phrases, ends_in_pause=pause in {*PAUSES} - {" "}) if rest else ""
+    if not rest:
+        return ""
+    fault = _fault_in_clause(rest, phrases, ends_in_pause=pause in {*PAUSES} - {" "})
+    return fault and _fault_in_whole(prefix, phrases, fault)
+
+
+def _fault_in_whole(
+    prefix: str, phrases: Phrases, fault: ReplyFault | Literal[""]
+) -> ReplyFault | Literal[""]:
+    """Return the fault of a clause, unless its last word only looked like an opener.
+
+    "Based on the evaluation, A is better" ends in a noun that may open a statement, too.
+    """
+    clause = prefix.rstrip(PAUSES)
+    ends_in_pause = prefix[len(clause) :].strip() != ""
+    while begin := phrases.beginning.match(clause):
+        clause = clause[begin.end() :]
+    is_whole = ends_in_pause and phrases.clause.match(clause) is not None
+    return _fault_in_clause(clause, phrases, ends_in_pause=True) if is_whole else fault
 
 
 def _fault_in_clause(
@@ -128,7 +151,12 @@ def _fault_in_clause(
 
 
 def fault_after(  # noqa: PLR0911 -- one rule after the other
-    rest: str, phrases: Phrases, *, is_complement: bool, is_bare: bool
+    rest: str,
+    phrases: Phrases,
+    *,
+    is_complement: bool,
+    is_bare: bool,
+    is_number: bool = False,
 ) -> ReplyFault | Literal[""]:
     """Return why the words after a stated answer change what it says; "" if they do not."""
     rest = rest.lstrip(CLOSING)
@@ -155,9 +183,10 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
         return word_fault(rest, phrases) or "unreadable"
     breaks = [match.start() for match in (reason, CLAUSE.search(rest)) if match]
     main = rest[: min(breaks)] if breaks else rest
-    if is_bare and DIGIT.search(rest[: reason.start()] if reason else rest):
+    if is_number and DIGIT.search(rest[: reason.start()] if reason else rest):
         return "several"
-    return word_fault(main, phrases) or word_fault(rest, phrases, ("conditional", "hedge"))
+    grounds = MILD.sub("", rest[reason.end() :]) if is_reason and reason else rest
+    return word_fault(main, phrases) or word_fault(grounds, phrases, ("conditional", "hedge"))
 
 
 def word_fault(

@@ -1,0 +1,61 @@
+"""Descriptions of the option that wasn't chosen, as in "A is better. B is too long".
+
+A reply that says which of two options is better often goes on to describe both. A description takes
+nothing back unless it prefers the other option, puts the answer behind it, or calls them equal.
+"""
+
+from __future__ import annotations
+
+import re
+
+COMPARES = re.compile(
+    r"\b(?:better|stronger|superior|preferable|preferred|prefer|wins|winner|outperforms|beats)\b",
+    re.IGNORECASE,
+)
+OBJECT = re.compile(
+    r"\b(?:than|over|to|from|unlike|with|versus|against)\s+(?:that\s+(?:of|in)\s+)?(?:the\s+)?\Z",
+    re.IGNORECASE,
+)
+BEHIND = re.compile(
+    r"\b(?:worse|inferior|weaker|loses?|lost|behind|less|equal|similar|identical|not\s+(?:as|so|any|better|more)"
+    r"|no\s+(?:better|more)|same|prefer\w*|in\s+favou?r|yield|yields|second)\b",
+    re.IGNORECASE,
+)
+FAVOURS = re.compile(
+    r"\b(?:better|best|stronger|strongest|superior|preferable|prefer\w*|wins?|won|winner|winning|choose|chose|chosen"
+    r"|pick(?:ed|s)?|select\w*|vote|edges?|ahead|deserves?|should|overall|equal(?:ly)?|tie[ds]?|same|either|neither"
+    r"|alternatively|otherwise|else|if|unless|likewise|verdict|outperforms|beats|perfect\w*"
+    r"|(?:right|correct)\s+(?:answer|one|choice|option)|just\s+as|as\s+(?:well|good)|(?:too|also|though)\W*\Z"
+    r"|(?:so|as|than)\s+(?:is|does|did|has)"
+    r"|(?:more|most)\s+(?:\w+ly\s+)?(?:helpful|useful|appropriate|suitable|fitting|convincing|relevant|correct|accurate|reasonable"
+    r"|precise|faithful|closely|precisely|accurately|faithfully|directly|likely|plausible|defensible))\b",
+    re.IGNORECASE,
+)
+GROUNDS = re.compile(
+    r"\s*[,;]?\s*(?:because|since|as|while|whereas|but|and|though|although)\b|\s*[,;:.\u2013\u2014]",
+    re.IGNORECASE,
+)
+NAMES_ON = re.compile(
+    r"(?:'s)?\s+(?!instead|then|now)\w|\s*,\s+(?:on\s+the\s+other\s+hand|however|by\s+contrast|in\s+contrast|meanwhile)\b"
+)
+
+
+def compares(statement: str) -> bool:
+    """Return whether a sentence says which option is better, not only which is the answer."""
+    return COMPARES.search(statement) is not None
+
+
+def is_described(head: str, clause: str) -> bool:
+    """Return whether a sentence only describes an option that isn't the answer.
+
+    Parameters
+    ----------
+    head : str
+        The sentence before the option, from the last mention of the answer on.
+    clause : str
+        What follows the option, up to the next mention of the answer.
+    """
+    if OBJECT.search(head):
+        return BEHIND.search(head) is None and FAVOURS.search(clause) is None
+    is_subject = NAMES_ON.match(clause) is not None
+    return is_subject and FAVOURS.search(head) is None and FAVOURS.search(clause) is None
