@@ -1,8 +1,8 @@
 """Rows of tables on claims about a judge: how often, and how soon, they are made in schedules.
 
-Used by `judge_in_use` and `watch_claims`. They print a row per kind of schedule, and exit with 1 if
-a claim that is wrong is made in more than alpha plus three standard errors; ``--write`` puts the
-table into docs/drift.md.
+Used by `judge_in_use`, which prints a row per kind of schedule, and exits with 1 if a claim that is
+wrong is made in more than alpha plus three standard errors; ``--write`` puts the table into
+docs/drift.md.
 """
 
 from __future__ import annotations

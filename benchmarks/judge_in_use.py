@@ -18,12 +18,10 @@ from harness.stats.drift.score_change import ItemScores, log_e_below
 
 try:
     from benchmarks.claim_rows import Table, main
-    from benchmarks.drift import ALPHA, N_LOOKS
-    from benchmarks.watch_claims import TABLE as CLAIMS
+    from benchmarks.drift import ALPHA, N_LOOKS, START
 except ModuleNotFoundError:  # it is run as a script
     from claim_rows import Table, main
-    from drift import ALPHA, N_LOOKS
-    from watch_claims import TABLE as CLAIMS
+    from drift import ALPHA, N_LOOKS, START
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,7 +162,7 @@ def schedules() -> Iterator[InUseSchedule]:
 
 TABLE = Table(
     mark="<!-- benchmarks/judge_in_use.py writes what follows, up to the next mark -->",
-    until=CLAIMS.mark,
+    until=START,
     head="""\
 ## The judge in use
 

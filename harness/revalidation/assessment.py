@@ -27,7 +27,7 @@ from harness.revalidation.reply_categories import (
 )
 from harness.revalidation.stream import Stream
 from harness.stats.drift.changed_judges import changed_judges, common_changes
-from harness.stats.drift.score_change import is_better, largest_margin, recovered_since, worse_path
+from harness.stats.drift.score_change import largest_margin, worse_path
 from harness.stats.drift.stream_path import StreamPath, stream_path
 
 if TYPE_CHECKING:
@@ -190,16 +190,9 @@ class DriftEvidence:
             verdict=result.verdict if result.verdict == "not comparable" else verdict,
             **self._what_changed(labels),
         )
-        if scores is None:
+        if scores is None or not worse:
             return changed
-        if not worse:
-            return replace(changed, better=is_better(scores, threshold))
-        since = recovered_since(scores, threshold, margin=margin)
-        return replace(
-            changed,
-            margin=largest_margin(scores, threshold),
-            recovered_at=self.looks[since - 1].at if since else "",
-        )
+        return replace(changed, margin=largest_margin(scores, threshold))
 
     def _what_changed(self, labels: Mapping[str, str]) -> _WhatChanged:
         """Return the fields of a result that say since when the judge changed, and what."""

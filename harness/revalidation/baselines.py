@@ -193,7 +193,7 @@ def check_acceptable(sitting: Sitting, number: int) -> None:
     """Refuse a look that is none, and a judge that is worse unless that is confirmed."""
     sitting.check_look("--accept", number)
     last, path = sitting.history.looks_since_baseline[-1], sitting.run.path
-    worse = [j.judge for j in last.judges if j.verdict == "worse" and not j.recovered_at]
+    worse = [j.judge for j in last.judges if j.verdict == "worse"]
     if worse and not sitting.options.yes and not sitting.options.dry_run:
         confirmed = sitting.options.model_copy(update={"yes": True})
         command = confirmed.look_command(sitting.run, with_limit=True)

@@ -203,11 +203,6 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
         most for a change.
     margin : float or None
         The largest worsening of the metric that ranks that is proven, as a share of its range.
-    better : bool
-        Whether the metric that ranks is proven to be better now than at the baseline.
-    recovered_at : str
-        UTC time of the look since which a judge that is worse is shown to agree more with the
-        raters again: an estimate. Empty where it is not.
     figures : tuple of Figure
         Flips and shares of replies by elicitation, then every metric, and ``beta``.
     sequence : Figure or None
@@ -228,8 +223,6 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
     n_changed: int = 0
     changed_items: tuple[ChangedItem, ...] = ()
     margin: float | None = None
-    better: bool = False
-    recovered_at: str = ""
     provider: ProviderReport = ProviderReport()
     figures: tuple[Figure, ...] = ()
     sequence: Figure | None = None

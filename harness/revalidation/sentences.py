@@ -72,7 +72,7 @@ def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:
             claim = f"{standing}: {judge.reason}"
         case "changed" | "worse":
             since = f" since {day(judge.since_at, look.at)}" if judge.since is not None else ""
-            claim = f"a different judge{since}: {judge.what}{_agreement(judge, look)}"
+            claim = f"a different judge{since}: {judge.what}{_agreement(judge)}"
             if judge.shortfall:
                 claim += f"; {judge.shortfall} now: {judge.reason}"
             elif judge.reason:
@@ -82,25 +82,16 @@ def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:
     return f"{judge.judge}: {claim}."
 
 
-def _agreement(judge: JudgeLook, look: Look) -> str:
-    """Say whether a judge that changed agrees less with the raters, or more, or again."""
+def _agreement(judge: JudgeLook) -> str:
+    """Say whether a judge that changed agrees less with the raters."""
     if judge.verdict == "changed":
-        if judge.better:
-            return "; it agrees more with the raters"
         return "; it is not shown to agree less with the raters" if judge.sequence else ""
     if judge.answers_nothing:
         return "; no reply is an answer"
     if judge.margin is None:
         return "; in an earlier look it agreed less with the raters or gave no answer"
-    verb = "agreed" if judge.recovered_at else "agrees"
     part = f", by more than {percent(judge.margin)} of the metric's range" if judge.margin else ""
-    less = f"; it {verb} less with the raters{part}"
-    if not judge.recovered_at:
-        return less
-    since = day(judge.recovered_at, look.at)
-    return (
-        f"{less}, and has recovered since {since} (accept the looks since then to close the alarm)"
-    )
+    return f"; it agrees less with the raters{part}"
 
 
 def day(at: str, now: str) -> str:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 BETS = np.array([0.1, 0.2, 0.4, 0.6, 0.8])
 BET_SHARES = np.array([0.1, 0.1, 0.2, 0.3, 0.3])
 MARGIN_STEP = 0.001
-RECENT = 8  # looks in which a rise is one of now
 START_TOTAL = 2.1097428012368920  # the sum over k > 1 of 1 / (k log^2 k)
 EARLY_SHARE = 0.35  # of a start look's weight: each of its windows of one look and of two
 
@@ -238,99 +237,6 @@ def _beside(scores: ItemScores, reference: FloatArray) -> ItemScores:
         np.vstack([np.where(has_score, reference, 0.0), scores.sums[1:]]),
         np.vstack([has_score.astype(np.int64), scores.n_replies[1:]]),
     )
-
-
-def is_better(scores: ItemScores, threshold: float) -> bool:
-    """Whether the mean score is shown to have risen, in looks up to the last one.
-
-    Parameters
-    ----------
-    scores : ItemScores
-        Baseline and looks.
-    threshold : float in (0, 1)
-        The judge's share of alpha: the chance that this is ever said if the mean never rose.
-
-    Notes
-    -----
-    The test of `worse_path` with right and wrong turned around, of which only the windows of at
-    most 8 looks up to the last one count, so that a rise that is over is not one.
-
-    Examples
-    --------
-    >>> baseline, look = np.full(50, 5), np.full(50, 1)
-    >>> scores = ItemScores(np.array([0 * baseline, look]), np.array([baseline, look]))
-    >>> is_better(scores, 0.05)
-    True
-    """
-    mirrored = ItemScores(scores.n_replies - scores.sums, scores.n_replies)
-    log_e = _window_log_e(mirrored, len(scores.sums) - 1, 0.0)[-RECENT:]
-    return bool(np.logaddexp.reduce(log_e) >= -np.log(threshold))
-
-
-def recovered_since(scores: ItemScores, threshold: float, *, margin: float = 0.0) -> int | None:
-    """Return since which look the mean score is shown to be higher again than after its fall.
-
-    Parameters
-    ----------
-    scores : ItemScores
-        Baseline and looks.
-    threshold : float in (0, 1)
-        The judge's share of alpha: the chance that a look is ever returned if the mean stayed where
-        it had fallen to.
-    margin : float in [0, 1)
-        Of the fall.
-
-    Returns
-    -------
-    int or None
-        The most likely look, an estimate. None where no fall or no rise after it is shown, or the
-        looks since then are still shown to be lower than the baseline.
-
-    Notes
-    -----
-    The fall began at look u, the start of the window that shows it best at the look at which it is
-    first shown. For each look v after that, looks u to v - 1 are compared with those from v to the
-    last one, as `worse_path` compares a baseline with a window. The d-th v has the weight
-    ``1 / (d (d + 1))``, times the same for the d-th look from v on. As u is estimated from looks
-    that are compared, the rate of errors has no proof but is simulated.
-    """
-    fall = shown_fall(scores, threshold, margin=margin)
-    return None if fall is None else rise_after(scores, fall, threshold, margin=margin)
-
-
-def shown_fall(
-    scores: ItemScores, threshold: float, *, margin: float = 0.0
-) -> tuple[int, int] | None:
-    """Return the look at which a fall is first shown, and since which look; None without one."""
-    shown_at = worse_path(scores, margin=margin).first_look_at(threshold)
-    if shown_at is None:
-        return None
-    return shown_at, 1 + int(np.argmax(_window_log_e(scores, shown_at, margin)))
-
-
-def rise_after(
-    scores: ItemScores, fall: tuple[int, int], threshold: float, *, margin: float = 0.0
-) -> int | None:
-    """Return what `recovered_since` does, after a `shown_fall`."""
-    bound, look, (shown_at, start) = -np.log(threshold), len(scores.sums) - 1, fall
-    if look == shown_at:
-        return None
-    splits = np.arange(shown_at + 1, look + 1)
-    n_up_to, up_to = np.cumsum(scores.n_replies, axis=0), np.cumsum(scores.sums, axis=0)
-    n_before, n_inside = (
-        n_up_to[splits - 1] - n_up_to[start - 1],
-        n_up_to[look] - n_up_to[splits - 1],
-    )
-    before = ratio(up_to[splits - 1] - up_to[start - 1], n_before)
-    both = (n_before > 0) & (n_inside > 0)
-    falls = np.where(both, before - ratio(up_to[look] - up_to[splits - 1], n_inside), 0.0)
-    log_e = _log_bets(falls, 0.0)
-    for n_looks in (splits - shown_at, look - splits + 1):
-        log_e = log_e - np.log(n_looks * (n_looks + 1.0))
-    split = int(splits[np.argmax(log_e)])
-    is_higher = np.logaddexp.reduce(log_e) >= bound
-    is_lower = np.logaddexp.reduce(_window_log_e(scores, look, margin)[split - 1 :]) >= bound
-    return split if is_higher and not is_lower else None
 
 
 def _log_e_sums(scores: ItemScores, margin: float) -> list[float]:

@@ -10,12 +10,10 @@ import pytest
 from harness.stats.drift.reply_counts import windows_of
 from harness.stats.drift.score_change import (
     ItemScores,
-    is_better,
     largest_margin,
     log_betting_e_value,
     log_e_below,
     log_window_weights,
-    recovered_since,
     worse_path,
 )
 
@@ -124,28 +122,6 @@ def follow(*shares, looks=10, n=150, seed=0):
 
 def up_to(scores, look):
     return ItemScores(scores.sums[: look + 1], scores.n_replies[: look + 1])
-
-
-def test_a_rise_is_better_as_long_as_it_lasts():
-    """It is shown in few looks and no more once it is over; no change and a fall never are."""
-    scores = follow(0.6, 0.9, 0.6)
-    assert any(is_better(up_to(scores, look), 0.05) for look in (1, 2, 3))
-    assert is_better(up_to(scores, 10), 0.05)
-    assert not is_better(scores, 0.05)
-    for share in (0.6, 0.4):
-        scores = follow(0.6, share)
-        assert not any(is_better(up_to(scores, look), 0.05) for look in range(1, 11))
-
-
-def test_a_judge_that_fell_recovers_where_it_rises_to_the_baseline():
-    """Since the look that is estimated; not while it stays down, rises half-way or falls again."""
-    scores = follow(0.9, 0.6, 0.9, 0.6)
-    since = [recovered_since(up_to(scores, look), 0.05) for look in range(1, 31)]
-    assert since[:10] == [None] * 10
-    assert {11} <= set(since[11:20]) <= {10, 11, 12}
-    assert since[-1] is None
-    assert recovered_since(follow(0.9, 0.5, 0.7, looks=20), 0.05) is None
-    assert recovered_since(follow(0.9, 0.9), 0.05) is None
 
 
 def test_evidence_below_references_is_an_e_value():
