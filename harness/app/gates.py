@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 from harness.analysis.decision import VERDICTS
 from harness.analysis.inputs import metric_definitions
 from harness.analysis.race_result import RACED
+from harness.analysis.slice_names import PREFIX, SliceName, slice_estimate, slice_names
 from harness.errors import HarnessError
 from harness.files.plain_text import visible
 from harness.report.formatting import (
@@ -41,14 +42,15 @@ SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.l
 ENDS: dict[str, End] = {"": "value", "lower": "lower", "upper": "upper"}
 DECISION = re.compile(r"decision\s*(?P<sign>=|>=)\s*(?P<verdicts>[a-z_]+(\|[a-z_]+)*)")
 LIMIT = re.compile(
-    r"(?P<name>.*?\S)\s*(?P<sign>>=|<=|>|<)\s*(?P<limit>[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)"
-    r"(:(?P<end>lower|upper))?",
+    r"(?P<name>.*?\S)(:(?P<near>lower|upper))?\s*(?P<sign>>=|<=|>|<)\s*"
+    r"(?P<limit>[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)(:(?P<end>lower|upper))?",
     re.IGNORECASE,
 )
 ABSOLUTE = re.compile(r"abs\((?P<name>.*)\)")
 FORM = (
     "Write it as decision=use, 'decision>=use_if_independent', 'mse(srs/srs)<0.1', "
-    "'cohen_kappa(h/h)>0.6:lower', 'abs(prevalence_bias)<0.1' or 'JUDGE: usable_replies>=0.95'"
+    "'cohen_kappa(h/h)>0.6:lower', 'abs(prevalence_bias)<0.1', "
+    "'slice(FIELD=VALUE).agreement:lower>0.6' or 'JUDGE: usable_replies>=0.95'"
 )
 HEADS = ("requirement", "judge", "value", "n", "result")
 SUITE = "harness gate"
@@ -125,6 +127,7 @@ def check_requirements(validation: Validation, texts: Iterable[str]) -> tuple[Ga
     """
     judges = {judge.name: judge for judge in validation.judges}
     metrics = {name for judge in validation.judges for name in judge.metrics}
+    metrics |= slice_names(validation.slices)
     names = set(judges)
     if race := validation.race:
         names |= {row.judge for row in race.judges}
@@ -140,7 +143,8 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
     ``decision=VERDICT``, several verdicts separated by ``|``, or ``decision>=VERDICT`` for that or
     a stronger one; or a number's name, a sign and a
     limit, after ``JUDGE:`` if it is not the decision's judge's, and with ``:lower`` or ``:upper``
-    if it is about an end of the interval; ``abs(NAME)`` is the number without its sign. Raises
+    (after the number's name or the limit) if it is about an end of the interval; ``abs(NAME)`` is
+    the number without its sign, and ``slice(FIELD=VALUE).MEASURE`` that of a slice. Raises
     `HarnessError` for another form, or an unknown name.
     """
     decision = DECISION.fullmatch(text.strip())
@@ -159,18 +163,24 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
     name = absolute["name"].strip() if absolute else name
     if judge is not None:
         _check_name(text, judge, judges, "judge")
-    _check_name(text, name, {*metrics, *OTHER_NUMBERS}, "metric")
-    end = ENDS[(match["end"] or "").lower()]
+    if of_slice := SliceName.read(name):
+        name = str(of_slice)
+        _check_name(text, name, {known for known in metrics if SliceName.read(known)}, "slice")
+    else:
+        _check_name(text, name, {*metrics, *OTHER_NUMBERS}, "metric")
+    end = ENDS[(match["near"] or match["end"] or "").lower()]
     limit, is_absolute = float(match["limit"]), absolute is not None
     return Requirement(text, (), judge, name, match["sign"], limit, end, is_absolute)
 
 
 def _split_judge(name: str, numbers: Collection[str]) -> tuple[str | None, str]:
     """Return the judge, if there is one before the last colon, and the number's name."""
-    judge, colon, number = name.rpartition(":")
+    start = name.find(PREFIX)  # a slice may have a colon
+    before, of_slice = (name, "") if start < 0 else (name[:start].rstrip(), name[start:])
+    judge, colon, number = before.rpartition(":")
     if not colon or name in numbers:
         return None, name
-    return judge.strip(), number.strip()
+    return judge.strip(), (number + of_slice).strip()
 
 
 def _check_name(text: str, name: str, names: Collection[str], noun: str) -> None:
@@ -219,6 +229,8 @@ def _estimate(validation: Validation, judge: JudgeResult, name: str) -> Estimate
         return completeness(validation, judge.name, name)
     if name == ANNOTATOR_TEST:
         return _annotator_test(validation, judge)
+    if of_slice := SliceName.read(name):
+        return slice_estimate(validation.slices, judge.name, of_slice)
     return judge.metrics.get(name) or Estimate(value=None, reason="not_computed", n_used=0)
 
 

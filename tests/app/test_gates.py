@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 from support.processes import invoke
+from support.sliced_judges import planted
 from support.task_folders import make_task_folder
 
 import harness
@@ -28,7 +30,48 @@ from harness.report.ranking_rows import beta_hat
 from harness.testing import assert_judge
 
 JUDGES = ("gpt", "ollama/llama3:8b")
-METRICS = ("hit_rate(h/h)", "mse(srs/srs)", "kl(s/s, human->judge)")
+SLICES = ("slice(language=de).consistency", "slice(url=http://a).agreement")
+METRICS = ("hit_rate(h/h)", "mse(srs/srs)", "kl(s/s, human->judge)", *SLICES)
+
+
+def test_a_slice_can_be_required():
+    """The number is that of the result; the lower end can fail where the value passes."""
+    sliced = planted()
+    [row] = [row for row in sliced.slices.judges[0].rows if row.value == "de"]
+    measured = row.measures["consistency"].value
+    limit = (measured.value + measured.interval.low) / 2
+    value, low, rest = check_requirements(
+        sliced,
+        [
+            f"planted: slice(language=de).consistency > {limit}",
+            f"planted: slice(language=de).consistency:lower > {limit}",
+            "planted: slice(language=en).agreement:lower > .7",
+        ],
+    )
+    assert (value.passed, low.passed, rest.passed) == (True, False, True)
+    assert value.value == measured.value
+    assert value.interval == measured.interval
+    assert value.n == 75
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("slice(language=dee).consistency>0.7", "slice(language=de).consistency"),
+        ("slice(langage=de).agreement>0.7", "slice(language=de).agreement"),
+        ("slice(language=de).kappa>0.7", "Did you mean slice(language="),
+    ],
+)
+def test_an_unknown_slice_gives_a_hint(text, hint):
+    """A slip in field, value or measure is answered with the nearest names."""
+    with pytest.raises(HarnessError, match=re.escape(hint)):
+        check_requirements(planted(), [text])
+
+
+def test_without_slices_a_requirement_on_one_is_an_error():
+    """Items without fields have none."""
+    with pytest.raises(HarnessError, match="The run has none"):
+        check_requirements(planted(60, fields=False), ["slice(language=de).agreement>0.5"])
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +99,13 @@ def run(tmp_path_factory):
         ("kl(s/s, human->judge)<2", (None, "kl(s/s, human->judge)", "<", 2.0, "value")),
         ("beta<=0.5", (None, "beta", "<=", 0.5, "value")),
         ("gpt: abs(mse(srs/srs)) < 0.1", ("gpt", "mse(srs/srs)", "<", 0.1, "value")),
+        ("hit_rate(h/h):lower > .7", (None, "hit_rate(h/h)", ">", 0.7, "lower")),
+        ("slice(url=http://a).agreement>0.6", (None, SLICES[1], ">", 0.6, "value")),
+        ("slice( language = de ).consistency:lower > .7", (None, SLICES[0], ">", 0.7, "lower")),
+        (
+            "ollama/llama3:8b: slice(url=http://a).agreement:upper<1",
+            ("ollama/llama3:8b", SLICES[1], "<", 1.0, "upper"),
+        ),
     ],
 )
 def test_a_requirement_names_judge_number_sign_limit_and_end(text, parts):
