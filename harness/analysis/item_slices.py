@@ -169,9 +169,13 @@ class Slices:
         return next((row for row in self.judges if row.judge == judge), None)
 
 
-def section(p: Prepared) -> Slices | None:
-    """Compare ranked judges in each slice with the other items; None if items have no fields."""
-    fields = fields_of(p)
+def section(p: Prepared, *, as_in_task: bool = False) -> Slices | None:
+    """Compare ranked judges in each slice with the other items; None if items have no fields.
+
+    ``as_in_task`` makes the slices of all items of the task, of which ``p`` may have a part: values
+    are rare, and thirds cut, as they are there.
+    """
+    fields = fields_of(p, as_in_task=as_in_task)
     if not fields or p.footing is None or not p.footing.judges:
         return None
     units = p.resampling(groups=p.groups).units(len(p.source.items))
@@ -185,11 +189,16 @@ def section(p: Prepared) -> Slices | None:
     )
 
 
-def fields_of(p: Prepared) -> tuple[SlicedField, ...]:
+def fields_of(p: Prepared, *, as_in_task: bool) -> tuple[SlicedField, ...]:
     """Return the fields of the items, then what is worse by construction; none without fields."""
     if p.settings.level == "item":  # items are groups there
         return ()
-    fields = sliced_fields(p.task, p.source.items)
+    items = p.task.items if as_in_task else p.source.items
+    fields = sliced_fields(p.task, items)
+    if items is not p.source.items:
+        row = {item.id: i for i, item in enumerate(items)}
+        rows = np.array([row.get(item.id, -1) for item in p.source.items], dtype=np.int64)
+        fields = tuple(field.of_rows(rows) for field in fields)
     if not fields:
         return ()
     others = _certainty(p), _criterion(p), _position(p)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
 
 from harness.analysis.item_slices import SlicedMeasure
+from harness.analysis.sliced_fields import sliced_fields
+from harness.errors import TaskError
 from harness.stats import Estimate
 
 if TYPE_CHECKING:
     from harness.analysis.item_slices import Slices
+    from harness.tasks import Task
 
 IntervalEnd: TypeAlias = Literal["", "lower", "upper"]
 
@@ -62,10 +66,33 @@ def slice_estimate(slices: Slices | None, judge: str, name: SliceName) -> Estima
     return Estimate(value=None, reason="not_compared", n_used=0)
 
 
-def number_of(estimate: Estimate, end: IntervalEnd) -> float | None:
-    """Return a value, or an end of its interval."""
+def end_of(estimate: Estimate, end: IntervalEnd) -> Estimate:
+    """Return an end of an interval as a number of its own, and the estimate itself for none."""
     if end == "" or estimate.value is None:
-        return estimate.value
+        return estimate
     if estimate.interval is None:
-        return None
-    return estimate.interval.low if end == "lower" else estimate.interval.high
+        reason = estimate.interval_reason or "no_interval"
+        return replace(estimate, value=None, reason=reason)
+    low, high = estimate.interval.low, estimate.interval.high
+    return replace(estimate, value=low if end == "lower" else high, interval=None)
+
+
+def check_slice(name: SliceName, task: Task) -> None:
+    """Refuse a slice that the items of a task don't have, or a measure that no slice has.
+
+    Raises
+    ------
+    TaskError
+        If there is none of that name; the message lists similar names.
+    """
+    values = {
+        (field.name, value) for field in sliced_fields(task, task.items) for value in field.values
+    }
+    if (name.field, name.value) in values and name.measure in MEASURES:
+        return
+    known = [str(SliceName(*slice_, measure)) for slice_ in sorted(values) for measure in MEASURES]
+    close = get_close_matches(str(replace(name, end="")), known, n=3, cutoff=0.4)
+    hint = (
+        f"Did you mean {' or '.join(close)}?" if close else "Its items have no fields to slice by."
+    )
+    raise TaskError(f"task {task.name}: no slice {str(name)!r}. {hint}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -61,6 +61,11 @@ class SlicedField:
     def members(self) -> BoolArray:
         """(V, n): which items have each value."""
         return np.asarray(self.of_item == np.arange(len(self.values))[:, None], dtype=np.bool_)
+
+    def of_rows(self, rows: IntArray) -> SlicedField:
+        """Return the field of some items, by their rows; -1 is an item without a value."""
+        of_item = np.where(rows < 0, -1, self.of_item[rows])
+        return replace(self, of_item=frozen(of_item))
 
 
 def field_names(task: Task, items: Iterable[Item]) -> tuple[str, ...]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis.choice_checks import check_metric
+from harness.analysis.slice_names import SliceName, check_slice
 from harness.errors import RunError
 from harness.report.formatting import p_value, percent, reason_words
 from harness.revalidation.records import ALARMS, ANSWERED, BETA, UNITS, reported
 from harness.revalidation.watched_judges import judges_in_use
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from harness.revalidation.asking import Sitting
     from harness.revalidation.records import Baseline, InUse, JudgeLook, Look
@@ -32,8 +33,8 @@ SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
 class Condition:
     """A verdict, or a number and its limit with ``>`` or ``<``.
 
-    The number is ``outcome-rate``, a metric, or ``cost`` or ``latency`` as a multiple of the
-    baseline's.
+    The number is ``outcome-rate``, a metric, that of a slice, which may end in ``:lower`` or
+    ``:upper``, or ``cost`` or ``latency`` as a multiple of the baseline's.
     """
 
     name: str
@@ -68,13 +69,14 @@ def _condition(text: str) -> Condition:
     match = LIMIT.fullmatch(text)
     if match is not None and bool(match["times"]) == (match["name"] in RELATIVE):
         try:
-            return Condition(match["name"], match["sign"], float(match["limit"]))
+            number = SliceName.read(match["name"])
+            return Condition(str(number or match["name"]), match["sign"], float(match["limit"]))
         except ValueError:
             pass
     raise RunError(
         f"--fail-on: {text!r} is neither one of {', '.join(NAMED)} nor a limit "
-        f"such as {OUTCOME_RATE}>0.05, 'mse(srs/srs)>0.1' or, beside the baseline, cost>1.5x or "
-        "latency>3x."
+        f"such as {OUTCOME_RATE}>0.05, 'mse(srs/srs)>0.1', 'slice(FIELD=VALUE).agreement<0.6' or, "
+        "beside the baseline, cost>1.5x or latency>3x."
     )
 
 
@@ -86,8 +88,17 @@ def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> Non
         if not in_use or in_use[0] not in [spec.name for spec in sitting.watched]:
             reason = f"{in_use[0]} is in use and isn't watched" if in_use else "No judge of it is"
             raise RunError(f"{run.path}: --fail-on {DECISION} needs a judge in use. {reason}.")
+    for number in slices_of(conditions):
+        check_slice(number, sitting.setup.task)
     for name in sorted({c.name for c in conditions if c.sign} - {OUTCOME_RATE, BETA, *RELATIVE}):
-        check_metric(sitting.setup.task, run.manifest.config.choices, name)
+        if SliceName.read(name) is None:
+            check_metric(sitting.setup.task, run.manifest.config.choices, name)
+
+
+def slices_of(conditions: Iterable[Condition]) -> tuple[SliceName, ...]:
+    """Return the numbers by slice that conditions are about."""
+    names = (SliceName.read(condition.name) for condition in conditions)
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) -> list[str]:

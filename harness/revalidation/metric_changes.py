@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from msgspec import convert
 
-from harness.analysis import JudgeFacts, Settings, Source, evidence
+from harness.analysis import JudgeFacts, Settings, Source, evidence, item_slices
 from harness.analysis.decision import verdict_and_judge
 from harness.analysis.estimates import prepare
+from harness.analysis.slice_names import SliceName, end_of, slice_estimate
 from harness.judging.parsing.verdict import PairValue
 from harness.revalidation.records import BETA, ComparedJudge, DecisionFacts, Figure
 from harness.revalidation.reply_categories import by_judge, replies_per_item, verdicts_of
@@ -44,7 +45,8 @@ MAX_PARTS = 2  # of the baseline's replies that are compared with a look's, each
 class Yardstick:
     """The anchor, in the order of the baseline, and how replies to it are measured.
 
-    ``controls`` are the judges that are never recommended.
+    ``controls`` are the judges that are never recommended, ``slices`` the names of the numbers by
+    slice that are watched.
     """
 
     task: Task
@@ -52,6 +54,7 @@ class Yardstick:
     choices: Choices
     seed: int
     controls: frozenset[str] = frozenset()
+    slices: tuple[SliceName, ...] = ()
 
     def source(
         self,
@@ -134,7 +137,8 @@ def compare_metrics(
         for part in range(n_parts):
             parts[f"baseline {part}"] = (before[judge], slice(part * n, (part + 1) * n))
         p = prepare(yardstick.source(parts, replies=None), with_comparisons=False)
-        figures[judge] = tuple(_figures(p, list(parts)))
+        by_slice = _slice_figures(p, list(parts), yardstick.slices)
+        figures[judge] = (*_figures(p, list(parts)), *by_slice)
         scorer = scorer or Scorer.of(p)
     return figures, scorer
 
@@ -152,6 +156,16 @@ def _figures(p: Prepared, names: Sequence[str]) -> Iterator[Figure]:
             ends = _change_ends([e.estimates[name][metric.name] for name in names], drawn, e, width)
         yield _figure(metric.name, [p.estimates[name][metric.name] for name in names], ends)
     yield _figure(BETA, [p.own.translations[name].beta for name in names])
+
+
+def _slice_figures(
+    p: Prepared, names: Sequence[str], watched: Sequence[SliceName]
+) -> Iterator[Figure]:
+    """Yield the watched numbers by slice; an end of an interval is a number, too."""
+    slices = item_slices.section(p, as_in_task=True) if watched else None
+    for name in watched:
+        estimates = [slice_estimate(slices, part, name) for part in names]
+        yield _figure(str(name), [end_of(estimate, name.end) for estimate in estimates])
 
 
 def _change_ends(

@@ -29,7 +29,7 @@ from harness.revalidation.baselines import (
 )
 from harness.revalidation.causes import ratings_hash
 from harness.revalidation.ending import LookEnding
-from harness.revalidation.fail_on import check_conditions, read_conditions
+from harness.revalidation.fail_on import check_conditions, read_conditions, slices_of
 from harness.revalidation.history import FILE, HistoryReading, read_history
 from harness.revalidation.next_occasion import FOLDER, MAX_SPAN
 from harness.revalidation.notification import check_notify_url, notify
@@ -234,7 +234,9 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
         observer.say(f"The replies of this look were received {dates.dates}.")
     look = _replies_of(sitting, answers, content, left_out)
     kept = [item for item in baseline.items if item not in content.left_out]
-    sitting.append(assess(baseline, earlier, look, sitting.yardstick(kept)))
+    watched = slices_of(read_conditions(sitting.options.fail_on))
+    yardstick = replace(sitting.yardstick(kept), slices=watched)
+    sitting.append(assess(baseline, earlier, look, yardstick))
     close_occasion(sitting.run, look.occasion)
     return None
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from math import log
 
 import pytest
 from msgspec.structs import replace
+from support.sliced_judges import planted_task
 
-from harness.errors import RunError
+from harness.analysis.slice_names import SliceName, check_slice
+from harness.errors import RunError, TaskError
 from harness.revalidation.fail_on import Condition, failures, read_conditions
 from harness.revalidation.records import (
     Baseline,
@@ -55,6 +58,27 @@ def test_conditions_are_split_outside_brackets():
         Condition("kl_dirichlet_0.5(s/s, human->judge)", "<", 0.001),
         Condition("not comparable"),
     )
+
+
+def test_a_slice_fails_below_its_limit_and_where_it_is_undefined():
+    """A look has the number under the name of the condition, however it was spaced."""
+    [condition] = read_conditions("slice( language = de, at ).agreement:lower < .6")
+    name = "slice(language=de, at).agreement:lower"
+    assert condition == Condition(name, "<", 0.6)
+    for value, lines in ((0.5, 1), (0.7, 0), (None, 1)):
+        figure = Figure(name=name, look=value, n=20, reason="" if value else "too_few_items")
+        judge = JudgeLook(judge="a", figures=(figure,))
+        assert len(failures((condition,), look_of(judge), BASELINE)) == lines
+
+
+def test_a_condition_on_an_unknown_slice_gives_a_hint():
+    """Field and value are checked before anything is asked; the message has the nearest names."""
+    task = planted_task()
+    check_slice(SliceName.read("slice(language=de).agreement:lower"), task)
+    with pytest.raises(TaskError, match=re.escape("Did you mean slice(language=de).agreement")):
+        check_slice(SliceName.read("slice(language=dee).agreement"), task)
+    with pytest.raises(TaskError, match="no fields to slice by"):
+        check_slice(SliceName.read("slice(language=de).agreement"), planted_task(fields=False))
 
 
 @pytest.mark.parametrize(

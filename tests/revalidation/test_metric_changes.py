@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from support.look_schedules import flawed, majority, other
 from support.task_folders import make_task_folder
 
 from harness.analysis import validate
+from harness.analysis.slice_names import SliceName
 from harness.options.concerns import Choices
 from harness.revalidation.metric_changes import (
     Yardstick,
@@ -81,3 +83,40 @@ def test_a_sequence_is_in_the_unit_of_the_metric(yardstick):
     assert sequence.n == len(changes) < 60
     assert 0 < sequence.difference < sequence.high
     assert sequence.low < sequence.difference
+
+
+def test_watched_slices_are_figures(yardstick):
+    """A look has the number of each slice that is watched, and an end of its interval."""
+    language = {item.id: "de" if i % 3 == 0 else "en" for i, item in enumerate(yardstick.items)}
+    items = tuple(
+        replace(item, fields=item.fields | {"language": language[item.id]})
+        for item in yardstick.items
+    )
+    task = yardstick.task.model_copy(update={"items": items})
+    names = tuple(
+        map(
+            SliceName.read,
+            (
+                "slice(language=de).consistency",
+                "slice(language=de).consistency:lower",
+                "slice(language=fr).agreement",
+            ),
+        )
+    )
+    sliced = Yardstick(task, items[:45], Choices(), 0, slices=names)
+    before = stream("judge", majority, 2)
+    look = stream("judge", lambda i: majority(i) if i % 3 else other(majority(i)), 2, seed=1)
+    cut = [replace_replies(row, 45) for row in (before, look)]
+    figures, _ = compare_metrics(sliced, [cut[0]], [cut[1]])
+    value, low, unknown = figures["judge"][-3:]
+    assert value.name == "slice(language=de).consistency"
+    assert value.n == 15
+    assert value.look < 0.3 < value.baseline
+    assert value.difference == pytest.approx(value.look - value.baseline)
+    assert low.look < value.look
+    assert (unknown.look, unknown.reason) == (None, "not_compared")
+
+
+def replace_replies(row, n):
+    """Keep the replies to the first items."""
+    return StreamReplies(row.judge, row.elicitation, row.categories, row.replies[:n])

@@ -12,7 +12,7 @@ from harness.analysis import validate
 RATERS = ("ann", "ben", "cem")
 
 
-def planted(
+def planted_source(
     n=300,
     *,
     careful=0.93,
@@ -22,7 +22,7 @@ def planted(
     n_rare=0,
     seed=3,
 ):
-    """Validate a judge that slips on German items; raters slip there too if told.
+    """Make a judge that slips on German items; raters slip there too if told.
 
     Two other languages have ``n_rare`` items each.
     """
@@ -49,4 +49,14 @@ def planted(
     judges = {
         "planted": {f"i{i}": "A" if a else "B" for i, a in enumerate(answers(by_language))},
     }
-    return validate(source_of(task, judges))
+    return source_of(task, judges)
+
+
+def planted(*args, **choices):
+    """Validate what `planted_source` makes."""
+    return validate(planted_source(*args, **choices))
+
+
+def planted_task(**choices):
+    """Return the task alone."""
+    return planted_source(**choices).task
