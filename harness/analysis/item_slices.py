@@ -25,13 +25,14 @@ from harness.stats.subsets.slices import SliceMeans, slice_means, worst_slice
 from harness.stats.subsets.strata import members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from harness.analysis.prepared import Prepared
     from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.inference.bootstrap import Units
     from harness.stats.selection.replies import CommonItems
+    from harness.tasks import Item, Task
 
 SlicedMeasure: TypeAlias = Literal[
     "agreement", "disagreement", "consistency", "answered_fraction", "signed_error"
@@ -175,9 +176,13 @@ def section(p: Prepared, *, as_in_task: bool = False) -> Slices | None:
     ``as_in_task`` makes the slices of all items of the task, of which ``p`` may have a part: values
     are rare, and thirds cut, as they are there.
     """
-    fields = fields_of(p, as_in_task=as_in_task)
-    if not fields or p.footing is None or not p.footing.judges:
+    is_ranked = p.footing is not None and bool(p.footing.judges)
+    if not is_ranked or p.settings.level == "item":  # whose items are groups
         return None
+    fields = slices_of_items(p.task, p.source.items, p.human, as_in_task=as_in_task)
+    if not fields:
+        return None
+    assert p.footing is not None, "judges are ranked"
     units = p.resampling(groups=p.groups).units(len(p.source.items))
     slicing = _Slicing(p, fields, np.vstack([field.members for field in fields]), units)
     tables = (table for table in p.compared.judges if table.name in p.footing.judges)
@@ -189,51 +194,46 @@ def section(p: Prepared, *, as_in_task: bool = False) -> Slices | None:
     )
 
 
-def fields_of(p: Prepared, *, as_in_task: bool) -> tuple[SlicedField, ...]:
+def slices_of_items(
+    task: Task, items: Sequence[Item], human: RatingTable, *, as_in_task: bool = False
+) -> tuple[SlicedField, ...]:
     """Return the fields of the items, then what is worse by construction; none without fields."""
-    if p.settings.level == "item":  # items are groups there
-        return ()
-    items = p.task.items if as_in_task else p.source.items
-    fields = sliced_fields(p.task, items)
-    if items is not p.source.items:
-        row = {item.id: i for i, item in enumerate(items)}
-        rows = np.array([row.get(item.id, -1) for item in p.source.items], dtype=np.int64)
+    fields = sliced_fields(task, task.items if as_in_task else items)
+    if as_in_task:
+        row = {item.id: i for i, item in enumerate(task.items)}
+        rows = np.array([row.get(item.id, -1) for item in items], dtype=np.int64)
         fields = tuple(field.of_rows(rows) for field in fields)
     if not fields:
         return ()
-    others = _certainty(p), _criterion(p), _position(p)
+    others = _certainty(human), _criterion(items), _position(task, human)
     return (*fields, *(field for field in others if field is not None))
 
 
-def _certainty(p: Prepared) -> SlicedField | None:
+def _certainty(human: RatingTable) -> SlicedField | None:
     """Slice items by the share of raters who gave the most frequent answer."""
     strata = [s for s in default_strata(1, ordinal=False) if s.name in CERTAINTIES]
-    inside = members_of(strata, p.human.forced_choice)
+    inside = members_of(strata, human.forced_choice)
     names = np.array(["", *(CERTAINTIES[stratum.name] for stratum in strata)])
     place = (np.array(inside) * np.arange(1, len(strata) + 1)[:, None]).sum(axis=0)
     return by_value("raters who agree", "certainty", names[place].tolist())
 
 
-def _criterion(p: Prepared) -> SlicedField | None:
-    criteria = [item.criterion or "" for item in p.source.items]
-    return by_value("criterion", "criterion", criteria)
+def _criterion(items: Sequence[Item]) -> SlicedField | None:
+    return by_value("criterion", "criterion", [item.criterion or "" for item in items])
 
 
-def _position(p: Prepared) -> SlicedField | None:
+def _position(task: Task, human: RatingTable) -> SlicedField | None:
     """Slice pairs by which answer most raters prefer."""
-    if p.task.pairwise is None:
+    if task.pairwise is None:
         return None
-    options = p.task.space.options
-    shares = row_shares(np.asarray(p.human.forced_choice, dtype=np.float64))
-    first, second = (
-        shares[:, options.index(k)] for k in (p.task.pairwise.first, p.task.pairwise.second)
+    options, pair = task.space.options, task.pairwise
+    columns = [options.index(pair.first), options.index(pair.second)]
+    first, second = human.forced_choice[:, columns].T
+    names = np.select(
+        [first > second, first < second], ["first answer", "second answer"], "neither"
     )
-    names = np.where(
-        first > second, "first answer", np.where(first < second, "second answer", "tie")
-    )
-    return by_value(
-        "preferred by raters", "position", np.where(np.isnan(first), "", names).tolist()
-    )
+    rated = human.forced_choice.any(axis=1)
+    return by_value("preferred by raters", "position", np.where(rated, names, "").tolist())
 
 
 def _field_facts(field: SlicedField) -> FieldOfSlices:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, cast, get_args
 
 from harness.analysis.item_slices import SlicedMeasure
 from harness.analysis.sliced_fields import sliced_fields
@@ -39,9 +39,10 @@ class SliceName:
     def read(cls, text: str) -> Self | None:
         """Read a name; None if it is of another form."""
         match = FORM.fullmatch(text.strip())
-        return match and cls(
-            match["field"].strip(), match["value"], match["measure"], match["end"] or ""
-        )
+        if match is None:
+            return None
+        end = cast("IntervalEnd", match["end"] or "")
+        return cls(match["field"].strip(), match["value"], match["measure"], end)
 
     def __str__(self) -> str:
         end = f":{self.end}" if self.end else ""
@@ -59,11 +60,14 @@ def slice_names(slices: Slices | None) -> set[str]:
 def slice_estimate(slices: Slices | None, judge: str, name: SliceName) -> Estimate:
     """Return a measure of a judge in a slice; NA if there is none."""
     of_judge = slices.of(judge) if slices else None
-    for row in of_judge.rows if of_judge else ():
-        measure = row.measures.get(name.measure)  # type: ignore[call-overload]  # any text is looked up
-        if (row.field, row.value) == (name.field, name.value) and measure is not None:
-            return measure.value
-    return Estimate(value=None, reason="not_compared", n_used=0)
+    estimates = (
+        measure.value
+        for row in (of_judge.rows if of_judge else ())
+        if (row.field, row.value) == (name.field, name.value)
+        for measured, measure in row.measures.items()
+        if measured == name.measure
+    )
+    return next(estimates, Estimate(value=None, reason="not_compared", n_used=0))
 
 
 def end_of(estimate: Estimate, end: IntervalEnd) -> Estimate:

@@ -12,6 +12,7 @@ from harness.report import (
     confusion_charts,
     judge_charts,
     sensitivity_charts,
+    slice_charts,
 )
 from harness.report.html.rendering import standalone_svg
 
@@ -49,6 +50,7 @@ def all_charts(v: Validation) -> list[Chart]:
         *certainty_charts.risk_charts(v),
         *annotator_charts.annotator_charts(v),
         *annotator_charts.rater_charts(v),
+        *(sliced.chart for sliced in slice_charts.sliced_judges(v)),
         *confusion_charts.confusion_charts(v),
         *confusion_charts.leniency_charts(v),
         *confusion_charts.translation_charts(v),

@@ -124,6 +124,8 @@ class IntervalRow:
         Why the value is NA.
     line : str
         Label at the left if not the name; consecutive rows with the same label share a line.
+    link : str
+        Where the label leads within the page.
     """
 
     name: str
@@ -133,6 +135,7 @@ class IntervalRow:
     kind: RowKind = "judge"
     reason: str = ""
     line: str = ""
+    link: str = ""
 
     @property
     def description(self) -> str:
@@ -190,7 +193,9 @@ def interval_chart(
         kind = group[0].kind if len(group) == 1 else "judge"
         for i, part in enumerate(names[text]):
             place = y + 4 + LINE * (i - (n_lines - 1) / 2)
-            marks.append(label(left, place, part, f"name {kind}", "end"))
+            name = label(left, place, part, f"name {kind}", "end")
+            link = group[0].link
+            marks.append(replace(name, title=text, link=link) if link else name)
         if shows_values:
             marks += _value_labels(group, scale, y)
         heights = [y + ROW_GAP * (k - (len(group) - 1) / 2) for k in range(len(group))]

@@ -27,9 +27,9 @@ MAX_SLICE = 44  # characters of a field and its value
 TERMINAL_HEADS = ("slice", "items", "agrees", "difference", "a rater")
 
 
-def slice_name(row: JudgeSlice) -> str:
+def slice_name(field: str, value: str) -> str:
     """Return field and value of a slice on one line."""
-    return cut(visible(f"{row.field}: {row.value}"), MAX_SLICE)
+    return cut(visible(f"{field}: {value}"), MAX_SLICE)
 
 
 def worst_first(rows: tuple[JudgeSlice, ...]) -> list[JudgeSlice]:
@@ -56,7 +56,7 @@ def slice_table(v: Validation, judge: str) -> tuple[str, list[str], list[list[st
     if of_judge is None:
         return None
     rows = [
-        [slice_name(row), str(row.n_items), *_compared(row), *_others(row)]
+        [slice_name(row.field, row.value), str(row.n_items), *_compared(row), *_others(row)]
         for row in worst_first(of_judge.rows)
     ]
     return slices_note(v, judge), list(HEADS), rows

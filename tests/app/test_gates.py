@@ -58,7 +58,7 @@ def test_a_slice_can_be_required():
     ("text", "hint"),
     [
         ("slice(language=dee).consistency>0.7", "slice(language=de).consistency"),
-        ("slice(langage=de).agreement>0.7", "slice(language=de).agreement"),
+        ("slice(languages=de).agreement>0.7", "slice(language=de).agreement"),
         ("slice(language=de).kappa>0.7", "Did you mean slice(language="),
     ],
 )

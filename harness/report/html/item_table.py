@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from harness.analysis.item_slices import slices_of_items
 from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_agreement import Dispute
 from harness.analysis.ratings import human_table, judge_table
@@ -21,6 +22,7 @@ from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.report.certainty_charts import stratum_words
 from harness.report.formatting import control_pictures, cut
 from harness.report.judge_charts import option_label
+from harness.report.slice_rows import slice_name
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS
 from harness.stats.subsets.abstention import NO_VERDICT, with_abstention, with_outcomes
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harness.analysis import Source, Validation
+    from harness.analysis.sliced_fields import SlicedField
     from harness.judging.parsing.verdict import Verdict
     from harness.stats import RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
@@ -103,8 +106,8 @@ class ItemRow:
         Number of raters per answer, most frequent first, one line per elicitation.
     classes : tuple of int
         The raters' most frequent of `ItemTable.classes`; several where tied.
-    strata : tuple of int
-        Strata that hold it.
+    strata, slices : tuple of int
+        Strata, and `ItemTable.slices`, that hold it.
     disagreement : float or None
         Share of the pairs of the raters' forced choices that differ; None below two choices.
     judges : tuple of JudgeCell
@@ -116,6 +119,7 @@ class ItemRow:
     raters: str
     classes: tuple[int, ...]
     strata: tuple[int, ...]
+    slices: tuple[int, ...]
     disagreement: float | None
     judges: tuple[JudgeCell, ...]
 
@@ -162,6 +166,8 @@ class ItemTable:
     full : tuple of FullItem
         The first items of the table with all ratings and replies; fewer than ``rows`` where these
         exceed `MAX_CHARACTERS`.
+    slices : tuple of str
+        Names of the slices of the items.
     """
 
     judges: tuple[str, ...]
@@ -169,6 +175,7 @@ class ItemTable:
     rows: tuple[ItemRow, ...]
     n_items: int
     full: tuple[FullItem, ...]
+    slices: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"ItemTable({len(self.rows)} items, {len(self.judges)} judges)"
@@ -192,6 +199,8 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
     ]
     human_classes = _classes(with_abstention(human)[order])
     inside = _columns(_strata(source, human, strata)[:, order].T)
+    fields = slices_of_items(task, items, human)
+    sliced = _columns(_members(fields, len(items))[:, order].T)
     rows = [
         ItemRow(
             id=items[i].id,
@@ -199,6 +208,7 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
             raters=_tally(tuple((a.elicitation, a.text) for a in ratings[items[i].id])),
             classes=human_classes[k],
             strata=inside[k],
+            slices=sliced[k],
             disagreement=None if isnan(dispute.share[i]) else float(dispute.share[i]),
             judges=tuple(column[k] for column in cells),
         )
@@ -210,6 +220,7 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
         rows=tuple(rows),
         n_items=len(items),
         full=tuple(_full_items(source, shown, ratings, verdicts)),
+        slices=tuple(slice_name(field.name, value) for field in fields for value in field.values),
     )
 
 
@@ -225,6 +236,7 @@ def _open_item_table(source: Source) -> ItemTable:
             raters=_open_tally([rating.text for rating in ratings[item.id]]),
             classes=(),
             strata=(),
+            slices=(),
             disagreement=None,
             judges=tuple(_open_cell(verdicts[name].get(item.id, ())) for name in names),
         )
@@ -309,6 +321,12 @@ def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> Bo
     counts = scale.counts(human)
     members = members_of(strata, counts, scale.numbers)
     return np.array(members, dtype=np.bool_).reshape(len(strata), len(counts))
+
+
+def _members(fields: Sequence[SlicedField], n_items: int) -> BoolArray:
+    """Return (F, n): which items each slice of some fields holds."""
+    members = [field.members for field in fields]
+    return np.vstack([np.zeros((0, n_items), dtype=np.bool_), *members])
 
 
 def _reply_text(verdict: Verdict) -> str:
@@ -418,12 +436,13 @@ def item_text(item: Item, task: Task) -> str:
 def item_block(table: ItemTable) -> dict[str, object]:
     """Return the rows, the texts and classes they refer to, and the items in full.
 
-    A row is id, text, raters, disagreement, judges apart, strata and a cell per judge; raters,
-    strata and cells are indices. An item in full is its text (null where the row holds all of it)
-    and four indices of texts for each rating and each reply: name, elicitation, answer and reply.
+    A row is id, text, raters, disagreement, judges apart, strata, slices and a cell per judge;
+    raters, strata, slices and cells are indices. An item in full is its text (null where the row
+    holds all of it) and four indices of texts for each rating and each reply: name, elicitation,
+    answer and reply.
     """
-    raters, strata, cells, texts = (
-        defaultdict[Hashable, int](count().__next__) for _ in range(4)
+    raters, strata, slices, cells, texts = (
+        defaultdict[Hashable, int](count().__next__) for _ in range(5)
     )  # the index of each value, in the order of their first use
     rows = [
         [
@@ -433,6 +452,7 @@ def item_block(table: ItemTable) -> dict[str, object]:
             None if row.disagreement is None else round(row.disagreement, DIGITS),
             row.n_judges_apart,
             strata[row.strata],
+            slices[row.slices],
             *(cells[cell.text, cell.classes, cell.outcomes, cell.agreement] for cell in row.judges),
         ]
         for row in table.rows
@@ -443,6 +463,7 @@ def item_block(table: ItemTable) -> dict[str, object]:
         "classes": table.classes,
         "raters": list(raters),
         "strata": list(strata),
+        "slices": list(slices),
         "cells": list(cells),
         "full": [
             _full(item, row, texts) for item, row in zip(table.full, table.rows, strict=False)
@@ -493,6 +514,7 @@ def item_filters(v: Validation, table: ItemTable) -> list[ItemFilter]:
             "outcome", "Outcome", tuple((name, name.replace("_", " ")) for name in outcomes)
         ),
         ItemFilter("stratum", "Agreement among raters", _stratum_choices(v)),
+        ItemFilter("slice", "Slice", tuple((name, name) for name in table.slices)),
     )
     return [row for row in filters if len(row.choices) > 1 or row.name == "judge"]
 

@@ -13,6 +13,7 @@ from harness.report import (
     formatting,
     judge_charts,
     sensitivity_charts,
+    slice_charts,
 )
 from harness.report.charts import draw_interval, items_link
 from harness.report.checklist import checklist
@@ -91,6 +92,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "certainty_charts": certainty_charts,
             "confusion_charts": confusion_charts,
             "judge_charts": judge_charts,
+            "slice_charts": slice_charts,
             "sensitivity_charts": sensitivity_charts,
             "headline": formatting.headline(v).replace("  ", " · "),
             "options": formatting.options(v),
@@ -134,6 +136,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "grid": grid,
             "items": items,
             "strata": [row.stratum.name for row in v.certainty.strata] if v.certainty else [],
+            "slices": details.items.slices if details else (),
             "pageSize": PAGE_SIZE,
         },
         title=f"{v.task.name}: which judge to use",

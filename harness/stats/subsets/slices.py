@@ -22,7 +22,7 @@ from harness.stats.modes import MadeBy
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
 
-N_DRAWS = 4000  # of the largest difference
+N_DRAWS = 2000  # of the largest difference
 N_THIRDS = 3
 NORMAL_KURTOSIS = 3.0
 PRIOR_UNITS = 20.0  # that a slice is supposed to have, which vary like the other items
@@ -116,26 +116,26 @@ def slice_means(
     below what 20 more units that vary like the other items would make it, as in the moderated t
     statistic (G. K. Smyth, Linear models and empirical Bayes methods for assessing differential
     expression, Statistical Applications in Genetics and Molecular Biology 3 (2004), 3), nor that of
-    either side below what one more unit at the far bound would make it. Degrees of freedom are
-    Satterthwaite's, each side having those of its own variance, which depend on the kurtosis
-    (B. O'Neill, Some useful moment results in sampling problems, The American Statistician 68
-    (2014), 282-296).
+    either side below what one more unit would make it that is as far away as any item; if all items
+    are alike, as far as the bounds. Degrees of freedom are Satterthwaite's, each side having those
+    of its own variance, which depend on the kurtosis (B. O'Neill, Some useful moment results in
+    sampling problems, The American Statistician 68 (2014), 282-296).
     """
     enters = ~np.isnan(values)
     weight = np.where(enters, 1.0 if weights is None else weights, 0.0)
     inside = np.asarray(members & enters, dtype=np.bool_)
     of_slice = _side(np.nan_to_num(values), inside, weight, units)
     of_rest = _side(np.nan_to_num(values), ~members & enters, weight, units)
-    n, others = of_slice.n_units, of_rest.n_units
-    rest_spread = _allowing_for_more(of_rest, bounds)
-    spread = np.fmax(_allowing_for_more(of_slice, bounds), _moderated(of_slice, of_rest))
+    n, others, ends = of_slice.n_units, of_rest.n_units, _extremes(values[enters], bounds)
+    rest_spread = _allowing_for_more(of_rest, ends)
+    spread = np.fmax(_allowing_for_more(of_slice, ends), _moderated(of_slice, of_rest))
     variance = ratio(spread, n) + ratio(rest_spread, others) + _shared(of_slice, of_rest)
     compared = (n >= MIN_UNITS) & (others >= MIN_UNITS) & (variance > NO_SPREAD**2)
     errors = np.sqrt(np.where(compared, variance, np.nan))
     freedom = _freedom(of_slice, of_rest, spread, rest_spread)
     tail = _largest_tail((of_slice.influence - of_rest.influence)[compared], level, rng)
     reach = _quantiles(tail, freedom) * errors
-    low, high = _ends(of_slice, spread, compared, _quantiles(tail, freedom), bounds)
+    low, high = _intervals(of_slice, spread, compared, _quantiles(tail, freedom), bounds)
     gap, width = of_slice.mean - of_rest.mean, bounds[1] - bounds[0]
     return SliceMeans(
         n_items=inside.sum(axis=1),
@@ -209,12 +209,19 @@ def _side(values: FloatArray, inside: BoolArray, weight: FloatArray, units: IntA
     return _Side(mean, np.nan_to_num(influence) @ of_unit.T, n_units)
 
 
-def _allowing_for_more(side: _Side, bounds: tuple[float, float]) -> FloatArray:
-    """Return (F,) variances of a unit that allow for one more at the bound that is further away."""
+def _extremes(values: FloatArray, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return the least and the greatest of (n,) values; the bounds if they are the same."""
+    if len(values) and (least := float(values.min())) < (most := float(values.max())):
+        return least, most
+    return bounds
+
+
+def _allowing_for_more(side: _Side, ends: tuple[float, float]) -> FloatArray:
+    """Return (F,) variances of a unit that allow for one more at the end that is further away."""
     n, spread = side.n_units, side.spread
-    if not isfinite(bounds[1] - bounds[0]):
+    if not isfinite(ends[1] - ends[0]):
         return spread
-    far = np.maximum(side.mean - bounds[0], bounds[1] - side.mean)
+    far = np.maximum(side.mean - ends[0], ends[1] - side.mean)
     return np.asarray(np.fmax(spread, ratio((n - 1.0) * spread + far**2 * n / (n + 1.0), n)))
 
 
@@ -267,7 +274,7 @@ def _quantiles(tail: float, freedom: FloatArray) -> FloatArray:
     return -np.asarray(stdtrit(np.nan_to_num(freedom, nan=1.0), tail / 2.0), dtype=np.float64)
 
 
-def _ends(
+def _intervals(
     side: _Side,
     spread: FloatArray,
     compared: BoolArray,

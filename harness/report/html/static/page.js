@@ -193,8 +193,9 @@
   // ---- Item table: filtered, one page at a time, each item opened in place
 
   const items = block.items;
-  const FILTERS = ["judge", "raters", "answer", "agreement", "outcome", "stratum", "find"];
-  const JUDGES = 6; // where the cells of the judges start in a row
+  const FILTERS = ["judge", "raters", "answer", "agreement", "outcome", "stratum", "slice", "find"];
+  const JUDGES = 7; // where the cells of the judges start in a row
+  const COLUMNS = 5; // of the table before those of the judges
   const filters = { page: 0, opened: new Set() };
   let matches = [];
   const cellsOf = (row) => {
@@ -212,6 +213,7 @@
     const ofJudges = filters.answer || filters.outcome || filters.agreement;
     if (!hasClass(raterClasses, filters.raters)) return false;
     if (filters.stratum && !items.strata[row[5]].some((index) => block.strata[index] === filters.stratum)) return false;
+    if (filters.slice && !items.slices[row[6]].some((index) => block.slices[index] === filters.slice)) return false;
     if (ofJudges && !cells.some(isJudgeMatch)) return false;
     const query = (filters.find ?? "").toLowerCase();
     const texts = [row[0], row[1], raters, ...cells.map(([text]) => text)];
@@ -247,7 +249,7 @@
     const shown = text === null ? row[1] : items.texts[text];
     inside.append(shown ? create("blockquote", shown) : create("p", "(text not kept)", "quiet"), table);
     const cell = create("td");
-    cell.colSpan = JUDGES + items.judges.length;
+    cell.colSpan = COLUMNS + 1 + items.judges.length;
     cell.append(inside);
     const element = create("tr", undefined, "opened");
     element.append(cell);
@@ -291,7 +293,7 @@
     const last = Math.min(first + size, matches.length);
     const table = byId("items");
     table.tBodies[0].replaceChildren(...matches.slice(first, last).flatMap(itemRows));
-    [...table.tHead.rows[0].cells].slice(JUDGES - 1).forEach((cell, j) => {
+    [...table.tHead.rows[0].cells].slice(COLUMNS).forEach((cell, j) => {
       cell.hidden = Boolean(filters.judge) && items.judges[j] !== filters.judge;
     });
     byId("item-count").textContent = matches.length ? `${first + 1} to ${last} of ${matches.length} items` : "no matching item";

@@ -1,0 +1,77 @@
+"""Charts of judges by slice: the slice in which a judge agrees least comes first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from harness.report.charts import IntervalRow, Titles, interval_chart, items_link
+from harness.report.judge_charts import interval_row, judge_kinds, unique_slug
+from harness.report.slice_rows import slice_name, slice_table, worst_first
+from harness.stats.inference.metric import SHARE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.analysis import Validation
+    from harness.analysis.item_slices import JudgeSlice, SlicedJudge
+    from harness.report.charts import Chart, RowKind
+
+WIDTH = 520.0
+
+
+@dataclass(frozen=True, slots=True)
+class SlicedView:
+    """A judge by slice as the page shows it: a chart, and a table with its note."""
+
+    judge: str
+    note: str
+    chart: Chart
+    heads: list[str]
+    rows: list[list[str]]
+
+
+def sliced_judges(v: Validation) -> list[SlicedView]:
+    """Return the views of ranked judges that have agreement by slice, best judge first."""
+    views = []
+    for judge in v.ranked_judges:
+        of_judge = v.slices.of(judge.name) if v.slices else None
+        table = slice_table(v, judge.name)
+        if of_judge is None or table is None or not _is_drawn(of_judge):
+            continue
+        views.append(SlicedView(judge.name, table[0], _chart(v, of_judge), *table[1:]))
+    return views
+
+
+def _is_drawn(of_judge: SlicedJudge) -> bool:
+    return any("agreement" in row.measures for row in of_judge.rows)
+
+
+def _chart(v: Validation, of_judge: SlicedJudge) -> Chart:
+    """Draw the agreement of a judge in each slice with its interval, and that of a rater."""
+    kind = judge_kinds(v)[of_judge.judge]
+    rows = [row for r in worst_first(of_judge.rows) for row in _rows(of_judge.judge, r, kind)]
+    worst = of_judge.worst_row
+    named = f" Weakest: {slice_name(worst.field, worst.value)}." if worst else ""
+    titles = Titles(
+        name=f"slices-{unique_slug(of_judge.judge)}",
+        title=f"Agreement with another rater, by slice: {of_judge.judge}",
+        alt="Share of items on which the judge agrees with another rater, and on which a rater "
+        f"does, in each slice. The slice that is furthest below the other items is first.{named}",
+        x="agreement with another rater (uncoloured: a rater)",
+    )
+    return interval_chart(titles, rows, within=SHARE, width=WIDTH)
+
+
+def _rows(judge: str, row: JudgeSlice, kind: RowKind) -> Iterator[IntervalRow]:
+    """Yield the judge and a rater in a slice, on one line."""
+    name = slice_name(row.field, row.value)
+    line = f"{name} ({row.n_items})"
+    link = items_link(judge=judge, slice=name)
+    agreement = row.measures.get("agreement")
+    if agreement is None:
+        return
+    of_judge = interval_row(f"{judge}, {name}", agreement.value, kind)
+    yield replace(of_judge, line=line, link=link)
+    if row.human is not None:
+        yield replace(interval_row(f"a rater, {name}", row.human.value, "rater"), line=line)
