@@ -48,6 +48,16 @@ if TYPE_CHECKING:
 
 LEVELS: tuple[Ordering, ...] = get_args(Ordering)
 MEASURES = (*map(alpha_name, LEVELS), "agreement")  # of a stratum
+COEFFICIENTS = {  # further ones, among raters, and what two sides' coefficient is called
+    "fleiss_kappa_unequal_raters": "scott_pi",
+    "randolph_kappa_unequal_raters": "randolph_kappa",
+    "gwet_ac1": "gwet_ac1",
+}
+RANKS = ("spearman", "kendall_tau_b")  # of two sides on ordered scales
+MEASURES_OF = dict.fromkeys(("mm", "h_mw", "random", "random_h", "delta", "js_b"), MEASURES) | {
+    "hh": (*MEASURES, *COEFFICIENTS),
+    "hw_mw": (*MEASURES, *COEFFICIENTS.values(), *RANKS),
+}
 NO_OVERLAP: Final = "no_overlap"
 
 
@@ -149,6 +159,12 @@ class Certainty:
         """The coefficient of the charts and of the table of strata: alpha on the level."""
         return alpha_name(self.level)
 
+    @property
+    def coefficients(self) -> dict[str, str]:
+        """Other coefficients of each stratum: among raters, and its name between two sides."""
+        ranks = RANKS if self.level == "ordinal" else ()
+        return COEFFICIENTS | {name: name for name in ranks}
+
 
 def section(p: Prepared) -> Certainty:
     """Compare judges with the raters by stratum, by bin and by correlation.
@@ -170,7 +186,7 @@ def section(p: Prepared) -> Certainty:
         level=scale.level,
         resampling=p.resampling(groups=p.groups),
         scale=scale.numbers,
-        measures=MEASURES,
+        measures=MEASURES_OF,
     )
     held_out = held_out_strata(
         human,
@@ -209,6 +225,7 @@ def _human_part(result: StratumResult) -> StratumResult:
     """Keep what the raters by themselves are shown by: alpha and percentage agreement."""
     return replace(
         result,
+        hh=_of_stratum(result, result.hh),
         mm={},
         hw_mw={},
         h_mw={},
@@ -225,7 +242,7 @@ def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) ->
     return replace(
         result,
         mm=_with_reason(result.mm, reason),
-        hw_mw=_with_reason(result.hw_mw, reason),
+        hw_mw=_with_reason(_of_stratum(result, result.hw_mw), reason),
         h_mw=_with_reason(result.h_mw, reason),
         delta=_with_reason(result.delta, reason),
         hh={},
@@ -233,6 +250,12 @@ def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) ->
         random_h={},
         js_b={},
     )
+
+
+def _of_stratum(result: StratumResult, measures: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Leave other coefficients than alpha to strata by certainty."""
+    by_certainty = result.stratum.by != "n_labels"
+    return {name: value for name, value in measures.items() if by_certainty or name in MEASURES}
 
 
 def _with_reason(measures: Mapping[str, Estimate], reason: Reason) -> dict[str, Estimate]:

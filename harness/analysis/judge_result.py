@@ -128,6 +128,20 @@ class HumanResult:
         repeated = {name for strict in defined for name in SAME_FOR_EQUAL_RATERS.get(strict, ())}
         return {name: e for name, e in defined.items() if name not in repeated} or self.agreement
 
+    @property
+    def undefined_agreement(self) -> dict[str, Estimate]:
+        """The coefficients without a value, if no coefficient for unequal numbers replaces them."""
+        replaced = {
+            strict
+            for strict, others in SAME_FOR_EQUAL_RATERS.items()
+            if any(name in self.agreement and self.agreement[name].value for name in others)
+        }
+        return {
+            name: e
+            for name, e in self.agreement.items()
+            if e.value is None and name not in replaced
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeResult:

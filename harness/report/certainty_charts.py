@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.human_certainty import JudgeBin, JudgeCertainty, PerceptionBin
     from harness.report.charts import Chart, RowKind
+    from harness.stats import Estimate
     from harness.stats.subsets.selective_prediction import CalibrationCurve, RiskCoverage
     from harness.stats.subsets.strata import Stratum, StratumResult
 
@@ -43,6 +44,35 @@ STRATA = {
     "median_share_floor": "By the share of raters who chose the median rounded down (PA)",
     "n_labels": "By the number of different answers the raters gave",
 }
+
+COEFFICIENT_HEADS = {
+    "fleiss_kappa_unequal_raters": "Fleiss' kappa",
+    "randolph_kappa_unequal_raters": "Randolph's kappa",
+    "gwet_ac1": "Gwet's AC1",
+    "spearman": "Spearman",
+    "kendall_tau_b": "Kendall's tau-b",
+}
+
+
+def coefficient_rows(v: Validation) -> list[tuple[str, list[tuple[str, list[Estimate | None]]]]]:
+    """Return coefficients other than alpha by stratum: of the raters, then of each judge."""
+    certainty = v.certainty
+    if certainty is None:
+        return []
+    return [
+        (
+            stratum_words(row.stratum),
+            [
+                ("raters", [row.hh.get(name) for name in certainty.coefficients]),
+                *(
+                    (r.judge, list(map(r.strata[i].hw_mw.get, certainty.coefficients.values())))
+                    for r in _ranked_results(v)
+                ),
+            ],
+        )
+        for i, row in enumerate(certainty.strata)
+        if row.n_items and row.stratum.by != "n_labels" and row.stratum.name != "all"
+    ]
 
 
 def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:

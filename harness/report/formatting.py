@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.analysis.serialize import rows_of
@@ -13,7 +14,7 @@ from harness.stats.indeterminacy.likelihood import CommonF
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.analysis import Validation
     from harness.analysis.evidence_rows import Evidence
@@ -193,6 +194,16 @@ def cut(text: str, n: int) -> str:
 def short_name(display_name: str) -> str:
     """Return the words for a metric without its name in the field, which stands in brackets."""
     return display_name.partition(" (")[0]
+
+
+def unique_names(display_names: Mapping[str, str]) -> dict[str, str]:
+    """Return the short name of each metric, or the display name if two short ones are the same."""
+    short = {metric: short_name(name) for metric, name in display_names.items()}
+    counts = Counter(short.values())
+    return {
+        metric: short[metric] if counts[short[metric]] == 1 else name
+        for metric, name in display_names.items()
+    }
 
 
 def level_text(confidence: float) -> str:

@@ -6,6 +6,8 @@ import hashlib
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from harness.report.charts import (
     Band,
     IntervalRow,
@@ -19,7 +21,10 @@ from harness.report.formatting import capitalized, counted, number, reason, repl
 from harness.report.svg import PixelScale
 from harness.report.words import BASELINE_NAMES, READING
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
+from harness.stats.metrics.gwet import ac2_of_raters
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+from harness.stats.metrics.judge_agreement import effective_votes_of
+from harness.stats.metrics.set_agreement import set_agreement_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +41,13 @@ TABLE_CHART_WIDTH = 170.0
 FIRST_CHART_WIDTH = 420.0
 SMALL_CHART_WIDTH = 340.0
 INLINE_CHART_WIDTH, INLINE_CHART_HEIGHT = 110.0, 16.0
-MEASURES = {row.name: row.display_name for row in (*HUMAN_AGREEMENT, *BINARY, *DIAGNOSTICS)}
+MEASURES = {
+    row.name: row.display_name
+    for row in (
+        *(*HUMAN_AGREEMENT, *BINARY, *DIAGNOSTICS, ac2_of_raters((0, 1))),
+        *(*set_agreement_metrics(np.eye(2)), effective_votes_of(2)),
+    )
+}
 
 
 OTHER = "Further"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.analysis.beta_sensitivity import CURVE_BETAS
-from harness.report.charts import Series, Titles, line_chart
+from harness.report.charts import Series, Titles, interval_chart, line_chart
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
     basis,
@@ -13,9 +13,10 @@ from harness.report.formatting import (
     estimate,
     number,
     share,
-    short_name,
+    unique_names,
 )
 from harness.report.html.rendering import render
+from harness.report.judge_charts import SMALL_CHART_WIDTH, interval_row, is_drawn, unique_slug
 from harness.report.study_charts import figure_groups
 from harness.report.text_table import draw_table, paragraph
 from harness.report.words import METRIC_WORDS
@@ -67,6 +68,7 @@ BETA_HEADS = ("judge", "task", "beta-hat", "on")
 
 def study_text(study: Study, names: Mapping[str, str]) -> str:
     """Return decisions, beta and regret as tables; ``names`` are display names of metrics."""
+    names = names_in(study, names)
     parts = [draw_table(DECISION_HEADS, decision_rows(study, names))]
     if any(row.beta.value is not None for row in study.betas):
         parts += [paragraph(BETA_NOTE), draw_table(BETA_HEADS, beta_rows(study))]
@@ -212,9 +214,37 @@ def _prevalence_chart(task: str, prevalence: Prevalence) -> Chart:
     return line_chart(titles, series, reach=(0.0, 1.0))
 
 
+def names_in(study: Study, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the name that each metric of a study has in its tables and charts: no two alike."""
+    shown = [row.metric for row in study.tasks]
+    shown += [row.metric for row in study.regrets]
+    shown += [curve.metric for curve in study.curves]
+    shown += [metric for by_metric in study.selections.values() for metric in by_metric]
+    return unique_names(
+        {metric: METRIC_WORDS.get(metric) or names.get(metric, metric) for metric in shown}
+    )
+
+
 def metric_name(metric: str, names: Mapping[str, str]) -> str:
-    """Return the display name of a metric."""
-    return METRIC_WORDS.get(metric) or short_name(names.get(metric, metric))
+    """Return the name of a metric in a study: see `names_in`."""
+    return names.get(metric, metric)
+
+
+def beta_charts(study: Study) -> list[Chart]:
+    """Draw beta-hat of the raters and of each judge with its interval, a chart per task."""
+    charts = []
+    for task in study.tasks:
+        rows = [interval_row("raters", task.beta, "rater")]
+        rows += [interval_row(row.judge, row.beta) for row in study.betas if row.task == task.task]
+        if is_drawn(rows):
+            titles = Titles(
+                f"beta-{unique_slug(task.task)}",
+                task.task,
+                f"beta-hat in {task.task}: {'; '.join(row.description for row in rows)}.",
+                x="beta-hat",
+            )
+            charts.append(interval_chart(titles, rows, within=(0.0, 1.0), width=SMALL_CHART_WIDTH))
+    return charts
 
 
 def study_page(
@@ -224,7 +254,7 @@ def study_page(
     validations: Mapping[str, Validation],
 ) -> str:
     """Render a study as a page; see `study_text`. Figures and validations are by task."""
-    goals = defined_goals(study)
+    goals, names = defined_goals(study), names_in(study, names)
     regrets = [(title, *regret_table(study, goal, names)) for goal, title in goals.items()]
     return render(
         "study.html.jinja",
@@ -232,6 +262,7 @@ def study_page(
             "tasks": [row.task for row in study.tasks],
             "decisions": (DECISION_HEADS, decision_rows(study, names)),
             "betas": (BETA_HEADS, beta_rows(study)),
+            "beta_charts": beta_charts(study),
             "beta_note": BETA_NOTE.replace("`", ""),
             "regrets": regrets,
             "regret_note": REGRET_NOTE if goals else NO_REGRET,

@@ -9,7 +9,10 @@ from statistics import mean
 
 import numpy as np
 import pytest
-from support.html_pages import assert_headings_are_numbered_as_listed
+from support.html_pages import (
+    assert_headings_are_numbered_as_listed,
+    assert_no_two_metrics_look_alike,
+)
 from support.processes import invoke
 
 from harness.analysis import Validation
@@ -18,6 +21,8 @@ from harness.analysis.study import study
 from harness.analysis.study_figures import task_figures
 from harness.errors import RunError
 from harness.report.annotator_charts import judges_by_advantage
+from harness.report.judge_charts import metric_label
+from harness.report.study_page import beta_charts, defined_goals, names_in, regret_table
 from harness.runs.run_folder import find_run
 from harness.runs.sources import source_of
 from harness.tasks import bundled
@@ -97,6 +102,34 @@ def test_regret_by_beta_is_the_loss_beyond_the_best_judge_at_that_beta(validatio
                 expected[b] += np.mean([losses[judge][b] for judge in judges]) - best
         assert curve.regret == pytest.approx((expected / 2).tolist(), abs=1e-3)
         assert min(curve.regret) >= 0.0
+
+
+def test_no_two_metrics_of_a_study_have_the_same_name(place, validations):
+    """Three metrics were called "disagreement with raters" in a table and its chart."""
+    result = study(validations)
+    v = next(iter(validations.values()))
+    names = names_in(result, {name: metric_label(v, name) for name in v.judges[0].metrics})
+    assert len(names) > 5
+    assert len(set(names.values())) == len(names)
+    for goal in defined_goals(result):
+        _, rows = regret_table(result, goal, names)
+        assert len({row[0] for row in rows}) == len(rows)
+    with contextlib.chdir(place):
+        assert invoke("study", *validations, "--page", "names.html").exit_code == 0
+    page = (place / "names.html").read_text(encoding="utf-8")
+    assert_no_two_metrics_look_alike(page)
+    [report, *_] = (place / "runs").glob("*/report.html")
+    assert_no_two_metrics_look_alike(report.read_text(encoding="utf-8"))
+
+
+def test_beta_of_each_judge_is_drawn_with_its_interval(validations):
+    """A chart per task, with the raters first."""
+    result = study(validations)
+    charts = beta_charts(result)
+    assert [chart.title for chart in charts] == ["toxicity", "rudeness"]
+    for chart in charts:
+        assert "raters" in chart.alt
+        assert all(row.judge in chart.alt for row in result.betas)
 
 
 def test_prevalence_of_a_study_is_that_of_the_sweep(validations):

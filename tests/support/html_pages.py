@@ -38,3 +38,23 @@ def assert_headings_are_numbered_as_listed(page: str) -> None:
     )
     assert headings
     assert {id_: (n, title) for id_, n, title in headings}.items() <= numbers.items()
+
+
+METRIC_HEADS = {"chosen by", "selected by", "metric", "coefficient"}  # of columns of metrics
+CELL = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.DOTALL)
+
+
+def assert_no_two_metrics_look_alike(page: str) -> None:
+    """Fail if a table has two rows, or a chart two lines, of the same name."""
+    for table in re.findall(r"<table.*?</table>", page, re.DOTALL):
+        rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
+        first = [_words(CELL.findall(row)[0]) for row in rows if CELL.search(row)]
+        if first and first[0] in METRIC_HEADS:
+            assert len(set(first)) == len(first), first
+    for legend in re.findall(r'<[^>]*class="legend".*?</g>', page, re.DOTALL):
+        names = re.findall(r"<text[^>]*>(.*?)</text>", legend)
+        assert len(set(names)) == len(names), names
+
+
+def _words(cell: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", cell).split())

@@ -90,9 +90,9 @@ class Estimate:
         Used items on which the mode of either side was tied (forms ``h`` only).
     n_resamples : int
         Bootstrap replicates drawn.
-    undefined_share : float or None
+    undefined_share : float
         Share of the replicates in which the statistic was undefined; the interval is conditional on
-        the others. None without replicates.
+        the others. 0 without replicates.
     ratings_per_item : float or None
         Median number of human ratings behind a used item: what the design value depends on.
     n_replies : float or None
@@ -111,7 +111,7 @@ class Estimate:
     excluded: tuple[Exclusion, ...] = ()
     n_tied: int = 0
     n_resamples: int = 0
-    undefined_share: float | None = None
+    undefined_share: float = 0.0
     ratings_per_item: float | None = None
     n_replies: float | None = None
     counts: Mapping[str, float] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Estimate:
 
 def percentile_interval(
     replicates: FloatArray, level: float, unit: ResampledUnit
-) -> tuple[Interval | None, float | None]:
+) -> tuple[Interval | None, float]:
     """Return the percentile interval of (B,) replicates, and the share that is undefined."""
     ends = percentile_ends(replicates, level) if replicates.size else None
     interval = Interval(*ends, level, "percentile", unit) if ends else None
@@ -167,10 +167,10 @@ def make_interval(
     return Interval(*ends, level, method, unit, estimand), ""
 
 
-def share_undefined(replicates: FloatArray) -> float | None:
-    """Return the share of (B,) replicates that is nan; None without any."""
+def share_undefined(replicates: FloatArray) -> float:
+    """Return the share of (B,) replicates that is nan; 0 without any."""
     if not replicates.size:
-        return None
+        return 0.0
     return int(np.count_nonzero(np.isnan(replicates))) / replicates.size
 
 

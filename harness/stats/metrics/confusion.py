@@ -20,6 +20,7 @@ from harness.stats.inference.metric import (
     both_rated,
     constant_labels,
     name_of,
+    no_counts,
     no_items,
     unless_empty,
     weighted,
@@ -144,6 +145,7 @@ def label_metric(
         "family": "categorical",
         "reason": constant_labels,
         "beyond_chance": True,
+        "counts": cell_counts,
         **about,
     }
     return Metric(
@@ -152,7 +154,6 @@ def label_metric(
         display_name=display_name,
         contributions=confusion,
         value=value,
-        counts=cell_counts,
         symmetric=True,
         paper=paper,
         **fields,
@@ -198,6 +199,7 @@ METRICS: tuple[Metric, ...] = (
         "correlation of options (Gorodkin's R)",
         gorodkin_r,
         "Gorodkin 2004, Eq. 8: the Matthews correlation of several options",
+        counts=no_counts,
     ),
     label_metric(
         "macro_f1",
@@ -206,6 +208,7 @@ METRICS: tuple[Metric, ...] = (
         "Opitz and Burst 2019: the mean of the F1 scores, of options that occur",
         reason=no_items,
         bounds=SHARE,
+        counts=no_counts,
     ),
 )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.inference.metric import Metric, unless_empty
+from harness.stats.inference.metric import Metric, no_counts, unless_empty
 from harness.stats.metrics.chance import MIN_FOR_AGREEMENT, chance_corrected, margins, square
 from harness.stats.metrics.confusion import label_metric
 
@@ -130,5 +130,6 @@ METRICS: tuple[Metric, ...] = (
         gwet_ac1,
         f"{PAPER}, two raters",
         reason=unless_empty("single_option"),
+        counts=no_counts,
     ),
 )

@@ -23,7 +23,13 @@ from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.chance import square
 from harness.stats.metrics.confusion import BINARY, binary_cells, confusion
-from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, fleiss, nominal_alpha
+from harness.stats.metrics.human_agreement import (
+    HUMAN_AGREEMENT,
+    fleiss,
+    nominal_alpha,
+    pearson_by_rater,
+    pearsons,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +50,7 @@ class Ensemble:
     ----------
     agreement : mapping of str to Estimate
         ``fleiss_kappa`` (strict), ``krippendorff_alpha_nominal``, ``alpha_from_fleiss`` (Eq. 16),
-        ``randolph_kappa`` and ``mean_pairwise_phi``.
+        ``randolph_kappa`` and ``mean_pairwise_phi``; with human labels, ``effective_votes``.
     n_pairs, n_pairs_undefined : int
         Pairs of judges, and those with a constant judge, which have no phi.
     confusions : mapping of str to (K, K) array
@@ -66,6 +72,34 @@ def pair_cells(votes: FloatArray, positive: Sequence[int]) -> FloatArray:
     pairs = combinations(range(votes.shape[1]), _PAIR)
     cells = [binary_cells(binary[:, a], binary[:, b]) for a, b in pairs]
     return np.hstack(cells) if cells else np.empty((len(votes), 0))
+
+
+def error_pairs(votes: FloatArray, human: FloatArray) -> FloatArray:
+    """Return (n, 6 P): 1, x, y, x^2, y^2, x y of the errors of each of the P pairs of judges.
+
+    A judge's error on an item is 1 minus the (n, K) humans' share of the option that it chose: 0 or
+    1 where one option is their mode. Zeros where either judge or the humans gave no answer.
+    """
+    chosen = np.take_along_axis(human, np.nan_to_num(votes).astype(np.intp), axis=1)
+    errors = np.where(np.isnan(votes), np.nan, 1.0 - chosen)
+    pairs = combinations(range(votes.shape[1]), _PAIR)
+    sums = [pearson_by_rater(errors[:, [a]], errors[:, b]) for a, b in pairs]
+    return np.hstack(sums) if sums else np.empty((len(votes), 0))
+
+
+def effective_votes(totals: FloatArray) -> FloatArray:
+    """Return how many independent votes as many judges are worth: R / (1 + (R - 1) rho).
+
+    Parameters
+    ----------
+    totals : (..., 6 P) array
+        Summed `error_pairs`. rho is the mean correlation of the errors, or 0 if it's negative. nan
+        as soon as a pair has none: a judge that is always or never right.
+    """
+    P = totals.shape[-1] // 6
+    R = (1.0 + np.sqrt(1.0 + 8.0 * P)) / 2.0
+    correlation = np.maximum(pearsons(totals).mean(axis=-1) if P else np.nan, 0.0)
+    return np.asarray(R / (1.0 + (R - 1.0) * correlation), dtype=np.float64)
 
 
 def ensemble_agreement(
@@ -121,6 +155,12 @@ def ensemble_agreement(
             nothing=_why_no_phi(counts, positives),
         ),
     }
+    if human is not None:
+        _check_human(human, table, len(names))
+        errors = ItemSums(
+            contributions=error_pairs(table, human), metrics=(effective_votes_of(len(judges)),)
+        )
+        batches["votes"] = errors
     estimates = estimate_sums(batches, resampling=resampling)
     undefined = np.isnan(_phis(compared.sum(axis=0)))
     return Ensemble(
@@ -129,7 +169,7 @@ def ensemble_agreement(
         },
         n_pairs=undefined.size,
         n_pairs_undefined=int(undefined.sum()),
-        confusions={} if human is None else _confusions(human, table, judges, len(names)),
+        confusions={} if human is None else _confusions(human, table, judges),
     )
 
 
@@ -151,14 +191,17 @@ def _check_votes(votes: FloatArray, K: int, judges: Sequence[str]) -> FloatArray
     return table
 
 
-def _confusions(
-    human: FloatArray, votes: FloatArray, judges: Sequence[str], K: int
-) -> dict[str, FloatArray]:
+def _check_human(human: FloatArray, votes: FloatArray, K: int) -> None:
     if human.shape != (len(votes), K):
         raise ValueError(f"human has shape {human.shape}; wanted {(len(votes), K)}")
+
+
+def _confusions(
+    human: FloatArray, votes: FloatArray, judges: Sequence[str]
+) -> dict[str, FloatArray]:
     confusions = {}
     for judge, column in zip(judges, votes.T, strict=True):
-        one_hot = (column[:, None] == np.arange(K)).astype(np.float64)
+        one_hot = (column[:, None] == np.arange(human.shape[1])).astype(np.float64)
         one_hot[np.isnan(column)] = np.nan
         confusions[judge] = frozen(square(confusion(human, one_hot).sum(axis=0)))
     return confusions
@@ -201,3 +244,15 @@ MEAN_PAIRWISE_PHI = Metric(
     reason=lambda totals: "constant_labels" if totals.size else "too_few_raters",
     paper=f"{_PAPER}, observation 2",
 )
+
+
+def effective_votes_of(n_judges: int) -> Metric:
+    """Make the metric of the effective number of votes of a panel."""
+    return Metric(
+        name="effective_votes",
+        display_name="independent votes that the panel is worth",
+        value=effective_votes,
+        reason=lambda totals: "constant_labels" if totals.any() else "no_overlap",
+        bounds=(1.0, float(n_judges)),
+        paper="Kish 1965, with the correlation of errors: Kohli 2026, arXiv 2605.29800",
+    )

@@ -41,7 +41,7 @@ class Regret:
         selected has none downstream; else "".
     interval : Interval or None
         Of the regret, selection and best judge being worked out anew in every replicate.
-    undefined_share : float or None
+    undefined_share : float
         Share of replicates without a value.
     inversions, n_pairs : int
         Pairs of judges that the metric orders against the goal, of those that both order.
@@ -54,7 +54,7 @@ class Regret:
     value: float | None
     reason: Reason
     interval: Interval | None
-    undefined_share: float | None
+    undefined_share: float
     inversions: int
     n_pairs: int
 

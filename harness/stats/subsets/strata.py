@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     _Estimates = dict[str, dict[str, Estimated]]
 
 CELLS = 1 << 20  # of pairs of labels, held at once: 8 MiB
-_NOMINAL = ("krippendorff_alpha_nominal", "cohen_kappa", "scott_pi")
+_NOMINAL = ("krippendorff_alpha_nominal", "cohen_kappa", "scott_pi", "gwet_ac1")
 _measure = partial(Metric, reason=constant_labels, paper="Elangovan et al. 2025")
 _SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # of two raters
 
@@ -285,7 +285,7 @@ def stratify(
     level: Level,
     resampling: Resampling,
     scale: ArrayLike | None = None,
-    measures: Collection[str] | None = None,
+    measures: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, tuple[StratumResult, ...]]:
     """Measure the agreement of judges with the raters in each stratum, all on one bootstrap.
 
@@ -303,8 +303,9 @@ def stratify(
         How intervals are made.
     scale : (K,) numbers, optional
         What the options stand for, increasing; by default 1 to K.
-    measures : collection of str, optional
-        Names of the coefficients to estimate; by default all. The resamples are the same.
+    measures : mapping of str to collection of str, optional
+        By part of the result, names of the coefficients to estimate; by default, and in parts that
+        aren't named, all. The resamples are the same.
 
     Returns
     -------
@@ -321,6 +322,7 @@ def stratify(
     counts = {name: _of_shape(h, judge) for name, judge in judges.items()}
     if not strata:
         raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
+    wanted = measures or {}
     engine = Engine.draw(resampling.units(len(h)), resampling).kept()
     members = members_of(strata, h, scale)
     different = {inside.tobytes(): inside for inside in members}  # "PA = 1" is "unique = 1"
@@ -330,7 +332,11 @@ def stratify(
         first, of_kinds = engine.of_kinds(*tables)
         sums = {
             name: [
-                replace(of_part, used=of_part.entered, metrics=_named(of_part.metrics, measures))
+                replace(
+                    of_part,
+                    used=of_part.entered,
+                    metrics=_named(of_part.metrics, wanted.get(name)),
+                )
                 for of_part in group
             ]
             for name, group in parts(*(table[first] for table in tables), level, scale).items()
@@ -353,6 +359,7 @@ def stratify(
             delta={
                 name: hh[name].minus(hw_mw[other], engine)
                 for name, other in counterparts(hh, hw_mw).items()
+                if "delta" not in wanted or name in wanted["delta"]
             },
             **{
                 part: {name: result.estimate for name, result in by_metric.items()}

@@ -194,7 +194,7 @@ def test_fewer_than_two_units_have_no_interval(n):
     """One item resampled is the same item again, which says nothing about spread."""
     result = run(weighted(np.ones(n)))
     assert result.interval is None
-    assert result.undefined_share is None
+    assert result.undefined_share == 0.0
     assert result.n_resamples == 0
 
 

@@ -42,6 +42,39 @@ def test_mean_pairwise_phi_is_fleiss_where_judges_share_one_rate():
     assert repr(agreement).startswith("Ensemble(3 pairs, alpha 0.37")
 
 
+def votes_of_errors(errors):
+    """Let the humans say yes on every item, and judges no where they err; ``human`` is one-hot."""
+    errors = np.asarray(errors, float)
+    return 1.0 - errors, np.tile([0.0, 1.0], (len(errors), 1))
+
+
+def test_judges_with_the_same_errors_are_worth_one_vote():
+    """Kish: R / (1 + (R - 1) rho) is 1 at rho 1, R at rho 0, and 2 / 1.5 at rho 0.5."""
+    same = np.repeat([[1], [0], [0], [1], [0]], 3, axis=1)
+    votes, human = votes_of_errors(same)
+    assert ensemble(votes, human=human).agreement["effective_votes"].value == pytest.approx(1.0)
+    apart = [[1, 1], [1, 0], [0, 1], [0, 0]]
+    votes, human = votes_of_errors(apart)
+    assert ensemble(votes, human=human).agreement["effective_votes"].value == pytest.approx(2.0)
+    half = [[1, 1], [1, 1], [1, 1], [1, 0], [0, 1], [0, 0], [0, 0], [0, 0]]
+    votes, human = votes_of_errors(half)
+    assert ensemble(votes, human=human).agreement["effective_votes"].value == pytest.approx(4 / 3)
+
+
+def test_errors_that_exclude_each_other_are_not_worth_more_votes_than_judges():
+    """A negative correlation counts as none."""
+    votes, human = votes_of_errors([[1, 0], [0, 1], [0, 0], [0, 0]])
+    assert ensemble(votes, human=human).agreement["effective_votes"].value == pytest.approx(2.0)
+
+
+def test_a_judge_without_errors_has_no_correlation_of_errors():
+    """NA with the reason; without human labels there are no errors."""
+    votes, human = votes_of_errors([[1, 0], [0, 0], [1, 0]])
+    estimate = ensemble(votes, human=human).agreement["effective_votes"]
+    assert (estimate.value, estimate.reason) == (None, "constant_labels")
+    assert "effective_votes" not in ensemble(votes).agreement
+
+
 def test_constant_judge_makes_the_mean_phi_na_with_counts():
     """It has no phi with anybody; the pairs concerned are counted, not dropped."""
     agreement = ensemble([[1, 1, 0], [1, 0, 1], [1, 1, 1], [1, 0, 0]])

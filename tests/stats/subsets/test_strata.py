@@ -154,6 +154,7 @@ def test_delta_is_the_difference_of_what_is_shown():
             "krippendorff_alpha_nominal",
             "fleiss_kappa",
             "randolph_kappa",
+            "gwet_ac1",
         }
 
 
@@ -310,7 +311,8 @@ def test_some_measures_are_those_of_all(copies):
     chosen = {"strata": default_strata(3, ordinal=True), "n_resamples": 200}
     every = results(human, judge, scale_level="ordinal", **chosen)
     names = ("krippendorff_alpha_ordinal", "agreement")
-    some = results(human, judge, scale_level="ordinal", measures=names, **chosen)
+    measures = dict.fromkeys(("hh", "mm", "hw_mw", "h_mw", "random", "random_h", "js_b"), names)
+    some = results(human, judge, scale_level="ordinal", measures=measures, **chosen)
     for name, stratum in some.items():
         for part in ("hh", "mm", "hw_mw", "h_mw", "random", "random_h", "delta", "js_b"):
             asked_for = {key: e for key, e in getattr(every[name], part).items() if key in names}
