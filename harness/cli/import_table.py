@@ -118,7 +118,7 @@ def import_(
     draft = draft.completed(recipe) if recipe else draft
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     asks = is_terminal and not (writing.unasked or writing.dry_run)
-    plans = _confirm(draft) if asks else draft.plans()
+    plans = _confirm(draft) if asks else draft.settled()
     if questions := questions_of(plans):
         command = ["harness", "curate", "import", *map(str, sources), "--as", subject.made]
         command += files.words()
@@ -213,6 +213,13 @@ class _Draft:
             rated=self.rated,
         )
         self.said.check_labels(plans[0].cells)
+        return tuple(replace(p, source=self.source, licence=self.licence) for p in plans)
+
+    def settled(self) -> tuple[ImportPlan, ...]:
+        """Return the plans, or those of the only reading that makes sense."""
+        from harness.curation.importing import settled
+
+        plans = settled(self.name, self.plans(), self.table, self.rated)
         return tuple(replace(p, source=self.source, licence=self.licence) for p in plans)
 
     def _with(self, fields: Mapping[str, object]) -> _Draft:

@@ -5,7 +5,7 @@ from harness.curation.importing.convert import (
     MaxRejected,
     make_task,
 )
-from harness.curation.importing.import_draft import readings_of
+from harness.curation.importing.import_draft import readings_of, settled
 from harness.curation.importing.import_options import FileOptions
 from harness.curation.importing.import_plan import ImportPlan, make_plans
 from harness.curation.importing.new_folder import check_new, write_starter
@@ -33,6 +33,7 @@ __all__ = [
     "read_records",
     "read_source",
     "readings_of",
+    "settled",
     "tried_readings",
     "write_starter",
 ]

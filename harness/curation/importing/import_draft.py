@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from harness.curation.importing.import_plan import make_plans
 from harness.curation.importing.option_guess import NUMBER, PLACEHOLDER
-from harness.curation.importing.readings import TableReading
+from harness.curation.importing.readings import TableReading, tried_readings
 from harness.curation.importing.role_draft import names_of
+from harness.errors import TaskError
 from harness.options.declaration import options_of
 from harness.tasks.columns.column_mapping import NONE, ColumnMapping
 from harness.tasks.columns.table_answers import AnswerSettings
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.curation.importing.import_plan import ImportPlan
+    from harness.tasks.columns.table_answers import RatedOptions
+    from harness.tasks.columns.table_columns import Table
 
 ALWAYS = ("id", "text", "judges")  # roles that are said even where no column has them
 UNSAID = frozenset({"elicitation"})  # found by its name alone
@@ -48,6 +52,43 @@ LISTS = {
     "counts": "the numbers count raters",
     "raters": "the numbers are ratings by rater",
 }
+
+
+def settled(
+    name: str, plans: tuple[ImportPlan, ...], table: Table, rated: RatedOptions
+) -> tuple[ImportPlan, ...]:
+    """Return the plans of the only reading that is left, or those that ask.
+
+    It has to have been compared with others, and to ask nothing itself. A setting of the answers
+    is the user's to say.
+
+    Parameters
+    ----------
+    name : str
+        Of the task.
+    plans : tuple of ImportPlan
+        The draft.
+    table : Table
+        As it was read from its file.
+    rated : RatedOptions
+        What was rated and by whom.
+    """
+    draft = plans[0]
+    readings = [*readings_of(draft)]
+    if len(readings) <= 1 or any(doubt.accept for doubt in draft.doubts):
+        return plans
+    tried = tried_readings(readings, table, rated, draft.questions())
+    if len(tried) != 1 or tried[0][1] is None:
+        return plans
+    [(reading, _)] = tried
+    try:
+        taken = make_plans(name, table, reading.roles, settings=reading.settings, rated=rated)
+    except TaskError:
+        return plans
+    if any(plan.doubts for plan in taken):
+        return plans
+    note = f"of {len(readings)} readings, the others explain fewer columns or make no sense"
+    return tuple(replace(plan, notes=(note, *plan.notes)) for plan in taken)
 
 
 def readings_of(plan: ImportPlan) -> Iterator[TableReading]:

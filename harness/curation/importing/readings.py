@@ -6,10 +6,19 @@ drafts one and, if values leave roles or labels open, others. Before any of them
 
 - it can't be carried out, or asks a question that the draft asked already;
 - its facts are absurd while those of another aren't: most options occur once, most cells can't be
-  used, or rows are numbered and have one rating each, although a column names items with several.
+  used, or rows are numbered and have one rating each, although a column names items with several;
+- another one explains every column that it explains, and more.
+
+A reading explains a column (`explained`) if the column has a role in it, says the same in all rows
+of an item, follows from the ratings of its row, is what a rater did or wrote (a time, a measure, a
+remark), or stands alone: a rater's confidence looks like a rating. It doesn't explain the rest of a
+family: at least `MIN_TICKS` columns that hold the same labels and differ between the raters of an
+item. This is a partial order. Readings that give other roles to the same columns, such as those of
+item and rater exchanged, explain the same, so the user chooses.
 
 Of the others the draft comes first, and a reading that explains more columns before one that
-explains fewer: at most `MOST_READINGS` are shown.
+explains fewer: at most `MOST_READINGS` are shown. If a single one is left, an import takes it
+(`harness.curation.importing.import_draft.settled`).
 """
 
 from __future__ import annotations
@@ -20,9 +29,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.curation.importing.column_facts import MIN_TICKS, Facts
 from harness.curation.importing.import_plan import make_plans
 from harness.errors import TaskError
 from harness.files.plain_text import visible
+from harness.tasks.columns import column_words
 from harness.tasks.columns.column_mapping import NONE
 from harness.tasks.columns.table_reader import Rejected, TableAnswer, TableItem
 from harness.tasks.item import OPEN_SCALES
@@ -35,6 +46,7 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_columns import Table
 
 MOST_READINGS = 3
+BESIDE_RATINGS = column_words.MARGINS | column_words.REMARK_COLUMNS
 SAMPLE_ROWS = 2000
 MIN_RATINGS = 20  # from which facts may be absurd
 MOST_UNUSED = 2 / 3  # of the cells
@@ -187,6 +199,39 @@ def facts_of(plans: Iterable[ImportPlan]) -> ReadingFacts:
     return facts
 
 
+def explained(plan: ImportPlan) -> frozenset[str]:
+    """Return the columns that a reading explains; see the module's order of readings."""
+    mapping, table = plan.mapping, plan.cells.table
+    facts = Facts(table)
+    named = {name for names in mapping.by_role().values() for name in names}
+    items = table.keys(mapping.id)
+    varying = [
+        name
+        for name in table.columns
+        if not mapping.one_row_per_item
+        and facts.is_labels(name)
+        and name not in facts.opaque
+        and not facts.called(name, BESIDE_RATINGS)
+        and not table.is_constant_within(items, name)
+    ]
+    return frozenset(
+        name
+        for name in table.columns
+        if name in named
+        or len(facts.alike(varying, name) if name in varying else ()) < MIN_TICKS
+        or table.determines(mapping.rating_columns, name)
+    )
+
+
+def explains_less(
+    columns: Mapping[tuple[str, ...], frozenset[str]], reading: TableReading, other: TableReading
+) -> bool:
+    """Return whether another reading explains all that one explains, and more."""
+    if reading.words not in columns or other.words not in columns:
+        return False
+    return columns[reading.words] < columns[other.words]
+
+
 def tried_readings(
     readings: Iterable[TableReading], table: Table, rated: RatedOptions, asked: Collection[str]
 ) -> list[tuple[TableReading, ReadingFacts | None]]:
@@ -209,6 +254,7 @@ def tried_readings(
         No facts where a reading leads to another question.
     """
     tested: list[tuple[TableReading, ReadingFacts | None]] = []
+    columns: dict[tuple[str, ...], frozenset[str]] = {}
     for reading in readings:
         sample = sample_of(table, [name for name in reading.items if name in table.columns])
         try:
@@ -222,12 +268,18 @@ def tried_readings(
         questions = {question for plan in plans for question in plan.questions()}
         if questions.isdisjoint(asked):
             tested.append((reading, None if questions else facts_of(plans)))
+            columns[reading.words] = explained(plans[0])
     several = any(facts.per_item > 1 for reading, facts in tested if facts and reading.items)
     plain = [
         (reading, facts)
         for reading, facts in tested
         if facts is None
         or not (facts.is_absurd or (several and not reading.items and facts.per_item <= 1))
+    ]
+    plain = [
+        entry
+        for entry in plain
+        if not any(explains_less(columns, entry[0], other) for other, _ in plain)
     ]
     first, others = (plain or tested)[:1], (plain or tested)[1:]
     others.sort(key=lambda entry: -entry[0].n_columns)

@@ -12,9 +12,16 @@ from support.made_tables import plan_of, text, written
 from support.processes import invoke
 
 from harness.curation.importing import read_source, readings_of, tried_readings
-from harness.curation.importing.readings import MOST_READINGS, SAMPLE_ROWS, sample_of
+from harness.curation.importing.readings import (
+    MOST_READINGS,
+    SAMPLE_ROWS,
+    TableReading,
+    explains_less,
+    sample_of,
+)
 from harness.errors import HarnessError
-from harness.tasks.columns.table_answers import RatedOptions
+from harness.tasks import load_task
+from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions
 
 MOST_LINES, MOST_WORDS = 25, 120
 N = 24
@@ -123,6 +130,72 @@ def test_a_sample_has_whole_items_from_everywhere(tmp_path):
     assert sample.n_rows == 3 * sample.n_distinct(["id"])
     ids = sample.columns["id"].by_row()
     assert (ids[0], ids[-1]) == ("d0000", "d2999")
+
+
+FAMILY = ("fluency_score", "tone_score", "depth_score")
+
+
+def table_of_criteria(place, names=FAMILY, low=1):
+    """Write a table whose rows hold several ratings of a rater, each called after a rating."""
+    rows = [["doc", "text", "annotator", *names]]
+    rows += [
+        [f"d{i}", text(i), who, *(low + (i * (n + 2) + k * (n + 1) + i // 5) % 4 for n in range(3))]
+        for i in range(N)
+        for k, who in enumerate(("ann", "bea", "cem"))
+    ]
+    return written(place / "t.csv", rows)
+
+
+def test_a_reading_that_explains_all_that_others_do_and_more_is_taken(tmp_path):
+    """It asked which of three scores is the rating: two would have been lost."""
+    path = table_of_criteria(tmp_path)
+    assert plan_of(path).questions()
+    done = invoke("curate", "import", str(path), "--as", str(tmp_path / "made"))
+    assert done.exit_code == 0, done.exception
+    assert "the others explain fewer columns or make no sense" in " ".join(done.output.split())
+    task = load_task(tmp_path / "made")
+    assert {item.criterion for item in task.items} == set(FAMILY)
+    assert len(task.ratings) == N * 3 * 3
+
+
+def test_a_column_beside_a_rating_may_be_no_rating(tmp_path):
+    """A rater's confidence differs between raters, too: nothing is taken unasked."""
+    path = table_of_criteria(tmp_path, ("answer", "sure", "rest"))
+    with path.open() as file:
+        rows = [row[:5] for row in csv.reader(file)]
+    assert len(readings(written(path, rows))) > 1
+
+
+def test_no_reading_is_shown_that_leaves_the_rest_of_a_family(tmp_path):
+    rows = [["doc", "text", "annotator", "unclear", "anger", "joy", "fear"]]
+    rows += [
+        [f"d{i}", text(i), who, (i + k) % 7 == 0, *((i * n + k) % 3 == 0 for n in (1, 2, 4))]
+        for i in range(N)
+        for k, who in enumerate(("ann", "bea", "cem"))
+    ]
+    shown = readings(written(tmp_path / "t.csv", rows))
+    assert shown
+    for reading, _ in shown:
+        used = {name for names in reading.roles.values() for name in names}
+        assert {"anger", "joy", "fear"} <= used
+
+
+@given(data=st.data())
+@settings(max_examples=50)
+def test_explaining_more_is_a_partial_order(data):
+    """No reading explains less than itself; two never explain less than each other."""
+    words = st.sampled_from(("a", "b", "c")).map(lambda name: (name,))
+    sets = st.frozensets(st.sampled_from("wxyz"))
+    columns = data.draw(st.dictionaries(words, sets, min_size=3, max_size=3))
+    made = [TableReading("", {}, AnswerSettings(), name) for name in columns]
+    for first in made:
+        assert not explains_less(columns, first, first)
+        for second in made:
+            less = explains_less(columns, first, second)
+            assert not (less and explains_less(columns, second, first))
+            for third in made:
+                if less and explains_less(columns, second, third):
+                    assert explains_less(columns, first, third)
 
 
 @pytest.mark.parametrize("n_columns", [30, 200])
