@@ -9,7 +9,6 @@ import numpy as np
 
 from harness.analysis.beta_grid import Grid, grid_betas, grid_of, replies_to_sets
 from harness.analysis.metric_choice import SELECTED_BY
-from harness.analysis.rater_error_sweep import RaterError, swept_rater_error
 from harness.analysis.serialize import DIGITS, Numbers, rows_of
 from harness.stats import (
     Estimate,
@@ -122,9 +121,6 @@ class Sensitivity:
         may hide options, item by item, and over every beta that is the same for all items.
     bounds_reason : str
         Why there are none; "" where there are.
-    rater_error : RaterError or None
-        Where raters and at least two judges gave response sets of the same items, at most 127 sets
-        are admissible, and an option is positive.
     judge_betas : dict of str to Estimate
         beta of each judge, from its independent calls, by maximum likelihood for one F, its
         interval by profile likelihood; that of pairs stands with the judge. NA, "not_computed",
@@ -145,7 +141,6 @@ class Sensitivity:
     bounds_reason: Reason = ""
     bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
     common_bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
-    rater_error: RaterError | None = None
     judge_betas: dict[str, Estimate] = field(default_factory=dict)
     judge_translations: dict[str, CommonF] = field(default_factory=dict)
     human_translation: CommonF | None = None
@@ -169,7 +164,7 @@ def section(p: Prepared, distinguishable: Sequence[str] = ()) -> Sensitivity:
         section = _with_bounds(section, p)
     if p.settings.level != "micro":
         return section
-    return _with_likelihood(replace(section, rater_error=swept_rater_error(p)), p)
+    return _with_likelihood(section, p)
 
 
 def _why_no_sweep(p: Prepared) -> Reason:

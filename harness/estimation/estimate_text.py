@@ -181,13 +181,11 @@ def _table(result: Estimation, mean: PopulationMean) -> Iterator[str]:
         ends = f"[{_number(low, result)}, {_number(high, result)}]"
         rows.append(("PPI++", f"{_number(mean.powered.value, result)} {ends}"))
     if mean.corrected is not None:
-        interval = mean.corrected.interval(mean.level, mean.n_judges)
-        if interval is None:
+        if mean.corrected.value is None:
             rows.append(("Rogan-Gladen", f"NA ({mean.corrected.reason})"))
         else:
-            ends = f"[{_number(interval[0], result)}, {_number(interval[1], result)}]"
-            value = f"{_number(mean.corrected.value, result)} {ends}"
-            rows.append(("Rogan-Gladen", f"{value}; by profile {_profile(mean, result)}"))
+            value = f"{_number(mean.corrected.value, result)} {_profile(mean, result)}"
+            rows.append(("Rogan-Gladen", value))
     if result.above_tau is not None:
         low, high = result.above_tau
         bounds = f"{_number(low, result)} to {_number(high, result)} of the items"

@@ -17,10 +17,6 @@ from harness.analysis.estimates import prepare
 from harness.report import page
 from harness.stats import F_hat, beta_sweep, reconstruct
 from harness.stats.indeterminacy.likelihood import F_by_likelihood
-from harness.stats.indeterminacy.rater_error import (
-    error_matrix,
-    mse_without_rater_error,
-)
 from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.selection.footing import common_footing
 
@@ -211,8 +207,6 @@ def test_sweep_used_all_replies_of_a_judge_that_was_asked_more_often():
             if judge.name in first:
                 value = abs(judge.metrics[goal].value)
                 assert selections[goal].values[goal][0] == pytest.approx(value, abs=1e-6)
-    by_error = result.sensitivity.rater_error.first["eta=0"][0]
-    assert by_error == (result.ranking.rows[0].judge,)
 
 
 def test_without_pairs_of_raters_no_beta_is_theirs(result):
@@ -352,37 +346,6 @@ def test_translation_of_independent_calls_is_that_of_the_likelihood(source, resu
         np.testing.assert_array_equal(matrix.F, expected.F)
     assert result.judge_translations["strict"].reasons == ("", "", "never_endorsed")
     assert result.human_translation is None  # they gave forced choices alone
-
-
-def test_rater_error_at_which_another_judge_comes_first():
-    """Without error it is the judge that ranks first; the rest is that of `stats`."""
-    source = indeterminate_source(indeterminate_task(40, paired=40), n_resamples=10)
-    p, validation = prepare(source), validate(source)
-    result = validation.sensitivity.rater_error
-    assert set(result.first) == set(result.changes_at) == {"eta=-1", "eta=0", "eta=1"}
-    assert result.epsilons[0] == 0.0
-    tables = p.ranked_tables()
-    for skew, first in result.first.items():
-        assert first[0] == (validation.ranking.rows[0].judge,)
-        error = error_matrix(p.human.space, 0.3, eta=int(skew[4:]), option="A")
-        [values], n_items = mse_without_rater_error(p.human, tables, [error])
-        assert result.n_items == n_items > 0
-        assert first[-1] == (min(values, key=values.get),)
-        change = result.changes_at[skew]
-        assert (change is None) == (len(set(first)) == 1)
-    assert "Rater error" in page(validation)
-
-
-def test_judges_without_response_sets_are_not_said_to_stay_first():
-    """Judges that gave forced choices alone have no mse(srs/srs), whatever the raters' error."""
-    source = indeterminate_source(indeterminate_task(12, paired=12), n_resamples=10)
-    chosen = {
-        name: [entry for entry in inputs if entry.elicitation == "forced_choice"]
-        for name, inputs in source.verdicts.items()
-    }
-    validation = validate(replace(source, verdicts=chosen))
-    assert validation.sensitivity.rater_error is None
-    assert "Rater error" not in page(validation)
 
 
 def test_bounds_that_are_not_there_say_why():

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import TYPE_CHECKING
 
-from harness.stats.inference.special_functions import stdtrit
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
@@ -21,30 +19,18 @@ class CorrectedShare:
 
     Attributes
     ----------
-    value, standard_error : float or None
+    value : float or None
         None where ``reason`` says why. The value is held within [0, 1].
     sensitivity, specificity : float or None
         Of the judge on the labelled items.
-    freedom : float
-        Labelled items less one.
     reason : str
         "", "one_label" where all labels are alike, or "judge_uninformative".
     """
 
     value: float | None
-    standard_error: float | None
     sensitivity: float | None
     specificity: float | None
-    freedom: float
     reason: Reason = ""
-
-    def interval(self, level: float, n_judges: int = 1) -> tuple[float, float] | None:
-        """Return the delta-method interval, right for ``n_judges`` judges at once."""
-        if self.value is None or self.standard_error is None:
-            return None
-        tail = (1.0 - level) / (2.0 * n_judges)
-        reach = float(stdtrit(self.freedom, 1.0 - tail)) * self.standard_error
-        return max(0.0, self.value - reach), min(1.0, self.value + reach)
 
 
 def corrected_share(counts: TwoPhaseCounts) -> CorrectedShare:
@@ -52,7 +38,7 @@ def corrected_share(counts: TwoPhaseCounts) -> CorrectedShare:
 
     Rogan and Gladen, Estimating prevalence from the results of a screening test (American Journal
     of Epidemiology 1978): (q + specificity - 1) / (sensitivity + specificity - 1), with q the share
-    of unlabelled items to which the judge says yes; its error by the delta method.
+    of unlabelled items to which the judge says yes. `judge_interval` is its interval.
 
     Parameters
     ----------
@@ -61,20 +47,14 @@ def corrected_share(counts: TwoPhaseCounts) -> CorrectedShare:
     """
     n_yes = float(counts.yes_yes[0] + counts.yes_no[0])
     n_no = float(counts.no_yes[0] + counts.no_no[0])
-    freedom = n_yes + n_no - 1.0
     if min(n_yes, n_no) <= 0.0:
-        return CorrectedShare(None, None, None, None, freedom, "one_label")
+        return CorrectedShare(None, None, None, "one_label")
     sensitivity = float(counts.yes_yes[0]) / n_yes
     specificity = float(counts.no_no[0]) / n_no
     informative = sensitivity + specificity - 1.0
     if informative < LEAST_INFORMATIVE:
-        return CorrectedShare(None, None, sensitivity, specificity, freedom, "judge_uninformative")
+        return CorrectedShare(None, sensitivity, specificity, "judge_uninformative")
     n = float(counts.judged_yes[0] + counts.judged_no[0])
     said_yes = float(counts.judged_yes[0]) / n
     value = min(max((said_yes + specificity - 1.0) / informative, 0.0), 1.0)
-    variance = (
-        said_yes * (1.0 - said_yes) / n
-        + value**2 * sensitivity * (1.0 - sensitivity) / n_yes
-        + (1.0 - value) ** 2 * specificity * (1.0 - specificity) / n_no
-    ) / informative**2
-    return CorrectedShare(value, sqrt(variance), sensitivity, specificity, freedom)
+    return CorrectedShare(value, sensitivity, specificity)

@@ -8,24 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray
-from harness.stats.data.forms import Cut
-from harness.stats.data.rating_table import Distributions, check_rows
-from harness.stats.inference.metric import find_metric, mean
-from harness.stats.metrics.multi_label import METRICS, mse
+from harness.stats.data.rating_table import check_rows
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
-from harness.stats.selection.replies import (
-    Replies,
-    contributions_at_replies,
-    replies_of,
-    vectors_of,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harness.stats.data.arrays import BoolArray
     from harness.stats.data.option_space import OptionSpace
-    from harness.stats.data.rating_table import RatingTable
 
 HALF = 0.5
 
@@ -235,77 +223,6 @@ def rank_under_rater_error(
         rank_preserved=_sign(delta_star) * _sign(observed) > 0,
         printed_condition_holds=_sign(shift) == _sign(delta_star),
     )
-
-
-def _sums_without_error(theta: FloatArray, E: FloatArray, inside: FloatArray) -> FloatArray:
-    """Return the (n, K) sums of the stable distributions over (K, V) memberships."""
-    error = check_rows(np.asarray(E, dtype=np.float64).T, len(E), "E, by column,")
-    if np.diag(error).min() <= HALF:
-        raise ValueError(
-            f"E keeps a stable set with a chance of {np.diag(error).min():.3g}; wanted above 0.5, "
-            "or it cannot be undone"
-        )
-    return check_rows(theta, len(E), "theta") @ np.linalg.solve(error, inside.T)
-
-
-def mse_without_rater_error(
-    human: RatingTable,
-    judges: Sequence[RatingTable],
-    errors: Sequence[FloatArray],
-    *,
-    n_replies: float | None = None,
-) -> tuple[list[dict[str, float]], int]:
-    """Compare judges with stable raters: the mean squared error once rater error is undone.
-
-    Parameters
-    ----------
-    human, judges : RatingTable
-        With response sets.
-    errors : sequence of (V, V) arrays
-        Possible E: P(observed set, given stable set), columns by stable set.
-    n_replies : float, optional
-        Replies per item at which judges are compared. Default: all that each gave.
-
-    Returns
-    -------
-    errors : list of dict of str to float
-        For each E, by judge, on the items that the humans and all judges rated; nan without any.
-        Differences between judges have no bias; the values themselves grow with the noise that is
-        undone along with E.
-    n_items : int
-        How many items these are.
-    """
-    theta = Distributions.of(human).theta
-    inside = human.space.membership.astype(np.float64)
-    rated = {table.name: Distributions.of(table).omega for table in judges}
-    missing = np.isnan(np.column_stack([theta, *rated.values()])).any(axis=1)
-    shared = np.asarray(~missing, dtype=np.bool_)
-    noise = {t.name: _reply_noise(t, shared, rated[t.name], n_replies) for t in judges}
-    stable = (_sums_without_error(theta[shared], E, inside) for E in errors)
-    errors_of_judges = [
-        {
-            name: float(mean(mse(target, omega[shared]).sum(axis=0))) + noise[name]
-            for name, omega in rated.items()
-        }
-        for target in stable
-    ]
-    return errors_of_judges, int(shared.sum())
-
-
-def _reply_noise(
-    table: RatingTable, rows: BoolArray, omega: FloatArray, n_replies: float | None
-) -> float:
-    """Return by how much fewer replies to some (n,) items add to a judge's mean squared error."""
-    if n_replies is None or not rows.any():
-        return 0.0
-    replies = replies_of(table, "srs")
-    some = Replies(replies.shares[rows], replies.n_samples[rows])
-    vectors = vectors_of(table, "srs", Cut(1.0, ()))
-    row = find_metric("mse(srs/srs)", METRICS)
-    sums = contributions_at_replies(
-        row.contributions, omega[rows], some, n_replies, vectors=vectors, squared=row.squared
-    )
-    return float(mean(sums.sum(axis=0)))
 
 
 def _sign(number: float) -> int:

@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from support.rating_tables import random_table
 
-from harness.stats import METRICS, OptionSpace, find_metric
-from harness.stats.data.rating_table import Distributions
+from harness.stats import OptionSpace
 from harness.stats.indeterminacy.rater_error import (
     error_matrix,
     identifiability,
-    mse_without_rater_error,
     rank_under_rater_error,
     selection_effect,
 )
@@ -137,40 +132,3 @@ def test_models_of_other_sizes_are_refused():
         rank_under_rater_error(third, np.eye(2), (third, third), BINARY.membership)
     with pytest.raises(ValueError, match=r"E has shape \(3, 2\)"):
         rank_under_rater_error(third, np.eye(3)[:, :2], (third, third), BINARY.membership)
-
-
-def test_error_of_half_the_raters_cannot_be_undone():
-    """Sets may be mistaken for each other then."""
-    error = error_matrix(BINARY, 0.5, eta=0.0, option="toxic")
-    with pytest.raises(ValueError, match=r"a chance of 0\.5; wanted above"):
-        mse_without_rater_error(random_table("human", 0, n=3, space=BINARY), [], [error])
-
-
-def test_judges_are_ordered_as_stable_raters_would():
-    """A judge that copies the erring raters loses to one that says what they would on reflection.
-
-    Without error the numbers are those of mse(srs/srs).
-    """
-    rng = np.random.default_rng(0)
-    error = error_matrix(BINARY, 0.3, eta=2.0, option="toxic")
-    stable = rng.dirichlet((1, 1, 1), 400)
-    observed = np.array([rng.multinomial(50, theta) for theta in stable @ error.T])
-    human, copies, reflects = (
-        random_table(name, 0, n=400, space=BINARY) for name in ("human", "x", "y")
-    )
-    human, copies = (replace(side, response_set=observed) for side in (human, copies))
-    reflects = replace(reflects, response_set=np.rint(stable * 1000).astype(int))
-    errors, n_items = mse_without_rater_error(human, [copies, reflects], [np.eye(3), error])
-    kept, undone = errors
-    assert n_items == 400
-    assert kept["x"] == pytest.approx(0.0)
-    assert kept["y"] > 0.01
-    assert undone["y"] < undone["x"]
-    fewer = replace(copies, response_set=observed * (np.arange(400) < 300)[:, None])
-    [alone], n_items = mse_without_rater_error(human, [reflects, fewer], [np.eye(3)])
-    first = replace(reflects, response_set=reflects.response_set * (np.arange(400) < 300)[:, None])
-    [same], _ = mse_without_rater_error(human, [first], [np.eye(3)])
-    assert (alone["y"], n_items) == (same["y"], 300)  # judges are compared on the same items
-    row = find_metric("mse(srs/srs)", METRICS)
-    omegas = (Distributions.of(side).omega for side in (human, reflects))
-    assert kept["y"] == pytest.approx(row.value(row.contributions(*omegas).sum(axis=0)))
