@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 COMPARES = re.compile(
-    r"\b(?:better|stronger|superior|preferable|preferred|prefer|wins|winner|outperforms|beats)\b",
+    r"\b(?:better|best|stronger|superior|preferable|preferred|prefer|wins|winner|outperforms|beats)\b",
     re.IGNORECASE,
 )
 OBJECT = re.compile(
@@ -23,20 +23,21 @@ BEHIND = re.compile(
 )
 FAVOURS = re.compile(
     r"\b(?:better|best|stronger|strongest|superior|preferable|prefer\w*|wins?|won|winner|winning|choose|chose|chosen"
-    r"|pick(?:ed|s)?|select\w*|vote|edges?|ahead|deserves?|should|overall|equal(?:ly)?|tie[ds]?|same|either|neither"
-    r"|alternatively|otherwise|else|if|unless|likewise|verdict|outperforms|beats|perfect\w*"
-    r"|(?:right|correct)\s+(?:answer|one|choice|option)|just\s+as|as\s+(?:well|good)|(?:too|also|though)\W*\Z"
+    r"|pick(?:ed|s)?|select\w*|vote|edges?|ahead|deserves?|should\s+(?:be|win)|overall(?=,)|equal(?:ly)?|tie[ds]?|same"
+    r"|alternatively|otherwise|else|likewise|verdict|outperforms|beats|perfect\w*"
+    r"|(?:right|correct)\s+(?:answer|one|choice|option)|just\s+as|as\s+(?:well|good)|(?:too|also|though)(?=\W*\Z)"
     r"|(?:so|as|than)\s+(?:is|does|did|has)"
     r"|(?:more|most)\s+(?:\w+ly\s+)?(?:helpful|useful|appropriate|suitable|fitting|convincing|relevant|correct|accurate|reasonable"
     r"|precise|faithful|closely|precisely|accurately|faithfully|directly|likely|plausible|defensible))\b",
     re.IGNORECASE,
 )
+CONTRAST = re.compile(r"[,;:]|\b(?:while|whereas|but|and|yet|though)\b", re.IGNORECASE)
 GROUNDS = re.compile(
     r"\s*[,;]?\s*(?:because|since|as|while|whereas|but|and|though|although)\b|\s*[,;:.\u2013\u2014]",
     re.IGNORECASE,
 )
 NAMES_ON = re.compile(
-    r"(?:'s)?\s+(?!instead|then|now)\w|\s*,\s+(?:on\s+the\s+other\s+hand|however|by\s+contrast|in\s+contrast|meanwhile)\b"
+    r"(?:'s)?\s+(?!(?:instead|then|now|if|unless)\b)\w|\s*,\s+(?:on\s+the\s+other\s+hand|however|by\s+contrast|in\s+contrast|meanwhile)\b"
 )
 
 
@@ -58,4 +59,5 @@ def is_described(head: str, clause: str) -> bool:
     if OBJECT.search(head):
         return BEHIND.search(head) is None and FAVOURS.search(clause) is None
     is_subject = NAMES_ON.match(clause) is not None
-    return is_subject and FAVOURS.search(head) is None and FAVOURS.search(clause) is None
+    opening = CONTRAST.split(head)[-1]
+    return is_subject and FAVOURS.search(opening) is None and FAVOURS.search(clause) is None

@@ -73,6 +73,7 @@ MAX_SENTENCE = 600  # characters of a sentence that may state an answer
 MAX_MENTIONS = 400  # of options in a reply
 
 
+MILDER: frozenset[ReplyFault] = frozenset(("hedged", "reported"))  # than what was said before
 UNFIT: ReplyFault = "unreadable"  # of "it is toxic" where a set was asked for
 QUOTES = frozenset("\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u300c\u300d\u300e\u300f")
 JOINT = re.compile(
@@ -244,6 +245,7 @@ class _Reply:
         self._own = [m for m in mentions if self._bare[m.start] == text[m.start]]
         self._claims: list[Statement] = []
         self._spoken: set[Phrases] = set()
+        self._is_compared = False
         self._sentences = list(sentences_of(self._bare, self._lines, read_line))
         self._material = start_of_material(self._bare, self._sentences)
         self._bare_answers = {
@@ -266,6 +268,7 @@ class _Reply:
         """Return what the reply states."""
         if reasons_first:
             self._leave_out_reasons()
+        self._leave_out_merits()
         clean = [claim for claim in self._claims if not claim.fault]
         if not clean:
             return Prose(None, self._reason(), "")
@@ -275,6 +278,28 @@ class _Reply:
             return Prose(None, fault, "")
         sentence = self._text[last.start : last.end].strip(" .\n")
         return Prose(last.reading, "", "" if last.kind == "line" else sentence)
+
+    def _leave_out_merits(self) -> None:
+        """Where a sentence says which option is better, leave out mere merits of the others.
+
+        "A is more detailed, but off topic. Therefore, B is better" prefers B.
+        """
+        better = [c for c in self._claims if not c.fault and self._is_comparison(c)]
+        self._is_compared = bool(better)
+        if better:
+            self._claims = [c for c in self._claims if not self._is_merit(c, better[-1])]
+
+    def _is_merit(self, claim: Statement, better: Statement) -> bool:
+        """Whether a claim only praises an option that isn't the better one."""
+        is_praise = claim.kind in {"predicate", "plain"} and not self._is_comparison(claim)
+        if not is_praise or claim.reading == better.reading:
+            return False
+        named = [m for m in self._own if claim.start <= m.start < claim.end]
+        return claim.end <= better.start or all(
+            self._is_described(m, better.reading, claim.start)
+            for m in named
+            if m.answer not in better.reading
+        )
 
     def _leave_out_reasons(self) -> None:
         """Where the last line is an answer, keep only answers that have a line of their own.
@@ -331,13 +356,12 @@ class _Reply:
         return ""
 
     def _names_another(self, last: Statement) -> bool:
-        is_comparison = self._is_comparison(last)
         return any(
             mention.start >= last.end
             and mention.answer not in last.reading
             and (not mention.is_bare or self._is_corrected(mention))
             and not (last.kind in REASONED and self._is_in_reasons(mention))
-            and not (is_comparison and self._is_described(mention, last.reading, last.end))
+            and not (self._is_compared and self._is_described(mention, last.reading, last.end))
             for mention in self._own
         ) or any(
             (claim.end >= last.end or claim.fault == "unreadable") and claim.reading != last.reading
@@ -357,7 +381,7 @@ class _Reply:
         sentence = self._sentence_of(mention)
         if sentence is None:
             return False
-        own = [m for m in self._own if m.answer in reading]
+        own = [m for m in self._own if m.answer in reading and not m.is_bare]
         since = max(since, sentence.start)
         start = max((m.end for m in own if since <= m.start < mention.start), default=since)
         end = min(
@@ -387,7 +411,7 @@ class _Reply:
     def _fault_later(self, last: Statement) -> ReplyFault | Literal[""]:
         """Return what the text after an answer says against it; "" if nothing."""
         later = self._bare[last.end :]
-        if self._is_comparison(last):
+        if self._is_compared:
             later = self._without_descriptions(last)
         if any(p.retraction.search(later) for p in self._spoken or self._languages):
             return "retracted"
@@ -395,7 +419,12 @@ class _Reply:
             return "question"
         if last.kind in OWN_LINE and self._is_denied(last):
             return "negated"
-        faults = [c.fault for c in self._claims if c.start >= last.end and c.fault != "unreadable"]
+        faults = [
+            claim.fault
+            for claim in self._claims
+            if claim.start >= last.end and claim.fault != "unreadable"
+            if not (self._is_compared and claim.reading == last.reading and claim.fault in MILDER)
+        ]
         return next((fault for fault in faults if fault), "")
 
     def _without_descriptions(self, last: Statement) -> str:

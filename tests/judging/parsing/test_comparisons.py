@@ -45,12 +45,34 @@ def test_description_of_the_other_option_takes_no_verdict_back(description, k, o
         "I prefer {o}, though.",
         "{o} if you want it short.",
         "Actually, {o} is longer.",
+        "{o} is better, too.",
+        "{o} is good, too.",
+        "Overall, {o} is my pick.",
+        "{o} would be the better choice for children.",
+        "{k} is not better than {o} in any other respect.",
+        "{o} should be chosen if length matters.",
+        "I take that back.",
     ],
 )
 @pytest.mark.parametrize(("k", "o"), [("a", "b"), ("b", "a")])
 def test_sentence_that_favours_the_other_option_takes_the_verdict_back(sentence, k, o):
     names = {"k": f"Output ({k})", "o": f"Output ({o})"}
     assert read("{k} is better. ".format(**names) + sentence.format(**names)) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("Output (a) is more detailed, but off topic. Therefore, Output (b) is better.", "b"),
+        ("Output (b) is better. Output (a) is more detailed, but off topic.", "b"),
+        ("Output (a) is better. Output (a) is more faithful to the tone that users know.", "a"),
+        ("Output (a) is better. Output (b) is better.", None),
+        ("Output (a) is better if it rains. Output (b) is better if it snows.", None),
+        ("Output (a) is more helpful. Output (b) is more helpful, too.", None),
+    ],
+)
+def test_merits_of_the_other_option_yield_to_the_better_one(reply, value):
+    assert read(reply) == value
 
 
 def test_only_words_of_preference_compare():
