@@ -109,11 +109,12 @@ def annotators(
     seed: Seed,
     output: PlanOutput,
 ) -> None:
-    """Estimate the power of the alternative annotator test by raters and items.
+    """Estimate how often a judge is recommended, by raters and items.
 
-    With verdicts, raters are drawn from the task's without replacement and items with replacement
-    (Calderon et al. 2025, figure 2). Without, new ones are drawn from planted raters and a judge,
-    as those of `harness selftest`.
+    It's recommended if it passes the alternative annotator test in the first validation of new
+    items, and doesn't look like a copy of a rater. With verdicts, raters are drawn from the task's
+    without replacement and items with replacement (Calderon et al. 2025, figure 2). Without, new
+    ones are drawn from planted raters and a judge, as those of `harness selftest`.
 
     \b
     Examples:
@@ -137,12 +138,22 @@ def annotators(
             raise typer.BadParameter("assumed rates need a margin", param_hint="--eps")
         name, origin = "the judge", "assumed rates"
         judge = _planted_judge(planted, basis)
-        results = _planted_power(planted, judge, eps, **sizes, n_draws=draws, seed=seed.seed)
+        results = _planted_power(
+            planted,
+            judge,
+            eps,
+            **sizes,
+            n_draws=draws,
+            n_contenders=design.contenders,
+            seed=seed.seed,
+        )
     else:
         source = _source(basis, seed.seed)
         named = None if design.planned_judge is None else (design.planned_judge,)
         (name,) = _chosen(source, named, 1)
-        tested, results = annotator_plan(source, name, **sizes, n_draws=draws)
+        tested, results = annotator_plan(
+            source, name, **sizes, n_draws=draws, n_contenders=design.contenders
+        )
         eps, origin = tested.eps, f"{len(source.items)} items"
         if any(item.group for item in source.items):
             origin += ", drawn as if they were independent although they come in groups"
@@ -199,6 +210,7 @@ def _planted_power(
     raters: Sequence[int],
     items: Sequence[int],
     n_draws: int,
+    n_contenders: int,
     seed: int,
 ) -> tuple[AnnotatorPower, ...]:
     import numpy as np
@@ -209,7 +221,14 @@ def _planted_power(
     rng, design = np.random.default_rng(seed), AltTestDesign(score="accuracy", eps=eps)
     rows = [
         power_from_planted(
-            planted, judge, design, n_raters=m, n_items=items, rng=rng, n_draws=n_draws
+            planted,
+            judge,
+            design,
+            n_raters=m,
+            n_items=items,
+            rng=rng,
+            n_draws=n_draws,
+            n_contenders=n_contenders,
         )
         for m in raters
     ]
@@ -293,11 +312,14 @@ def _show_power(results: Sequence[AnnotatorPower], prices: Prices) -> None:
     lines = []
     for row in results:
         cost = prices.cost(row.n_ratings, row.n_items)
-        interval = row.power_interval
+        use, interval = row.use, row.use_interval
+        assert use is not None, "simulated"
+        assert interval is not None, "simulated"
         line = {
             "raters": row.n_raters,
             "items": row.n_items,
-            "power": f"{row.power:.2f} [{interval.low:.2f}, {interval.high:.2f}]",
+            "recommended": f"{use:.2f} [{interval.low:.2f}, {interval.high:.2f}]",
+            "passes": f"{row.power:.2f}",
             "winning rate": "NA" if row.winning_rate is None else f"{row.winning_rate:.2f}",
             "advantage": f"{row.advantage:.2f} [{row.advantage_low:.2f}, {row.advantage_high:.2f}]",
             "ratings": f"{row.n_ratings:.0f}",
@@ -308,12 +330,15 @@ def _show_power(results: Sequence[AnnotatorPower], prices: Prices) -> None:
 
 
 def _verdict(results: Sequence[AnnotatorPower], power: float) -> str:
-    enough = [row for row in results if row.power_interval.low >= power]
+    enough = [row for row in results if row.use_interval and row.use_interval.low >= power]
     if not enough:
-        return f"No size is shown to reach a power of {power:g} (lower end of the interval)."
+        return (
+            f"No size is shown to have it recommended in {power:.0%} of studies (lower end of the "
+            "interval)."
+        )
     least = min(enough, key=lambda row: (row.n_ratings, row.n_items))
     return (
-        f"Fewest ratings that reach a power of {power:g} (lower end of the interval): "
+        f"Fewest ratings with which it's recommended in {power:.0%} (lower end of the interval): "
         f"{least.n_raters} raters, {least.n_items} items."
     )
 

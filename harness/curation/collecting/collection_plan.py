@@ -190,6 +190,7 @@ def annotator_plan(
     raters: Sequence[int],
     items: Sequence[int],
     n_draws: int,
+    n_contenders: int = 1,
 ) -> tuple[AltTestDesign, tuple[AnnotatorPower, ...]]:
     """Estimate the power of a judge's annotator test on subsamples of a task's ratings.
 
@@ -221,6 +222,7 @@ def annotator_plan(
                 n_items=items,
                 rng=rng,
                 n_draws=n_draws,
+                n_contenders=n_contenders,
             )
             for n_raters in raters
         ]
@@ -248,12 +250,13 @@ def difference_chart(
 
 
 def annotator_chart(results: Sequence[AnnotatorPower], name: str, eps: float) -> Chart:
-    """Draw power, winning rate and advantage of one judge over the number of items."""
+    """Draw how often a judge is recommended and passes, by the number of items."""
     series = []
     for i, n_raters in enumerate(dict.fromkeys(row.n_raters for row in results)):
         rows = [row for row in results if row.n_raters == n_raters]
         curves = (
-            ("power", tuple((float(row.n_items), row.power) for row in rows)),
+            ("recommended", tuple((float(row.n_items), row.use) for row in rows)),
+            ("passes", tuple((float(row.n_items), row.power) for row in rows)),
             ("winning rate", tuple((float(row.n_items), row.winning_rate) for row in rows)),
             ("advantage", tuple((float(row.n_items), row.advantage) for row in rows)),
         )
@@ -264,7 +267,7 @@ def annotator_chart(results: Sequence[AnnotatorPower], name: str, eps: float) ->
         "plan-annotators",
         f"Annotator test of {name} at eps {eps:g}",
         "; ".join(
-            f"power {row.power:.2f} with {row.n_raters} raters and {row.n_items} items"
+            f"recommended {row.use or 0.0:.2f} with {row.n_raters} raters and {row.n_items} items"
             for row in results
         )
         + ".",

@@ -113,6 +113,7 @@ class AnnotatorDesign(SizeOptions):
         ANNOTATORS,
         flag="--items",
     )
+    contenders: int = option(1, "Judges that can be the best: they divide alpha.", ANNOTATORS, ge=1)
     draws: int = option(100, "Draws of raters and items.", ANNOTATORS, ge=10)
 
 

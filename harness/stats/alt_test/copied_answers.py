@@ -104,7 +104,7 @@ def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest 
     """
     share = np.bincount(panel.of_rater, minlength=len(panel.raters)) / max(len(panel.code), 1)
     frequent = np.flatnonzero(share >= LEAST_SHARE)
-    codes, n_options = _codes(panel, judge, frequent, ordered=ordered)
+    codes, _, n_options = _codes(panel, judge, frequent, ordered=ordered)
     if len(frequent) < MIN_FOR_COPIES or not 1 < n_options <= MOST_OPTIONS or not len(codes):
         return None
     kinds, times = np.unique(codes, axis=0, return_counts=True)
@@ -129,6 +129,35 @@ def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest 
     )
 
 
+def may_copy(panel: Panel, judge: Coded, times: FloatArray, *, ordered: bool = False) -> BoolArray:
+    """Return in which data sets a judge looks like a copy of a rater, or can't be told from one.
+
+    Parameters
+    ----------
+    panel, judge, ordered
+        As in `copy_test`.
+    times : (B, n) array
+        How often each of B data sets has each item of the panel.
+
+    Returns
+    -------
+    (B,) bool array
+        False if copies can't be tested for.
+    """
+    raters = np.arange(len(panel.raters))
+    codes, rows, n_options = _codes(panel, judge, raters, ordered=ordered)
+    if not 1 < n_options <= MOST_OPTIONS or not len(codes):
+        return np.zeros(len(times), dtype=np.bool_)
+    kinds, place = np.unique(codes, axis=0, return_inverse=True)
+    of_kinds = times[:, rows] @ (place.reshape(-1, 1) == np.arange(len(kinds))).astype(np.float64)
+    copies = copy_ratios(kinds, of_kinds, reasonable_sets(n_options, ordered=ordered))
+    n_ratings = float((codes[:, :-1] != UNANSWERED).sum(axis=1).mean())
+    bound = bound_of(round(float(times.sum(axis=1).mean())), n_ratings)
+    if not copies.pairs:
+        return np.zeros(len(times), dtype=np.bool_)
+    return np.asarray(copies.copied(bound) | copies.undecided(bound))
+
+
 def bound_of(n_items: int, ratings_per_item: float) -> float:
     """Return the least log ratio of a copy."""
     enough, few_ratings, few_items = BOUNDS
@@ -137,8 +166,10 @@ def bound_of(n_items: int, ratings_per_item: float) -> float:
     return few_ratings if n_items >= FEW_ITEMS else few_items
 
 
-def _codes(panel: Panel, judge: Coded, raters: IntArray, *, ordered: bool) -> tuple[IntArray, int]:
-    """Return (n', m + 1) options of raters and judge on items with both, and how many there are."""
+def _codes(
+    panel: Panel, judge: Coded, raters: IntArray, *, ordered: bool
+) -> tuple[IntArray, IntArray, int]:
+    """Return (n', m + 1) options of raters and judge, the items with both, and how many options."""
     codes = np.full((len(panel.items), len(raters) + 1), UNANSWERED)
     kept = np.isin(panel.of_rater, raters)
     place = np.searchsorted(raters, panel.of_rater[kept])
@@ -153,7 +184,7 @@ def _codes(panel: Panel, judge: Coded, raters: IntArray, *, ordered: bool) -> tu
         used = used[np.argsort([float(judge.labels[k]) for k in used.tolist()])]
     number = np.full(len(judge.labels) + 1, UNANSWERED)  # the last is that of no answer
     number[used] = np.arange(len(used))
-    return number[codes], len(used)
+    return number[codes], rows, len(used)
 
 
 def reasonable_sets(n_options: int, *, ordered: bool = False) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Power of the alternative annotator test by raters and items (Calderon et al. 2025, figure 2)."""
+"""Power of the annotator test, and of the decision, by raters and items."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.alt_test.copied_answers import MIN_FOR_COPIES, copy_test, may_copy
 from harness.stats.alt_test.deciding_test import (
     ALPHA,
     deciding_annotator_test,
@@ -15,6 +16,7 @@ from harness.stats.alt_test.deciding_test import (
 )
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.rater_comparisons import RaterComparisons, ScoredPanel
+from harness.stats.inference.alpha_spending import FIRST
 from harness.stats.inference.estimate import wilson_interval
 from harness.stats.inference.multiple_testing import benjamini_yekutieli
 
@@ -23,12 +25,14 @@ if TYPE_CHECKING:
 
     from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.panel import Coded
+    from harness.stats.data.arrays import IntArray
     from harness.stats.inference.estimate import Interval
     from harness.stats.planning.planted import PlantedJudge, PlantedRaters
 
 
 REACH = (0.05, 0.95)  # quantiles of the advantage over draws: the figure's interval
 N_DRAWS = 100  # as in the figure
+ORDERED = "neg_rmse"  # the score of options that are numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,12 @@ class AnnotatorPower:
         no pass.
     power_interval : Interval
         Of the power, for the number of draws.
+    use : float or None
+        Share of the draws in which the decision recommends the judge: it passes at what the first
+        validation of its items has of alpha, divided by the contenders, and doesn't look like a
+        copy of a rater. The comparison with baselines isn't part. None if it isn't simulated.
+    use_interval : Interval or None
+        Of that share.
     winning_rate : float or None
         Mean over the draws that could be tested; None if none could.
     advantage, advantage_low, advantage_high : float
@@ -59,6 +69,8 @@ class AnnotatorPower:
     n_items: int
     power: float
     power_interval: Interval
+    use: float | None
+    use_interval: Interval | None
     winning_rate: float | None
     advantage: float
     advantage_low: float
@@ -70,7 +82,7 @@ class AnnotatorPower:
 
 @dataclass(frozen=True, slots=True)
 class _Draw:
-    passes: bool
+    p: float
     winning_rate: float | None
     advantage: float
     n_ratings: int
@@ -85,6 +97,7 @@ def power_from_panel(
     n_items: Sequence[int],
     rng: np.random.Generator,
     n_draws: int = N_DRAWS,
+    n_contenders: int | None = None,
 ) -> tuple[AnnotatorPower, ...]:
     """Estimate the power by drawing raters and items of a panel.
 
@@ -100,6 +113,11 @@ def power_from_panel(
         Raters of a draw, without replacement.
     n_items : sequence of int
         Items of a draw, with replacement, of those that enough of the drawn raters rated.
+    n_contenders : int, optional
+        Judges that can be the best. If given, `AnnotatorPower.use` is simulated, for new items.
+        Each draw then has weights of the items of its own (Bayesian bootstrap), since a judge that
+        did well on a few items may be worse on others: shares are means over what the judge and the
+        raters may be like.
 
     Returns
     -------
@@ -119,14 +137,24 @@ def power_from_panel(
     if not 2 <= n_raters <= len(panel.raters):  # noqa: PLR2004 -- a rater is compared with another
         raise ValueError(f"{n_raters} raters of {len(panel.raters)} make no test")
     draws: dict[int, list[_Draw]] = {n: [] for n in n_items}
-    comparisons: dict[tuple[int, ...], RaterComparisons] = {}
+    n_used: dict[int, int] = dict.fromkeys(n_items, 0)
+    compared: dict[tuple[int, ...], _Compared] = {}
+    passing: dict[tuple[tuple[int, ...], int], list[IntArray]] = {}
     for _ in range(n_draws):
         chosen = tuple(sorted(rng.choice(len(panel.raters), n_raters, replace=False).tolist()))
-        if chosen not in comparisons:
-            comparisons[chosen] = _differences(_among(panel, chosen), verdicts, design)
+        if chosen not in compared:
+            compared[chosen] = _Compared.of(_among(panel, chosen), verdicts, design)
         for n in n_items:
-            draws[n].append(_draw(comparisons[chosen], n, design, rng))
-    return tuple(_summary(n_raters, n, of_size) for n, of_size in draws.items())
+            times = compared[chosen].drawn(n, rng, weighted=n_contenders is not None)
+            draws[n].append(_draw(compared[chosen].comparisons, times, design))
+            if n_contenders is not None and draws[n][-1].p <= ALPHA * FIRST / n_contenders:
+                passing.setdefault((chosen, n), []).append(times)
+    for (chosen, n), of_draws in passing.items():
+        n_used[n] += len(of_draws) - compared[chosen].n_copies(np.array(of_draws), design)
+    return tuple(
+        _summary(n_raters, n, of_size, None if n_contenders is None else n_used[n])
+        for n, of_size in draws.items()
+    )
 
 
 def power_from_planted(
@@ -138,6 +166,7 @@ def power_from_planted(
     n_items: Sequence[int],
     rng: np.random.Generator,
     n_draws: int = N_DRAWS,
+    n_contenders: int | None = None,
 ) -> tuple[AnnotatorPower, ...]:
     """Estimate the power on new panels in which all raters rate all items.
 
@@ -145,18 +174,30 @@ def power_from_planted(
     ----------
     raters, judge : PlantedRaters, PlantedJudge
         The population.
-    design, n_raters, n_items, rng, n_draws
+    design, n_raters, n_items, rng, n_draws, n_contenders
         As in `power_from_panel`.
     """
     draws: dict[int, list[_Draw]] = {n: [] for n in n_items}
+    n_used: dict[int, int] = dict.fromkeys(n_items, 0)
     for n in n_items:
         for _ in range(n_draws):
             panel, verdicts = planted_panel(raters, judge, n, n_raters, rng)
             test = deciding_annotator_test(panel, verdicts, design)
             shares = [(t.n - t.losses) / t.n for t in test.raters.values()]
-            draw = _Draw(bool(test.passes), test.share_beaten, float(np.mean(shares)), n * n_raters)
-            draws[n].append(draw)
-    return tuple(_summary(n_raters, n, of_size) for n, of_size in draws.items())
+            p = 1.0 if test.panel.p is None else test.panel.p
+            draws[n].append(_Draw(p, test.share_beaten, float(np.mean(shares)), n * n_raters))
+            if n_contenders is not None and p <= ALPHA * FIRST / n_contenders:
+                n_used[n] += not _may_copy(panel, panel.coded(verdicts), design)
+    return tuple(
+        _summary(n_raters, n, of_size, None if n_contenders is None else n_used[n])
+        for n, of_size in draws.items()
+    )
+
+
+def _may_copy(panel: Panel, judge: Coded, design: AltTestDesign) -> bool:
+    """Whether a judge looks like a copy of a rater, or can't be told from one."""
+    test = copy_test(panel, judge, ordered=design.score == ORDERED)
+    return test is not None and (test.copies or test.undecided)
 
 
 def planted_panel(
@@ -190,24 +231,50 @@ def _among(panel: Panel, chosen: tuple[int, ...]) -> Panel:
     )
 
 
-def _differences(
-    panel: Panel, verdicts: Mapping[str, Hashable] | Coded, design: AltTestDesign
-) -> RaterComparisons:
-    """Compare judge and raters; items are numbered among those of the comparisons."""
-    scored = ScoredPanel.of(panel, design)
-    comparisons = scored.against(scored.coded(verdicts))
-    return replace(comparisons, item=np.unique(comparisons.item, return_inverse=True)[1])
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Comparisons of a judge with raters; items are numbered among those of the comparisons."""
+
+    panel: Panel
+    judge: Coded
+    comparisons: RaterComparisons
+    items: IntArray  # of the panel
+
+    @classmethod
+    def of(
+        cls, panel: Panel, verdicts: Mapping[str, Hashable] | Coded, design: AltTestDesign
+    ) -> _Compared:
+        scored = ScoredPanel.of(panel, design)
+        judge = scored.coded(verdicts)
+        comparisons = scored.against(judge)
+        items, place = np.unique(comparisons.item, return_inverse=True)
+        return cls(panel, judge, replace(comparisons, item=place), items)
+
+    def drawn(self, n: int, rng: np.random.Generator, *, weighted: bool) -> IntArray:
+        """Draw n items with replacement: how often each is drawn."""
+        if not len(self.items):
+            return np.zeros(0, dtype=np.int64)
+        if weighted:
+            return rng.multinomial(n, rng.dirichlet(np.ones(len(self.items))))
+        return np.bincount(rng.integers(0, len(self.items), n), minlength=len(self.items))
+
+    def n_copies(self, times: IntArray, design: AltTestDesign) -> int:
+        """Count the draws, (B, items), in which the judge looks like a copy of a rater."""
+        if len(self.panel.raters) < MIN_FOR_COPIES:
+            return 0
+        of_panel = np.zeros((len(times), len(self.panel.items)))
+        of_panel[:, self.items] = times
+        return int(
+            may_copy(self.panel, self.judge, of_panel, ordered=design.score == ORDERED).sum()
+        )
 
 
-def _draw(
-    comparisons: RaterComparisons, n: int, design: AltTestDesign, rng: np.random.Generator
-) -> _Draw:
-    """Draw items with replacement and test every rater."""
+def _draw(comparisons: RaterComparisons, drawn_times: IntArray, design: AltTestDesign) -> _Draw:
+    """Test every rater on items that are drawn so many times."""
     place = comparisons.item
     if not len(place):
-        return _Draw(passes=False, winning_rate=None, advantage=float("nan"), n_ratings=0)
-    n_places = int(place.max()) + 1
-    times = np.bincount(rng.integers(0, n_places, n), minlength=n_places)[place]
+        return _Draw(p=1.0, winning_rate=None, advantage=float("nan"), n_ratings=0)
+    times = drawn_times[place]
     drawn = np.repeat(comparisons.outcome.astype(np.float64) - 1.0, times)
     of_rater = np.repeat(comparisons.rater, times)
     by_rater = [drawn[of_rater == j] for j in np.unique(of_rater)]
@@ -219,19 +286,24 @@ def _draw(
     if tested.any():
         rate = float(benjamini_yekutieli(each, design.q).rejected[tested].mean())
     advantage = float(np.mean([(values <= 0).mean() for values in by_rater]))
-    return _Draw(p is not None and p <= ALPHA, rate, advantage, len(drawn))
+    return _Draw(1.0 if p is None else p, rate, advantage, len(drawn))
 
 
-def _summary(n_raters: int, n_items: int, draws: Sequence[_Draw]) -> AnnotatorPower:
+def _summary(
+    n_raters: int, n_items: int, draws: Sequence[_Draw], n_used: int | None
+) -> AnnotatorPower:
     rates = [draw.winning_rate for draw in draws if draw.winning_rate is not None]
     advantages = [draw.advantage for draw in draws]
-    power = sum(draw.passes for draw in draws) / len(draws)
+    power = sum(draw.p <= ALPHA for draw in draws) / len(draws)
+    use = None if n_used is None else n_used / len(draws)
     low, high = np.quantile(advantages, REACH)
     return AnnotatorPower(
         n_raters=n_raters,
         n_items=n_items,
         power=power,
         power_interval=wilson_interval(power, len(draws)),
+        use=use,
+        use_interval=None if use is None else wilson_interval(use, len(draws)),
         winning_rate=float(np.mean(rates)) if rates else None,
         advantage=float(np.mean(advantages)),
         advantage_low=float(low),

@@ -139,6 +139,34 @@ def test_power_grows_with_items_and_the_advantage_does_not():
     assert few.power_interval.low < few.power < few.power_interval.high
 
 
+def test_recommendations_are_rarer_than_passes_and_contenders_divide_alpha():
+    """50 items were planned where the test alone passes in 87 %, and the decision in 13 %."""
+    options = {"n_raters": 3, "n_items": (60,), "n_draws": 40}
+    rows = [
+        power_from_planted(
+            DECIDED, JUDGE, DESIGN, rng=np.random.default_rng(0), n_contenders=n, **options
+        )[0]
+        for n in (None, 1, 20)
+    ]
+    assert rows[0].use is None
+    assert [row.power for row in rows] == [rows[0].power] * 3
+    assert rows[2].use < rows[1].use < rows[1].power
+    assert rows[1].use_interval.low <= rows[1].use <= rows[1].use_interval.high
+
+
+def test_copy_of_a_rater_is_not_planned_to_be_recommended():
+    """It passes the test alone on every draw in which its rater is."""
+    rng = np.random.default_rng(3)
+    panel, _ = planted_panel(RATERS, judge(0.75), 150, 3, rng)
+    own = panel.of_rater == 0
+    copied = {panel.items[i]: k for i, k in zip(panel.of_item[own], panel.code[own], strict=True)}
+    (row,) = power_from_panel(
+        panel, copied, DESIGN, n_raters=3, n_items=(150,), rng=rng, n_draws=20, n_contenders=1
+    )
+    assert row.power > 0.9
+    assert row.use == 0.0
+
+
 def test_raters_with_few_items_make_no_test():
     """A draw of fewer than 10 items is no pass, and is counted."""
     panel, verdicts = planted_panel(RATERS, judge(0.75), 40, 3, np.random.default_rng(0))
