@@ -13,7 +13,10 @@ from harness.errors import TaskError
 from harness.stats import Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.analysis.item_slices import Slices
+    from harness.stats.data.arrays import BoolArray
     from harness.tasks import Task
 
 IntervalEnd: TypeAlias = Literal["", "lower", "upper"]
@@ -89,14 +92,38 @@ def check_slice(name: SliceName, task: Task) -> None:
     TaskError
         If there is none of that name; the message lists similar names.
     """
-    values = {
-        (field.name, value) for field in sliced_fields(task, task.items) for value in field.values
+    known = [
+        f"{PREFIX}{slice_of}).{measure}"
+        for slice_of in _members_by_slice(task)
+        for measure in MEASURES
+    ]
+    if (wanted := str(replace(name, end=""))) not in known:
+        raise _unknown(task, wanted, known)
+
+
+def slice_members(task: Task, slice_of: str) -> BoolArray:
+    """Return (n,) bool: which items of a task are in a slice, given as ``FIELD=VALUE``.
+
+    Raises
+    ------
+    TaskError
+        If there is none of that name; the message lists similar names.
+    """
+    members = _members_by_slice(task)
+    if slice_of not in members:
+        raise _unknown(task, slice_of, list(members))
+    return members[slice_of]
+
+
+def _members_by_slice(task: Task) -> dict[str, BoolArray]:
+    return {
+        f"{field.name}={value}": members
+        for field in sliced_fields(task, task.items)
+        for value, members in zip(field.values, field.members, strict=True)
     }
-    if (name.field, name.value) in values and name.measure in MEASURES:
-        return
-    known = [str(SliceName(*slice_, measure)) for slice_ in sorted(values) for measure in MEASURES]
-    close = get_close_matches(str(replace(name, end="")), known, n=3, cutoff=0.4)
-    hint = (
-        f"Did you mean {' or '.join(close)}?" if close else "Its items have no fields to slice by."
-    )
-    raise TaskError(f"task {task.name}: no slice {str(name)!r}. {hint}")
+
+
+def _unknown(task: Task, name: str, known: Sequence[str]) -> TaskError:
+    close = get_close_matches(name, known, n=3, cutoff=0.4) or known[:3]
+    hint = f"Did you mean {' or '.join(close)}?" if close else "Its items have no fields."
+    return TaskError(f"task {task.name}: no slice {name!r}. {hint}")

@@ -67,6 +67,7 @@ def next_ratings(
     \b
     Examples:
       harness curate next ./mine --budget 100 --queue queue.csv
+      harness curate next ./mine --budget 50 --slice language=de
       harness curate next ./mine --budget 20 --finding single_rater_items
       harness curate next TASK --for estimate --judge NAME --items FILE
     """
@@ -102,7 +103,13 @@ def _list_ratings(
         notes = []
     else:
         queue = best_ratings(
-            loaded, wanted.budget, quantity=quantity, suspected=suspected, tau=tau, seed=seed
+            loaded,
+            wanted.budget,
+            quantity=quantity,
+            suspected=suspected,
+            tau=tau,
+            seed=seed,
+            slice_of=wanted.slice_of,
         )
         notes = [EVIDENCE[quantity]]
     names = ", ".join(f"{rater} ({TITLES[kind]})" for rater, kind in suspected.items())

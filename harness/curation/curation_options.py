@@ -106,6 +106,13 @@ class NextOptions(FindingOption):
     quantity: Literal["consistency", "annotator-test", "estimate"] = option(
         "consistency", "What the ratings are for.", (NEXT, NEXT_ESTIMATE), flag="--for"
     )
+    slice_of: str | None = option(
+        None,
+        "Only items of a slice, such as language=de, with the names of harness validate.",
+        (NEXT,),
+        flag="--slice",
+        metavar="FIELD=VALUE",
+    )
     queue_file: Path | None = option(
         None,
         "Write a csv file for harness annotate --queue.",

@@ -11,6 +11,7 @@ import numpy as np
 
 from harness.analysis.left_out_raters import MIN_FOR_ANNOTATOR_TEST
 from harness.analysis.ratings import human_table
+from harness.analysis.slice_names import slice_members
 from harness.errors import TaskError
 from harness.files.tables.writer import csv_text
 from harness.stats.indeterminacy.translation import beta_contributions
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from harness.stats import RatingTable
-    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.tasks import Task
     from harness.tasks.model import JudgeElicitation
 
@@ -70,6 +71,7 @@ class _Ratings:
     n_ratings: IntArray
     tau: float
     rng: np.random.Generator
+    inside: BoolArray  # items that may be rated
 
     @property
     def pairs(self) -> tuple[int, int]:
@@ -92,7 +94,7 @@ class _Ratings:
         joint = self.human.joint
         n = len(self.human.items)
         free = np.ones(n, np.bool_) if joint is None else ~joint.any(axis=(1, 2))
-        return self.rng.permutation(np.flatnonzero(free))
+        return self.rng.permutation(np.flatnonzero(free & self.inside))
 
     def rating(self, i: int, value: float) -> QueuedRating:
         """Queue a forced choice."""
@@ -116,6 +118,7 @@ def next_ratings(
     suspected: Collection[str] = (),
     tau: float | None = None,
     seed: int = 0,
+    slice_of: str | None = None,
 ) -> tuple[QueuedRating, ...]:
     """Return the ratings of most value for a quantity: pairs on random items, then choices.
 
@@ -132,11 +135,13 @@ def next_ratings(
         Cut-off of the decision. Default: the task's.
     seed : int
         Of the random items.
+    slice_of : str, optional
+        ``FIELD=VALUE``: only items of this slice. Default: all items.
 
     Raises
     ------
     TaskError
-        If the task lacks what the quantity is about.
+        If the task lacks what the quantity is about, or no item is in the slice.
     """
     task.require_options("a queue of ratings")
     n_options = len(task.options)
@@ -155,6 +160,9 @@ def next_ratings(
         n_ratings=counts.sum(axis=1),
         tau=task.tau if tau is None else tau,
         rng=np.random.default_rng(seed),
+        inside=np.ones(len(task.items), np.bool_)
+        if slice_of is None
+        else slice_members(task, slice_of),
     )
     of_quantity = _for_annotator_test if quantity == "annotator-test" else _for_decisions
     return _with_raters(task, of_quantity(ratings, budget), suspected)
@@ -197,7 +205,7 @@ def _with_raters(
 
 def _for_decisions(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
     decisions = Decisions.of(r.positive, r.n_ratings, tau=r.tau, beta=r.beta)
-    values, free = decisions.values_of_ratings(), r.unpaired
+    values, free = np.where(r.inside, decisions.values_of_ratings(), 0.0), r.unpaired
     pairs = allocate(decisions, values, budget, len(free))
     paired = free[: pairs.n_pairs]
     values[paired] = 0.0  # they are rated as it is
@@ -218,6 +226,7 @@ def _for_annotator_test(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
         n_raters < MIN_FOR_ANNOTATOR_TEST
     ):  # another rater makes the test possible, whatever the item
         values = np.where(r.n_ratings >= n_raters, 1.0 + values, values)
+    values = np.where(r.inside, values, 0.0)
     return tuple(r.rating(i, float(values[i])) for i in _greatest(values, budget))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.known_answers import load_dataset, truth_folders
 from support.processes import invoke
+from support.sliced_judges import planted_task
 from support.task_folders import make_task_folder, write_jsonl
 
 from benchmarks.next_ratings import errors, standard_errors
@@ -246,3 +247,20 @@ def test_valued_ratings_beat_random_ones_at_equal_budget(name, positive):
         for chosen in (True, False)
     )
     assert valued < 0.9 * random
+
+
+def test_a_queue_of_a_slice_has_its_items_alone():
+    """Choices and pairs are of German items, for each quantity; the others are as without."""
+    task = planted_task()
+    german = {item.id for item in task.items if item.fields["language"] == "de"}
+    for quantity in ("consistency", "annotator-test"):
+        queue = next_ratings(task, 40, quantity=quantity, slice_of="language=de")
+        assert queue
+        assert {row.item for row in queue} <= german
+        assert not {row.item for row in next_ratings(task, 40, quantity=quantity)} <= german
+
+
+def test_an_unknown_slice_of_a_queue_gives_a_hint():
+    """The message has the nearest slice."""
+    with pytest.raises(TaskError, match="Did you mean language=de"):
+        next_ratings(planted_task(), 40, slice_of="language=dee")
