@@ -141,6 +141,7 @@ def estimate(
     beta_range: tuple[float, float] | None = None,
     paired_beta: bool = False,
     strata: str | None = None,
+    by: str | None = None,
     n_labels: float | None = None,
     until_width: float | None = None,
     ratings_per_item: int | None = None,

@@ -46,6 +46,8 @@ class SlicedField:
         Place of each item's value; -1 for an item without one.
     n_pooled : int
         Rare values that the last of ``values`` stands for.
+    cuts : (float, float) or None
+        The greatest numbers of the lower and the middle third; None for values.
     """
 
     name: str
@@ -53,6 +55,7 @@ class SlicedField:
     values: tuple[str, ...]
     of_item: IntArray
     n_pooled: int = 0
+    cuts: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
         return f"SlicedField({self.name!r}, {len(self.values)} values)"
@@ -62,10 +65,23 @@ class SlicedField:
         """(V, n): which items have each value."""
         return np.asarray(self.of_item == np.arange(len(self.values))[:, None], dtype=np.bool_)
 
+    @property
+    def frequent(self) -> tuple[str, ...]:
+        """The values without the rare ones that are one slice together."""
+        return self.values[:-1] if self.n_pooled else self.values
+
     def of_rows(self, rows: IntArray) -> SlicedField:
         """Return the field of some items, by their rows; -1 is an item without a value."""
         of_item = np.where(rows < 0, -1, self.of_item[rows])
         return replace(self, of_item=frozen(of_item))
+
+    def places_of(self, task: Task, items: Sequence[Item]) -> IntArray:
+        """Return (n,) places of the values of other items; -1 for rare and for new values."""
+        if self.cuts is None:
+            place = {value: v for v, value in enumerate(self.frequent)}
+            return np.array([place.get(_text(item, self.name), -1) for item in items], np.int64)
+        numbers = n_words(task, items) if self.kind == "words" else _numbers(self.name, items)
+        return np.where(np.isnan(numbers), -1, np.searchsorted(self.cuts, numbers))
 
 
 def field_names(task: Task, items: Iterable[Item]) -> tuple[str, ...]:
@@ -92,12 +108,10 @@ def sliced_fields(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
 
 def sliced_field(name: str, items: Sequence[Item]) -> SlicedField | None:
     """Return the items by one field; None if it doesn't tell them apart."""
-    values = [" ".join(item.fields.get(name, "").split()) for item in items]
+    values = [_text(item, name) for item in items]
     numbers = [as_number(value) for value in values if value]
     if None not in numbers and len(set(numbers)) > MAX_NUMBERS:
-        as_numbers = (as_number(value) if value else None for value in values)
-        of_items = [np.nan if number is None else number for number in as_numbers]
-        return _in_thirds(name, "thirds", np.array(of_items, dtype=np.float64))
+        return _in_thirds(name, "thirds", _numbers(name, items))
     return by_value(name, "values", values)
 
 
@@ -131,6 +145,17 @@ def n_words(task: Task, items: Iterable[Item]) -> FloatArray:
     return np.array([sum(len(text.split()) for text in texts) for texts in shown], np.float64)
 
 
+def _text(item: Item, name: str) -> str:
+    """Return the value of a field on one line; "" without one."""
+    return " ".join(item.fields.get(name, "").split())
+
+
+def _numbers(name: str, items: Iterable[Item]) -> FloatArray:
+    """Return (n,) numbers in a field; nan where there is none."""
+    numbers = (as_number(_text(item, name)) for item in items)
+    return np.array([np.nan if number is None else number for number in numbers], np.float64)
+
+
 def _pooled_name(counts: Counter[str], n_pooled: int) -> str:
     """Name the rare values together by a name that none of them has."""
     name = f"{n_pooled} rare value{'' if n_pooled == 1 else 's'}"
@@ -144,4 +169,4 @@ def _in_thirds(name: str, kind: FieldKind, numbers: FloatArray) -> SlicedField |
     lower, middle = map(number_text, cuts)
     of_item = np.where(np.isnan(numbers), -1, np.searchsorted(cuts, numbers))
     labels = (f"up to {lower}", f"above {lower} to {middle}", f"above {middle}")
-    return SlicedField(name=name, kind=kind, values=labels, of_item=frozen(of_item))
+    return SlicedField(name=name, kind=kind, values=labels, of_item=frozen(of_item), cuts=cuts)

@@ -33,6 +33,13 @@ class EstimateOptions(Options):
         (ESTIMATE,),
         metavar="FIELD",
     )
+    by: str | None = option(
+        None,
+        "Field of the items, e.g. language: prints an estimate for each of its values, too. "
+        "Numbers, and 'length in words', are cut into thirds.",
+        (ESTIMATE,),
+        metavar="FIELD",
+    )
     n_labels: float | None = option(
         None,
         "Print how many rated items give an interval of this width with a chance of 80%, too.",
@@ -73,6 +80,14 @@ class EstimateOptions(Options):
                 if getattr(self, other) is not None and getattr(self, name):
                     problem = f"no {what} is known for a share that rests on beta"
                     raise OptionError(other, problem, f"Leave {{{name}}} out")
+        return self
+
+    @model_validator(mode="after")
+    def _by_slice(self) -> Self:
+        for name in ("strata", "until_width"):
+            if self.by is not None and getattr(self, name) is not None:
+                problem = "no interval by slice is known to hold with it"
+                raise OptionError(name, problem, f"Leave {{{name}}} or {{by}} out")
         return self
 
     @field_validator("beta_range")

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.errors import ExitCode
+from harness.files.plain_text import visible
 from harness.judging.judges.response_errors import UNREADABLE, explain, is_lasting
-from harness.report.formatting import counted
+from harness.report.formatting import counted, level_text
+from harness.report.text_table import draw_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.estimation.anytime import AnytimeLook
+    from harness.estimation.by_slice import EstimateBySlice
     from harness.estimation.item_strata import Strata
     from harness.estimation.unrated_items import Estimation
     from harness.stats.estimation.label_plan import LabelPlan
@@ -60,6 +63,9 @@ def _lines(result: Estimation) -> Iterator[str]:
         yield _worth(result.judge, mean)
     if result.strata is not None:
         yield _strata(result.strata)
+    if result.by_slice is not None:
+        yield ""
+        yield from _by_slice(result.by_slice, result)
     if result.needed is not None:
         yield _labels(result.needed, result)
     yield from _left_out(result)
@@ -202,6 +208,21 @@ def _strata(strata: Strata) -> str:
     ]
     what = f"Rated items and share of the unlabelled ones by {strata.field}"
     return f"{what}: {'; '.join(parts)}."
+
+
+def _by_slice(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
+    """Return a table of the estimate of each slice."""
+    n = counted([len(by_slice.slices)], "value")
+    yield f"By {by_slice.field}, with {level_text(by_slice.level)} confidence for all {n} at once:"
+    rows = []
+    for row in by_slice.slices:
+        estimate = row.mean.estimate if row.mean else None
+        value = "NA (too few)" if estimate is None else _estimate(estimate, result).rstrip(",")
+        rows.append((visible(row.value), f"{row.n_rated:,}", f"{row.n_unlabelled:,}", value))
+    yield draw_table((visible(by_slice.field), "rated", "unlabelled", "estimate"), rows)
+    n_others = result.n_unlabelled - sum(row.n_unlabelled for row in by_slice.slices)
+    if n_others:
+        yield f"{n_others:,} unlabelled items have a rare value, a new one or none."
 
 
 def _profile(mean: PopulationMean, result: Estimation) -> str:

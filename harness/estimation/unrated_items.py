@@ -16,6 +16,13 @@ from harness.app.plan_of_run import plan_other_items
 from harness.app.run import ask_part
 from harness.errors import ExitCode, OptionError, RunError, TaskError
 from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
+from harness.estimation.by_slice import (
+    EstimateBySlice,
+    SliceEstimate,
+    field_to_slice,
+    has_value,
+    rows_by_value,
+)
 from harness.estimation.item_strata import Rated, Strata, strata_of
 from harness.estimation.judged_items import JudgedItems
 from harness.estimation.quantity import Quantity
@@ -45,13 +52,14 @@ if TYPE_CHECKING:
 
     from harness.analysis import Source
     from harness.analysis.completeness import Completeness
+    from harness.analysis.sliced_fields import SlicedField
     from harness.estimation.estimate_options import EstimateOptions
     from harness.judging.running.recorder import Observer
     from harness.options.concerns import Limit, Place, Server
     from harness.runs.run_folder import RunFolder
     from harness.stats.data.arrays import FloatArray
     from harness.stats.estimation.identified_set import PairedBeta
-    from harness.tasks import Item
+    from harness.tasks import Item, Task
     from harness.tasks.item import Elicitation
 
 FOLDER = "estimates"
@@ -96,6 +104,8 @@ class Estimation:
         Unlabelled items that are blank, and left out.
     strata : Strata or None
         By which the rated items are weighted; None without.
+    by_slice : EstimateBySlice or None
+        The mean by the values of a field; None if none is wanted.
     needed : LabelPlan or None
         Labels that are likely to give an interval of the wanted width; None if none is wanted.
     wanted_width : float or None
@@ -134,6 +144,7 @@ class Estimation:
     n_left_out: int
     n_blank: int
     strata: Strata | None
+    by_slice: EstimateBySlice | None
     needed: LabelPlan | None
     wanted_width: float | None
     look: AnytimeLook | None
@@ -233,7 +244,9 @@ def estimate(
         check_order(all_rated.labelled, grouped=grouped)
     beta = pairs_of(source, all_rated.labelled) if wanted.options.paired_beta else None
     n_blank = count_blank(items, source.task, wanted.n_items)
-    judged = _Judged(quantity, strata, folder.manifest.config.choices.min_answered)
+    judged = _Judged(source.task, quantity, strata, folder.manifest.config.choices.min_answered)
+    if wanted.options.by is not None:
+        judged.field = field_to_slice(wanted.options.by, source.task, all_rated.items)
     path = folder.path / FOLDER
     exit_code, started, stopped = ExitCode.DONE, time.time(), ""
     for part in read_parts(items, source.task, wanted.n_items):
@@ -283,6 +296,7 @@ def estimate(
         n_left_out=len(source.items) - sum(len(own.items) for own in rated.values()),
         n_blank=n_blank,
         strata=strata,
+        by_slice=_by_slice(judged, all_rated, n_judges, wanted, beta) if done else None,
         beta_range=wanted.options.beta_range,
         paired_beta=beta,
         needed=_needed(populations, quantity, n_judges, wanted) if done else None,
@@ -300,13 +314,16 @@ class _Judged:
     """Adds up a judge's verdicts on unlabelled items, part by part."""
 
     def __init__(
-        self, quantity: Quantity, strata: Strata | None, min_answered: float | None
+        self, task: Task, quantity: Quantity, strata: Strata | None, min_answered: float | None
     ) -> None:
+        self.task = task
         self.quantity = quantity
         self.min_answered = min_answered
         self.replies = completeness_of((), {quantity.answers: 0}, (), min_answered)
         self.strata = strata
         self.by_stratum: dict[str, JudgedItems] = {}  # all items are one stratum without strata
+        self.field: SlicedField | None = None
+        self.by_value: dict[int, JudgedItems] = {}
         self.cost_usd = 0.0
         self.dates = NO_DATES
 
@@ -322,6 +339,10 @@ class _Judged:
         asked = {verdict.item for verdict in verdicts}
         for name, rows in _by_stratum(items, self.strata).items():
             judged = self.by_stratum.setdefault(name, JudgedItems())
+            judged.add([(items[row], values[row]) for row in rows if items[row].id in asked])
+        of_values = rows_by_value(self.field, self.task, items) if self.field else {}
+        for place, rows in of_values.items():
+            judged = self.by_value.setdefault(place, JudgedItems())
             judged.add([(items[row], values[row]) for row in rows if items[row].id in asked])
 
     @property
@@ -445,6 +466,29 @@ def _mean(
         betas = beta or wanted.options.beta_range
         return population_share(strata, level=wanted.level, n_judges=n_judges, betas=betas)
     return population_score(strata, bounds=quantity.bounds, level=wanted.level, n_judges=n_judges)
+
+
+def _by_slice(
+    judged: _Judged, rated: Rated, n_judges: int, wanted: Wanted, beta: PairedBeta | None
+) -> EstimateBySlice | None:
+    """Estimate the mean of each slice, at a level at which all intervals hold together."""
+    if (field := judged.field) is None:
+        return None
+    alone = replace(wanted, level=1.0 - (1.0 - wanted.level) / len(field.frequent))
+    slices = []
+    for place, value in enumerate(field.frequent):
+        own = rated.rows(has_value(field, judged.task, rated.items, place))
+        unlabelled = judged.by_value.get(place, JudgedItems())
+        mean = None
+        if len(own.items) >= MIN_LABELLED and unlabelled.n:
+            labelled, unanswered = filled(own.labelled, judged.quantity)
+            bounds = judged.quantity.bounds
+            stratum = PopulationStratum(labelled, unlabelled.filled(unanswered, bounds))
+            mean = _mean([stratum], judged.quantity, n_judges, alone, beta)
+        slices.append(
+            SliceEstimate(value=value, n_rated=len(own.items), n_unlabelled=unlabelled.n, mean=mean)
+        )
+    return EstimateBySlice(field=field.name, level=wanted.level, slices=tuple(slices))
 
 
 def _above(

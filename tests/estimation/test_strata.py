@@ -275,3 +275,42 @@ def test_groups_of_unlabelled_items_are_read_from_the_file(run, tmp_path):
     assert (
         "400 unlabelled items in 20 groups and" in invoke(*words(run, items="grouped.jsonl")).stdout
     )
+
+
+def test_each_value_of_a_field_gets_an_estimate(run, tmp_path):
+    """Slices have the rated and unlabelled items of a value, and wider intervals than alone."""
+    found = estimated(run, "--by", "language")
+    assert found["by_slice"]["field"] == "language"
+    slices = {row["value"]: row for row in found["by_slice"]["slices"]}
+    assert {name: row["n_unlabelled"] for name, row in slices.items()} == UNLABELLED
+    assert {name: row["n_rated"] for name, row in slices.items()} == dict.fromkeys(LANGUAGES, RATED)
+    assert found["mean"] == estimated(run)["mean"]
+    value = {row["item"]: row["value"] == "A" for row in read(tmp_path / "small/ratings.jsonl")}
+    for name, row in slices.items():
+        alone = row["mean"]["labels_alone"]["value"]
+        assert alone == pytest.approx(np.mean([value[f"r{name}{i}"] for i in range(RATED)]))
+        assert row["mean"]["level"] == pytest.approx(1 - 0.05 / len(LANGUAGES))
+    text = invoke(*words(run, "--by", "language")).stdout
+    assert "By language, with 95% confidence for all 3 values at once:" in text
+
+
+def test_items_with_a_new_value_are_in_no_slice(run, tmp_path):
+    """They are counted; the mean over all items keeps them."""
+    rows = read(tmp_path / "new.jsonl")
+    more = [row | {"id": f"x{i}", "language": "it"} for i, row in enumerate(rows[:7])]
+    write_jsonl(tmp_path / "more.jsonl", [*rows, *more])
+    text = invoke(*words(run, "--by", "language", items="more.jsonl")).stdout
+    assert "7 unlabelled items have a rare value, a new one or none." in text
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--by", "tongue"), "rated items have no such field. Name one of language"),
+        (("--by", "language", "--strata", "language"), "Leave --strata or --by out"),
+        (("--by", "language", "--until-width", "0.2"), "Leave --until-width or --by out"),
+    ],
+)
+def test_slices_that_cannot_be_estimated_are_refused(run, tmp_path, more, message):
+    """Before the judge is asked, with what to do."""
+    assert message in refusal(run, tmp_path, *more)
