@@ -54,7 +54,8 @@ COEFFICIENTS = {  # further ones, among raters, and what two sides' coefficient 
     "gwet_ac1": "gwet_ac1",
 }
 RANKS = ("spearman", "kendall_tau_b")  # of two sides on ordered scales
-MEASURES_OF = dict.fromkeys(("mm", "h_mw", "random", "random_h", "delta", "js_b"), MEASURES) | {
+MEASURES_OF = dict.fromkeys(("mm", "h_mw", "random", "random_h", "delta"), MEASURES) | {
+    "js_b": tuple(metric.name for metric in binned_metrics(2)),
     "hh": (*MEASURES, *COEFFICIENTS),
     "hw_mw": (*MEASURES, *COEFFICIENTS.values(), *RANKS),
 }
@@ -230,7 +231,6 @@ def _human_part(result: StratumResult) -> StratumResult:
         hw_mw={},
         h_mw={},
         delta={},
-        random_h={},
         js_b={},
     )
 
@@ -246,9 +246,9 @@ def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) ->
         h_mw=_with_reason(result.h_mw, reason),
         delta=_with_reason(result.delta, reason),
         hh={},
+        js_b=_with_reason(result.js_b, reason),
         random={},
         random_h={},
-        js_b={},
     )
 
 

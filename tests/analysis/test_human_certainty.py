@@ -50,6 +50,18 @@ def test_strata_sum_to_the_whole():
     assert sum(used) == judge.strata[0].hw_mw["agreement"].n_used == 8
 
 
+def test_a_random_rater_and_binned_divergence_are_in_every_stratum():
+    """Both were left empty: a human agrees with a guess half of the time, a copy diverges by 0."""
+    result = section_of([*ROWS], {"copy": "ABAABABB", "other": "BAABAABA"})
+    for row in result.strata:
+        if row.n_items:
+            assert row.random_h["agreement"].value == pytest.approx(0.5)
+    copy, other = result.judges
+    whole = copy.strata[0]
+    assert whole.js_b["js_divergence_bits"].value < other.strata[0].js_b["js_divergence_bits"].value
+    assert whole.js_b["js_distance_nat"].n_used == len(ROWS)
+
+
 def test_strata_of_a_judge_that_is_not_ranked_were_of_its_own_items():
     """A judge that answered too little is NA there for that reason, as in every metric."""
     result = section_of(ROWS, {"few": "AB......", "all": "ABABBAAB"})
