@@ -288,8 +288,8 @@ def _within_words(questions: Sequence[str]) -> str:
     while len(shown) > 1 and sum(len(text.split()) for text in shown) > MOST_WORDS:
         shown.pop()
     more = len(questions) - len(shown)
-    also = f"; {more} more {'questions' if more > 1 else 'question'} may follow" if more else ""
-    return "; ".join(shown) + also
+    also = f". {more} more {'questions' if more > 1 else 'question'} may follow" if more else ""
+    return ". ".join(shown) + also
 
 
 def _cut_list(word: str) -> str:

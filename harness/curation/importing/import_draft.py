@@ -114,8 +114,8 @@ def readings_of(plan: ImportPlan) -> Iterator[TableReading]:
         if any(value in UNKNOWN for value in reading.values()):
             continue
         meanings = [phrase for name in unclear if (phrase := _meaning(name, reading[name]))]
-        default = "it is not, perhaps" if changes else "it is right"
-        condition = f"If {', and '.join(meanings) or default}"
+        default = "Otherwise" if changes else "As drafted"
+        condition = f"If {', and '.join(meanings)}" if meanings else default
         drawn = _reading(plan, accepted | dict(changes), condition)
         if drawn.words not in yielded:
             yielded.append(drawn.words)

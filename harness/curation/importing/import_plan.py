@@ -84,7 +84,7 @@ class ImportPlan(TableTask):
     def check(self) -> None:
         """Raise a `TaskError` with the questions that are open."""
         if questions := self.questions():
-            raise TaskError(f"{self.table.path}: {'; '.join(questions)}.")
+            raise TaskError(f"{self.table.path}: {'. '.join(questions)}.")
 
 
 def make_plans(
