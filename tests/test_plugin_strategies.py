@@ -1,4 +1,4 @@
-"""Another distribution adds a strategy: the one of CONTRIBUTING.md, followed step by step."""
+"""Another distribution adds a strategy: the one of docs/how-to/strategy.md, step by step."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ NAME = "my-model@two-sided:3"
 
 @pytest.fixture(scope="module")
 def page():
-    """The section of the page."""
-    text = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    return text.partition("\n### A strategy\n")[2].partition("\n## ")[0]
+    """The page."""
+    return (CHECKOUT / "docs/how-to/strategy.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
