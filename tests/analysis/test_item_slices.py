@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.sliced_judges import planted
+from support.sliced_judges import planted, planted_task
 
 from harness.analysis import Validation
+from harness.analysis.item_slices import BY_CONSTRUCTION, slices_of_items
+from harness.analysis.ratings import human_table
 from harness.analysis.serialize import to_short_json
 from harness.report.recommendation import decision, summary
+from harness.tasks import load_task
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +113,30 @@ def test_the_same_source_has_the_same_slices(sliced):
 def test_a_judge_that_is_not_ranked_has_no_slices(sliced):
     """Only ranked judges are compared."""
     assert sliced.slices.of("nobody") is None
+
+
+def test_pairs_are_sliced_by_the_answer_that_raters_prefer():
+    """The position is shown like a field; which raters prefer is counted by hand."""
+    task = load_task("helpfulness")
+    fields = slices_of_items(task, task.items, human_table(task, task.items))
+    field = next(field for field in fields if field.kind == "position")
+    counts = dict(zip(field.values, field.members.sum(axis=1).tolist(), strict=True))
+    votes = {item.id: Counter() for item in task.items}
+    for rating in task.ratings:
+        votes[rating.item][rating.value] += 1
+    first, second = task.pairwise.first, task.pairwise.second
+    assert counts["first answer"] == sum(n[first] > n[second] for n in votes.values())
+    assert counts["second answer"] == sum(n[first] < n[second] for n in votes.values())
+
+
+def test_criteria_are_slices_of_items_with_fields():
+    """A criterion is a slice, which is never the worst."""
+    task = planted_task(n=120)
+    items = tuple(
+        replace(item, criterion="clear" if i % 2 else "short") for i, item in enumerate(task.items)
+    )
+    task = task.model_copy(update={"items": items})
+    fields = slices_of_items(task, items, human_table(task, items))
+    field = next(field for field in fields if field.kind == "criterion")
+    assert set(field.values) == {"clear", "short"}
+    assert field.kind in BY_CONSTRUCTION

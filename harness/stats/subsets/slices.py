@@ -200,13 +200,14 @@ def _side(values: FloatArray, inside: BoolArray, weight: FloatArray, units: IntA
     totals = weights.sum(axis=1)
     mean = ratio(weights @ values, totals)
     influence = ratio(weights * (values - np.nan_to_num(mean)[:, None]), totals[:, None])
-    labels, place = np.unique(units, return_inverse=True)
-    if len(labels) == len(units):
-        return _Side(mean, np.nan_to_num(influence), inside.sum(axis=1).astype(np.float64))
-    of_unit = np.zeros((len(labels), len(units)))
-    of_unit[place, np.arange(len(units))] = 1.0
-    n_units = (inside @ of_unit.T > 0).sum(axis=1).astype(np.float64)
-    return _Side(mean, np.nan_to_num(influence) @ of_unit.T, n_units)
+    influence = np.nan_to_num(influence)
+    order = np.argsort(units, kind="stable")
+    starts = np.flatnonzero(np.diff(units[order], prepend=units[order[:1]] - 1))
+    if len(starts) == len(units):
+        return _Side(mean, influence, inside.sum(axis=1).astype(np.float64))
+    n_units = np.logical_or.reduceat(inside[:, order], starts, axis=1).sum(axis=1)
+    of_units = np.add.reduceat(influence[:, order], starts, axis=1)
+    return _Side(mean, of_units, n_units.astype(np.float64))
 
 
 def _extremes(values: FloatArray, bounds: tuple[float, float]) -> tuple[float, float]:

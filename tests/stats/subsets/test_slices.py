@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.slices import NO_EFFECT, POWER, simulate
 from harness.stats.subsets.slices import slice_means, thirds, worst_slice
 
 
@@ -109,6 +110,21 @@ def test_groups_count_once():
     assert repeated.gap_low == pytest.approx(alone.gap_low, abs=0.01)
 
 
+def test_many_groups_fit_into_memory():
+    """Of 60,000 items in 20,000 groups, a matrix of groups by items would hold 10 GB."""
+    rng = np.random.default_rng(0)
+    inside = rng.random(20_000) < 0.3
+    of_group = rng.random(20_000)
+    result = means(
+        np.repeat(of_group, 3),
+        np.repeat(np.array([inside, ~inside]), 3, axis=1),
+        units=rng.permutation(20_000)[np.repeat(np.arange(20_000), 3)],
+    )
+    assert result.n_units.tolist() == [inside.sum(), (~inside).sum()]
+    error = np.sqrt(sum(part.var() / len(part) for part in (of_group[inside], of_group[~inside])))
+    assert result.gap_high[0] - result.gap[0] == pytest.approx(1.96 * error, rel=0.05)
+
+
 def test_weights_count_items_more_than_once():
     """Means are weighted; equal weights change nothing."""
     values, members = halves()
@@ -172,3 +188,26 @@ def test_no_third_is_empty(numbers):
     lower, middle = thirds(np.array(numbers, dtype=float))
     counts = np.bincount(np.searchsorted((lower, middle), numbers), minlength=3)
     assert (counts > 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", POWER, ids=lambda design: f"{design.n_slices}, {design.name}")
+def test_a_gap_of_25_points_is_found_as_often_as_expected(design):
+    """Within 5 points of the normal approximation, and two standard errors of 300 data sets."""
+    row = simulate(design, 300)
+    error = (design.expected * (1 - design.expected) / 300) ** 0.5
+    assert row.named >= design.expected - 0.05 - 2 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "design",
+    [row for row in NO_EFFECT if row.n_slices == 12],
+    ids=lambda design: design.name,
+)
+def test_without_an_effect_few_slices_are_named_and_intervals_hold(design):
+    """In at most 5 %, and all intervals hold together in at least 93 %, but for noise."""
+    row = simulate(design, 300)
+    assert row.named <= 0.05 + 2 * (0.05 * 0.95 / 300) ** 0.5
+    least = 0.93 - 2 * (0.07 * 0.93 / 300) ** 0.5
+    assert min(row.means_contained, row.gaps_contained) >= least
