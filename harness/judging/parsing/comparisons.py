@@ -26,9 +26,14 @@ FAVOURS = re.compile(
     r"|pick(?:ed|s)?|select\w*|vote|edges?|ahead|deserves?|should\s+(?:be|win)|overall(?=,)|equal(?:ly)?|tie[ds]?|same"
     r"|alternatively|otherwise|else|likewise|verdict|outperforms|beats|perfect\w*"
     r"|(?:right|correct)\s+(?:answer|one|choice|option)|just\s+as|as\s+(?:well|good)|(?:too|also|though)(?=\W*\Z)"
-    r"|(?:so|as|than)\s+(?:is|does|did|has)"
+    r"|(?:so|as)\s+(?:is|does|did|has)"
     r"|(?:more|most)\s+(?:\w+ly\s+)?(?:helpful|useful|appropriate|suitable|fitting|convincing|relevant|correct|accurate|reasonable"
     r"|precise|faithful|closely|precisely|accurately|faithfully|directly|likely|plausible|defensible))\b",
+    re.IGNORECASE,
+)
+DENIED = re.compile(  # "B is not as good" favours A
+    r"\b(?:not|never|less)\s+(?:(?:as|any|so|a|the|nearly|quite|such)\s+){0,2}"
+    r"(?:good|well|better|best|\w+ly|more\s+\w+|helpful|useful|accurate|precise|relevant)\b",
     re.IGNORECASE,
 )
 CONTRAST = re.compile(r"[,;:]|\b(?:while|whereas|but|and|yet|though)\b", re.IGNORECASE)
@@ -58,6 +63,7 @@ def is_described(head: str, clause: str) -> bool:
     """
     if OBJECT.search(head):
         return BEHIND.search(head) is None and FAVOURS.search(clause) is None
+    clause = DENIED.sub("", clause)
     is_subject = NAMES_ON.match(clause) is not None
     opening = CONTRAST.split(head)[-1]
     return is_subject and FAVOURS.search(opening) is None and FAVOURS.search(clause) is None

@@ -59,6 +59,7 @@ from harness.judging.parsing.statement_faults import (
     gives_grounds,
     is_tag_question,
     may_join,
+    takes_back,
     word_fault,
 )
 
@@ -413,8 +414,11 @@ class _Reply:
         later = self._bare[last.end :]
         if self._is_compared:
             later = self._without_descriptions(last)
-        if any(p.retraction.search(later) for p in self._spoken or self._languages):
-            return "retracted"
+        is_described = self._is_compared or last.kind in OWN_LINE
+        for phrases in self._spoken or self._languages:
+            is_retracted = phrases.retraction.search(later) is not None
+            if is_retracted and not (is_described and not takes_back(later, phrases)):
+                return "retracted"
         if is_tag_question(later):
             return "question"
         if last.kind in OWN_LINE and self._is_denied(last):

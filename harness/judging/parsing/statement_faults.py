@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MIN_REASONS = 3  # words of a sentence that gives reasons
 MIN_GROUNDS = 6  # words of a sentence that may deny something and still give reasons
+MAX_RETRACTION = 8  # words of a sentence that takes an answer back anywhere in it
+MAX_OPENING = 24  # characters before the words that take an answer back, in a longer sentence
 MAX_TAG_QUESTION = 4  # words: "Right?"
 ReplyFault = Literal[
     "no_option",
@@ -40,6 +42,13 @@ BOUNDARY = re.compile(
 MILD = re.compile(  # in reasons: about the text, not about the answer
     r"\b(?:(?:but|yet|though|although)(?=\s+(?!(?:i|it|this|that|these|the|my|we|you|he|she|they|maybe|perhaps|not"
     r"|could|might|may|then|if|only|still|who|on|also|a|an|one|some)\b)\w)|at\s+least|slightly|somewhat|mildly)\b",
+    re.IGNORECASE,
+)
+SENTENCE_MARKS = ".!?\n"
+ITSELF = re.compile(r"(?:th(?:at|is|e)|i|not\s+my|don't|do\s+not)\b", re.IGNORECASE)
+OF_VERDICT = re.compile(
+    r"\b(?:i|i'm|i'd|my|we|verdict|choice|rating|decision|judge?ment|above|this\s+(?:answer|line|key)"
+    r"|(?:the|that)\s+(?:answer|option|label|key|score)\s+(?:is|was|should|would|must))\b",
     re.IGNORECASE,
 )
 STOP = re.compile(rf"[{re.escape(CLOSING)}\s.!\u3002\uff01]*$")
@@ -199,6 +208,24 @@ def word_fault(
         if getattr(phrases, kind).search(text):
             return WORD_FAULTS[kind]
     return ""
+
+
+def takes_back(later: str, phrases: Phrases) -> bool:
+    """Return whether a text after a verdict takes it back, rather than describe what was rated.
+
+    "Actually, no." and "I take it back." do. "It names two causes that are actually in the text"
+    has such words, too, but far into a sentence about something else.
+    """
+    if not phrases.is_spaced:
+        return phrases.retraction.search(later) is not None
+    for match in phrases.retraction.finditer(later):
+        start = max(later.rfind(mark, 0, match.start()) for mark in SENTENCE_MARKS) + 1
+        ends = [end for mark in SENTENCE_MARKS if (end := later.find(mark, match.end() - 1)) >= 0]
+        sentence = later[start : min(ends, default=len(later))]
+        is_early = match.start() - start <= MAX_OPENING or ITSELF.match(match[0]) is not None
+        if is_early or len(sentence.split()) <= MAX_RETRACTION or OF_VERDICT.search(sentence):
+            return True
+    return False
 
 
 def is_tag_question(later: str) -> bool:
