@@ -114,6 +114,7 @@ FIXED_WORDS = {  # names of values with a fixed set of words
     *("interval_reason", "method", "estimand"),
 }
 WRITTEN_BY_OTHERS = {  # the words of a file, a page, an option or a column before they are read
+    "api.table_tasks:elicitation",  # the name of a column
     "annotation.local_page:elicitation",
     "cli.rating_queue:kind",
     "curation.importing.convert:elicitation",

@@ -14,7 +14,7 @@ import msgspec
 from harness.errors import HarnessError, OptionError, TaskError
 from harness.files.regular_files import write_file
 from harness.loading import edge
-from harness.options.declaration import read_options
+from harness.options.declaration import options_of, read_options
 from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
 from harness.tasks.columns.answer_cells import AnswerReader
@@ -24,6 +24,12 @@ from harness.tasks.load import task_from
 
 if TYPE_CHECKING:
     from harness.files.tables import Row
+    from harness.tasks.columns.table_answers import (
+        CellLists,
+        DecimalSign,
+        OnDuplicate,
+        ScaleSharing,
+    )
     from harness.tasks.columns.table_columns import Table
     from harness.tasks.columns.table_reader import TableTask
     from harness.tasks.item import ClosedScale
@@ -32,7 +38,12 @@ if TYPE_CHECKING:
 TableRows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | TableRows
 NO_MAPPING = "a mapping describes a table of ratings. Leave it out for a task folder"
-ANSWER_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
+LABEL_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
+ANSWER_KEYS = {  # keys of a mapping, called like the options of `harness curate import`
+    setting.flag.removeprefix("--").replace("-", "_"): name
+    for name, setting in options_of(AnswerSettings).items()
+}
+LISTED_KEYS = {*LABEL_KEYS} - {"scale"}
 NO_ROLES = {"name", "property", "kind", "rater_ids", *ANSWER_KEYS}
 ROWS = "rows"  # what errors are about
 LOG = logging.getLogger("harness")
@@ -51,6 +62,10 @@ class TableMapping(TypedDict, total=False):
         Columns of ratings, one per rater (a wide table).
     rater, label : str
         Columns of the rater's name and of the rating (a long table).
+    set, elicitation : str
+        Columns of a rater's response set, and of the elicitation, beside ``rater``.
+    sets : sequence of str
+        Columns of 1 and 0, one per option of a rater's response set.
     judges : sequence of str
         Columns of verdicts, or names of judges among the raters.
     group, criterion : str
@@ -67,6 +82,19 @@ class TableMapping(TypedDict, total=False):
         say; those that are left out; ``label=option`` for other names of an option.
     scale : {"binary", "nominal", "ordinal", "pairwise"}
         Of the options.
+    scales : {"shared", "own"}
+        Whether several criteria share a scale.
+    bounds : (float, float)
+        Of a continuous scale.
+    lists : {"ratings", "sets", "counts", "raters"}
+        What a list or an object in a cell holds.
+    separator, none, decimal : str
+        What divides the options of a set; the option that a blank or an empty set means;
+        ``"comma"`` or ``"point"``.
+    n_raters : int
+        Number of raters of every item, where there are shares.
+    on_duplicate : {"reject", "last"}
+        What a later rating of an item by the same rater does.
     rater_ids : {"real", "positional"}
         Whether a rater is a person, or a position within the item.
     kind : {"expert", "skilled", "crowd"}
@@ -95,6 +123,17 @@ class TableMapping(TypedDict, total=False):
     ignore: Sequence[str]
     rename: Sequence[str]
     scale: ClosedScale
+    set: str
+    sets: Sequence[str]
+    elicitation: str
+    scales: ScaleSharing
+    bounds: tuple[float, float]
+    lists: CellLists
+    separator: str
+    none: str
+    decimal: DecimalSign
+    n_raters: int
+    on_duplicate: OnDuplicate
     rater_ids: RaterIds
     kind: RaterKind
 
@@ -170,7 +209,7 @@ def _import_rows(
 
     roles = {role: [*strings(n)] for role, n in mapping.items() if role not in NO_ROLES}
     said = {
-        key: value if key == "scale" else strings(value)
+        ANSWER_KEYS[key]: strings(value) if key in LISTED_KEYS else value
         for key, value in mapping.items()
         if key in ANSWER_KEYS
     }
@@ -204,6 +243,8 @@ def _described(
     from harness.tasks.columns.table_columns import with_whole_sets  # noqa: PLC0415 -- numpy
     from harness.tasks.columns.table_reader import ItemColumns, TableTask  # noqa: PLC0415 -- numpy
 
+    if not settings.model_dump(exclude_defaults=True).keys() <= {*LABEL_KEYS}:
+        return None
     columns = whole_mapping(roles, table)
     if columns is None or not (columns.rater or rated.rater_ids):
         return None

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 
 READING = (IMPORT,)
 LINE_END = re.compile(r"\r\n?")
+CellLists = Literal["ratings", "sets", "counts", "raters"]  # what a list in a cell holds
+DecimalSign = Literal["comma", "point"]
+OnDuplicate = Literal["reject", "last"]
+ScaleSharing = Literal["shared", "own"]
 
 
 class AnswerSettings(Options):
@@ -63,9 +67,7 @@ class AnswerSettings(Options):
     raters_per_item: int | None = option(
         None, "Number of raters of every item, for shares.", READING, flag="--n-raters", ge=1
     )
-    lists: Literal["ratings", "sets", "counts", "raters"] | None = option(
-        None, "What a list or numbers by name in a cell are.", READING
-    )
+    lists: CellLists | None = option(None, "What a list or numbers by name in a cell are.", READING)
     separator: str | None = option(
         None, "What divides the options of a response set in a cell, such as ';'.", READING
     )
@@ -75,15 +77,15 @@ class AnswerSettings(Options):
         READING,
         metavar="KEY",
     )
-    decimal: Literal["comma", "point"] | None = option(
+    decimal: DecimalSign | None = option(
         None, "Whether 3,5 in a cell is a number; asked where it may be one.", READING
     )
-    on_duplicate: Literal["reject", "last"] = option(
+    on_duplicate: OnDuplicate = option(
         "reject",
         "Whether a second rating is rejected, or the last by its time counts.",
         READING,
     )
-    scales: Literal["shared", "own"] | None = option(
+    scales: ScaleSharing | None = option(
         None, "One task for all criteria, or one for each; by default as labels do.", READING
     )
 

@@ -132,6 +132,35 @@ def test_a_sample_has_whole_items_from_everywhere(tmp_path):
     assert (ids[0], ids[-1]) == ("d0000", "d2999")
 
 
+@given(
+    cells=st.lists(
+        st.tuples(
+            st.integers(0, 5),
+            st.sampled_from(("ann", "bea", "cem")),
+            st.sampled_from(("yes", "no", "no", "yes", "", "n/a", "maybe yes", "Yes")),
+        ),
+        min_size=12,
+        max_size=40,
+    ),
+    options=st.sampled_from(((), ("--options", "yes,no"), ("--ignore", "n/a"))),
+)
+@settings(max_examples=40, deadline=None)
+def test_no_rating_disappears_unsaid(tmp_path_factory, cells, options):
+    """A cell that isn't blank is a rating, a listed row, or a label that is left out by name."""
+    place = tmp_path_factory.mktemp("law")
+    rows = [["id", "text", "annotator", "label"], *([f"d{i}", text(i), w, v] for i, w, v in cells)]
+    words = [str(written(place / "t.csv", rows)), "--as", str(place / "made"), *options]
+    words += ["--id", "id", "--rater", "annotator", "--label", "label", "--max-rejected", "99"]
+    done = invoke("curate", "import", *words)
+    if done.exit_code:
+        return
+    with (place / "made" / "ratings.csv").open() as file:
+        ratings = [row["value"] for row in csv.DictReader(file)]
+    rejected = place / "made" / "rejected.csv"
+    n_rejected = len(rejected.read_text().splitlines()) - 1 if rejected.exists() else 0
+    assert len(ratings) + n_rejected == sum(bool(value) for *_, value in cells)
+
+
 FAMILY = ("fluency_score", "tone_score", "depth_score")
 
 
