@@ -24,6 +24,7 @@ from harness.stats import HUMAN_AGREEMENT, METRICS, ItemSums, Resampling, estima
 from harness.stats.data.labels import label_counts, modes
 from harness.stats.inference.metric import find_metric
 from harness.stats.metrics.gwet import ac2_of_raters
+from harness.stats.metrics.icc import ICC, two_way_sums
 from harness.stats.metrics.ordinal import ORDINAL_METRICS
 from harness.stats.metrics.set_agreement import set_agreement_metrics
 
@@ -44,6 +45,7 @@ OPTIONS_ARE = {"equal": (1 / 3, 1 / 3, 1 / 3), "skewed": (0.8, 0.15, 0.05)}
 AMONG_RATERS = ("fleiss_kappa_unequal_raters", "randolph_kappa_unequal_raters", "gwet_ac1")
 OF_MODES = ("gwet_ac1(h/h)", "gorodkin_r(h/h)", "macro_f1(h/h)")
 ALL_SETS = np.arange(2**K) >> np.arange(K)[:, None] & 1  # (K, V)
+MIDDLE = 0.8  # kinds right in 90% give their numbers, others round them
 OF_SETS = ("micro_f1(hrs/hrs)", "macro_f1(hrs/hrs)")
 
 Sums: TypeAlias = "dict[str, ItemSums]"
@@ -111,9 +113,12 @@ def sums(kind: Kind, rng: np.random.Generator, n: int) -> Sums:
     alike = np.where(rng.random((n, 3, K)) < kind.accuracy, in_set[:, None], ~in_set[:, None])
     sets = label_counts((alike @ 2 ** np.arange(K)).astype(float), 2**K)
     ac2 = find_metric("gwet_ac2(h/h)", ORDINAL_METRICS)
+    scores = truth[:, None] + np.array([-0.5, 0.0, 0.5]) + rng.spawn(1)[0].normal(size=(n, 3))
+    scores = two_way_sums(scores if kind.accuracy > MIDDLE else np.round(scores))
     sides = {"h": (modes(counts), judge), "hrs": (in_set.astype(float), said.astype(float))}
     return {
         **{f"{row.name}, raters": of(row, counts) for row in (*among, ac2_of_raters(range(K)))},
+        **{row.name: ItemSums(contributions=scores, metrics=(row,)) for row in ICC},
         **{row.name: of(row, sets) for row in set_agreement_metrics(ALL_SETS)},
         **{row.name: of(row, *sides[row.human_form]) for row in (*named, ac2)},
     }
@@ -134,7 +139,7 @@ def rows_of(kind: Kind, n_replicates: int, only: str = "") -> Iterator[Row]:
         if only in f"{name}, {kind.name}"
     }
     ends: dict[str, list[Interval]] = {name: [] for name in targets}
-    for replicate in range(n_replicates):
+    for replicate in range(n_replicates if targets else 0):
         rng = kind.seed(replicate)
         resampling = Resampling(rng=rng, n_resamples=N_RESAMPLES)
         drawn = {name: s for name, s in sums(kind, rng, kind.n).items() if name in targets}

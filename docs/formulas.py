@@ -148,6 +148,14 @@ RATERS: dict[str, tuple[str, str]] = {
         "(P - P_e) / (1 - P_e), P_e = sum_k p_k (1 - p_k) / (K - 1), p_k = mean share over items",
         "doesn't fall when nearly all ratings are one option; any numbers of ratings",
     ),
+    "icc_single": (
+        "(MSB - MSE) / (MSB + (k - 1) MSE + k (MSJ - MSE) / n)",
+        "named raters who rated every item, on ordered scales: ICC(2,1), how reliable one rater is",
+    ),
+    "icc_mean": (
+        "(MSB - MSE) / (MSB + (MSJ - MSE) / n)",
+        "ICC(2,k), how reliable the mean of these k raters is",
+    ),
     "jaccard_agreement": (
         "mean over pairs of an item's response sets of options in both / options in either",
         "share of the options that two raters both accept",

@@ -42,6 +42,7 @@ from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.metrics.confusion import binary_metrics
 from harness.stats.metrics.gwet import ac2_of_raters
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+from harness.stats.metrics.icc import ICC
 from harness.stats.metrics.ordinal import ordinal_metrics
 from harness.stats.metrics.registry import METRICS
 from harness.stats.metrics.set_agreement import set_agreement_metrics
@@ -239,7 +240,7 @@ def metrics() -> str:
     measures = (*confusion.BINARY, *confusion.DIAGNOSTICS)
     ordinal = ordinal_metrics(range(5))  # options that are amounts: all of them apply
     of_sets = set_agreement_metrics(OptionSpace.powerset(("yes", "no")).membership)
-    among = (*HUMAN_AGREEMENT, ac2_of_raters(range(5)), *of_sets)
+    among = (*HUMAN_AGREEMENT, ac2_of_raters(range(5)), *ICC, *of_sets)
     numeric, yes_or_no = (
         numeric_metrics(float("inf")),
         OptionSpace(("yes", "no"), (("yes",), ("no",))),

@@ -19,6 +19,7 @@ from harness.stats.inference.estimate_sums import bootstrap, estimate_sums
 from harness.stats.inference.item_sums import ItemSums
 from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.metrics.alpha import INTERVAL_ALPHA, interval_sums
+from harness.stats.metrics.icc import ICC, crossed_ratings, two_way_sums
 from harness.stats.open_scales.numeric_answers import NumericRatings, typical_numbers
 from harness.stats.open_scales.open_wins import OpenWins
 from harness.stats.open_scales.text_answers import N_DRAWS, TextRatings, word_overlap
@@ -136,18 +137,25 @@ def _numbers(source: Source) -> OpenScaleSetup:
         typical=median,
         judge=judge,
         baselines=ratings.baselines,
-        agreement=partial(_interval_alpha, source, panel, ratings),
+        agreement=partial(_agreement_on_numbers, source, panel, ratings),
     )
 
 
-def _interval_alpha(source: Source, panel: Panel, ratings: NumericRatings) -> dict[str, Estimate]:
+def _agreement_on_numbers(
+    source: Source, panel: Panel, ratings: NumericRatings
+) -> dict[str, Estimate]:
     x = np.full((len(panel.items), max(len(panel.raters), 1)), np.nan)
     x[panel.of_item, panel.of_rater] = ratings.value
-    sums = ItemSums(
-        contributions=interval_sums(x), metrics=(INTERVAL_ALPHA,), nothing="too_few_raters"
-    )
+    sums = {
+        "alpha": ItemSums(
+            contributions=interval_sums(x), metrics=(INTERVAL_ALPHA,), nothing="too_few_raters"
+        )
+    }
+    if source.task.rater_ids == "real":
+        sums["icc"] = ItemSums(contributions=two_way_sums(crossed_ratings(x)), metrics=ICC)
     resampling = resampling_of(source, groups_of(source))
-    return dict(estimate_sums({"": sums}, resampling=resampling)[""])
+    estimates = estimate_sums(sums, resampling=resampling)
+    return {name: e for by_metric in estimates.values() for name, e in by_metric.items()}
 
 
 def _texts(source: Source) -> OpenScaleSetup:

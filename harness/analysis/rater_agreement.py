@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.analysis.option_scale import OptionScale, disagreement
+from harness.analysis.ratings import rater_panel
 from harness.stats import ItemSums
 from harness.stats.data.labels import modes
 from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.gwet import ac2_of_raters
+from harness.stats.metrics.icc import ICC, crossed_ratings, two_way_sums
 from harness.stats.selection.judge_sums import human_sums, set_sums
 from harness.stats.selection.rater_panel import with_rater_variance
 from harness.stats.subsets.abstention import with_abstention
@@ -36,7 +38,21 @@ def agreement_sums(p: Prepared) -> list[ItemSums]:
     sums = human_sums(p.human)
     if p.panel is not None:
         sums = with_rater_variance(sums, p.panel, p.human)
-    return [*sums, *ordered_sums(p.task, p.human), *of_sets]
+    return [*sums, *ordered_sums(p.task, p.human), *icc_sums(p), *of_sets]
+
+
+def icc_sums(p: Prepared) -> list[ItemSums]:
+    """Return the sums of the intraclass correlations on an ordered scale with named raters."""
+    scale = OptionScale.of(p.task)
+    panel = rater_panel(p.task, p.source.items)
+    if scale.numbers is None or panel is None or panel.forced_choice is None:
+        return []
+    given = panel.forced_choice
+    numbers = np.empty(len(scale.numbers))
+    numbers[scale.order] = scale.numbers
+    ratings = np.full(given.shape[:2], np.nan)
+    ratings[given.item, given.rater] = numbers[given.option]
+    return [ItemSums(contributions=two_way_sums(crossed_ratings(ratings)), metrics=ICC)]
 
 
 def note_on_pairs(human: RatingTable) -> str:

@@ -23,6 +23,7 @@ from harness.report.words import BASELINE_NAMES, READING
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
 from harness.stats.metrics.gwet import ac2_of_raters
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+from harness.stats.metrics.icc import ICC
 from harness.stats.metrics.judge_agreement import effective_votes_of
 from harness.stats.metrics.set_agreement import set_agreement_metrics
 
@@ -45,7 +46,7 @@ MEASURES = {
     row.name: row.display_name
     for row in (
         *(*HUMAN_AGREEMENT, *BINARY, *DIAGNOSTICS, ac2_of_raters((0, 1))),
-        *(*set_agreement_metrics(np.eye(2)), effective_votes_of(2)),
+        *(*set_agreement_metrics(np.eye(2)), effective_votes_of(2), *ICC),
     )
 }
 

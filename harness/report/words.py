@@ -92,6 +92,7 @@ REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is N
     "one_reply_per_item": "one reply per item",
     "not_two_raters": "no item has just two ratings",
     "unequal_raters": "items have unequal numbers of raters",
+    "raters_not_crossed": "fewer than two raters rated every item",
     "fewer_than_six_differ": "fewer than six items differ",
     "fewer_than_two_replies": "no item has two replies",
     "no_reply_on_either_side": "no item has replies on both sides",

@@ -36,6 +36,7 @@ NAReason: TypeAlias = Literal[
     "one_reply_per_item",
     "not_two_raters",
     "unequal_raters",
+    "raters_not_crossed",
     "fewer_than_six_differ",
     "fewer_than_two_replies",
     "no_reply_on_either_side",

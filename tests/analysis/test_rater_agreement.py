@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from support.analysis_inputs import source_of, task_of
 
 from harness.analysis import validate
@@ -63,3 +64,23 @@ def test_ordered_options_have_ac2_too():
     task = task_of(ratings, options=("1", "2", "3"), scale="ordinal", positive=())
     agreement = validate(source_of(task, {})).humans.agreement
     assert agreement["gwet_ac2"].value > agreement["gwet_ac1"].value
+
+
+def test_named_raters_of_ordered_options_have_intraclass_correlations():
+    """Raters who rated all items; the others are left out, and raters without names have none."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 6, 30)
+    ratings = {
+        rater: {f"i{i}": str(np.clip(t + rng.integers(-1, 2), 1, 5)) for i, t in enumerate(truth)}
+        for rater in "rst"
+    }
+    ratings["u"] = {"i0": "5"}
+    scale = {"options": tuple("12345"), "scale": "ordinal", "positive": ()}
+    agreement = validate(source_of(task_of(ratings, **scale), {})).humans.agreement
+    single, of_mean = agreement["icc_single"].value, agreement["icc_mean"].value
+    assert 0.4 < single < of_mean < 1.0
+    assert of_mean == pytest.approx(3 * single / (1 + 2 * single))
+    assert agreement["icc_mean"].interval is not None
+    assert agreement["icc_single"].interval_reason == "too_few_items"  # from 50 items on
+    positional = task_of(ratings, rater_ids="positional", **scale)
+    assert "icc_single" not in validate(source_of(positional, {})).humans.agreement
