@@ -205,11 +205,11 @@ def slices_of_items(
         fields = tuple(field.of_rows(rows) for field in fields)
     if not fields:
         return ()
-    others = _certainty(human), _criterion(items), _position(task, human)
+    others = certainty_field(human), criterion_field(items), _position(task, human)
     return (*fields, *(field for field in others if field is not None))
 
 
-def _certainty(human: RatingTable) -> SlicedField | None:
+def certainty_field(human: RatingTable) -> SlicedField | None:
     """Slice items by the share of raters who gave the most frequent answer."""
     strata = [s for s in default_strata(1, ordinal=False) if s.name in CERTAINTIES]
     inside = members_of(strata, human.forced_choice)
@@ -218,7 +218,8 @@ def _certainty(human: RatingTable) -> SlicedField | None:
     return by_value("raters who agree", "certainty", names[place].tolist())
 
 
-def _criterion(items: Sequence[Item]) -> SlicedField | None:
+def criterion_field(items: Sequence[Item]) -> SlicedField | None:
+    """Slice items by criterion."""
     return by_value("criterion", "criterion", [item.criterion or "" for item in items])
 
 

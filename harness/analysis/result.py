@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from harness.analysis.abstention_rates import AbstentionRates
 from harness.analysis.beta_sensitivity import Sensitivity
 from harness.analysis.completeness import Completeness
 from harness.analysis.decision import Decision, decide
@@ -68,6 +69,8 @@ class Validation:
         By human certainty; the alternative annotator test; error analysis.
     slices : Slices or None
         Judges by the fields of the items; None, and not in ``metrics.json``, if items have none.
+    abstention : AbstentionRates or None
+        Where judges abstain or can't be read; None, and not in ``metrics.json``, if none does.
     rubric : RubricResult or None
         The criteria of a rubric and their aggregates; None without one.
     second_questions : SecondQuestions or None
@@ -99,6 +102,7 @@ class Validation:
     replacement: Replacement | None = None
     errors: Errors | None = None
     slices: Slices | None = None
+    abstention: AbstentionRates | None = None
     rubric: RubricResult | None = None
     second_questions: SecondQuestions | None = None
     unreadable: tuple[UnreadableReplies, ...] = ()
@@ -188,7 +192,7 @@ class Validation:
         errors = self.errors and self.errors.without_texts()
         return to_short_json(
             replace(self, unreadable=without_texts, errors=errors, location=NOWHERE),
-            without=() if self.slices else ("slices",),
+            without=[name for name in ("slices", "abstention") if getattr(self, name) is None],
         )
 
     @classmethod

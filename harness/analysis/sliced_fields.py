@@ -102,8 +102,13 @@ def sliced_fields(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
     fields = tuple(field for field in by_name if field is not None)
     if not fields:
         return ()
-    length = _in_thirds(WORDS, "words", n_words(task, items))
+    length = length_field(task, items)
     return (*fields, length) if length else fields
+
+
+def length_field(task: Task, items: Sequence[Item]) -> SlicedField | None:
+    """Return the items by thirds of the words that judges are shown of them."""
+    return _in_thirds(WORDS, "words", n_words(task, items))
 
 
 def sliced_field(name: str, items: Sequence[Item]) -> SlicedField | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Required, TypedDict
 
 from harness.analysis import (
+    abstention_rates,
     beta_sensitivity,
     error_analysis,
     evidence,
@@ -105,6 +106,7 @@ class _Sections(TypedDict):
     certainty: human_certainty.Certainty | None
     replacement: rater_replacement.Replacement | None
     slices: item_slices.Slices | None
+    abstention: abstention_rates.AbstentionRates | None
     rubric: rubric.RubricResult | None
     second_questions: SecondQuestions | None
 
@@ -121,6 +123,7 @@ def _sections(p: Prepared) -> _Sections:
         "certainty": human_certainty.section(p),
         "replacement": rater_replacement.section(p),
         "slices": item_slices.section(p),
+        "abstention": abstention_rates.section(p),
         "rubric": rubric.section(p),
         "second_questions": _second_questions(p, common),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from harness.report.abstention_table import dependence
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import counted, estimate, number, options, percent, share, tenths
 from harness.report.judge_charts import metric_label
@@ -142,7 +143,9 @@ def _rates(v: Validation) -> PracticeAnswer:
             if hit and hit.n_used:
                 ties = f", tied {share(hit.n_tied / hit.n_used, hit.n_used)} items"
             lines.append(f"{judge.name}: {rates} of {planned} replies{ties}")
-    return _joined(lines, "no judge was asked")
+    depends = "; ".join(dependence(v))
+    tested = [f"permutation tests: {depends}"] if depends else []
+    return _joined([*lines, *tested] if lines else [], "no judge was asked")
 
 
 def _coverage(v: Validation) -> PracticeAnswer:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.files.plain_text import visible
 from harness.report import (
+    abstention_table,
     annotator_charts,
     certainty_charts,
     confusion_charts,
@@ -92,6 +93,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "certainty_charts": certainty_charts,
             "confusion_charts": confusion_charts,
             "judge_charts": judge_charts,
+            "abstention_table": abstention_table,
             "slice_charts": slice_charts,
             "sensitivity_charts": sensitivity_charts,
             "headline": formatting.headline(v).replace("  ", " · "),
