@@ -2,14 +2,16 @@
 
     PYTHONPATH=. python benchmarks/reading.py [CHECKOUT]
 
-With a checkout of an earlier version, both read the same replies in turn, each in a process of its
-own, and the ratio of their CPU times is printed.
+With a checkout of an earlier version, a process of each reads the same replies in small rounds, one
+after the other, so that other work on the machine slows both alike. The ratio of their CPU times is
+printed for all replies, with the time for the first ones, which compile the phrases.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -19,12 +21,12 @@ import yaml
 
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.question import Unit
+from harness.judging.prompts.requests import Unit  # where earlier versions have it, too
 from harness.judging.strategies.strategy_registry import named
 from harness.tasks import Item, Option, Task
 
 CORPORA = Path(__file__).resolve().parent.parent / "tests" / "judging" / "parsing"
-N_REPLIES, N_ROUNDS = 100_000, 3
+N_REPLIES, N_ROUNDS, N_IN_ROUND = 100_000, 18, 5_000
 MIXES = {"bare keys": [], "labelled replies": ["replies", "held_out"]}
 
 
@@ -60,14 +62,21 @@ def replies(folders: list[str]) -> list[tuple[ReplyReader, str, str]]:
     return [(reader(toxic, "zero-shot"), key, "forced_choice") for key in ("A", "B", "A\n", " B")]
 
 
-def seconds(folders: list[str]) -> float:
-    """Return the CPU time of reading `N_REPLIES`, with the caches for short replies as they are."""
+def seconds(folders: list[str], n_replies: int = N_REPLIES) -> float:
+    """Return the CPU time of reading replies, with the caches for short replies as they are."""
     rows = replies(folders)
     start = time.process_time()
-    for i in range(N_REPLIES):
+    for i in range(n_replies):
         read, text, kind = rows[i % len(rows)]
         read.verdict(Reply(request="0" * 64, text=text), Unit("i", kind), "judge")
     return time.process_time() - start
+
+
+def serve(folders: list[str]) -> None:
+    """Time a round for each line of the standard input, the first round without waiting."""
+    print(seconds(folders, N_IN_ROUND), flush=True)
+    for _ in sys.stdin:
+        print(seconds(folders, N_IN_ROUND), flush=True)
 
 
 def main() -> None:
@@ -77,26 +86,44 @@ def main() -> None:
         if not earlier:
             print(f"{mix}: {seconds(folders):.2f} s")
             continue
-        times = [[_elsewhere(path, folders) for path in (earlier[0], ".")] for _ in range(N_ROUNDS)]
-        ratios = sorted(new / old for old, new in times)
-        print(f"{mix}: {ratios[N_ROUNDS // 2]:.2f} times as long (median of {N_ROUNDS} pairs)")
+        old, new = (_process(path, folders) for path in (earlier[0], "."))
+        first = [_next(process) for process in (old, new)]
+        rounds = [[_next(process, ask=True) for process in (old, new)] for _ in range(N_ROUNDS)]
+        for process in (old, new):
+            process.communicate()
+        n_later = N_REPLIES / N_IN_ROUND - 1
+        totals = [
+            start + n_later * statistics.median(times)
+            for start, times in zip(first, zip(*rounds, strict=True), strict=True)
+        ]
+        print(f"{mix}: {totals[1] / totals[0]:.2f} times as long (median of {N_ROUNDS} rounds)")
 
 
-def _elsewhere(path: str, folders: list[str]) -> float:
-    """Return the time in a process that imports a checkout."""
+def _process(path: str, folders: list[str]) -> subprocess.Popen[str]:
+    """Start a process that imports a checkout and times rounds."""
     here = str(Path(__file__).parent)
-    code = (
-        f"import sys; sys.path.append({here!r}); import reading; print(reading.seconds({folders}))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code],
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import sys; sys.path.append({here!r}); import reading; reading.serve({folders})",
+        ],
         cwd=path,  # the first place that is searched for the package
         env=os.environ | {"PYTHONPATH": str(Path(path).resolve())},
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        check=True,
     )
-    return float(run.stdout)
+
+
+def _next(process: subprocess.Popen[str], *, ask: bool = False) -> float:
+    """Return the time of a process's next round."""
+    assert process.stdin
+    assert process.stdout
+    if ask:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return float(process.stdout.readline())
 
 
 if __name__ == "__main__":
