@@ -41,6 +41,7 @@ from harness.stats.planning.sample_size import (
     Z_SIZE,
     difference_beside_raters,
     sample_size_for_difference,
+    sd_to_plan_with,
 )
 from harness.stats.reasons import JudgeMissing
 from harness.stats.selection.footing import Footing
@@ -447,7 +448,8 @@ def _items_for(
     delta = difference_beside_raters(margin.value, by_raters, critical=critical)
     if delta == 0.0:
         return None, sd > 0.0
-    return sample_size_for_difference(sd, delta, critical=critical), False
+    planned_sd = sd_to_plan_with(sd, footing.n_units) if footing.n_units > 1 else sd
+    return sample_size_for_difference(planned_sd, delta, critical=critical), False
 
 
 def _number(value: float) -> float | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.inference.special_functions import gammaincinv
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
@@ -66,6 +67,34 @@ def sample_size_for_difference(
     if sd == 0:
         return None
     return ceil(design_effect * (critical + _z_power(power)) ** 2 * sd**2 / delta**2)
+
+
+def sd_to_plan_with(sd: float, n: int, *, confidence: float = 0.8) -> float:
+    """Return the upper confidence limit of a standard deviation that is known from a pilot.
+
+    Parameters
+    ----------
+    sd : float
+        Estimated from the n items of the pilot.
+    n : int
+        At least 2.
+    confidence : float, optional
+        Of the limit: with the wanted power, the study has it on average over pilots. The estimate
+        itself plans too few items in half of them.
+
+    References
+    ----------
+    R. H. Browne, On the use of a pilot sample for sample size determination, Statistics in Medicine
+    14 (1995), 1933-1940.
+
+    Examples
+    --------
+    >>> round(sd_to_plan_with(0.4, 150), 3), round(sd_to_plan_with(0.4, 12), 3)
+    (0.421, 0.502)
+    """
+    freedom = n - 1.0
+    lowest = 2.0 * float(gammaincinv(freedom / 2.0, 1.0 - confidence))  # of chi-squared
+    return sd * sqrt(freedom / lowest)
 
 
 def difference_beside_raters(
