@@ -6,8 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from harness.judging.parsing.envelope import thinks_first
 from harness.judging.parsing.grammar import REASONS
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
+from harness.judging.strategies.strategy_registry import named
 from harness.tasks.item import ELICITATIONS, Elicitation
 
 if TYPE_CHECKING:
@@ -105,11 +107,19 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
         },
         causes=dict(sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))),
         options=_more_tokens(facts) if (is_cut_off or is_reasoning) and is_asked else (),
-        strategies=facts.other_strategies if is_cut_off or is_other else (),
+        strategies=_strategies(facts, unreadable) if is_cut_off or is_other else (),
         reasoning_only=is_reasoning,
         reword=is_asked and any(verdict.outcome == "refused" for verdict in unreadable),
         examples=tuple(_examples(source, facts, unreadable)),
     )
+
+
+def _strategies(facts: JudgeFacts, unreadable: Sequence[Verdict]) -> tuple[str, ...]:
+    """Return strategies to try: none on the first token of a judge that turns out to think."""
+    replies = [reply for verdict in unreadable for reply in verdict.replies]
+    if not any(reply.reasoning or thinks_first(reply.text) for reply in replies):
+        return facts.other_strategies
+    return tuple(name for name in facts.other_strategies if not named(name).needs_logprobs)
 
 
 def _of(columns: VerdictColumns, elicitation: Elicitation) -> BoolArray:

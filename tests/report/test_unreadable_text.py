@@ -161,6 +161,18 @@ def test_causes_are_named_and_different_ones_are_shown_first():
     assert not unreadable_replies(source_with([*rows[5:6], *rows[7:], *rows[7:13]]))
 
 
+@pytest.mark.parametrize(
+    ("text", "strategies"),
+    [("<think>Hm, A or B", ("json",)), ("It depends", ("json", "logprob"))],
+)
+def test_judge_that_turns_out_to_think_is_not_sent_to_its_first_token(text, strategies):
+    """Its replies say so, whatever the model is called."""
+    rows = [(text, "invalid", "cut_off", "length")] * 5
+    source = source_with(rows, max_tokens=64, other_strategies=("json", "logprob"))
+    [replies] = unreadable_replies(source)
+    assert replies.strategies == strategies
+
+
 def test_a_reasoning_model_was_cut_off_at_32_tokens_before_its_answer():
     """Models known to reason have room to finish; a limit of the user's own stays."""
 

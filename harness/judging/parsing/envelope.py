@@ -49,6 +49,11 @@ THOUGHT_TIME = re.compile(r"\AThought for [^\n]{1,40}\n+")
 BARE_FINAL = "assistantfinal"
 
 
+def thinks_first(text: str) -> bool:
+    """Return whether a reply has tags of thinking, whatever its model is called."""
+    return ("<" in text or "[" in text) and bool(OPENING.search(text) or CLOSING.search(text))
+
+
 def own_words(text: str) -> str:
     """Return a reply without thinking and tokens; `THOUGHT` and the rest if thinking has no end."""
     body = OWN_ROLE.sub("", text.strip())
