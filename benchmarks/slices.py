@@ -26,7 +26,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "coverage.md"
 START = "<!-- benchmarks/slices.py writes what follows -->"
 END = "<!-- benchmarks/slices.py wrote this -->"
 N, LEVEL = 300, 0.95
-FIELDS = {12: (5, 5, 2), 80: (5,) * 16, 72: (12,) * 6}  # values of each field, by slices
+FIELDS = {12: (5, 5, 2), 80: (5,) * 16}  # values of each field, by slices
 MOST_NAMED, LEAST_CONTAINED, MOST_BELOW = 0.05, 0.93, 0.05
 HEADS = (
     "slices",
@@ -114,39 +114,32 @@ def _power(n_slices: int, spread: float, expected: float) -> Design:
     )
 
 
-NO_EFFECT = tuple(
-    design
-    for n_slices in (12, 80)
-    for design in (
-        Design(n_slices=n_slices, name="both alike everywhere", judge=(0.9, 0.9)),
-        Design(
-            n_slices=n_slices,
-            name="both right in 70% of a slice, 95% of the others",
-            judge=(0.95, 0.7),
-            raters=(0.95, 0.7),
-        ),
-        Design(
-            n_slices=n_slices,
-            name="raters right in 70% of a slice, 95% of the others, the judge in 85% of all",
-            judge=(0.85, 0.85),
-            raters=(0.95, 0.7),
-        ),
-        Design(
-            n_slices=n_slices,
-            name="rare errors: 97% right",
-            judge=(0.97, 0.97),
-            raters=(0.98, 0.98),
-        ),
-        Design(
-            n_slices=n_slices,
-            name="both alike, groups of 5 items",
-            judge=(0.85, 0.85),
-            raters=(0.9, 0.9),
-            group=5,
-        ),
-    )
+ALIKE = (
+    {"name": "both alike everywhere", "judge": (0.9, 0.9)},
+    {
+        "name": "both right in 70% of a slice, 95% of the others",
+        "judge": (0.95, 0.7),
+        "raters": (0.95, 0.7),
+    },
+    {
+        "name": "raters right in 70% of a slice, 95% of the others, the judge in 85% of all",
+        "judge": (0.85, 0.85),
+        "raters": (0.95, 0.7),
+    },
+    {"name": "rare errors: 97% right", "judge": (0.97, 0.97), "raters": (0.98, 0.98)},
 )
-SMALL = (Design(n_slices=72, name="mostly wrong, 25 items a slice", judge=(0.2, 0.2)),)
+GROUPED = Design(
+    n_slices=12,
+    name="both alike, groups of 5 items",
+    judge=(0.85, 0.85),
+    raters=(0.9, 0.9),
+    group=5,
+)
+NO_EFFECT = (
+    *(Design(n_slices=12, **answers) for answers in ALIKE),
+    GROUPED,
+    *(Design(n_slices=80, **answers) for answers in ALIKE),
+)
 POWER = (
     _power(12, 0.35, 0.98),
     _power(12, 0.48, 0.77),
@@ -162,7 +155,7 @@ OTHER_POWER = (
         is_power=True,
     ),
 )
-DESIGNS = (*POWER, *OTHER_POWER, *NO_EFFECT, *SMALL)
+DESIGNS = (*POWER, *OTHER_POWER, *NO_EFFECT)
 
 
 @dataclass(frozen=True)
