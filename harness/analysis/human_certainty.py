@@ -53,6 +53,7 @@ COEFFICIENTS = {  # further ones, among raters, and what two sides' coefficient 
     "randolph_kappa_unequal_raters": "randolph_kappa",
     "gwet_ac1": "gwet_ac1",
 }
+ALL = "all"  # the stratum of all items, whose coefficients are those of the task
 RANKS = ("spearman", "kendall_tau_b")  # of two sides on ordered scales
 MEASURES_OF = dict.fromkeys(("mm", "h_mw", "random", "random_h", "delta"), MEASURES) | {
     "js_b": tuple(metric.name for metric in binned_metrics(2)),
@@ -253,8 +254,9 @@ def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) ->
 
 
 def _of_stratum(result: StratumResult, measures: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Leave other coefficients than alpha to strata by certainty."""
-    by_certainty = result.stratum.by != "n_labels"
+    """Leave other coefficients than alpha to strata by certainty that have items."""
+    stratum = result.stratum
+    by_certainty = stratum.by != "n_labels" and stratum.name != ALL and result.n_items > 0
     return {name: value for name, value in measures.items() if by_certainty or name in MEASURES}
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.analysis.human_certainty import ALL
 from harness.report.charts import (
     IntervalRow,
     Titles,
@@ -71,7 +72,7 @@ def coefficient_rows(v: Validation) -> list[tuple[str, list[tuple[str, list[Esti
             ],
         )
         for i, row in enumerate(certainty.strata)
-        if row.n_items and row.stratum.by != "n_labels" and row.stratum.name != "all"
+        if row.n_items and row.stratum.by != "n_labels" and row.stratum.name != ALL
     ]
 
 
