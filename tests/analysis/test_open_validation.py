@@ -13,6 +13,7 @@ from harness.errors import TaskError
 from harness.options.concerns import Choices
 from harness.report import judge_card, page, ranking_csv
 from harness.report.text import render
+from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import number_text
 
 N = 90
@@ -155,3 +156,16 @@ def test_what_is_defined_for_options_alone_says_so(what):
     task = example().task
     with pytest.raises(TaskError, match="needs options to choose from, and a continuous scale"):
         task.space if what == "space" else task.require_options("an audit")
+
+
+def test_ratings_that_are_all_abstentions_have_no_median():
+    """A judge of numbers that nobody rated is NA, not an error."""
+    task = task_of(
+        {"r": {f"i{i}": CANNOT_ASSESS for i in range(4)}},
+        options=(),
+        positive=(),
+        scale="continuous",
+    )
+    result = validate(source_of(task, {"j": {f"i{i}": "3" for i in range(4)}}))
+    assert result.decision.verdict == "none"
+    assert {estimate.value for estimate in result.judge("j").metrics.values()} == {None}

@@ -186,7 +186,9 @@ class NumericRatings:
         """Return the least rating that at least half of the ratings do not exceed, (B,)."""
         order = np.argsort(self.value, kind="stable")
         item, value = self.item[order], self.value[order]
-        medians = np.empty(len(weights))
+        medians = np.full(len(weights), np.nan)
+        if not len(value):
+            return medians
         step = max(1, MEDIAN_CELLS // max(len(item), 1))
         for start in range(0, len(weights), step):
             below = np.cumsum(weights[start : start + step, item], axis=1)
