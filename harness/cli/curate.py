@@ -351,7 +351,7 @@ def export(
       harness curate export ./mine ratings.csv
       harness curate export ./mine team --to label-studio --raters ann,bea,cem
       harness curate export ./mine team --to label-studio --queue queue.csv
-      harness curate export ./mine scores.jsonl --to langfuse --verdicts ./run/verdicts.jsonl
+      harness curate export ./mine out.jsonl --to mlflow --verdicts verdicts.csv
     """
     from harness.curation.versions.task_export import export_task, sidecar_of
     from harness.tasks import load_task
