@@ -259,7 +259,7 @@ app.command("next", short_help="List the items to rate next.")(next_ratings)
 
 
 def _use_of_sample(values: Mapping[str, Any]) -> str:
-    return SAMPLE_LEVELS if values["by"] == "disagreement" else SAMPLE
+    return SAMPLE_LEVELS if values["drawn_by"] == "disagreement" else SAMPLE
 
 
 @app.command("sample", short_help="Draw items of a task.")
@@ -289,7 +289,7 @@ def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printin
 
     source, folder = load_task(task), options.task_folder(wanted.new_name)
     rng = np.random.default_rng(seed.seed)
-    drawn = draw_sample(source, wanted.by, wanted.n_drawn, rng=rng, levels=wanted.levels)
+    drawn = draw_sample(source, wanted.drawn_by, wanted.n_drawn, rng=rng, levels=wanted.levels)
     written = {folder: drawn}
     if (share := wanted.calibration_share) is not None:
         paths = [folder.with_name(f"{folder.name}-{part}") for part in PARTS]
@@ -297,7 +297,7 @@ def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printin
     for path in written:
         check_new(path)
     for path, part in written.items():
-        write_sample(source, part, path, wanted.by)
+        write_sample(source, part, path, wanted.drawn_by)
     if printing.as_json:
         folders = {str(path): len(part.probabilities) for path, part in written.items()}
         strata = [asdict(stratum) for stratum in drawn.strata]

@@ -163,10 +163,11 @@ class SampleOptions(NewTask):
     """How many items are drawn, and how."""
 
     n_drawn: int = option(..., "Number of items.", (SAMPLE, SAMPLE_LEVELS), flag="--items", ge=1)
-    by: SampledBy | None = option(
+    drawn_by: SampledBy | None = option(
         None,
         "Draw equal numbers of items by this, instead of a random sample.",
         (SAMPLE, SAMPLE_LEVELS),
+        flag="--by",
     )
     levels: Annotated[tuple[int, ...], BeforeValidator(_levels)] = option(
         (10, 20, 30, 40, 50),  # Guerdan et al. 2025, appendix E
