@@ -170,7 +170,7 @@ def test_every_share_has_its_n_and_interval(tmp_path, monkeypatch):
         if row["kind"] in {"choice", "power", "size"}:
             assert row["name"] in page
         else:
-            main = ("metric of ", "difference of ", "differences ", "fleiss_kappa")
+            main = ("metric of ", "difference of ", "differences ", "fleiss_kappa of ")
             assert (row["name"] in page) == row["name"].startswith(main), row["name"]
     for kind in {row["kind"] for row in result["shares"]}:
         assert f'id="chart-shares-{kind}"' in page
