@@ -95,6 +95,9 @@ class AbstentionRates:
 
 def section(p: Prepared) -> AbstentionRates | None:
     """Compare abstention and unreadable rates; None if no judge has either, or items no factor."""
+    lost = [t for t in p.judges if t.outcomes[:, :, [ABSTAINED, UNREADABLE]].any()]
+    if not lost:  # texts aren't measured for nothing
+        return None
     units = p.resampling(groups=p.groups).units(len(p.source.items))
     fields = [
         field
@@ -105,12 +108,7 @@ def section(p: Prepared) -> AbstentionRates | None:
         )
         if field is not None
     ]
-    judges = [
-        rates
-        for table in p.judges
-        if table.outcomes[:, :, [ABSTAINED, UNREADABLE]].any()
-        and (rates := _judge_rates(p, table, fields, units)).rows
-    ]
+    judges = [rates for table in lost if (rates := _judge_rates(p, table, fields, units)).rows]
     return AbstentionRates(unit=units.kind, judges=tuple(judges)) if judges else None
 
 

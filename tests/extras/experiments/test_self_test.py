@@ -170,8 +170,9 @@ def test_every_share_has_its_n_and_interval(tmp_path, monkeypatch):
         if row["kind"] in {"choice", "power", "size"}:
             assert row["name"] in page
         else:
-            main = ("metric of ", "difference of ", "differences ", "fleiss_kappa of ")
-            assert (row["name"] in page) == row["name"].startswith(main), row["name"]
+            main = ("metric of ", "difference of ", "differences ", "fleiss_kappa")
+            is_main = row["name"].startswith(main) and "unequal_raters" not in row["name"]
+            assert (row["name"] in page) == is_main, row["name"]
     for kind in {row["kind"] for row in result["shares"]}:
         assert f'id="chart-shares-{kind}"' in page
     assert result["cost_usd"] == pytest.approx(0.6)
