@@ -6,8 +6,6 @@ import pytest
 
 from benchmarks.validation import MOST_MB, MOST_TIMES, UNIT, measured
 
-MOST_MEASURED_MB = 370  # 343 to 365, by machine
-
 
 @pytest.fixture(scope="module")
 def used_and_parsed_s(tmp_path_factory):
@@ -20,12 +18,10 @@ def test_100_000_items_take_a_few_times_what_parsing_takes(used_and_parsed_s):
     """Three judges and three raters: time is measured by what parsing the files takes here."""
     used, parsed_s = used_and_parsed_s
     assert used.cpu_s <= MOST_TIMES * parsed_s
-    assert used.peak_mb <= MOST_MEASURED_MB
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.xfail(strict=False, reason="343 to 365 MB, by machine and run, for 353")
 def test_100_000_items_take_a_third_of_the_memory_of_objects(used_and_parsed_s):
     """The memory that verdicts and ratings took as objects was 1,059 MB."""
     used, _ = used_and_parsed_s

@@ -155,7 +155,9 @@ def worst_slice(v: Validation) -> str:
     judge, human = row.measures["agreement"], row.human
     assert human is not None, "a slice is the worst beside raters"
     numbers = (judge.value.value, judge.rest, human.value.value, human.rest)
-    there, elsewhere, rater_there, rater_elsewhere = (f"{100 * (x or 0.0):.0f}" for x in numbers)
+    shown = [f"{100 * x:.0f}" for x in numbers if x is not None]
+    assert len(shown) == len(numbers), "a slice is the worst only if its differences are defined"
+    there, elsewhere, rater_there, rater_elsewhere = shown
     where = f"{counted([judge.value.n_used])} there, and the worst of {v.slices.n_slices} slices"
     return (
         f"It is weakest on {slice_words(row.field, row.value)}, where it agrees with another "

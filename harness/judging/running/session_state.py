@@ -1,4 +1,4 @@
-"""What the judges of a session share, and what becomes of each of them."""
+"""The state that judges of a session share, and the course of each judge."""
 
 from __future__ import annotations
 
