@@ -6,6 +6,7 @@ import os
 import pty
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -290,6 +291,24 @@ def test_replies_of_a_killed_run_are_not_bought_again_by_a_new_one(place, stub):
     stub.release()
     assert call_harness(*ARGUMENTS, cwd=place).returncode == 0
     assert stub.stats()["requests"] == asked + PLANNED - 100
+
+
+def test_pairs_begin_with_the_sets_of_the_log_when_a_killed_run_stored_none(place, stub):
+    """Replies are in the log before the cache: what is in the log alone is not bought again."""
+    mix = ("--elicitation", "response_set,paired")
+    n_sets = N_ITEMS * SAMPLES
+    stub.hold_after(n_sets)
+    process = start_harness(*ARGUMENTS, *mix, cwd=place)
+    wait_for_lines(place, n_sets - 1)
+    kill(process)
+    shutil.rmtree(cache_folder())
+    asked = stub.stats()["requests"]
+    stub.release()
+    resumed = call_harness("run", "--resume", cwd=place)
+    assert resumed.returncode == 0, resumed.stderr
+    assert stub.stats()["requests"] == asked + n_sets
+    assert len(read_log(log_of(place)).final) == n_lines(log_of(place)) == 2 * n_sets
+    assert set(n_purchases(log_of(place)).values()) == {1}
 
 
 def test_run_killed_at_any_moment_leaves_at_most_its_calls_in_flight_to_buy(place, stub):

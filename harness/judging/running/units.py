@@ -93,7 +93,8 @@ class Job:
     def open_units(self, done: Mapping[UnitKey, Verdict]) -> Iterator[WorkUnit | Verdict]:
         """Yield the units that a log does not answer, and its verdicts on the others.
 
-        A verdict on another request than a unit's is none on it.
+        A verdict on another request than a unit's is none on it. A pair whose set is in the log
+        begins with that: a run that was killed may not have put it into the store.
         """
         name = self.judge.spec.name
         for item, elicitation, asked in self._asked():
@@ -102,13 +103,17 @@ class Job:
                 if not done:
                     yield unit
                     continue
-                verdict = done.get(UnitKey(name, item.id, elicitation, sample))
-                if verdict and _first_request(verdict) != request_hash:
-                    verdict = None
+                key = UnitKey(name, item.id, elicitation, sample)
+                verdict = _on_request(done.get(key), request_hash)
                 if verdict and verdict.outcome != "failed":
                     yield verdict
                     continue
-                yield _continued(unit, verdict) if verdict and verdict.replies else unit
+                if verdict and verdict.replies:
+                    yield _continued(unit, verdict)
+                    continue
+                set_key = key._replace(elicitation="response_set")
+                of_set = _on_request(done.get(set_key), request_hash)
+                yield _begun_by_set(unit, of_set) if of_set else unit
 
     def _asked(self) -> Iterator[tuple[Item, Elicitation, Iterable[tuple[int, Request, str]]]]:
         """Yield questions with the requests for their samples.
@@ -266,9 +271,12 @@ def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
     return groups
 
 
-def _first_request(verdict: Verdict) -> str:
-    """Return the hash of the request that a unit begins with."""
-    return next((reply.request for reply in verdict.replies), verdict.failed_request)
+def _on_request(verdict: Verdict | None, request_hash: str) -> Verdict | None:
+    """Return a verdict if its unit begins with a request."""
+    if verdict is None:
+        return None
+    begins_with = next((reply.request for reply in verdict.replies), verdict.failed_request)
+    return verdict if begins_with == request_hash else None
 
 
 def _continued(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
@@ -280,3 +288,10 @@ def _continued(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
         first_unread=verdict.first_unread,
         bought=True,
     )
+
+
+def _begun_by_set(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
+    """Return a pair with the set that was received as a response set, unless that is blank."""
+    if verdict.reply is None or not verdict.reply.text.strip():
+        return unit
+    return replace(unit, first=verdict.reply, first_unread=verdict.unread)
