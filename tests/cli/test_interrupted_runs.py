@@ -300,6 +300,7 @@ def test_pairs_begin_with_the_sets_of_the_log_when_a_killed_run_stored_none(plac
     stub.hold_after(n_sets)
     process = start_harness(*ARGUMENTS, *mix, cwd=place)
     wait_for_lines(place, n_sets - 1)
+    wait_until(lambda: stub.stats()["in_flight"] == CONCURRENCY)
     kill(process)
     shutil.rmtree(cache_folder())
     asked = stub.stats()["requests"]
