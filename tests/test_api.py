@@ -178,6 +178,7 @@ def wait_for_requests(stub):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_cancelled_arun_keeps_its_replies_and_is_resumed(place, stub):
     """Cancelling receives what is in flight; `resume=True` asks for the rest alone."""
     options = hanging(place, stub)
@@ -239,6 +240,7 @@ def test_signal_handlers_are_put_back():
         signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_weights")
 def test_what_the_user_should_know_is_logged(caplog):
     """A judge that does not apply is named under the logger `harness`."""
@@ -319,6 +321,7 @@ def test_a_batch_on_a_cluster_is_refused_before_the_store_is_opened(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_repr_of_a_run_with_many_judges_was_as_long_as_their_names(tmp_path):
     """Up to three are named, more are counted."""
     judges = ["random", *(f"random@self-consistency:{n}" for n in (3, 5, 7))]

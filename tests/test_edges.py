@@ -89,6 +89,7 @@ OFFERED = {  # by an edge, in a command that works without it
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edge", OFFERED)
 def test_option_of_an_edge_is_refused_in_a_line_without_it(edge, tmp_path):
     """Regression: `curate next --for estimate` without estimation was an internal error."""

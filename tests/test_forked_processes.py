@@ -15,6 +15,7 @@ from support.processes import start_harness
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are started there")
 
 
+@pytest.mark.slow
 def test_its_output_and_exit_code_are_those_of_a_process_that_is_started(tmp_path):
     """In its own folder, with its own variables, and an error on stderr."""
     make_unrated_task(tmp_path / "tasks" / "mine", ["Hm."])

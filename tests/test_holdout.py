@@ -105,6 +105,7 @@ def test_a_judge_is_confirmed_once_and_at_its_own_level(task):
     assert evidence.n_items == len(held_out_ids(task))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", ["random", "lexicon"])
 def test_a_second_confirmation_is_refused_and_says_when_the_first_was(task, judge):
     """Neither the same judge nor another of any run is confirmed on the items again."""

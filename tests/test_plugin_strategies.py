@@ -94,6 +94,7 @@ def judges_of(run):
     return {judge["name"]: judge for judge in judges}
 
 
+@pytest.mark.slow
 def test_the_strategy_of_the_page_does_what_a_built_in_one_does(harness, command, stub, tmp_path):
     """Its prompt is sent and kept, its replies make verdicts, and it is ranked like any judge."""
     result = harness(*command)
@@ -111,6 +112,7 @@ def test_the_strategy_of_the_page_does_what_a_built_in_one_does(harness, command
     assert judges_of(run) == before
 
 
+@pytest.mark.slow
 def test_a_killed_run_of_a_plug_in_strategy_goes_on(harness, command, env, stub, tmp_path):
     """With the template that its folder keeps; no reply that was received is asked for again."""
     stub.hold_after(20)

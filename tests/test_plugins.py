@@ -167,6 +167,7 @@ def metrics_of(folder):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_judge_and_metric_of_another_distribution(harness, tmp_path):
     """`--judges` names the kind, `--metric` the metric; both stand in metrics.json."""
     result = harness("run", "--task", "small", "--judges", "first-option", "--metric", "same_mode")
@@ -178,6 +179,7 @@ def test_judge_and_metric_of_another_distribution(harness, tmp_path):
     assert judge["metrics"]["same_mode"]["value"] == judge["metrics"]["hit_rate(h/h)"]["value"]
 
 
+@pytest.mark.slow
 def test_kind_of_another_distribution_in_judges_yaml(harness, tmp_path):
     """`kind: NAME` gives the judge an alias, parameters and a number of samples."""
     (tmp_path / "own.yaml").write_text(
@@ -189,6 +191,7 @@ def test_kind_of_another_distribution_in_judges_yaml(harness, tmp_path):
     assert judge["kind"] == "first-option"
 
 
+@pytest.mark.slow
 def test_plug_ins_load_only_when_named_and_never_shadow(harness, tmp_path):
     """Its `random` and `hit_rate(h/h)` stay unused, and nothing of it is imported."""
     result = harness(*("run", "--task", "small", "--judges", "random", "--metric", "hit_rate(h/h)"))

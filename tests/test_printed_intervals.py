@@ -107,6 +107,7 @@ def test_every_end_names_its_procedure(field):
     assert named <= PROCEDURES
 
 
+@pytest.mark.slow
 def test_fields_that_are_no_intervals_exist():
     """A class that is gone leaves the list."""
     classes = {

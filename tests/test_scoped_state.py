@@ -213,6 +213,7 @@ def test_imports_leave_the_limit_of_csv():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_library_leaves_the_process_as_it_was(tmp_path, stub):
     """After a run with a hosted model, a table with long fields and a download that failed."""
     (tmp_path / "judges.yaml").write_text(JUDGE.format(url=stub.url()))

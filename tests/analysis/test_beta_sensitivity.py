@@ -233,6 +233,7 @@ def test_underspecified_task_is_advised_to_add_an_option(result):
     assert "Maybe" in result.identifiability.advice
 
 
+@pytest.mark.slow
 def test_paired_subset_gives_every_item_its_response_sets():
     """F' from the first half of the items carries the goals to all of them."""
     source = indeterminate_source(indeterminate_task(n=200, paired=100))

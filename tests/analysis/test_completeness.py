@@ -131,6 +131,7 @@ def ended(place, command):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_judge_without_a_usable_reply_is_not_assessed(place, command, fault):

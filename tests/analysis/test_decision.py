@@ -96,6 +96,7 @@ def test_judges_that_are_not_ranked_have_no_place():
     assert set(result.sensitivity.grid.judges) == {"lenient", "random"}
 
 
+@pytest.mark.slow
 def test_goals_and_usual_metrics_are_compared_at_the_same_number_of_replies():
     """Beside a judge asked once, one asked ten times hits as often as its samples on average."""
     rng, n = np.random.default_rng(0), 40

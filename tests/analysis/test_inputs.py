@@ -17,6 +17,7 @@ from harness.report import render
 GOALS = ("decision_consistency", "prevalence_bias")
 
 
+@pytest.mark.slow
 def test_beta_makes_the_downstream_numbers_those_of_the_sweep():
     """``--beta`` gives, at every step, the values and the ranking that the grid holds."""
     task = indeterminate_task(paired=30)

@@ -39,6 +39,7 @@ def test_response_sets_of_some_items_change_neither_metric_nor_items_nor_verdict
     assert "Compared by forced choices on" in text_of(since)
 
 
+@pytest.mark.slow
 def test_metric_and_option_change_what_ranks():
     """The user's metric, then --ranks-by, then reconstruction if it is named, then the task."""
     task = indeterminate_task(paired=12)

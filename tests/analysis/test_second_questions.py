@@ -98,6 +98,7 @@ def test_cost_is_that_of_both_replies():
     assert (cost.usd, cost.n_paid, cost.prompt_tokens) == (3.0, 3, 15)
 
 
+@pytest.mark.slow
 def test_open_scale_has_the_ranking_without_second_questions(truth, tmp_path):
     made = coherence_as_numbers(truth, tmp_path, Choices())
     name = made.judges[0].name

@@ -188,6 +188,7 @@ def test_figures_of_a_task_are_those_of_the_plan_and_of_the_test(place, validati
     assert (found.certainty is None) == bool(found.certainty_reason)
 
 
+@pytest.mark.slow
 def test_cost_limit_holds_for_all_tasks_together(place, stub):
     """The second task may cost what the first one left; at the limit the exit code is 4."""
     judge = {"model": "stub", "base_url": stub.url(), "price": {"input": 1000, "output": 1000}}

@@ -278,6 +278,7 @@ def assert_page_fits(tab, axe):
             assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_criteria_are_rated_on_one_screen_by_keyboard(browser, tmp_path):
     """The text once, a question per criterion; keys answer one after the other."""
     axe = checking("axe-playwright-python", "axe_playwright_python.sync_playwright")
@@ -328,6 +329,7 @@ def test_sets_of_more_than_nine_options_have_keys(browser, tmp_path):
     assert [row["value"] for row in answers(task, "ann")] == [["topic0", "topic9", "topic11"]]
 
 
+@pytest.mark.slow
 def test_two_browsers_at_once_rate_pairs_with_comments(browser, tmp_path):
     """Two raters, each with an order of their own; skips, flags and comments stay with them."""
     axe = checking("axe-playwright-python", "axe_playwright_python.sync_playwright")

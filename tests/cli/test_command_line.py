@@ -272,6 +272,7 @@ def test_nobody_reading_the_progress_ends_no_run(monkeypatch):
         os.dup2(os.open(os.devnull, os.O_WRONLY), writing)  # for what is still held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [("val", "validate"), ("new", "new-task"), ("validate --task tox", "toxicity")],

@@ -172,6 +172,7 @@ def test_overshoot_is_that_of_the_replies_in_flight():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_judges", [4, 8])
 def test_judges_in_batches_each_checked_the_rest_alone(place, n_judges):
     """Four once spent $0.51 and eight $1.02 of $0.38, and ended with 0: there is one budget, it is

@@ -112,6 +112,7 @@ def test_a_tasks_name_cannot_move_the_run_folder(tmp_path):
     assert made.path.parent == tmp_path / "runs"
 
 
+@pytest.mark.slow
 def test_parquet_with_fifty_million_rows_is_capped_not_loaded(tmp_path):
     """A file of a few hundred kilobytes that declares 50 M rows is refused within seconds and
     within 300 MiB more memory than the command needs anyway."""

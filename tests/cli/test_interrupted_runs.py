@@ -169,6 +169,7 @@ def test_fifty_kills_with_pairs_in_the_mix_lose_nothing_received_and_buy_nothing
     kill_and_resume(place, stub, kills=10, seed=seed, elicitations=mix)
 
 
+@pytest.mark.slow
 def test_two_runs_on_one_cache_pay_for_no_unit_twice(place, stub):
     """They run at once over the same units; the server sees each request once, and both end with
     all their verdicts."""
@@ -181,6 +182,7 @@ def test_two_runs_on_one_cache_pay_for_no_unit_twice(place, stub):
         assert len(read_log(log).final) == PLANNED
 
 
+@pytest.mark.slow
 def test_a_run_takes_over_what_a_killed_one_was_asking(place, stub):
     """A lease ends with its holder: the other run asks what the killed one had not received."""
     first = start_harness(*ARGUMENTS, "--out", "out1", cwd=place)
@@ -195,6 +197,7 @@ def test_a_run_takes_over_what_a_killed_one_was_asking(place, stub):
     assert stub.stats()["requests"] <= PLANNED + CONCURRENCY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
 )
@@ -215,6 +218,7 @@ def test_first_signal_drains_and_the_run_can_be_resumed(place, stub, number, cod
     assert stub.stats()["requests"] == PLANNED == len(read_log(log_of(place)).final)
 
 
+@pytest.mark.slow
 def test_closed_terminal_drains_the_run(place, stub):
     """Its window is closed: the run cannot print any more, and still receives what is in flight."""
     master, terminal = pty.openpty()
@@ -236,6 +240,7 @@ def test_closed_terminal_drains_the_run(place, stub):
     assert stub.stats()["requests"] == PLANNED
 
 
+@pytest.mark.slow
 def test_run_that_ignores_hang_ups_goes_on(place, stub):
     """`nohup` works."""
     process = subprocess.Popen(
@@ -268,6 +273,7 @@ def test_second_signal_stops_at_once(place, stub):
     assert "Press Ctrl-C again to stop now" in err
 
 
+@pytest.mark.slow
 def test_finished_run_asks_nothing_when_run_again(place, stub):
     """A second run of the same job takes everything from the cache."""
     assert call_harness(*ARGUMENTS, cwd=place).returncode == 0
@@ -278,6 +284,7 @@ def test_finished_run_asks_nothing_when_run_again(place, stub):
     assert f"{PLANNED} from the store" in again.stderr
 
 
+@pytest.mark.slow
 def test_replies_of_a_killed_run_are_not_bought_again_by_a_new_one(place, stub):
     """What a killed run had received, while calls hang, is in the cache of the next run."""
     stub.hold_after(100)
@@ -312,6 +319,7 @@ def test_pairs_begin_with_the_sets_of_the_log_when_a_killed_run_stored_none(plac
     assert set(n_purchases(log_of(place)).values()) == {1}
 
 
+@pytest.mark.slow
 def test_run_killed_at_any_moment_leaves_at_most_its_calls_in_flight_to_buy(place, stub):
     """A new run takes all that is stored: all that was received but for the last few ms.
 

@@ -107,6 +107,7 @@ def test_judges_have_to_be_named_among_several(rated):
     assert "name one judge of the verdicts (a, b)" in result.output
 
 
+@pytest.mark.slow
 def test_raters_and_items_are_drawn_from_a_task(tmp_path):
     """Calderon et al. 2025, figure 2, on WAX: power grows with the items and stays uncertain."""
     if not truth_folders():

@@ -27,6 +27,7 @@ def mean(rows, **wanted):
     return float(np.mean(values))
 
 
+@pytest.mark.slow
 def test_hit_rate_selects_worse_than_response_sets_under_asymmetric_selection():
     """Guerdan et al. 2025, figure 4, center: a gap that the fully specified task does not show."""
     rows = FIGURES[4].rows(0, SMALL)
@@ -70,6 +71,7 @@ def test_forced_choices_understate_prevalence():
         assert low < -0.1
 
 
+@pytest.mark.slow
 def test_rankings_by_response_sets_survive_rater_error():
     """Figure 11: mse(srs/srs) orders judges nearly as without error."""
     rows = FIGURES[11].rows(0, SMALL)
@@ -77,6 +79,7 @@ def test_rankings_by_response_sets_survive_rater_error():
     assert mean(rows, metric="mse(srs/srs)") > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", FIGURES)
 def test_every_figure_gives_values_of_its_quantities(number):
     """Tiny, but whole: each row is a value or None, and the same seed gives the same rows."""
@@ -145,6 +148,7 @@ def test_models_that_cannot_be_simulated_are_refused_in_one_line(arguments, mess
     assert len(refused.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_with_their_standard_errors(tmp_path, monkeypatch):
     """Each of 4 to 6 and 10 to 15 has charts; whiskers and data hold the errors of the rows."""
     monkeypatch.chdir(tmp_path)

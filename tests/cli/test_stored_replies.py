@@ -126,6 +126,7 @@ def test_options_that_contradict_are_refused(ask, words, said):
     assert n_requests == 0
 
 
+@pytest.mark.slow
 def test_a_killed_refresh_is_resumed_and_pays_for_no_received_reply_again(ask, tmp_path, stub):
     """The printed command continues the refresh."""
     ask()

@@ -48,6 +48,7 @@ def changed(run, **fields):
     manifest.write_text(json.dumps(json.loads(manifest.read_text("utf-8")) | fields), "utf-8")
 
 
+@pytest.mark.slow
 @situation("first_baseline: command_to_resume()")
 def test_a_run_that_is_not_finished_is_finished_as_its_message_says(run):
     """`harness revalidate` of an unfinished run prints the command that finishes it."""
@@ -57,6 +58,7 @@ def test_a_run_that_is_not_finished_is_finished_as_its_message_says(run):
     assert json.loads((run / "manifest.json").read_text())["exit_code"] == 0
 
 
+@pytest.mark.slow
 @situation("history_of: command_to_watch()")
 def test_a_history_that_was_never_begun_is_begun_as_its_message_says(run):
     """A run that was never re-validated prints the command of its first look."""

@@ -82,6 +82,7 @@ def test_a_probe_that_reached_the_limit_goes_on(place, stub):
         command = last_command(done.stderr, "--resume")
 
 
+@pytest.mark.slow
 @situation(
     "next_step: command_to_resume()",
     "compared_source: command_to_resume()",
@@ -145,6 +146,7 @@ def test_a_recommended_judge_is_watched_as_its_result_says(good_run):
             run_command(command)
 
 
+@pytest.mark.slow
 @situation("_rating_command: harness annotate {} --rater NAME --elicitation paired")
 def test_ratings_in_both_forms_are_collected_as_the_result_says(good_run):
     """Only the name of the task was printed, which is found in few folders."""
@@ -216,6 +218,7 @@ def test_a_run_is_resumed_with_the_server_that_it_had(place, stub):
     run_command(command, codes=NEVER_ASKED)
 
 
+@pytest.mark.slow
 @situation("_selftest: harness selftest --run {}")
 def test_a_damaged_self_test_is_made_again_as_the_report_says(good_run):
     """The report of a run whose `selftest.json` is no result."""

@@ -105,6 +105,7 @@ def test_labels_without_texts_are_described(place):
     run_command(commands_in(str(refused.exception))[0])
 
 
+@pytest.mark.slow
 @situation(
     "_command: harness curate drop {} --as {} --finding {}{}",
     "_command: harness curate next {} {} --queue queue.csv",
@@ -220,6 +221,7 @@ def test_ratings_of_the_page_are_added_as_it_says_at_its_end(place):
     run_command(command)
 
 
+@pytest.mark.slow
 @situation(
     "draw_items: harness estimate {} --judge {} --items {} {}",
     "_write_draw: harness annotate {} --rater NAME{} # NAME",

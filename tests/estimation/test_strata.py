@@ -117,6 +117,7 @@ def test_labels_count_by_the_unlabelled_items_of_their_stratum(run, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["new.csv", "new.parquet", "parts"])
 def test_strata_are_the_same_in_every_format(run, tmp_path, name):
     """A csv file, a parquet file, and a folder of parts of all kinds."""
@@ -201,6 +202,7 @@ def test_python_takes_strata(run):
     assert found.strata.n_unlabelled == UNLABELLED
 
 
+@pytest.mark.slow
 def test_planned_labels_allow_for_groups(run, tmp_path):
     """Regression: items of a group that are rated alike were planned as if independent."""
     folder = tmp_path / "small"

@@ -15,6 +15,7 @@ from harness.stats.inference.metric import mean
 from harness.stats.metrics.alpha import krippendorff_alpha
 
 
+@pytest.mark.slow
 def test_dataset_facts(golden):
     """Counts, pairwise agreement, kappas, MAE, Pearson and alpha of real ratings."""
 

@@ -74,6 +74,7 @@ def test_smollm2_answers_and_costs_nothing(running):
     assert reply.model == "SmolLM2-135M-Instruct.Q4_1"
 
 
+@pytest.mark.slow
 def test_smollm2_repeats_itself_at_temperature_zero(running):
     """The same request gives the same reply, and the prompt's start is read only once."""
     judge, runner = running
@@ -82,6 +83,7 @@ def test_smollm2_repeats_itself_at_temperature_zero(running):
     assert again.cached_tokens > first.prompt_tokens // 2
 
 
+@pytest.mark.slow
 def test_a_prompt_beyond_the_context_fails_and_is_never_cut(running):
     """2,048 tokens are the limit: 2,100 words are refused with that reason, and asking goes on."""
     judge, runner = running
@@ -91,6 +93,7 @@ def test_a_prompt_beyond_the_context_fails_and_is_never_cut(running):
     assert runner.run(judge.ask(request_for(judge))).text
 
 
+@pytest.mark.slow
 def test_a_cancelled_question_frees_the_model(running):
     """A deadline ends the reading of a long prompt within a batch, not at its end."""
     judge, runner = running
@@ -107,6 +110,7 @@ def test_a_cancelled_question_frees_the_model(running):
     assert runner.run(judge.ask(request_for(judge))).latency_s < 5 * a_batch + 1  # of at least 15
 
 
+@pytest.mark.slow
 def test_xllamacpps_own_server_answers_the_aiohttp_judge(running, monkeypatch):
     """The address at which SmolLM2 listens is an OpenAI-compatible endpoint like any other."""
     judge, runner = running
@@ -171,6 +175,7 @@ def started(then):
     )
 
 
+@pytest.mark.slow
 def test_the_engine_is_silent_and_lets_the_process_end():
     """Nothing of llama.cpp's talk reaches the terminal, and nobody waits at the exit."""
     with started("await judge.aclose()") as process:
@@ -178,6 +183,7 @@ def test_the_engine_is_silent_and_lets_the_process_end():
     assert (out, err, process.returncode) == ("True\n", "", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
 def test_ctrl_c_ends_it_while_it_reads():
     """An interrupt in the middle of a long prompt ends the process within a batch or two, without

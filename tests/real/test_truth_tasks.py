@@ -21,6 +21,7 @@ def cases(truth, kind: str, dataset: str) -> list[dict]:
     return [c for c in listed if c["kind"] == kind and c["inputs"].get("dataset") == dataset]
 
 
+@pytest.mark.slow
 def test_released_wax_verdicts_give_the_published_accuracy(truth, tmp_path):
     """`harness validate` on the wax verdicts of six LLMs reproduces the known accuracies; forced
     choices alone rank by JS divergence, and the sentence names a judge."""

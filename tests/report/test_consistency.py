@@ -90,6 +90,7 @@ def page_of(validation, source):
     return html, words(unescape(re.sub(r"<[^>]+>", " ", unlinked)))
 
 
+@pytest.mark.slow
 def test_every_sentence_stands_in_terminal_page_and_card(case):
     """Nobody rephrases the decision; the page leaves out of its reasons what it draws."""
     validation, source = case

@@ -53,6 +53,7 @@ def silent(folder, tmp_path_factory):
     return RunFolder.open(run)
 
 
+@pytest.mark.slow
 def test_report_names_what_it_wrote(written, copied):
     """Each file is named, the page first, and is there."""
     assert written["files"][0] == str(copied.path / "report.html")

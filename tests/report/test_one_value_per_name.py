@@ -178,6 +178,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", TEXTS)
 def test_a_judge_had_another_value_in_each_view(validation, source, view):
     """Every view shows one value of what ranks, and one interval, however it was drawn before."""

@@ -122,6 +122,7 @@ def test_each_reason_is_given_by_some_module():
     assert not (ALL - {""} - found)
 
 
+@pytest.mark.slow
 def test_no_module_gives_another_reason():
     """mypy says so of typed code; this holds for keywords whose type is not known, too."""
     fields = ("reason", "interval_reason", "nothing")

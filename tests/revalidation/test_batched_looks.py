@@ -45,6 +45,7 @@ def wait_for_batch(folder):
     raise AssertionError("no batch was handed in")
 
 
+@pytest.mark.slow
 def test_late_batch_sends_no_request_for_its_look(run, provider, tmp_path):
     """Second turns of today would continue conversations of days ago: the next look has its own."""
     provider.post("/hold")

@@ -34,6 +34,7 @@ def look(run, *arguments, code=0):
     return judge
 
 
+@pytest.mark.slow
 def test_an_edited_word_list_is_another_judge(run, tmp_path, monkeypatch):
     """Two looks find the same judge; with the opposite of every word's sentiment it changed."""
     assert look(run)["verdict"] == look(run)["verdict"] == "stable"

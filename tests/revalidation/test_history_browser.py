@@ -21,6 +21,7 @@ def page(tmp_path_factory, stub):
     return folder / "history.html"
 
 
+@pytest.mark.slow
 def test_the_page_filters_changed_answers(page, browser):
     """Ten are shown, or all; lists choose a judge and a change, and the count follows."""
     tab = browser.new_page()
@@ -52,6 +53,7 @@ def test_filters_hid_the_judges_below_a_sentence_on_a_changed_judge(page, browse
     tab.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [400, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_the_screen(page, browser, width, scheme):

@@ -38,6 +38,7 @@ def reading(history: HistoryReading, looks: list[Look]) -> HistoryReading:
     return HistoryReading(history.baselines, looks)
 
 
+@pytest.mark.slow
 def test_charts_have_dates_and_gaps_with_the_reason(history):
     """A judge that was not asked leaves a gap in its charts alone, with the reason in it; a month
     without a look leaves one in all charts."""

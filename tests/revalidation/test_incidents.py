@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.look_schedules import Schedule, flawed, majority, other, replies, verdicts
 from support.processes import call_harness, invoke
 
@@ -29,6 +30,7 @@ def exclude(schedule, look):
     return invoke("revalidate", schedule.run, "--exclude", look, "--because", BECAUSE)
 
 
+@pytest.mark.slow
 def test_an_incident_is_excluded_and_every_later_look_prints_it(tmp_path, stub):
     """Its replies leave the tests, nothing is asked, and its place in the schedule stays spent."""
     schedule = schedule_with(tmp_path, stub, majority, flipped, majority)
@@ -51,6 +53,7 @@ def test_an_incident_is_excluded_and_every_later_look_prints_it(tmp_path, stub):
     )
 
 
+@pytest.mark.slow
 def test_an_alarm_that_other_looks_raise_is_not_closed(tmp_path, stub):
     """Neither by excluding a later look, nor the first of two that raise it each by itself."""
     schedule = schedule_with(tmp_path, stub, majority, flipped, flipped)
@@ -64,6 +67,7 @@ def test_an_alarm_that_other_looks_raise_is_not_closed(tmp_path, stub):
         assert schedule.look(code=1)["excluded"] == {str(look): BECAUSE}
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_as_good_again_stays_worse_until_it_is_accepted(tmp_path, stub):
     """Nothing is said of a recovery, which no test with an error rate shows."""
     schedule = Schedule(tmp_path, stub, {"back": replies(N, majority)}, samples=3, n=N)
@@ -80,6 +84,7 @@ def test_a_judge_that_is_as_good_again_stays_worse_until_it_is_accepted(tmp_path
     assert verdicts(schedule.look()) == {"back": "stable"}
 
 
+@pytest.mark.slow
 def test_excluding_the_look_that_was_worse_says_worse_of_the_others_anew(tmp_path, stub):
     """The judge answered wrongly in one look, and since then better than at the baseline: without
     that look it is changed and not worse, also in later looks and where the task lost an item."""
@@ -134,6 +139,7 @@ def test_a_judge_that_is_worse_is_accepted_only_with_yes(tmp_path, stub):
     assert schedule.look()["baseline"] == 2
 
 
+@pytest.mark.slow
 def test_a_look_that_raised_the_alarm_is_no_part_of_the_accepted_baseline(tmp_path, stub):
     """It was chosen for its replies: those after it are taken, and what is missing is asked."""
     schedule = schedule_with(tmp_path, stub, majority, flipped, flipped, samples=3)

@@ -125,6 +125,7 @@ def older(path) -> None:
     path.write_bytes(b"".join(map(with_checksum, changed)))
 
 
+@pytest.mark.slow
 def test_a_baseline_of_another_version_is_named_in_one_line(schedule):
     """The command ends with 2 and touches nothing; what it advises makes a new baseline, whose
     first look asks anew."""

@@ -24,6 +24,7 @@ def flipped(i: int) -> str:
     return other(majority(i))
 
 
+@pytest.mark.slow
 def test_the_judge_in_use_alarms_where_it_is_worse_than_a_constant_answer(tmp_path, stub):
     """Unchanged it does not; another judge that becomes as good, or bad, is reported alone."""
     tables = {"best": replies(N, majority), "flawed": replies(N, flawed)}

@@ -59,6 +59,7 @@ def days_ago(n: int) -> str:
     return (datetime.now(UTC) - timedelta(days=n)).isoformat()[:10]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [WEEK, ()])
 @pytest.mark.parametrize("days", [7, 30])
 def test_interrupted_look_isnt_continued_weeks_later(schedule, arguments, days):
@@ -123,6 +124,7 @@ def without_looks(schedule) -> None:
     file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edit", "lost"), [(without, "2 looks"), (cut_short, "1 look"), (without_looks, "2 looks")]
 )

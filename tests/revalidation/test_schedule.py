@@ -130,6 +130,7 @@ def test_timers_are_verified_by_systemd(run, tmp_path):
     assert (ended.returncode, messages) == (0, [])
 
 
+@pytest.mark.slow
 def test_crontab_line_revalidates(place, monkeypatch):
     """What cron hands to the shell asks a look, and the next call before it is due asks none."""
     monkeypatch.chdir(place)
@@ -145,6 +146,7 @@ def test_crontab_line_revalidates(place, monkeypatch):
     assert len(read_history(place / AWKWARD / "history.jsonl").looks) == 1
 
 
+@pytest.mark.slow
 def test_steps_of_the_workflow_run_and_a_missing_history_fails(place, monkeypatch):
     """The steps end as documented: without a saved history 2, with `start` 0."""
     monkeypatch.chdir(place)
@@ -167,6 +169,7 @@ def test_steps_of_the_workflow_run_and_a_missing_history_fails(place, monkeypatc
     assert "lexicon" in Path(summary).read_text()
 
 
+@pytest.mark.slow
 def test_steps_of_the_action_check_requirements(place, tmp_path):
     """The action takes its inputs from the environment and ends with the gate's exit code."""
     action = yaml.safe_load((CHECKOUT / "action.yml").read_text())

@@ -93,6 +93,7 @@ def assert_looked(done, run):
     assert {judge.verdict for judge in look.judges} == {"underpowered"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", STARTERS)
 def test_a_judge_that_was_named_with_its_address_is_asked_there(target, place, stub):
     """The line lacked `--base-url`, so that each look ended with 2."""
@@ -104,6 +105,7 @@ def test_a_judge_that_was_named_with_its_address_is_asked_there(target, place, s
     assert_looked(STARTERS[target](text), run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", STARTERS)
 def test_what_only_the_shell_knows_is_written_down(target, place, stub, monkeypatch):
     """Neither cron nor systemd sets `HARNESS_JUDGES` or `HARNESS_TASKS`; keys are in a file."""
@@ -122,6 +124,7 @@ def test_what_only_the_shell_knows_is_written_down(target, place, stub, monkeypa
     assert_looked(STARTERS[target](text), run)
 
 
+@pytest.mark.slow
 def test_judges_at_two_addresses_need_a_judges_file(place, stub):
     """A command has one `--base-url`, and a path is as good from another folder."""
     file = place / "judges.yaml"

@@ -183,6 +183,7 @@ def test_an_alarm_stays_open_until_it_is_accepted(tmp_path, stub):
     assert schedule.look("--if-due", "week")["failed"] == []
 
 
+@pytest.mark.slow
 def test_an_alarm_of_items_that_are_left_out_was_told_of_the_others(tmp_path, stub):
     """The items that are left answer as before: the alarm stays, with what was said of it."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority)}, n=40)
@@ -331,6 +332,7 @@ def test_no_replies_are_added_to_a_baseline_of_other_prompts(tmp_path, stub):
     assert stub.stats()["requests"] == asked
 
 
+@pytest.mark.slow
 def test_kill_in_the_middle_of_a_look_repeats_only_what_was_in_flight(tmp_path, stub):
     """After kill -9, the same command goes on with the same look."""
     tables = {"judge": replies(60, majority)}

@@ -27,6 +27,7 @@ def schedule(tmp_path_factory, stub):
     return Schedule(tmp_path_factory.mktemp("watch"), stub, tables, n=N)
 
 
+@pytest.mark.slow
 def test_a_look_watches_the_judges_that_are_named(schedule, stub):
     """The others cost nothing, have no verdict and are named; watched again, they go on."""
     before = stub.stats()["requests"]
@@ -42,6 +43,7 @@ def test_a_look_watches_the_judges_that_are_named(schedule, stub):
     assert "no judge is named 'bset'. It has best, flawed, wrong" in str(unknown.exception)
 
 
+@pytest.mark.slow
 def test_a_look_is_due_until_it_watched_the_judges_that_are_named(tmp_path, stub):
     """A look at one judge does not postpone that at another, and ends the call for its own."""
     tables = {judge: replies(N, majority) for judge in ("a", "b")}

@@ -69,6 +69,7 @@ def changed(task, name, change, file="ratings.jsonl"):
     return copied
 
 
+@pytest.mark.slow
 def test_the_fourteenth_judge_is_called_so_and_tested_strictly(task):
     """The verdict counts judges over validations, not those of a run alone."""
     for number in range(1, 14):

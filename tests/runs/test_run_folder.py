@@ -14,6 +14,7 @@ from harness.errors import RunError
 from harness.runs.run_folder import find_run
 
 
+@pytest.mark.slow
 def test_a_new_model_version_is_named_with_the_command(tmp_path, stub):
     """The next run on the task names it once; one with the same version does not."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(8, majority)}, n=8)

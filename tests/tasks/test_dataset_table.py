@@ -258,6 +258,7 @@ def hub_task(folder, revision=REVISION):
     return make(folder, None, source, source="Made for this test")
 
 
+@pytest.mark.slow
 def test_a_split_of_the_hub_is_downloaded_once(tmp_path):
     """Without a network the same task is read again, and neither the library nor the hub asked."""
     folder = hub_task(tmp_path / "task")

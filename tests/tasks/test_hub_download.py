@@ -25,6 +25,7 @@ def run_download(address, folder, *words):
     return run_harness("curate", "download", NAME, *words, cwd=folder, env=env)
 
 
+@pytest.mark.slow
 def test_split_of_a_commit_becomes_a_file_to_import(tmp_path):
     """The rows of the split are written as they are, without the data set's metadata."""
     with serve(**{"data/train.csv": CSV, "README.md": "# Ratings\n"}) as address:

@@ -52,6 +52,7 @@ def run_pytest(folder, *words):
     )
 
 
+@pytest.mark.slow
 def test_failing_assertions_show_interval_and_n(run, tmp_path):
     """A test that fails tells the number, its interval and how many items it rests on."""
     (tmp_path / "test_judge.py").write_text(TESTS)
@@ -66,6 +67,7 @@ def test_failing_assertions_show_interval_and_n(run, tmp_path):
     assert "1 failed, 1 passed" in ended.stdout
 
 
+@pytest.mark.slow
 def test_the_run_may_be_named_in_the_settings(run, tmp_path):
     """``judge_run`` in pytest's settings does what the option does."""
     (tmp_path / "test_judge.py").write_text(TESTS.split("def test_error", maxsplit=1)[0])

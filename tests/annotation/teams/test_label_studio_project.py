@@ -100,6 +100,7 @@ def written(path, content):
     return path
 
 
+@pytest.mark.slow
 def test_projects_are_valid_and_come_back(task):
     """Configuration, tasks and annotations pass the SDK; every rating is in the task, once."""
     sdk = checking("label-studio-sdk", "label_studio_sdk.label_interface")

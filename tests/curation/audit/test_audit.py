@@ -290,6 +290,7 @@ def test_the_honest_rater_beside_a_copy_is_not_the_one_who_is_named(tmp_path):
     assert "deviating_raters" not in {row.kind for row in audit.findings}
 
 
+@pytest.mark.slow
 def test_effects_are_those_of_whole_validations(planted, tmp_path):
     """Decision and largest change are those of `validate` on what is left."""
     task, rng = load_task(planted), random.Random(4)

@@ -64,6 +64,7 @@ def run_on(machine, *arguments):
     return machine.start("run", *command, "--elicitation", "forced_choice", *arguments)
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_cache_of_replies(machine, stub, tmp_path):
     """Two runs on one computer, estimated at the same time: each item is asked about once."""
     alone = machine("a", stub.url(ms=30))
@@ -78,6 +79,7 @@ def test_two_processes_share_a_cache_of_replies(machine, stub, tmp_path):
     assert first["mean"] == second["mean"]
 
 
+@pytest.mark.slow
 def test_limit_of_cost_stops_and_what_was_paid_is_not_paid_again(machine, stub, tmp_path):
     """Stopped at the limit with 4; the same command with more asks about the rest alone."""
     alone = machine("a", stub.url(ms=5), more=PRICE)

@@ -123,6 +123,7 @@ def test_flips_have_the_confidence_level_of_the_run(place):
     assert flipped.interval == wilson_interval(flipped.value, N, level=0.8)
 
 
+@pytest.mark.slow
 def test_a_judge_that_cannot_be_probed_is_na_with_the_reason(place, stub):
     """An ensemble, and a judge that gave no answer; open scales have no options."""
     mute = ({"say": "no idea"}, {})
@@ -161,6 +162,7 @@ def test_an_open_scale_has_no_flip_rate(place):
     assert not (run.path / "probe").exists()
 
 
+@pytest.mark.slow
 def test_a_resumed_run_asks_nothing_of_its_probe_twice(place, stub):
     """Killed in the probe, and again between its last reply and its results."""
     command = run_of(stub, "--no-store", firm=({"say": "B"}, {}))
@@ -193,6 +195,7 @@ def _n_logged():
     return len(logs[0].read_bytes().splitlines()) - 1 if logs else 0
 
 
+@pytest.mark.slow
 def test_run_and_probe_keep_to_one_limit_of_cost(place, stub):
     """The probe stops at what the run left; resumed with more, it asks the rest and no more."""
     command = run_of(stub, firm=({"say": "B"}, {"price": PRICE}))

@@ -197,6 +197,7 @@ def test_parquet_is_checked_against_what_it_declares(tmp_path):
     assert message.startswith("unpacks to more than")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nested", [False, True])
 def test_parquet_that_repeats_a_text_is_counted_unpacked(tmp_path, nested):
     """A file of a few kilobytes took gigabytes, as each row named the same long text."""
@@ -279,6 +280,7 @@ def test_parquet_values_must_be_plain(tmp_path):
     assert fault(path).startswith("row 1: 'item' holds bytes")
 
 
+@pytest.mark.slow
 def test_parquet_with_a_time_in_a_column_nobody_uses_is_read(tmp_path):
     """Dates and times are text, as in a csv of the same table."""
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -357,6 +359,7 @@ def test_what_is_no_file_is_refused(tmp_path):
     assert "not a regular file" in fault(tmp_path / "p.csv")
 
 
+@pytest.mark.slow
 def test_reading_streams(tmp_path):
     """Memory does not grow with the file."""
     path = tmp_path / "t.csv"
@@ -439,6 +442,7 @@ LINES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @example(['{"a": 1}{"b": 2}', '{"a":', "1}"])
 @example(['{"a": ' + "9" * 101 + "}"])
 @example(['{"a": ' + "[" * 65 + '"b"' + "]" * 65 + "}"])

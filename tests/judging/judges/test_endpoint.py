@@ -95,6 +95,7 @@ def test_connections_are_kept_and_as_many_as_calls_in_flight(stub):
     assert stub.stats()["max_in_flight"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "reason", "facts"), FAULTS, ids=[row[0] for row in FAULTS])
 def test_faults_are_told_apart(stub, fault, reason, facts):
     """Each line of the matrix: one request, one reason, retried or not, nothing told."""
@@ -151,6 +152,7 @@ def test_a_refused_connection_is_tried_again(stub):
     assert_no_secrets(failure)
 
 
+@pytest.mark.slow
 def test_a_reply_that_unpacks_to_gigabytes_costs_little_memory(stub):
     """240 MB out of a gzip bomb are never held."""
     import resource

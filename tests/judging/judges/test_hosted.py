@@ -60,6 +60,7 @@ def hosted(stub, provider, *, fault="", say="", **fields):
     return judge_at(url, kind="litellm", model=f"{provider}/stub", **fields)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_every_listed_provider_is_asked_through_our_connection(stub, provider):
     """The key is put in on the wire: it would be missing were another client used."""
@@ -76,6 +77,7 @@ def test_every_listed_provider_is_asked_through_our_connection(stub, provider):
     assert KEY not in requests[0]["path"] + requests[0]["body"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("status", ["302", "307", "308"])
 def test_redirects_carry_neither_key_nor_text(stub, elsewhere, provider, status):
@@ -224,6 +226,7 @@ def test_tracebacks_hold_neither_key_nor_text(stub):
             assert TEXT not in shown
 
 
+@pytest.mark.slow
 def test_a_dot_env_file_is_left_alone(tmp_path):
     """litellm would read `.env` from the folder it is started in."""
     (tmp_path / ".env").write_text("FROM_DOT_ENV=yes\n")

@@ -55,6 +55,7 @@ def task(tmp_path_factory):
 UPSTREAM = {"code": 502, "message": "upstream went away"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("patch", "reason"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.option_sets import OPTIONS
@@ -15,6 +16,7 @@ SEED = 27
 ALL = {**OPTIONS, **TASKS, **TRANSLATED}
 
 
+@pytest.mark.slow
 def test_no_trap_of_10000_is_misread():
     """Nothing is read but the judge's own verdict, where it states one; of those most are read."""
     misread, n_own, n_read = [], 0, 0
@@ -32,6 +34,7 @@ def test_no_trap_of_10000_is_misread():
     assert n_read > 0.8 * n_own, "a reader that reads nothing would pass"
 
 
+@pytest.mark.slow
 def test_the_time_of_a_trap_is_linear_in_its_length():
     """Repeated to the longest reply that is read, no trap takes long."""
     for trap in traps(SEED, 60):

@@ -117,6 +117,7 @@ def test_batch_gives_what_single_requests_give_at_half_the_price(place, provider
     assert json.loads((place.folder / "batches.json").read_text()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["openai/stub", "anthropic/stub"])
 def test_hosted_judges_hand_in_what_litellm_would_send(place, provider, stub, model, monkeypatch):
     """Both providers' forms, written and read by the code that asks one by one."""
@@ -212,6 +213,7 @@ def one_cache(place, tmp_path):
     return go
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ended", ["left", "killed"])
 def test_requests_in_a_batch_of_another_run_are_not_asked_again(
     one_cache, provider, tmp_path, ended
@@ -258,6 +260,7 @@ def test_replies_of_a_batch_are_as_old_as_the_batch(one_cache, provider, tmp_pat
     assert {verdict.reply.received_at for verdict in log.final.values()} == {handed_in}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", ["gone", "old"])
 def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provider, tmp_path, why):
     """Their run was deleted, or the provider no longer keeps their results: one line says so."""
@@ -406,6 +409,7 @@ def test_ticket_without_an_id_is_looked_for_on_resume(place, provider):
     assert BatchLedger(place.folder / "batches.json").batches == []
 
 
+@pytest.mark.slow
 def test_limit_bounds_what_is_handed_in(place, provider):
     """A batch holds only what the limit surely covers; the rest waits for a resume, which comes
     when the limit has no room for the most that one more request may cost."""
@@ -492,6 +496,7 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     assert len(log.final) == n_lines(folder / "verdicts.jsonl") == N_ITEMS * 2
 
 
+@pytest.mark.slow
 def test_a_batch_that_cannot_be_uploaded_costs_nothing(place, provider):
     """It was counted at its maximum each time, until --max-cost was "reached": the server's failure
     is the cause that is shown, and the whole limit is left for when it's back."""

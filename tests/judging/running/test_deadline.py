@@ -76,6 +76,7 @@ def test_a_call_that_failed_in_time_shows_its_own_error():
         asyncio.run(go())
 
 
+@pytest.mark.slow
 def test_import_of_litellm_does_not_count_against_the_deadline(tmp_path, stub, monkeypatch):
     """On a slow machine it takes longer than a call may; the calls that wait for it are sent
     once."""

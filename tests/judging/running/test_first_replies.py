@@ -216,6 +216,7 @@ def test_many_calls_in_flight_send_no_hundreds(asked):
         assert outcomes["failed"] == n_requests <= N_FIRST + MOST_REFUSALS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [

@@ -52,6 +52,7 @@ def harness(place, limit: int, *arguments: str):
     return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_few_descriptors_lose_no_reply(tmp_path, stub):
     """Two judges of 400 calls in flight each, in a process that may open 96 files: every request
     that reached the server stands in the log, and a second run sends none."""

@@ -161,6 +161,7 @@ def test_pace_starts_low_only_without_a_setting_and_halves_at_429(asked, stub):
     assert "cut" in reasons
 
 
+@pytest.mark.slow
 def test_requests_per_minute_hold_on_the_wire(asked):
     """At 1,200 a minute sixty calls take two seconds: one second's worth is free."""
     import time

@@ -174,6 +174,7 @@ def played(request, tmp_path_factory, stub):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", PASSING)
 def test_what_may_pass_is_asked_again_by_one_layer(played, fault):
     """A unit that meets a fault twice is answered by its third request; three are all it gets.

@@ -164,6 +164,7 @@ def test_letter_bias_shows_in_the_shuffle(task, judges_file, tmp_path):
     assert note.startswith("letter chose the option shown first 50.0 [8.6, 50.0] points more often")
 
 
+@pytest.mark.slow
 def test_the_interval_covers_no_bias_as_often_as_it_says():
     """Of 400 judges that read options alone, about 95% of the intervals hold 0."""
     orders = OptionOrders(THREE, 0)

@@ -40,6 +40,7 @@ def verdicts(draw):
     )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(rows=st.lists(verdicts() | st.just(None), max_size=40))
 def test_columns_hold_the_verdicts_that_the_log_gives(tmp_path, rows):

@@ -158,6 +158,7 @@ def check_ranking(tab, expected: Validation) -> None:
         assert float(bias) == pytest.approx(metrics["prevalence_bias"].value, abs=6e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "tau"), [(0.0, 0.5), (0.6, 0.25), (1.0, 0.75)])
 def test_sliders_rank_as_a_validation_does(tab, folder, beta, tau):
     """What the sliders show at a beta and a tau is what a validation with these computes."""
@@ -191,6 +192,7 @@ def test_sliders_move_by_the_keyboard(tab, validation):
     expect(tab.locator("#beta")).to_have_attribute("aria-valuetext", f"beta {beta:.3f}")
 
 
+@pytest.mark.slow
 def test_item_table_pages_and_finds(tab):
     """Every item is reached a page at a time, or by its words."""
     rows = tab.locator("#items tbody tr")
@@ -208,6 +210,7 @@ def test_item_table_pages_and_finds(tab):
     assert rows.count() == PAGE_SIZE
 
 
+@pytest.mark.slow
 def test_data_and_drawing_of_a_chart_can_be_downloaded(tab, validation, tmp_path):
     """Each chart's numbers come as CSV, its drawing as SVG that stands by itself."""
     chart = tab.locator("#chart-leniency-recall")
@@ -288,6 +291,7 @@ def remove(opened, *selectors: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_axe_finds_no_serious_violation(brief):
     """Names, roles, order and keyboard: nothing serious anywhere on the page."""
     assert serious(brief, rules={"color-contrast": {"enabled": False}}) == []

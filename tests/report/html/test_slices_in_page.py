@@ -52,6 +52,7 @@ def test_the_chart_lists_slices_worst_first_beside_a_rater(sliced):
         assert low <= value <= high, (name, why)
 
 
+@pytest.mark.slow
 def test_a_slice_of_the_chart_lists_its_items(browser, file):
     """A click filters the item table, and the address keeps the filter."""
     tab = browser.new_page()

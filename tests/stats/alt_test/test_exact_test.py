@@ -17,6 +17,7 @@ def p_value(n, wins, losses, eps):
     return exact_margin_test(n, wins, losses, eps).p_exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eps", [0.1, 0.2])
 @pytest.mark.parametrize("n", [10, 13, 17])
 def test_size_is_at_most_the_level(n, eps):

@@ -36,6 +36,7 @@ def test_agreement_and_expectation_by_hand():
     assert result.expected == pytest.approx([2 / 3] * 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("difficulty", [0.1, 1.0])
 def test_interchangeable_raters_are_rarely_flagged(difficulty):
     """Any of ten interchangeable raters is flagged in at most 5 % of 200 data sets."""

@@ -268,6 +268,7 @@ def test_labels_that_are_all_alike_keep_a_width():
     assert high - low > 0.05
 
 
+@pytest.mark.slow
 def test_mean_score_holds_its_level():
     """Intervals of mean scores hold the population's mean in at least 93 % of data sets."""
     rng, held = np.random.default_rng(6), []
@@ -389,6 +390,7 @@ def grouped_items(rng, n):
     return verdicts.astype(float), lengths.repeat(5) + rng.normal(0, 10, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 300])
 def test_groups_made_items_look_different(n):
     """Items in groups were said to differ in most data sets where nothing does."""
@@ -550,6 +552,7 @@ def test_items_that_are_certain_leave_labels_to_the_others():
         draw_probabilities(np.full(10, 0.5), 20)
 
 
+@pytest.mark.slow
 def test_intervals_hold_whenever_labelling_stops():
     """The share lies in all intervals of a sequence in at least 95 % of data sets."""
     left = []

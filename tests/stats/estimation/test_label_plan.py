@@ -37,6 +37,7 @@ def test_plan_names_the_chance_of_the_width():
     assert plan([stratum(60, 0.3, 3000)], 0.5).n == 60
 
 
+@pytest.mark.slow
 def test_narrower_interval_takes_more_labels():
     """As the square of the width, about."""
     wide, narrow = (plan([stratum(60, 0.3, 20_000)], width).n for width in (0.16, 0.08))
@@ -51,6 +52,7 @@ def test_width_beyond_all_items_has_no_plan():
     assert 0.02 < label_plan.least_width < 0.25
 
 
+@pytest.mark.slow
 def test_groups_that_are_alike_take_more_labels():
     """New labels come in such groups, too."""
     apart = plan([stratum(60, 0.3, 3000)], 0.16)

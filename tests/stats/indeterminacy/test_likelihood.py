@@ -147,6 +147,7 @@ def test_interval_of_a_beta_of_zero_has_zero_width():
     assert beta.interval.high == pytest.approx(0.19, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("small_beta", "n_calls"), [(0.009, 5), (0.009, 10), (0.03, 10)])
 def test_intervals_of_a_small_beta_exclude_it(small_beta, n_calls):
     """48 to 82 % held it; now at least 92 % do. docs/coverage.md has the whole table.

@@ -84,6 +84,7 @@ def test_stable_sets_are_recovered_through_E(n_raters):  # noqa: N802 -- E is th
     assert np.mean(apart) < 0.5 / n_raters**0.5
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_design_value():
     """95 % intervals hold it in 95 % of 50 seeded data sets, within 4 standard errors (0.123)."""
     for name, share in interval_coverage(50, n_resamples=500).items():

@@ -69,6 +69,7 @@ def test_more_of_the_same_data_never_lowers_a_level(spent, before, one, other):
     assert both == pytest.approx(max(levels), abs=1e-8)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.data())
 def test_looks_at_growing_data_reject_rarely(steps, data):
     """One judge at the boundary and more items until it is recommended: at most alpha."""

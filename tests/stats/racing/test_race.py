@@ -225,6 +225,7 @@ def test_tied_judges_are_found_to_be_tied_early():
     assert np.median(shares) <= 0.18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "n_judges"), [(50, 12), (100, 6)])
 def test_interval_of_the_returned_judge_allows_for_its_choice(n, n_judges):
     """Tied judges: it holds in 95 %, where one that ignores the choice holds in less than 93 %."""

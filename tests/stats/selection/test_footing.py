@@ -96,6 +96,7 @@ def test_number_of_samples_does_not_rank():
     assert separated <= 5
 
 
+@pytest.mark.slow
 def test_coins_do_not_beat_the_baselines():
     """Five fair coins: one of them beats every baseline in at most 5 % of 100 data sets."""
     beaten = 0

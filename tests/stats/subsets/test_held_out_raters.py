@@ -47,6 +47,7 @@ def test_against_ratings_spelt_out():
     assert (disagreeing.hh.value, disagreeing.hm.value) == (0.5, 0.5)
 
 
+@pytest.mark.slow
 def test_a_judge_like_a_random_rater_has_no_difference():
     """HH - HM is centred at 0 in each stratum; the change of alpha in strata by all is not."""
     rng, old, new = np.random.default_rng(1), {}, {}
