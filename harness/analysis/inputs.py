@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import FloatArray
+    from harness.stats.scores.score_map import ScoreDirection
     from harness.tasks import Item, Task
     from harness.tasks.item import ClosedScale, Elicitation, Scale
 
@@ -175,6 +176,22 @@ DEFAULTS = Settings()
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeScores:
+    """Replies of a judge that gives numbers.
+
+    Attributes
+    ----------
+    better : {"higher", "lower", "found"}
+        Which numbers are better: declared, or found on other items than those judged.
+    verdicts : sequence of Verdict
+        Their values are the numbers as it gave them.
+    """
+
+    better: ScoreDirection
+    verdicts: Sequence[Verdict]
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Verdicts, and the task and settings to validate them with.
 
@@ -203,6 +220,8 @@ class Source:
         When the replies of a run were received, by day.
     location : Location
         How commands name task and run.
+    scores : mapping of str to JudgeScores
+        Of judges that give numbers; ``verdicts`` has what these become.
     """
 
     task: Task
@@ -220,6 +239,7 @@ class Source:
     race: RaceResult | None = None
     reply_dates: ReplyDates = NO_DATES
     location: Location = NOWHERE
+    scores: Mapping[str, JudgeScores] = field(default_factory=dict)
 
     @property
     def cutoff(self) -> float:

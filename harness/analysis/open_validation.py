@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from harness.analysis import score_measures
 from harness.analysis.annotator_panel import why_no_test
 from harness.analysis.evidence import evidence_of, n_with_rating, with_copies_tested
 from harness.analysis.inputs import (
@@ -99,6 +100,7 @@ def validate_open(source: Source) -> Validation:
         evidence=evidence,
         replacement=_replacement(scale),
         second_questions=asked_again,
+        scores=score_measures.section(source),
     )
 
 

@@ -27,6 +27,7 @@ from harness.analysis.race_result import RaceResult
 from harness.analysis.rater_replacement import Replacement
 from harness.analysis.reply_dates import NO_DATES, ReplyDates
 from harness.analysis.rubric import RubricResult
+from harness.analysis.score_measures import Scores
 from harness.analysis.second_questions import SecondQuestions
 from harness.analysis.serialize import from_json, schema_of, to_short_json
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA_VERSION = 3
+OPTIONAL = ("slices", "abstention", "scores")  # sections that ``metrics.json`` can lack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,8 @@ class Validation:
         Where judges abstain or can't be read; None, and not in ``metrics.json``, if none does.
     rubric : RubricResult or None
         The criteria of a rubric and their aggregates; None without one.
+    scores : Scores or None
+        How judges that give numbers order items; None, and not in ``metrics.json``, without any.
     second_questions : SecondQuestions or None
         How often judges were asked once more, and their ranking without that; None where none was.
     unreadable : tuple of UnreadableReplies
@@ -104,6 +108,7 @@ class Validation:
     slices: Slices | None = None
     abstention: AbstentionRates | None = None
     rubric: RubricResult | None = None
+    scores: Scores | None = None
     second_questions: SecondQuestions | None = None
     unreadable: tuple[UnreadableReplies, ...] = ()
     notes: tuple[str, ...]
@@ -192,7 +197,7 @@ class Validation:
         errors = self.errors and self.errors.without_texts()
         return to_short_json(
             replace(self, unreadable=without_texts, errors=errors, location=NOWHERE),
-            without=[name for name in ("slices", "abstention") if getattr(self, name) is None],
+            without=[name for name in OPTIONAL if getattr(self, name) is None],
         )
 
     @classmethod

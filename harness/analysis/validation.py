@@ -15,6 +15,7 @@ from harness.analysis import (
     metric_choice,
     rater_replacement,
     rubric,
+    score_measures,
 )
 from harness.analysis.estimates import compares_sets, footing_without_reasked, prepare
 from harness.analysis.inputs import on_sampling
@@ -108,6 +109,7 @@ class _Sections(TypedDict):
     slices: item_slices.Slices | None
     abstention: abstention_rates.AbstentionRates | None
     rubric: rubric.RubricResult | None
+    scores: score_measures.Scores | None
     second_questions: SecondQuestions | None
 
 
@@ -125,6 +127,7 @@ def _sections(p: Prepared) -> _Sections:
         "slices": item_slices.section(p),
         "abstention": abstention_rates.section(p),
         "rubric": rubric.section(p),
+        "scores": score_measures.section(p.source),
         "second_questions": _second_questions(p, common),
     }
 

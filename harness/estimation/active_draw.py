@@ -13,9 +13,9 @@ from harness.app.run import part_name
 from harness.errors import RunError, TaskError
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import read_parts
-from harness.estimation.unrated_items import FOLDER, filled, rated_items
+from harness.estimation.unrated_items import FOLDER, filled, rated_items, with_items
 from harness.runs.run_folder import RunFolder
-from harness.runs.sources import compared_source, verdicts_of
+from harness.runs.sources import compared_source, fitted_of, verdicts_of
 from harness.stats.estimation.labelling import draw_probabilities, label_spreads
 from harness.tasks.changelog import record_change
 from harness.tasks.model import INCLUSION_PROBABILITY
@@ -87,7 +87,7 @@ def draw_items(
         raise RunError(f"{folder.path}: no judge {judge!r}", f"Name one of {names}")
     quantity = Quantity.of(source.task, source.ranking_elicitation)
     labelled, unanswered = filled(rated_items(source, judge, quantity).labelled, quantity)
-    parts = []
+    parts, fitted = [], fitted_of(folder)
     for part in read_parts(items, source.task):
         path = folder.path / FOLDER / part_name(*other_items(folder, judge, part), judge)
         asked = RunFolder.open(path) if (path / "manifest.json").exists() else None
@@ -106,7 +106,9 @@ def draw_items(
                 f"{folder.path}: {judge} has not been asked about all items of {items}",
                 f"Run `{join(words)}` first",
             )
-        parts.append(quantity.first_verdicts(part, verdicts_of(asked)))
+        parts.append(
+            quantity.first_verdicts(part, verdicts_of(asked, fitted, with_items(source.task, part)))
+        )
     verdicts = np.concatenate(parts) if parts else np.empty(0)
     if n_labels > len(verdicts):
         raise TaskError(f"{items}: {len(verdicts)} items", f"Draw {len(verdicts)} at most")

@@ -28,7 +28,7 @@ from harness.estimation.judged_items import JudgedItems
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import come_in_groups, count_blank, read_parts
 from harness.runs.ledger import tried_in_run
-from harness.runs.sources import compared_source, verdicts_of
+from harness.runs.sources import compared_source, fitted_of, verdicts_of
 from harness.stats.estimation.effective_counts import Labelled
 from harness.stats.estimation.identified_set import share_above
 from harness.stats.estimation.label_plan import LabelPlan, plan_labels
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from harness.analysis.sliced_fields import SlicedField
     from harness.estimation.estimate_options import EstimateOptions
     from harness.judging.running.recorder import Observer
+    from harness.judging.strategies.strategy import Fitted
     from harness.options.concerns import Limit, Place, Server
     from harness.runs.run_folder import RunFolder
     from harness.stats.data.arrays import FloatArray
@@ -245,6 +246,7 @@ def estimate(
     beta = pairs_of(source, all_rated.labelled) if wanted.options.paired_beta else None
     n_blank = count_blank(items, source.task, wanted.n_items)
     judged = _Judged(source.task, quantity, strata, folder.manifest.config.choices.min_answered)
+    judged.fitted = fitted_of(folder)
     if wanted.options.by is not None:
         judged.field = field_to_slice(wanted.options.by, source.task, all_rated.items)
     path = folder.path / FOLDER
@@ -324,12 +326,13 @@ class _Judged:
         self.by_stratum: dict[str, JudgedItems] = {}  # all items are one stratum without strata
         self.field: SlicedField | None = None
         self.by_value: dict[int, JudgedItems] = {}
+        self.fitted: Mapping[str, Fitted] | None = None
         self.cost_usd = 0.0
         self.dates = NO_DATES
 
     def add(self, items: Sequence[Item], folder: RunFolder) -> None:
         """Count the verdicts of a part; items that were not asked about or failed are left out."""
-        verdicts = list(verdicts_of(folder))
+        verdicts = list(verdicts_of(folder, self.fitted, with_items(self.task, items)))
         planned: dict[Elicitation, int] = {self.quantity.answers: len(items)}
         ids = {item.id for item in items}
         replies = completeness_of(verdicts, planned, ids, self.min_answered)
@@ -372,6 +375,11 @@ class _Judged:
                 PopulationStratum(labelled, judged.filled(unanswered, self.quantity.bounds))
             )
         return strata
+
+
+def with_items(task: Task, items: Sequence[Item]) -> Task:
+    """Return a task with other items, which nobody rated."""
+    return task.model_copy(update={"items": tuple(items), "ratings": (), "ignored": ()})
 
 
 def _by_stratum(items: Sequence[Item], strata: Strata | None) -> Mapping[str, list[int]]:

@@ -27,6 +27,7 @@ from harness.report.prevalence_text import prevalence_lines
 from harness.report.race_text import race_lines, race_table
 from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
 from harness.report.recommendation import sentences, summary
+from harness.report.score_table import score_table, strata_table
 from harness.report.slice_rows import terminal_slice_table
 from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import example_lines, sentence
@@ -185,12 +186,19 @@ def render(validation: Validation, *, details: bool = False) -> str:
             title, heads, rows = rubric
             parts += ["", paragraph(title), "", draw_table(heads, rows)]
             parts += [""] if details or validation.notes else []
+        if scores := score_table(validation):
+            title, heads, rows = scores
+            parts += ["", paragraph(title), "", draw_table(heads, rows), ""]
         if details and validation.ranking is not None:
             parts += [paragraph(line) for line in _legend(validation, validation.ranking)]
             parts += [paragraph(line) for line in _translations(validation)]
             parts += [paragraph(line) for line in prevalence_lines(validation)]
             parts += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
-            for table in (second_questions_table(validation), terminal_slice_table(validation)):
+            for table in (
+                strata_table(validation, intervals=False),
+                second_questions_table(validation),
+                terminal_slice_table(validation),
+            ):
                 if table:
                     title, heads, rows = table
                     parts += ["", paragraph(title), "", draw_table(heads, rows), ""]

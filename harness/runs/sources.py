@@ -10,22 +10,28 @@ from typing import TYPE_CHECKING, Protocol
 
 from harness.analysis import JudgeFacts, Settings, Source
 from harness.analysis.completeness import Completeness
-from harness.analysis.inputs import shared_items
+from harness.analysis.inputs import JudgeScores, shared_items
 from harness.analysis.location import location_of
 from harness.analysis.race_result import RACED
 from harness.analysis.ratings import count_outcomes, is_held_out, select_items
 from harness.analysis.reply_dates import reply_dates
 from harness.errors import RunError
-from harness.judging.computed_verdicts import computed_verdicts, is_computed, notes_on
+from harness.judging.computed_verdicts import (
+    computed_verdicts,
+    fitted_in_run,
+    is_computed,
+    notes_on,
+)
 from harness.judging.fingerprints import fingerprint_of_verdicts
 from harness.judging.judges.config import control_judges
 from harness.judging.judges.embedding import decode_vector, text_id
 from harness.judging.judges.judge_registry import easier_strategies, notice_of
-from harness.judging.parsing.external_verdicts import read_external
+from harness.judging.parsing.external_verdicts import NO_VERDICTS, read_verdicts
 from harness.judging.parsing.reply_endings import ending_of
 from harness.judging.storage.verdict_columns import columns_of
 from harness.judging.storage.verdict_log import read_log
-from harness.judging.strategies.strategy import TOKEN_LIMITS
+from harness.judging.strategies.scores import BY_DIRECTION, score_direction
+from harness.judging.strategies.strategy import TOKEN_LIMITS, Combining
 from harness.loading import edge
 from harness.options.concerns import ALL_ITEMS, NO_CHOICES, Validating
 from harness.runs.asked_items import blank_note, elicitations_of, items_by_elicitation, items_of
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.storage.verdict_columns import CountedLog
+    from harness.judging.strategies.strategy import Fitted
     from harness.options.concerns import Choices
     from harness.runs.run_folder import Manifest, RunConfig
     from harness.stats.data.arrays import FloatArray
@@ -111,6 +118,11 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         location=folder.location,
         tried=tried_in_run(folder),
         injection=injection_flips(folder, task),
+        scores={
+            spec.name: JudgeScores(better, replies[spec.name])
+            for spec in manifest.judges
+            if (better := score_direction(spec.asking))
+        },
     )
     if config.race:
         return edge("racing", RacedSources).raced_source(folder, source, replies)
@@ -196,8 +208,19 @@ def read_vectors(log: Path, texts: Iterable[str]) -> dict[str, FloatArray]:
     return {text: decode_vector(reply) for text, reply in replies.items() if reply}
 
 
-def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:
+def verdicts_of(
+    folder: RunFolder, fitted: Mapping[str, Fitted] | None = None, task: Task | None = None
+) -> Iterable[Verdict]:
     """Return all verdicts of a run, those by vote computed.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run.
+    fitted : mapping, optional
+        What verdicts take from another run, see `fitted_of`; by default from this one.
+    task : Task, optional
+        The folder's task if it is loaded already, or can't be loaded for want of ratings.
 
     Raises
     ------
@@ -207,10 +230,20 @@ def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:
     judges = folder.manifest.judges
     if not any(map(is_computed, judges)):
         return folder.read_verdicts().final.values()
+    task = task or load_task(str(folder.path / "task"))
+    log = folder.count_verdicts(task.by_id)
+    replies = _by_judge(folder, log.by_judge)
+    return chain.from_iterable(computed_verdicts(judges, replies, task, fitted=fitted).values())
+
+
+def fitted_of(folder: RunFolder) -> dict[str, Fitted] | None:
+    """Return what verdicts on other items take from a run, by judge; None if none takes any."""
+    judges = folder.manifest.judges
+    if not any(spec.asking.is_fitted for spec in judges):
+        return None
     task = load_task(str(folder.path / "task"))
     log = folder.count_verdicts(task.by_id)
-    verdicts = computed_verdicts(judges, _by_judge(folder, log.by_judge), task)
-    return chain.from_iterable(verdicts.values())
+    return fitted_in_run(judges, _by_judge(folder, log.by_judge), task)
 
 
 def samples_of(manifest: Manifest, config: RunConfig | None = None) -> dict[str, int]:
@@ -253,7 +286,7 @@ def _voting_replies(
     return {
         spec.name: [reply for judge in spec.members or [spec.name] for reply in replies[judge]]
         for spec in manifest.judges
-        if is_computed(spec)
+        if is_computed(spec) and not score_direction(spec.asking)
     }
 
 
@@ -381,7 +414,8 @@ def source_of_verdicts(
     of_file: dict[str, list[Verdict]] = {}
     by_judge: dict[str, list[Verdict]] = {}
     n_left_out: Counter[str] = Counter()
-    for verdict in read_external(verdicts, loaded) if verdicts else ():
+    external = read_verdicts(verdicts, loaded) if verdicts else NO_VERDICTS
+    for verdict in external.verdicts:
         of_file.setdefault(verdict.judge, []).append(verdict)
         if verdict.item in selected:
             by_judge.setdefault(verdict.judge, []).append(verdict)
@@ -395,6 +429,11 @@ def source_of_verdicts(
             )
         by_judge = {confirmed: by_judge[confirmed]}
         n_left_out.clear()
+    scores = {
+        judge: JudgeScores(external.scores[judge], rows)
+        for judge, rows in by_judge.items()
+        if judge in external.scores
+    }
     return Source(
         task=loaded,
         items=items,
@@ -402,15 +441,38 @@ def source_of_verdicts(
             JudgeFacts(name=judge, fingerprint=fingerprint_of_verdicts(of_file[judge]))
             for judge in by_judge
         ),
-        verdicts=by_judge,
+        verdicts=by_judge | _of_scores(scores, loaded),
+        scores=scores,
         planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
         settings=Settings(seed=options.seed, **choices.explicit()),
         notes=(
             *_on_items(loaded, holdout, confirmed),
             *_note_left_out(n_left_out, by_judge),
+            *_on_scores(scores, loaded, external.by_value),
         ),
         location=location_of(task if isinstance(task, str) else str(task.folder)),
     )
+
+
+def _of_scores(scores: Mapping[str, JudgeScores], task: Task) -> dict[str, Sequence[Verdict]]:
+    """Return the verdicts that scores become, by judge."""
+    return {
+        judge: BY_DIRECTION[of_judge.better].combine(of_judge.verdicts, Combining(judge, task))
+        for judge, of_judge in scores.items()
+    }
+
+
+def _on_scores(
+    scores: Mapping[str, JudgeScores], task: Task, by_value: Container[str]
+) -> Iterator[str]:
+    """Say whose numbers are scores, and which direction was found."""
+    for judge, of_judge in scores.items():
+        if judge in by_value:
+            yield (
+                f"{judge}: its values are numbers that mostly aren't options, so they're read as "
+                "scores"
+            )
+        yield from BY_DIRECTION[of_judge.better].notes(of_judge.verdicts, Combining(judge, task))
 
 
 def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | None:

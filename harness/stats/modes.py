@@ -15,6 +15,7 @@ IntervalConstruction: TypeAlias = Literal[  # how any interval came about
     "wilson",
     "betting",
     "inverted test",
+    "jackknife",
     "prediction-powered",
 ]
 

@@ -75,6 +75,7 @@ TemplateName = Literal[
     "response_set_cot",
     "paired_cot",
     "endorsement",
+    "score",
 ]
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 

@@ -3,13 +3,19 @@
 A table needs ``item``, ``judge`` and ``value``. ``elicitation`` is by default forced choice and
 ``sample`` 0; ``outcome`` is read where the value is empty; other columns are ignored. Values are
 matched exactly: a value that is not an option of the task is an invalid verdict, and counted.
+
+A judge that gives numbers has a column ``score`` in place of ``value``, and ``better`` may say
+whether ``higher`` or ``lower`` scores are better. Without that column, numbers that mostly aren't
+options are scores too.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from math import isfinite
 from shlex import quote
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import asdict, replace
 
@@ -27,16 +33,18 @@ from harness.judging.parsing.verdict import (
     max_judges,
     newest,
 )
+from harness.judging.strategies.scores import has_order, ordered_options
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.answer_rules import AnswerRules, BadAnswerError
 from harness.tasks.item import ELICITATIONS, Elicitation
 from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from harness.files.tables import Row
+    from harness.stats.scores.score_map import ScoreDirection
     from harness.tasks import Task
     from harness.tasks.item import HumanElicitation
 
@@ -45,9 +53,37 @@ MAX_SAMPLE_DIGITS = 9
 NOT_AN_OPTION = Parsed("invalid", reason="not_an_option")
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 UnitOfJudge = tuple[str, str, Elicitation, int]  # item, judge, elicitation, sample
+SCORE = "score"  # the column that stands for ``value`` if it holds any real number
+DIRECTIONS: dict[object, ScoreDirection] = {"higher": "higher", "lower": "lower"}
+
+
+class ExternalVerdicts(NamedTuple):
+    """Verdicts of a file, and which of its judges give scores.
+
+    Attributes
+    ----------
+    verdicts : list of Verdict
+        In the file's order, one per unit. The value of a score is the number, as a text.
+    scores : dict of str to {"higher", "lower", "found"}
+        By judge that gives scores, which of them are better.
+    by_value : frozenset of str
+        Those of them whose numbers stand in the column ``value``.
+    """
+
+    verdicts: list[Verdict]
+    scores: dict[str, ScoreDirection]
+    by_value: frozenset[str] = frozenset()
+
+
+NO_VERDICTS = ExternalVerdicts([], {})
 
 
 def read_external(path: Path, task: Task) -> list[Verdict]:
+    """Return `read_verdicts` without what it says of judges that give scores."""
+    return read_verdicts(path, task).verdicts
+
+
+def read_verdicts(path: Path, task: Task) -> ExternalVerdicts:
     """Read the verdicts on the items of a task from a file.
 
     Parameters
@@ -59,8 +95,8 @@ def read_external(path: Path, task: Task) -> list[Verdict]:
 
     Returns
     -------
-    verdicts : list of Verdict
-        In the file's order, one per unit. Of a verdict log, each unit's newest success.
+    ExternalVerdicts
+        Of a verdict log, each unit's newest success.
 
     Raises
     ------
@@ -70,13 +106,16 @@ def read_external(path: Path, task: Task) -> list[Verdict]:
     """
     if _is_log(path):
         try:
-            return _read_log(path, task)
+            return ExternalVerdicts(_read_log(path, task), {})
         except OSError as error:
             raise VerdictError(f"{path}: cannot be read ({error.strerror}).") from None
     rules = _Rules(task)
     verdicts: dict[UnitOfJudge, Verdict] = {}
-    for line, row in read_rows(path, required=("item", "judge", "value"), error=VerdictError):
+    numbers: dict[UnitOfJudge, str] = {}
+    for line, row in read_rows(path, required=("item", "judge"), error=VerdictError):
         where = f"{path}: line {line}"
+        if "value" not in row and SCORE not in row:
+            raise VerdictError(f"{where}: column 'value' is missing. Add it, or 'score'.")
         verdict = rules.read_row(row, where)
         unit = (verdict.item, verdict.judge, verdict.elicitation, verdict.sample)
         if unit in verdicts:
@@ -85,7 +124,60 @@ def read_external(path: Path, task: Task) -> list[Verdict]:
                 f"(sample {verdict.sample}). Number repeats in a column 'sample'."
             )
         verdicts[unit] = verdict
-    return list(verdicts.values())
+        if verdict.reason == NOT_AN_OPTION.reason and (text := number_or_none(row["value"])):
+            numbers[unit] = text
+    found = score_judges(task, verdicts.values(), numbers, rules.scores)
+    for unit, verdict in verdicts.items():
+        if verdict.judge in found and (unit in numbers or verdict.outcome == "answered"):
+            value = numbers.get(unit, verdict.value)
+            verdicts[unit] = replace(verdict, outcome="answered", value=value, reason="")
+    scores = rules.scores | dict.fromkeys(sorted(found), "found")
+    return ExternalVerdicts(list(verdicts.values()), scores, frozenset(found))
+
+
+def score_judges(
+    task: Task,
+    verdicts: Iterable[Verdict],
+    numbers: Collection[UnitOfJudge],
+    known: Collection[str] = (),
+) -> set[str]:
+    """Return the judges whose values are numbers, most of them not options of the task.
+
+    Parameters
+    ----------
+    task : Task
+        Its options must have an order.
+    verdicts : iterable of Verdict
+        As read without scores.
+    numbers : collection of UnitOfJudge
+        Those that aren't options, and are numbers.
+    known : collection of str
+        Judges that are known to give scores.
+    """
+    if not numbers or task.is_open or not has_order(task):
+        return set()
+    n_numbers = Counter(judge for _, judge, _, _ in numbers)
+    n_options: Counter[str] = Counter()
+    others = set(known)
+    for verdict in verdicts:
+        is_option = verdict.outcome == "answered" and number_or_none(verdict.value) is not None
+        n_options[verdict.judge] += is_option
+        unit = (verdict.item, verdict.judge, verdict.elicitation, verdict.sample)
+        is_other = verdict.outcome == "answered" and not is_option
+        if is_other or (verdict.reason == NOT_AN_OPTION.reason and unit not in numbers):
+            others.add(verdict.judge)
+    return {judge for judge, n in n_numbers.items() if n >= n_options[judge]} - others
+
+
+def number_or_none(value: object) -> str | None:
+    """Return a finite number as a text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number_text(number) if isfinite(number) else None
 
 
 def _is_log(path: Path) -> bool:
@@ -123,6 +215,8 @@ class _Rules:
         self._judges: set[str] = set()
         self._max_judges = max_judges(task)
         self._values = ValueReader(task)
+        self._task = task
+        self.scores: dict[str, ScoreDirection] = {}
 
     def check_item(self, item: str, where: str) -> None:
         """Refuse an unknown item."""
@@ -154,7 +248,12 @@ class _Rules:
         if elicitation not in ELICITATIONS:
             names = ", ".join(ELICITATIONS)
             raise VerdictError(f"{where}: item {item!r}: elicitation is none of {names}.")
-        parsed, value = self._values.read(row["value"], elicitation)
+        value: Value
+        if SCORE in row:
+            parsed = self._score(row, judge, where)
+            value = parsed.value
+        else:
+            parsed, value = self._values.read(row["value"], elicitation)
         if parsed.reason == "empty" and row.get("outcome") in OUTCOMES[1:]:
             parsed = Parsed(row["outcome"])
         sample = row.get("sample")
@@ -167,6 +266,22 @@ class _Rules:
             value=value,
             reason=parsed.reason,
         )
+
+    def _score(self, row: Row, judge: str, where: str) -> Parsed:
+        """Read a score, and which scores of its judge are better."""
+        better = row.get("better")
+        direction = "found" if is_empty(better) else DIRECTIONS.get(better)
+        if direction is None or self.scores.setdefault(judge, direction) != direction:
+            raise VerdictError(
+                f"{where}: better of judge {judge!r} is {better!r}. Write higher or lower, the "
+                "same in all its rows, or leave the column out."
+            )
+        if not self._task.is_open:
+            ordered_options(self._task)  # refuses options without an order
+        if is_empty(row[SCORE]):
+            return Parsed("invalid", reason="empty")
+        number = number_or_none(row[SCORE])
+        return Parsed("answered", number) if number else Parsed("invalid", reason="unreadable")
 
     def checked(self, verdict: Verdict) -> Verdict:
         """Mark an answer that the task does not admit as invalid."""

@@ -161,6 +161,9 @@ class Strategy:
         del other
         return None
 
+    def check(self, task: Task) -> None:
+        """Refuse a task on which it can't be used with a TaskError; by default, none."""
+
     # What is sent
 
     def params(self, params: Params) -> Params:

@@ -40,6 +40,7 @@ from harness.report.recommendation import (
     summary,
     tested_raters,
 )
+from harness.report.score_table import score_charts, score_table, strata_table
 from harness.report.svg import Mark, label, line
 from harness.report.text import rubric_table, second_questions_table
 from harness.report.unreadable_text import attempts, sentence
@@ -121,8 +122,11 @@ def page(v: Validation, details: Details | None = None) -> str:
             "common": list(map(_common_row, ranking_rows(v))),
             "tables": {
                 "Criteria": rubric_table(v),
+                "Scores": score_table(v),
+                "Scores by certainty": strata_table(v),
                 "Second questions": second_questions_table(v),
             },
+            "score_charts": score_charts(v),
             "race_lines": race_lines,
             "race_table": race_table,
             "prevalence": list(prevalence_lines(v)),

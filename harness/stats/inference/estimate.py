@@ -44,6 +44,7 @@ class Interval:
         "score": the values within a t quantile of their own standard errors, see `score_ends`.
         "percentile": quantiles of the bootstrap replicates.
         "crossed": a score interval over items and raters, both of which are a sample.
+        "jackknife": from the values without blocks of items, see `jackknife_interval`.
         "profile likelihood": the values that the likelihood does not reject.
         "simultaneous": wide enough for all judges at once, as the best of them was chosen, or for
         all slices at once.

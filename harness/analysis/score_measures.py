@@ -1,0 +1,305 @@
+"""How the numbers of score judges order items, without a threshold.
+
+AUC, rank correlations with the mean and the median of the raters, also by their certainty
+(Elangovan et al. 2025, tables 2 and 7 and figure 6), and pairwise accuracy with ties calibrated
+(Deutsch et al. 2023). Whatever is found in the data, a direction or the width of a tie, is found on
+one half of the items, and the value is that of the other half.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
+
+import numpy as np
+
+from harness.judging.strategies.scores import ordered_options, rated_counts, score_of
+from harness.stats.inference.bootstrap import (
+    ResampledUnit,
+)
+from harness.stats.inference.estimate import TOO_FEW, Estimate, Interval
+from harness.stats.inference.metric import SHARE
+from harness.stats.scores.concordance import (
+    MEASURES,
+    Scored,
+    TiedPairs,
+    jackknife_interval,
+    pairwise_accuracy,
+    some_rows,
+)
+from harness.stats.scores.score_map import ScoreMap, folds_of
+from harness.stats.subsets.strata import default_strata, members_of
+from harness.tasks import CANNOT_ASSESS
+from harness.tasks.item import unit_numbers
+from harness.tasks.schema import numeric_keys
+
+if TYPE_CHECKING:
+    from harness.analysis.inputs import JudgeScores, Source
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.scores.concordance import ScoreMeasure
+    from harness.tasks import Item, Task
+
+Direction: TypeAlias = Literal["higher", "lower"]
+CORRELATION = (-1.0, 1.0)
+PAIRS = "pairwise_accuracy"
+N_CERTAINTIES = 5  # of the paper's strata: all items, and those by the raters' agreement
+ALL = "all"
+MAX_CELLS = 20_000_000  # of items by different ratings, held at once
+MAX_MEDIANS = 30  # different medians that are shown
+MIN_UNITS = 10  # units, below which nothing is estimated
+QUARTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreStratum:
+    """Measures of a judge's scores on the items with some certainty of the raters.
+
+    Attributes
+    ----------
+    name : str
+        Of the stratum; ``all`` for all items.
+    n_items : int
+        Items in it with a score and ratings, of those on which the judge is measured.
+    measures : dict of str to Estimate
+        ``auc``, and ``spearman`` and ``kendall_tau_b`` with ``_mean`` and ``_median``.
+    """
+
+    name: str
+    n_items: int
+    measures: dict[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoresAtMedian:
+    """Scores of the items with one median rating.
+
+    Attributes
+    ----------
+    median : float
+        Of the ratings; options without numbers are counted from 1.
+    quantiles : tuple of float
+        The 5, 25, 50, 75 and 95 % quantiles of the scores.
+    """
+
+    median: float
+    n_items: int
+    quantiles: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredJudge:
+    """How the scores of a judge order items.
+
+    Attributes
+    ----------
+    better : {"higher", "lower"}
+        Which scores are better.
+    is_declared : bool
+        Whether that was declared. If not, it was found on half of the items, and the strata are of
+        the other half.
+    tie_width : float or None
+        Difference of two scores up to which they are tied, found on half of the items.
+    pairwise_accuracy : Estimate
+        Share of the pairs of items, of the other half, that scores and mean ratings order, or tie,
+        alike.
+    strata : tuple of ScoreStratum
+        All items first.
+    by_median : tuple of ScoresAtMedian
+        All items with a score, by the median of their ratings.
+    """
+
+    judge: str
+    better: Direction
+    is_declared: bool
+    tie_width: float | None
+    pairwise_accuracy: Estimate
+    strata: tuple[ScoreStratum, ...]
+    by_median: tuple[ScoresAtMedian, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Judges that give numbers.
+
+    Attributes
+    ----------
+    unit : str
+        What is independent: items, or groups of them.
+    options : tuple of str
+        The options from the worst to the best; empty on a continuous scale.
+    """
+
+    unit: ResampledUnit
+    options: tuple[str, ...]
+    judges: tuple[ScoredJudge, ...]
+
+
+def section(source: Source) -> Scores | None:
+    """ScoreMeasure how score judges order items; None if there are none."""
+    names = [judge.name for judge in source.judges if judge.name in source.scores]
+    if not names:
+        return None
+    rated = _Rated.of(source.task, source.items)
+    grouped = any(item.group is not None for item in source.items)
+    unit: ResampledUnit = "group" if grouped else "item"
+    level = source.settings.confidence
+    return Scores(
+        unit=unit,
+        options=() if source.task.is_open else ordered_options(source.task),
+        judges=tuple(_judge(name, source.scores[name], rated, unit, level) for name in names),
+    )
+
+
+class _Rated(NamedTuple):
+    """Ratings of items, the least first, and strata by certainty."""
+
+    place: dict[str, int]
+    units: IntArray
+    ratings: FloatArray
+    numbers: FloatArray
+    strata: dict[str, BoolArray]
+
+    @classmethod
+    def of(cls, task: Task, items: tuple[Item, ...]) -> Self:
+        place = {item.id: i for i, item in enumerate(items)}
+        units = np.array(unit_numbers(items), dtype=np.int64)
+        ratings, numbers = _numbers(task, place) if task.is_open else _options(task, items)
+        strata = {ALL: np.ones(len(items), dtype=np.bool_)}
+        if not task.is_open:
+            by_certainty = default_strata(1, ordinal=task.scale == "ordinal")[1:N_CERTAINTIES]
+            members = members_of(by_certainty, ratings, numbers)
+            strata |= {s.name: rows for s, rows in zip(by_certainty, members, strict=True)}
+        return cls(place, units, ratings, numbers, strata)
+
+
+def _options(task: Task, items: tuple[Item, ...]) -> tuple[FloatArray, FloatArray]:
+    row = {item.id: i for i, item in enumerate(task.items)}
+    counts = rated_counts(task)[[row[item.id] for item in items]]
+    numeric = sorted(numeric_keys(ordered_options(task))) if task.scale == "ordinal" else []
+    return counts, np.array(numeric or range(1, counts.shape[1] + 1), dtype=np.float64)
+
+
+def _numbers(task: Task, place: dict[str, int]) -> tuple[FloatArray, FloatArray]:
+    rated = [
+        (place[rating.item], float(rating.value))
+        for rating in task.ratings
+        if rating.item in place and isinstance(rating.value, str) and rating.value != CANNOT_ASSESS
+    ]
+    rows = np.array([row for row, _ in rated], dtype=np.int64)
+    numbers, column = np.unique([number for _, number in rated], return_inverse=True)
+    if len(place) * len(numbers) > MAX_CELLS:
+        return np.zeros((len(place), 1)), np.ones(1)
+    counts = np.zeros((len(place), max(len(numbers), 1)))
+    np.add.at(counts, (rows, column), 1.0)
+    return counts, numbers if len(numbers) else np.ones(1)
+
+
+def _judge(
+    name: str, scores: JudgeScores, rated: _Rated, unit: ResampledUnit, level: float
+) -> ScoredJudge:
+    rows, values = _item_scores(scores, rated)
+    units, ratings = rated.units[rows], rated.ratings[rows]
+    half = folds_of(units, np.ones(len(rows), dtype=np.bool_), 2)
+    found = scores.better == "found"
+    sign = 1.0 if scores.better == "higher" or (found and _ascends(values, ratings, half)) else -1.0
+    items = Scored.of(sign * values, ratings, rated.numbers)
+    measured = _Measured(items, units, unit, level)
+    shown = half == 1 if found else np.ones(len(rows), dtype=np.bool_)
+    width = TiedPairs.of(_some(items.only(half == 0))).best_width() if len(rows) else None
+    return ScoredJudge(
+        judge=name,
+        better="higher" if sign > 0 else "lower",
+        is_declared=not found,
+        tie_width=width,
+        pairwise_accuracy=measured.pairs(half == 1, width or 0.0),
+        strata=tuple(
+            ScoreStratum(
+                name=stratum,
+                n_items=int((shown & members[rows]).sum()),
+                measures={
+                    name: measured.estimate(measure, shown & members[rows], _bounds(name))
+                    for name, measure in MEASURES.items()
+                },
+            )
+            for stratum, members in rated.strata.items()
+            if stratum == ALL or (shown & members[rows]).any()
+        ),
+        by_median=_by_median(values, items.median),
+    )
+
+
+def _ascends(values: FloatArray, ratings: FloatArray, half: IntArray) -> bool:
+    """Return whether ratings ascend with scores on the first half of the items."""
+    used = half == 0
+    if not used.any():
+        return True
+    counts = ratings[used].sum(axis=1)
+    mean = ratings[used] @ np.arange(ratings.shape[1]) / counts
+    return ScoreMap.fit(values[used], mean[:, None], counts, "found").better == "higher"
+
+
+def _item_scores(scores: JudgeScores, rated: _Rated) -> tuple[IntArray, FloatArray]:
+    """Return the rated items with a score, and the mean of the scores of each."""
+    by_row: dict[int, list[float]] = defaultdict(list)
+    for verdict in scores.verdicts:
+        row, score = rated.place.get(verdict.item), score_of(verdict)
+        if row is not None and score is not None and rated.ratings[row].any():
+            by_row[row].append(score)
+    rows = np.array(sorted(by_row), dtype=np.int64)
+    return rows, np.array([np.mean(by_row[row]) for row in rows.tolist()], dtype=np.float64)
+
+
+def _some(items: Scored) -> Scored:
+    return items.only(some_rows(len(items.score)))
+
+
+def _bounds(name: str) -> tuple[float, float]:
+    return SHARE if name == "auc" else CORRELATION
+
+
+class _Measured(NamedTuple):
+    """Items whose order is measured, and how intervals are made."""
+
+    items: Scored
+    units: IntArray
+    unit: ResampledUnit
+    level: float
+
+    def estimate(
+        self, measure: ScoreMeasure, rows: BoolArray, bounds: tuple[float, float]
+    ) -> Estimate:
+        """Estimate a measure on some of the items."""
+        items, units, n = self.items.only(rows), self.units[rows], int(rows.sum())
+        value = measure(items) if n else np.nan
+        if np.isnan(value):
+            return Estimate(value=None, reason="no_variance" if n else "no_items", n_used=n)
+        if len(np.unique(units)) < MIN_UNITS:
+            return Estimate(value=value, interval_reason=TOO_FEW[self.unit], n_used=n)
+        ends = jackknife_interval(measure, items, units, level=self.level, bounds=bounds)
+        if ends is None:
+            return Estimate(value=value, interval_reason="undefined_in_resamples", n_used=n)
+        return Estimate(
+            value=value,
+            interval=Interval(*ends, self.level, "jackknife", self.unit),
+            n_used=n,
+        )
+
+    def pairs(self, rows: BoolArray, width: float) -> Estimate:
+        """Estimate pairwise accuracy on some of the items, or a sample of them."""
+        places = np.flatnonzero(rows)
+        places = places[some_rows(len(places))]
+        kept = np.isin(np.arange(len(rows)), places)
+        return self.estimate(partial(pairwise_accuracy, width=width), kept, SHARE)
+
+
+def _by_median(values: FloatArray, median: FloatArray) -> tuple[ScoresAtMedian, ...]:
+    return tuple(
+        ScoresAtMedian(
+            median=float(at),
+            n_items=int((median == at).sum()),
+            quantiles=tuple(np.quantile(values[median == at], QUARTILES).tolist()),
+        )
+        for at in np.unique(median)[:MAX_MEDIANS]
+    )

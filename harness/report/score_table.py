@@ -1,0 +1,125 @@
+"""Judges that give numbers: how these order items, as tables and a chart of scores by rating."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.report.charts import IntervalRow, Titles, interval_chart
+from harness.report.formatting import counted, estimate, number
+from harness.report.judge_charts import judge_kinds, unique_slug
+from harness.tasks.schema import numeric_keys
+
+if TYPE_CHECKING:
+    from harness.analysis import Validation
+    from harness.analysis.score_measures import ScoredJudge, ScoreStratum
+    from harness.report.charts import Chart
+
+TitledRows = tuple[str, list[str], list[list[str]]]
+HEADS = ["judge", "better", "AUC", "Spearman, mean", "pairs in order"]
+STRATA_HEADS = [
+    "judge",
+    "raters agree",
+    "items",
+    "AUC",
+    "Spearman, mean",
+    "median",
+    "tau-b, mean",
+    "median",
+]
+MEASURES = (
+    "auc",
+    "spearman_mean",
+    "spearman_median",
+    "kendall_tau_b_mean",
+    "kendall_tau_b_median",
+)
+INF = float("inf")
+
+
+def score_table(v: Validation) -> TitledRows | None:
+    """Return title, heads and rows: how the scores of each judge order items."""
+    if v.scores is None:
+        return None
+    rows = [
+        [
+            judge.judge,
+            judge.better + ("" if judge.is_declared else " (found)"),
+            estimate(judge.strata[0].measures["auc"], 2),
+            estimate(judge.strata[0].measures["spearman_mean"], 2),
+            estimate(judge.pairwise_accuracy, 2),
+        ]
+        for judge in v.scores.judges
+    ]
+    return _title(v), HEADS, rows
+
+
+def _title(v: Validation) -> str:
+    assert v.scores is not None
+    found = [judge for judge in v.scores.judges if not judge.is_declared]
+    text = (
+        "How scores order items, without a threshold. AUC: chance that the score puts two items in "
+        "the order of their raters' labels. Pairs in order: share of pairs that scores and mean "
+        "ratings order, or tie, alike, with the width of a tie found on other items."
+    )
+    if found:
+        n = found[0].strata[0].n_items
+        text += (
+            f" Where the direction was found, half of the items showed it and the numbers are for "
+            f"the other {counted([n])}. To use all items, declare the direction: with a column "
+            "'better' in the file, or as @scoring-higher or @scoring-lower."
+        )
+    return text
+
+
+def strata_table(v: Validation, *, intervals: bool = True) -> TitledRows | None:
+    """Return title, heads and rows: the measures of each judge by the raters' certainty."""
+    if v.scores is None:
+        return None
+    rows = [
+        [judge.judge, stratum.name, str(stratum.n_items), *_cells(stratum, intervals=intervals)]
+        for judge in v.scores.judges
+        for stratum in judge.strata
+    ]
+    title = (
+        "Scores by the raters' certainty, with rank correlations between scores and the mean or "
+        "the median of the ratings."
+    )
+    return title, STRATA_HEADS, rows
+
+
+def _cells(stratum: ScoreStratum, *, intervals: bool) -> list[str]:
+    values = [stratum.measures[name] for name in MEASURES]
+    return [estimate(value, 2) if intervals else number(value.value, 2) for value in values]
+
+
+def score_charts(v: Validation) -> list[Chart]:
+    """Return a chart per judge: the quartiles of its scores at each median rating."""
+    if v.scores is None:
+        return []
+    return [_chart(v, judge) for judge in v.scores.judges if judge.by_median]
+
+
+def _chart(v: Validation, judge: ScoredJudge) -> Chart:
+    kind = judge_kinds(v)[judge.judge]
+    rows = []
+    for at in judge.by_median:
+        _, low, middle, high, _ = at.quantiles
+        name = f"{_label(v, at.median)} ({at.n_items})"
+        rows.append(IntervalRow(name, middle, low, high, kind))
+    titles = Titles(
+        name=f"scores-{unique_slug(judge.judge)}",
+        title=f"Scores by the raters' median: {judge.judge}",
+        alt="Median score and quartiles of the items with each median rating.",
+        x="score: median and quartiles",
+    )
+    return interval_chart(titles, rows, within=(-INF, INF))
+
+
+def _label(v: Validation, median: float) -> str:
+    """Return a median rating as the option, or the two options, that it stands for."""
+    assert v.scores is not None
+    options = v.scores.options
+    if not options or (v.task.scale == "ordinal" and numeric_keys(options)):
+        return f"{median:g}"
+    low, high = int(median), int(median + 0.5)
+    return options[low - 1] if low == high else f"{options[low - 1]} to {options[high - 1]}"

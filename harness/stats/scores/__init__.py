@@ -1,0 +1,1 @@
+"""Judges that give a number per item in place of an option."""

@@ -1,0 +1,195 @@
+"""From a judge's scores to what raters choose: monotone maps, fitted out of fold.
+
+A score has no unit that raters share. A monotone (isotonic) regression of the raters' answers on it
+gives it one. Fitted on the items that it's judged by, it would flatter the judge, so each item gets
+the map of the folds without it.
+
+References
+----------
+R. E. Barlow, D. J. Bartholomew, J. M. Bremner, H. D. Brunk, Statistical Inference under Order
+Restrictions, Wiley 1972.
+B. Zadrozny, C. Elkan, Transforming classifier scores into accurate multiclass probability
+estimates, KDD 2002.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+
+import numpy as np
+
+from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ScoreDirection: TypeAlias = Literal[
+    "higher", "lower", "found"
+]  # found: on other items than it's used on
+N_FOLDS = 5
+MIN_FITTED = 10  # units with ratings, below which no map is fitted
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScoreMap:
+    """A monotone map from a score to one or several expected values.
+
+    Attributes
+    ----------
+    scores : (M,) array
+        Scores in ascending order, each once. Below the first and above the last, the map is flat.
+        Between two, it's a line.
+    values : (M, T) array
+        The values there. All columns ascend, or all descend.
+    """
+
+    scores: FloatArray
+    values: FloatArray
+
+    def __repr__(self) -> str:
+        return f"ScoreMap({len(self.scores)} scores, {self.values.shape[1]} values)"
+
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        """Return the values at (n,) scores: (n, T)."""
+        columns = [np.interp(scores, self.scores, column) for column in self.values.T]
+        return np.stack(columns, axis=-1)
+
+    @property
+    def better(self) -> ScoreDirection:
+        """Whether values ascend with the score; "higher" for a constant map."""
+        return "lower" if (self.values[-1] < self.values[0]).any() else "higher"
+
+    @classmethod
+    def fit(
+        cls, scores: FloatArray, values: FloatArray, weights: FloatArray, better: ScoreDirection
+    ) -> Self:
+        """Fit the map with the least weighted squared error.
+
+        Parameters
+        ----------
+        scores : (n,) array
+            One of each item.
+        values : (n, T) array
+            What to expect.
+        weights : (n,) array
+            Positive, such as numbers of ratings.
+        better : {"higher", "lower", "found"}
+            Whether values ascend with scores, descend, or do whichever fits better.
+        """
+        knots, place = np.unique(scores, return_inverse=True)
+        mass = np.bincount(place, weights=weights).astype(np.float64)
+        sums = [np.bincount(place, weights=weights * column) for column in values.T]
+        means = np.stack(sums, axis=1) / mass[:, None]
+        fits = [
+            cls(frozen(knots), frozen(_isotonic(means, mass, ascends=ascends)))
+            for ascends in (True, False)
+            if better in ("found", "higher" if ascends else "lower")
+        ]
+        return min(fits, key=lambda fit: float((mass @ (fit.values - means) ** 2).sum()))
+
+
+def _isotonic(means: FloatArray, mass: FloatArray, *, ascends: bool) -> FloatArray:
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 -- 0.1 s, for scores alone
+
+    columns = [isotonic_regression(y, weights=mass, increasing=ascends).x for y in means.T]
+    return np.stack(columns, axis=1)
+
+
+def mean_map(maps: Sequence[ScoreMap]) -> ScoreMap:
+    """Return the mean of maps: exact, as each is linear between the scores of all."""
+    knots = np.unique(np.concatenate([each.scores for each in maps]))
+    return ScoreMap(frozen(knots), frozen(np.mean([each(knots) for each in maps], axis=0)))
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFit:
+    """Values of scores out of fold.
+
+    Attributes
+    ----------
+    values : (n, T) array
+        For an item with ratings, by the map that was fitted without its fold. For another item, by
+        the mean of the maps.
+    mean : ScoreMap
+        The mean of the maps, for items that weren't fitted on.
+    n_higher : int
+        Folds whose map ascends.
+    n_folds : int
+        Folds.
+    """
+
+    values: FloatArray
+    mean: ScoreMap
+    n_higher: int
+    n_folds: int
+
+
+def cross_fit(
+    scores: FloatArray,
+    values: FloatArray,
+    weights: FloatArray,
+    units: IntArray,
+    *,
+    better: ScoreDirection = "found",
+) -> CrossFit:
+    """Fit a map per fold and apply it to the other items.
+
+    Parameters
+    ----------
+    scores : (n,) array
+        Finite; one of each reply.
+    values : (n, T) array
+        What raters answered, such as the share of them above each cut. Rows without weight aren't
+        read.
+    weights : (n,) array
+        Numbers of ratings; 0 for an item without any.
+    units : (n,) int array
+        What stays in one fold: items or groups, numbered.
+    better : {"higher", "lower", "found"}, optional
+        See `ScoreMap.fit`. A direction that is found is found in each fold without its items.
+
+    Raises
+    ------
+    ValueError
+        If fewer than ten units have ratings.
+    """
+    fold = folds_of(units, weights > 0)
+    n_folds = int(fold.max(initial=-1)) + 1
+    if not n_folds:
+        raise ValueError(f"fewer than {MIN_FITTED} rated items or groups have a score")
+    maps = []
+    for k in range(n_folds):
+        used = (fold != k) & (weights > 0)
+        maps.append(ScoreMap.fit(scores[used], values[used], weights[used], better))
+    mean = mean_map(maps)
+    mapped = mean(scores)
+    for k, each in enumerate(maps):
+        mapped[fold == k] = each(scores[fold == k])
+    n_higher = sum(each.better == "higher" for each in maps)
+    return CrossFit(frozen(mapped), mean, n_higher, n_folds)
+
+
+def folds_of(units: IntArray, rated: BoolArray, n: int = N_FOLDS) -> IntArray:
+    """Return the fold of each item, -1 for those without ratings and if there are too few units.
+
+    Units are shuffled by a fixed seed, so the same data have the same folds.
+    """
+    fold = np.full(len(units), -1, dtype=np.int64)
+    names, place = np.unique(units[rated], return_inverse=True)
+    if len(names) >= MIN_FITTED:
+        order = np.random.default_rng(0).permutation(len(names))
+        fold[rated] = (order % n)[place]
+    return fold
+
+
+def shares_of(cumulative: FloatArray) -> FloatArray:
+    """Return (n, K) shares of ordered options, from the (n, K - 1) shares above each cut."""
+    edges = np.ones((len(cumulative), 1)), np.zeros((len(cumulative), 1))
+    shares = -np.diff(np.hstack([edges[0], cumulative, edges[1]]), axis=1)
+    return np.asarray(np.clip(shares, 0.0, 1.0), dtype=np.float64)
+
+
+def above_cuts(shares: FloatArray) -> FloatArray:
+    """Return (n, K - 1): the shares of the options above each cut, from (n, K) shares."""
+    return np.asarray(shares[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:], dtype=np.float64)
