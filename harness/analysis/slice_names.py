@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Self, get_args
 
 from harness.analysis.item_slices import SlicedMeasure
 from harness.analysis.sliced_fields import sliced_fields
@@ -19,24 +19,20 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray
     from harness.tasks import Task
 
-IntervalEnd: TypeAlias = Literal["", "lower", "upper"]
-
 PREFIX = "slice("
 FORM = re.compile(
     r"slice\((?P<field>[^=]*[^=\s])\s*=\s*(?P<value>.*\S)\s*\)\s*\.\s*(?P<measure>[a-z_]+)"
-    r"(\s*:\s*(?P<end>lower|upper))?"
 )
 MEASURES: tuple[SlicedMeasure, ...] = get_args(SlicedMeasure)
 
 
 @dataclass(frozen=True, slots=True)
 class SliceName:
-    """A measure of a slice, or an end of its interval."""
+    """A measure of a slice."""
 
     field: str
     value: str
     measure: str
-    end: IntervalEnd = ""
 
     @classmethod
     def read(cls, text: str) -> Self | None:
@@ -44,12 +40,10 @@ class SliceName:
         match = FORM.fullmatch(text.strip())
         if match is None:
             return None
-        end = cast("IntervalEnd", match["end"] or "")
-        return cls(match["field"].strip(), match["value"], match["measure"], end)
+        return cls(match["field"].strip(), match["value"], match["measure"])
 
     def __str__(self) -> str:
-        end = f":{self.end}" if self.end else ""
-        return f"{PREFIX}{self.field}={self.value}).{self.measure}{end}"
+        return f"{PREFIX}{self.field}={self.value}).{self.measure}"
 
 
 def slice_names(slices: Slices | None) -> set[str]:
@@ -73,17 +67,6 @@ def slice_estimate(slices: Slices | None, judge: str, name: SliceName) -> Estima
     return next(estimates, Estimate(value=None, reason="not_compared", n_used=0))
 
 
-def end_of(estimate: Estimate, end: IntervalEnd) -> Estimate:
-    """Return an end of an interval as a number of its own, and the estimate itself for none."""
-    if end == "" or estimate.value is None:
-        return estimate
-    if estimate.interval is None:
-        reason = estimate.interval_reason or "no_interval"
-        return replace(estimate, value=None, reason=reason)
-    low, high = estimate.interval.low, estimate.interval.high
-    return replace(estimate, value=low if end == "lower" else high, interval=None)
-
-
 def check_slice(name: SliceName, task: Task) -> None:
     """Refuse a slice that the items of a task don't have, or a measure that no slice has.
 
@@ -97,7 +80,7 @@ def check_slice(name: SliceName, task: Task) -> None:
         for slice_of in _members_by_slice(task)
         for measure in MEASURES
     ]
-    if (wanted := str(replace(name, end=""))) not in known:
+    if (wanted := str(name)) not in known:
         raise _unknown(task, wanted, known)
 
 

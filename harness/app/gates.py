@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import operator
-import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from harness.analysis.conditions import Condition
 from harness.analysis.decision import VERDICTS
 from harness.analysis.inputs import metric_definitions
 from harness.analysis.race_result import RACED
-from harness.analysis.slice_names import PREFIX, SliceName, slice_estimate, slice_names
+from harness.analysis.slice_names import SliceName, slice_estimate, slice_names
 from harness.errors import HarnessError
 from harness.files.plain_text import visible
 from harness.report.formatting import (
@@ -34,19 +33,8 @@ if TYPE_CHECKING:
     from harness.analysis.judge_result import JudgeResult
 
 
-End: TypeAlias = Literal["value", "lower", "upper"]
-
 BETA, ANNOTATOR_TEST = "beta", "annotator_test"
 OTHER_NUMBERS = (*COMPLETENESS, BETA, ANNOTATOR_TEST)  # beside the metrics
-SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
-ENDS: dict[str, End] = {"": "value", "lower": "lower", "upper": "upper"}
-DECISION = re.compile(r"decision\s*(?P<sign>=|>=)\s*(?P<verdicts>[a-z_]+(\|[a-z_]+)*)")
-LIMIT = re.compile(
-    r"(?P<name>.*?\S)(:(?P<near>lower|upper))?\s*(?P<sign>>=|<=|>|<)\s*"
-    r"(?P<limit>[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)(:(?P<end>lower|upper))?",
-    re.IGNORECASE,
-)
-ABSOLUTE = re.compile(r"abs\((?P<name>.*)\)")
 FORM = (
     "Write it as decision=use, 'decision>=use_if_independent', 'mse(srs/srs)<0.1', "
     "'cohen_kappa(h/h)>0.6:lower', 'abs(prevalence_bias)<0.1', "
@@ -54,26 +42,6 @@ FORM = (
 )
 HEADS = ("requirement", "judge", "value", "n", "result")
 SUITE = "harness gate"
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """What is required of one number, or of the verdict; ``text`` is as the user wrote it.
-
-    ``verdicts`` are those of which the decision must be any; empty for a number. ``judge`` is None
-    for that of the decision. ``name`` is a metric, one of `OTHER_NUMBERS`
-    (``annotator_test`` is its p-value); ``end`` says whether the number or an end of its interval
-    is compared; ``is_absolute`` whether that is done without its sign.
-    """
-
-    text: str
-    verdicts: tuple[str, ...] = ()
-    judge: str | None = None
-    name: str = ""
-    sign: str = ""
-    limit: float = 0.0
-    end: End = "value"
-    is_absolute: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,54 +101,33 @@ def check_requirements(validation: Validation, texts: Iterable[str]) -> tuple[Ga
         names |= {row.judge for row in race.judges}
         task = validation.task
         metrics |= metric_definitions(task.scale, tuple(task.options), task.positive).keys()
-    requirements = [read_requirement(text, names, metrics) for text in texts]
-    return tuple(_check(validation, judges, requirement) for requirement in requirements)
+    requirements = [(text, read_requirement(text, names, metrics)) for text in texts]
+    return tuple(_check(validation, judges, *row) for row in requirements)
 
 
-def read_requirement(text: str, judges: Collection[str], metrics: Collection[str]) -> Requirement:
-    """Read a requirement, given the judges and metrics that a run has.
+def read_requirement(text: str, judges: Collection[str], metrics: Collection[str]) -> Condition:
+    """Read a condition, given the judges and metrics that a run has.
 
-    ``decision=VERDICT``, several verdicts separated by ``|``, or ``decision>=VERDICT`` for that or
-    a stronger one; or a number's name, a sign and a
-    limit, after ``JUDGE:`` if it is not the decision's judge's, and with ``:lower`` or ``:upper``
-    (after the number's name or the limit) if it is about an end of the interval; ``abs(NAME)`` is
-    the number without its sign, and ``slice(FIELD=VALUE).MEASURE`` that of a slice. Raises
-    `HarnessError` for another form, or an unknown name.
+    Raises
+    ------
+    HarnessError
+        If it is not a condition on a number or the decision, or has an unknown name.
     """
-    decision = DECISION.fullmatch(text.strip())
-    if decision is not None:
-        verdicts = tuple(decision["verdicts"].split("|"))
-        for verdict in verdicts:
-            _check_name(text, verdict, VERDICTS, "verdict")
-        if decision["sign"] == ">=":
-            verdicts = VERDICTS[: 1 + max(map(VERDICTS.index, verdicts))]
-        return Requirement(text, verdicts)
-    match = LIMIT.fullmatch(text.strip())
-    if match is None:
+    condition = Condition.read(text)
+    if condition is None or condition.word or condition.is_multiple:
         raise HarnessError(f"requirement {text!r} cannot be read. {FORM}.")
-    judge, name = _split_judge(match["name"], {*metrics, *OTHER_NUMBERS})
-    absolute = ABSOLUTE.fullmatch(name)
-    name = absolute["name"].strip() if absolute else name
-    if judge is not None:
-        _check_name(text, judge, judges, "judge")
-    if of_slice := SliceName.read(name):
-        name = str(of_slice)
+    if condition.quantity is None:
+        for verdict in condition.verdicts:
+            _check_name(text, verdict, VERDICTS, "verdict")
+        return condition
+    if condition.judge is not None:
+        _check_name(text, condition.judge, judges, "judge")
+    name = condition.quantity.name
+    if SliceName.read(name):
         _check_name(text, name, {known for known in metrics if SliceName.read(known)}, "slice")
     else:
         _check_name(text, name, {*metrics, *OTHER_NUMBERS}, "metric")
-    end = ENDS[(match["near"] or match["end"] or "").lower()]
-    limit, is_absolute = float(match["limit"]), absolute is not None
-    return Requirement(text, (), judge, name, match["sign"], limit, end, is_absolute)
-
-
-def _split_judge(name: str, numbers: Collection[str]) -> tuple[str | None, str]:
-    """Return the judge, if there is one before the last colon, and the number's name."""
-    start = name.find(PREFIX)  # a slice may have a colon
-    before, of_slice = (name, "") if start < 0 else (name[:start].rstrip(), name[start:])
-    judge, colon, number = before.rpartition(":")
-    if not colon or name in numbers:
-        return None, name
-    return judge.strip(), (number + of_slice).strip()
+    return condition
 
 
 def _check_name(text: str, name: str, names: Collection[str], noun: str) -> None:
@@ -192,33 +139,30 @@ def _check_name(text: str, name: str, names: Collection[str], noun: str) -> None
 
 
 def _check(
-    validation: Validation, judges: Mapping[str, JudgeResult], requirement: Requirement
+    validation: Validation, judges: Mapping[str, JudgeResult], text: str, condition: Condition
 ) -> GateResult:
     decision = validation.decision
-    result = partial(GateResult, requirement=requirement.text)
-    if requirement.verdicts:
+    result = partial(GateResult, requirement=text)
+    if condition.quantity is None:
         if decision.reason == "raced":
             return result(passed=False, judge=None, value=None, reason=RACED)
-        passed = decision.verdict in requirement.verdicts
+        passed = condition.accepts(decision.verdict)
         return result(passed=passed, judge=decision.judge, value=decision.verdict)
-    name = requirement.judge or decision.judge
+    name = condition.judge or decision.judge
     if name is None or name not in judges:
         raced = name is not None or decision.reason == "raced"
         reason = RACED if raced else "the decision names no judge"
         return result(passed=False, judge=name, value=None, reason=reason)
-    estimate = _estimate(validation, judges[name], requirement.name)
-    compared = (_absolute_end if requirement.is_absolute else _end)(estimate, requirement.end)
-    reason = estimate.reason
-    if compared is None and not reason:
-        reason = estimate.interval_reason or "no_interval"
+    estimate = _estimate(validation, judges[name], condition.quantity.name)
+    compared = condition.quantity.of(estimate)
     return result(
-        passed=compared is not None and bool(SIGNS[requirement.sign](compared, requirement.limit)),
+        passed=compared.value is not None and condition.holds(compared.value),
         judge=name,
         value=estimate.value,
         interval=estimate.interval,
         n=estimate.n_used,
         n_replies=estimate.n_replies,
-        reason=reason_words(reason),
+        reason=reason_words(estimate.reason or compared.reason),
     )
 
 
@@ -243,27 +187,6 @@ def _annotator_test(validation: Validation, judge: JudgeResult) -> Estimate:
         return Estimate(value=None, reason=reason, n_used=0)
     panel = test.panel
     return Estimate(value=panel.p, reason=panel.reason, n_used=panel.n_tested)
-
-
-def _end(estimate: Estimate, end: End) -> float | None:
-    if end == "value":
-        return estimate.value
-    if estimate.interval is None:
-        return None
-    return estimate.interval.low if end == "lower" else estimate.interval.high
-
-
-def _absolute_end(estimate: Estimate, end: End) -> float | None:
-    """Return the number without its sign, or an end of the interval of that."""
-    if end == "value":
-        return None if estimate.value is None else abs(estimate.value)
-    if estimate.interval is None:
-        return None
-    low, high = estimate.interval.low, estimate.interval.high
-    ends = abs(low), abs(high)
-    if end == "upper":
-        return max(ends)
-    return 0.0 if low <= 0.0 <= high else min(ends)
 
 
 def gate_table(results: Sequence[GateResult]) -> str:

@@ -12,13 +12,12 @@ from typer.core import TyperGroup
 
 from harness.cli.binding import task_names
 from harness.cli.output import echo
-from harness.options import concerns
-from harness.options.declaration import options_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.analysis import Validation
+    from harness.analysis.decision import DecisionVerdict
     from harness.curation.importing import MaxRejected
     from harness.errors import ExitCode
 
@@ -71,7 +70,6 @@ RunName = Annotated[
         metavar="RUN", help="With --resume: the run, by name or path.", show_default=False
     ),
 ]
-VERDICTS = options_of(concerns.FailUnless)["fail_unless"].values
 
 
 def use_of_resume(values: Mapping[str, Any], new: str, resumed: str) -> str:
@@ -123,13 +121,14 @@ def several_tasks(tasks: str | None) -> list[str]:
     return [names] if Path(names).exists() else split(names, "--task") or []
 
 
-def exit_code_of(validation: Validation, least: str | None) -> ExitCode:
+def exit_code_of(validation: Validation, least: DecisionVerdict | None) -> ExitCode:
     """Return the exit code of a validation; with a line on stderr if ``--fail-unless`` fails."""
     from harness.analysis.completeness import exit_code_of as code_of_judges
+    from harness.analysis.conditions import Condition
     from harness.errors import ExitCode
 
     verdict = validation.decision.verdict
-    if least is None or verdict in VERDICTS[: VERDICTS.index(least) + 1]:
+    if least is None or Condition.at_least(least).accepts(verdict):
         return code_of_judges(validation.completeness().values())
     echo(f"harness: the verdict is {verdict}, --fail-unless asks for {least}.", err=True)
     return ExitCode.CHECK_FAILED

@@ -67,7 +67,7 @@ def schedule(
       harness schedule RUN --every day --emit cron
     """
     from harness.files.regular_files import write_file, writing_to
-    from harness.revalidation.fail_on import read_conditions
+    from harness.revalidation.fail_on import read_fail_on
     from harness.revalidation.notification import VARIABLE
     from harness.revalidation.schedule import (
         KEYS_FILE,
@@ -84,7 +84,7 @@ def schedule(
     from harness.runs.run_folder import find_run
 
     folder = find_run(place.out, run)
-    read_conditions(look_options.fail_on)
+    read_fail_on(look_options.fail_on)
     watched = watched_by_schedule(folder, look_options.judges)
     words = options_of(
         folder,

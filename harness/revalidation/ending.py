@@ -13,7 +13,7 @@ from harness.revalidation.sentences import lead
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.revalidation.fail_on import Condition
+    from harness.analysis.conditions import Condition
     from harness.revalidation.records import Baseline, JudgeLook, JudgeVerdict, Look
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis.choice_checks import check_metric
+from harness.analysis.conditions import DECISION, ComparedQuantity, Condition, read_conditions
 from harness.analysis.slice_names import SliceName, check_slice
 from harness.errors import RunError
 from harness.report.formatting import p_value, percent, reason_words
@@ -20,38 +19,14 @@ if TYPE_CHECKING:
     from harness.revalidation.records import Baseline, InUse, JudgeLook, Look
 
 VERDICTS = ("changed", "worse", "underpowered", "not comparable")
-NAMED = (*VERDICTS, "decision", "model")
 OUTCOME_RATE = "outcome-rate"
-DECISION = "decision"  # the judge in use is shown to fail what it was chosen for
 MODEL = "model"  # the provider reports a model version or fingerprint that the baseline lacks
+NAMED = (*VERDICTS, DECISION, MODEL)  # DECISION: the judge in use fails what it was chosen for
 RELATIVE = ("cost", "latency")  # to the baseline's
-LIMIT = re.compile(r"(?P<name>.*\S)\s*(?P<sign>[<>])\s*(?P<limit>[-+.0-9e]+)(?P<times>x?)")
-SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
+OTHER_NUMBERS = {OUTCOME_RATE, BETA, *RELATIVE}  # besides metrics
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A verdict, or a number and its limit with ``>`` or ``<``.
-
-    The number is ``outcome-rate``, a metric, that of a slice, which may end in ``:lower`` or
-    ``:upper``, or ``cost`` or ``latency`` as a multiple of the baseline's.
-    """
-
-    name: str
-    sign: str = ""
-    limit: float = 0.0
-
-    def __str__(self) -> str:
-        times = "x" if self.name in RELATIVE else ""
-        return f"{self.name}{self.sign}{self.limit:g}{times}" if self.sign else self.name
-
-    def holds(self, value: float, unit: float = 1.0) -> bool:
-        """Whether a number is beyond the limit, which is a multiple of ``unit``."""
-        limit = self.limit * unit
-        return value > limit if self.sign == ">" else value < limit
-
-
-def read_conditions(text: str) -> tuple[Condition, ...]:
+def read_fail_on(text: str) -> tuple[Condition, ...]:
     """Read ``--fail-on``.
 
     Raises
@@ -59,46 +34,55 @@ def read_conditions(text: str) -> tuple[Condition, ...]:
     RunError
         If a part is neither a verdict nor a number with a limit.
     """
-    return tuple(_condition(part.strip()) for part in SEPARATOR.split(text))
+    return tuple(_checked(condition) for condition in read_conditions(text))
 
 
-def _condition(text: str) -> Condition:
-    name = text.replace("_", " ").replace("-", " ")
-    if name in NAMED:
-        return Condition(name)
-    match = LIMIT.fullmatch(text)
-    if match is not None and bool(match["times"]) == (match["name"] in RELATIVE):
-        try:
-            number = SliceName.read(match["name"])
-            return Condition(str(number or match["name"]), match["sign"], float(match["limit"]))
-        except ValueError:
-            pass
+def _checked(condition: Condition | str) -> Condition:
+    if isinstance(condition, Condition):
+        quantity = condition.quantity
+        of_number = quantity is not None and condition.is_multiple == (quantity.name in RELATIVE)
+        if condition.word in NAMED or of_number or _is_verdict(condition):
+            return condition
     raise RunError(
-        f"--fail-on: {text!r} is neither one of {', '.join(NAMED)} nor a limit "
+        f"--fail-on: {str(condition)!r} is neither one of {', '.join(NAMED)} nor a limit "
         f"such as {OUTCOME_RATE}>0.05, 'mse(srs/srs)>0.1', 'slice(FIELD=VALUE).agreement<0.6' or, "
         "beside the baseline, cost>1.5x or latency>3x."
     )
 
 
+def _is_verdict(condition: Condition) -> bool:
+    return bool(condition.verdicts) and condition.unknown_verdict is None
+
+
 def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> None:
     """Refuse a limit on a metric, or a test of a judge in use, that no look at a run will have."""
     run = sitting.run
-    if any(condition.name == DECISION for condition in conditions):
+    if any(condition.word == DECISION for condition in conditions):
         in_use = judges_in_use(run)
         if not in_use or in_use[0] not in [spec.name for spec in sitting.watched]:
             reason = f"{in_use[0]} is in use and isn't watched" if in_use else "No judge of it is"
             raise RunError(f"{run.path}: --fail-on {DECISION} needs a judge in use. {reason}.")
-    for number in slices_of(conditions):
-        check_slice(number, sitting.setup.task)
-    for name in sorted({c.name for c in conditions if c.sign} - {OUTCOME_RATE, BETA, *RELATIVE}):
-        if SliceName.read(name) is None:
+    names = [spec.name for spec in sitting.watched]
+    for condition in conditions:
+        if condition.judge is not None and condition.judge not in names:
+            raise RunError(
+                f"--fail-on: no watched judge {condition.judge!r}. Name one of {', '.join(names)}."
+            )
+    for name in sorted({c.quantity.name for c in conditions if c.quantity} - OTHER_NUMBERS):
+        if (of_slice := SliceName.read(name)) is not None:
+            check_slice(of_slice, sitting.setup.task)
+        else:
             check_metric(sitting.setup.task, run.manifest.config.choices, name)
 
 
-def slices_of(conditions: Iterable[Condition]) -> tuple[SliceName, ...]:
-    """Return the numbers by slice that conditions are about."""
-    names = (SliceName.read(condition.name) for condition in conditions)
-    return tuple(dict.fromkeys(name for name in names if name))
+def watched_quantities(conditions: Iterable[Condition]) -> tuple[ComparedQuantity, ...]:
+    """Return what a look must measure for conditions beside the metrics it has anyway."""
+    quantities = (condition.quantity for condition in conditions)
+    return tuple(dict.fromkeys(q for q in quantities if q and _is_watched(q)))
+
+
+def _is_watched(quantity: ComparedQuantity) -> bool:
+    return SliceName.read(quantity.name) is not None or str(quantity) != quantity.name
 
 
 def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) -> list[str]:
@@ -109,14 +93,19 @@ def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) 
     """
     lines: list[str] = []
     for condition in conditions:
-        if condition.name == DECISION:
+        if condition.word == DECISION:
             lines += _decision_failures(look)
-        elif condition.name == MODEL:
+        elif condition.word == MODEL:
             lines += [text for j in look.judges if (text := model_change(j, baseline))]
-        elif condition.sign:
-            lines += [line for j in look.judges for line in _beyond(condition, j, baseline)]
+        elif condition.verdicts:
+            lines += _verdict_failures(condition, look)
+        elif condition.quantity:
+            judges = [j for j in look.judges if condition.judge in {None, j.judge}]
+            lines += [
+                line for j in judges for line in _beyond(condition, condition.quantity, j, baseline)
+            ]
         else:
-            names = ALARMS if condition.name == "changed" else {condition.name}
+            names = ALARMS if condition.word == "changed" else {condition.word}
             lines += [f"{j.judge} is {j.verdict}" for j in look.judges if j.verdict in names]
     return list(dict.fromkeys(lines))
 
@@ -146,6 +135,14 @@ def _decision_failures(look: Look) -> Iterator[str]:
         yield f"{test.judge}, the judge in use, {what} ({DECISION})"
 
 
+def _verdict_failures(condition: Condition, look: Look) -> Iterator[str]:
+    """Yield the decision on a look's replies, if a condition is about it."""
+    if look.decision is None:
+        yield f"the decision is NA (no judge has replied; {condition})"
+    elif condition.accepts(look.decision.verdict):
+        yield f"the decision is {look.decision.verdict} ({condition})"
+
+
 def shown(test: InUse) -> str:
     """Say what is shown of a judge in use that fails."""
     p, p_human = test.p_values
@@ -156,10 +153,12 @@ def shown(test: InUse) -> str:
     return f"has been shown to be worse than {rival} (p {text if text[0] == '<' else f'= {text}'})"
 
 
-def _beyond(condition: Condition, judge: JudgeLook, baseline: Baseline) -> Iterator[str]:
+def _beyond(
+    condition: Condition, quantity: ComparedQuantity, judge: JudgeLook, baseline: Baseline
+) -> Iterator[str]:
     """Yield why a number of a judge is beyond its limit, or undefined."""
     answered = [f for f in judge.figures if f.name == ANSWERED and f.n]
-    if condition.name == OUTCOME_RATE:
+    if quantity.name == OUTCOME_RATE:
         for figure in answered:
             rate = 1.0 - (figure.look or 0.0)
             if condition.holds(rate):
@@ -167,22 +166,21 @@ def _beyond(condition: Condition, judge: JudgeLook, baseline: Baseline) -> Itera
                     f"{judge.judge}, {figure.elicitation}: {rate:.3g} of {figure.n} replies are "
                     f"not answers ({condition})"
                 )
-    elif condition.name in RELATIVE and answered:
-        figure = next(f for f in reported(judge, baseline) if f.name == condition.name)
+    elif quantity.name in RELATIVE and answered:
+        figure = next(f for f in reported(judge, baseline) if f.name == quantity.name)
         if figure.baseline is None or figure.look is None:
             where = "of the baseline" if figure.baseline is None else "of this look"
-            yield f"{judge.judge}: {condition.name} is NA (that {where} is unknown; {condition})"
+            yield f"{judge.judge}: {quantity} is NA (that {where} is unknown; {condition})"
         elif condition.holds(figure.look, figure.baseline):
             yield (
                 f"{judge.judge}: {UNITS[figure.name].text}: {figure.look:.3g}, "
                 f"{figure.baseline:.3g} at the baseline ({condition})"
             )
-    elif (metric := judge.figure(condition.name)) is not None:
+    elif (metric := judge.figure(str(quantity))) is not None:
         if metric.look is None:
             why = reason_words(metric.reason)
-            yield f"{judge.judge}: {condition.name} is NA ({why}; {condition})"
+            yield f"{judge.judge}: {quantity} is NA ({why}; {condition})"
         elif condition.holds(metric.look):
             yield (
-                f"{judge.judge}: {condition.name} is {metric.look:.4g} on {metric.n} items "
-                f"({condition})"
+                f"{judge.judge}: {quantity} is {metric.look:.4g} on {metric.n} items ({condition})"
             )

@@ -13,7 +13,7 @@ from msgspec import convert
 from harness.analysis import JudgeFacts, Settings, Source, evidence, item_slices
 from harness.analysis.decision import verdict_and_judge
 from harness.analysis.estimates import prepare
-from harness.analysis.slice_names import SliceName, end_of, slice_estimate
+from harness.analysis.slice_names import SliceName, slice_estimate
 from harness.judging.parsing.verdict import PairValue
 from harness.revalidation.records import BETA, ComparedJudge, DecisionFacts, Figure
 from harness.revalidation.reply_categories import by_judge, replies_per_item, verdicts_of
@@ -27,6 +27,8 @@ from harness.stats.selection.replies import Replies
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from harness.analysis.conditions import ComparedQuantity
+    from harness.analysis.item_slices import Slices
     from harness.analysis.prepared import Prepared
     from harness.judging.parsing.verdict import Value
     from harness.options.concerns import Choices
@@ -45,8 +47,8 @@ MAX_PARTS = 2  # of the baseline's replies that are compared with a look's, each
 class Yardstick:
     """The anchor, in the order of the baseline, and how replies to it are measured.
 
-    ``controls`` are the judges that are never recommended, ``slices`` the names of the numbers by
-    slice that are watched.
+    ``controls`` are the judges that are never recommended, ``watched`` the numbers that
+    conditions need besides all metrics.
     """
 
     task: Task
@@ -54,7 +56,7 @@ class Yardstick:
     choices: Choices
     seed: int
     controls: frozenset[str] = frozenset()
-    slices: tuple[SliceName, ...] = ()
+    watched: tuple[ComparedQuantity, ...] = ()
 
     def source(
         self,
@@ -137,8 +139,8 @@ def compare_metrics(
         for part in range(n_parts):
             parts[f"baseline {part}"] = (before[judge], slice(part * n, (part + 1) * n))
         p = prepare(yardstick.source(parts, replies=None), with_comparisons=False)
-        by_slice = _slice_figures(p, list(parts), yardstick.slices)
-        figures[judge] = (*_figures(p, list(parts)), *by_slice)
+        watched = _watched_figures(p, list(parts), yardstick.watched)
+        figures[judge] = (*_figures(p, list(parts)), *watched)
         scorer = scorer or Scorer.of(p)
     return figures, scorer
 
@@ -158,14 +160,21 @@ def _figures(p: Prepared, names: Sequence[str]) -> Iterator[Figure]:
     yield _figure(BETA, [p.own.translations[name].beta for name in names])
 
 
-def _slice_figures(
-    p: Prepared, names: Sequence[str], watched: Sequence[SliceName]
+def _watched_figures(
+    p: Prepared, names: Sequence[str], watched: Sequence[ComparedQuantity]
 ) -> Iterator[Figure]:
-    """Yield the watched numbers by slice; an end of an interval is a number, too."""
-    slices = item_slices.section(p, as_in_task=True) if watched else None
-    for name in watched:
-        estimates = [slice_estimate(slices, part, name) for part in names]
-        yield _figure(str(name), [end_of(estimate, name.end) for estimate in estimates])
+    """Yield numbers by slice, ends of intervals and numbers without their sign."""
+    by_slice = any(SliceName.read(quantity.name) for quantity in watched)
+    slices = item_slices.section(p, as_in_task=True) if by_slice else None
+    for quantity in watched:
+        estimates = [_estimate(p, slices, part, quantity.name) for part in names]
+        yield _figure(str(quantity), [quantity.of(estimate) for estimate in estimates])
+
+
+def _estimate(p: Prepared, slices: Slices | None, judge: str, name: str) -> Estimate:
+    if (of_slice := SliceName.read(name)) is not None:
+        return slice_estimate(slices, judge, of_slice)
+    return p.own.translations[judge].beta if name == BETA else p.estimates[judge][name]
 
 
 def _change_ends(

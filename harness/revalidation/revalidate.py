@@ -29,7 +29,7 @@ from harness.revalidation.baselines import (
 )
 from harness.revalidation.causes import ratings_hash
 from harness.revalidation.ending import LookEnding
-from harness.revalidation.fail_on import check_conditions, read_conditions, slices_of
+from harness.revalidation.fail_on import check_conditions, read_fail_on, watched_quantities
 from harness.revalidation.history import FILE, HistoryReading, read_history
 from harness.revalidation.next_occasion import FOLDER, MAX_SPAN
 from harness.revalidation.notification import check_notify_url, notify
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis.completeness import Completeness
+    from harness.analysis.conditions import Condition
     from harness.app.plan import Plan
     from harness.judging.running.recorder import Observer
     from harness.judging.running.stopping import StopRequests
     from harness.revalidation import Period
     from harness.revalidation.asking import LeftOutJudges
     from harness.revalidation.causes import Comparable
-    from harness.revalidation.fail_on import Condition
     from harness.revalidation.look_options import LookOptions
 
 Watching: TypeAlias = "Callable[[Mapping[str, int]], AbstractContextManager[Observer]]"
@@ -96,7 +96,7 @@ def revalidate(
         asked or written.
     """
     check_notify_url(options.notify)
-    conditions = read_conditions(options.fail_on)
+    conditions = read_fail_on(options.fail_on)
     try:
         ending = _done(run, options, conditions, watching, stop)
     except HarnessError as error:
@@ -234,8 +234,8 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
         observer.say(f"The replies of this look were received {dates.dates}.")
     look = _replies_of(sitting, answers, content, left_out)
     kept = [item for item in baseline.items if item not in content.left_out]
-    watched = slices_of(read_conditions(sitting.options.fail_on))
-    yardstick = replace(sitting.yardstick(kept), slices=watched)
+    watched = watched_quantities(read_fail_on(sitting.options.fail_on))
+    yardstick = replace(sitting.yardstick(kept), watched=watched)
     sitting.append(assess(baseline, earlier, look, yardstick))
     close_occasion(sitting.run, look.occasion)
     return None
@@ -376,7 +376,7 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
         As `revalidate`.
     """
     with Sitting.at(run, options.model_copy(update={"dry_run": True})) as sitting:
-        check_conditions(read_conditions(options.fail_on), sitting)
+        check_conditions(read_fail_on(options.fail_on), sitting)
         return next_plan(sitting)
 
 

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Validation
+    from harness.analysis.conditions import End
     from harness.analysis.decision import DecisionVerdict
     from harness.api.asked_runs import Run
-    from harness.app.gates import End
     from harness.revalidation.ending import LookEnding
 
 
@@ -105,11 +105,11 @@ class JudgeAssertion:
             If the verdict is another, or names another judge.
         """
         __tracebackhide__ = True
-        from harness.analysis.decision import VERDICTS  # noqa: PLC0415 -- heavy, as above
+        from harness.analysis.conditions import Condition  # noqa: PLC0415 -- heavy, as above
 
         decision = self.validation.decision
-        enough = VERDICTS[: 1 + VERDICTS.index(least)]
-        if decision.verdict not in enough or decision.judge != self.judge:
+        passed = Condition.at_least(least).accepts(decision.verdict)
+        if not passed or decision.judge != self.judge:
             named = f" ({decision.judge})" if decision.judge else ""
             raise AssertionError(
                 f"{self.judge}: the verdict is {decision.verdict}{named}, not {least}"

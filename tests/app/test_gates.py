@@ -111,7 +111,8 @@ def run(tmp_path_factory):
 def test_a_requirement_names_judge_number_sign_limit_and_end(text, parts):
     """The judge stands before the last colon, the end after the limit."""
     read = read_requirement(text, JUDGES, METRICS)
-    assert (read.judge, read.name, read.sign, read.limit, read.end) == parts
+    quantity = read.quantity
+    assert (read.judge, quantity.name, read.sign, read.limit, quantity.end) == parts
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,12 @@ def test_any_text_is_read_or_refused(text):
         read = read_requirement(text, JUDGES, METRICS)
     except HarnessError:
         return
-    assert read.verdicts or read.name in {*METRICS, "usable_replies", "answered_fraction", "beta"}
+    assert read.verdicts or read.quantity.name in {
+        *METRICS,
+        "usable_replies",
+        "answered_fraction",
+        "beta",
+    }
 
 
 def test_a_bias_is_required_to_be_small_on_either_side(run):

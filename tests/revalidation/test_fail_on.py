@@ -9,11 +9,13 @@ import pytest
 from msgspec.structs import replace
 from support.sliced_judges import planted_task
 
+from harness.analysis.conditions import ComparedQuantity, Condition
 from harness.analysis.slice_names import SliceName, check_slice
 from harness.errors import RunError, TaskError
-from harness.revalidation.fail_on import Condition, failures, read_conditions
+from harness.revalidation.fail_on import failures, read_fail_on
 from harness.revalidation.records import (
     Baseline,
+    DecisionFacts,
     Figure,
     InUse,
     JudgeLook,
@@ -52,21 +54,25 @@ def look_of(*judges):
 def test_conditions_are_split_outside_brackets():
     """Names of metrics hold commas and signs."""
     text = "worse,outcome-rate>0.05, kl_dirichlet_0.5(s/s, human->judge)<1e-3,not comparable"
-    assert read_conditions(text) == (
+    assert read_fail_on(text) == (
         Condition("worse"),
-        Condition("outcome-rate", ">", 0.05),
-        Condition("kl_dirichlet_0.5(s/s, human->judge)", "<", 0.001),
+        Condition(quantity=ComparedQuantity("outcome-rate"), sign=">", limit=0.05),
+        Condition(
+            quantity=ComparedQuantity("kl_dirichlet_0.5(s/s, human->judge)"), sign="<", limit=0.001
+        ),
         Condition("not comparable"),
     )
 
 
 def test_a_slice_fails_below_its_limit_and_where_it_is_undefined():
     """A look has the number under the name of the condition, however it was spaced."""
-    [condition] = read_conditions("slice( language = de, at ).agreement:lower < .6")
-    name = "slice(language=de, at).agreement:lower"
-    assert condition == Condition(name, "<", 0.6)
+    [condition] = read_fail_on("slice( language = de, at ).agreement:lower < .6")
+    quantity = ComparedQuantity("slice(language=de, at).agreement", "lower")
+    assert condition == Condition(quantity=quantity, sign="<", limit=0.6)
     for value, lines in ((0.5, 1), (0.7, 0), (None, 1)):
-        figure = Figure(name=name, look=value, n=20, reason="" if value else "too_few_items")
+        figure = Figure(
+            name=str(quantity), look=value, n=20, reason="" if value else "too_few_items"
+        )
         judge = JudgeLook(judge="a", figures=(figure,))
         assert len(failures((condition,), look_of(judge), BASELINE)) == lines
 
@@ -74,7 +80,7 @@ def test_a_slice_fails_below_its_limit_and_where_it_is_undefined():
 def test_a_condition_on_an_unknown_slice_gives_a_hint():
     """Field and value are checked before anything is asked; the message has the nearest names."""
     task = planted_task()
-    check_slice(SliceName.read("slice(language=de).agreement:lower"), task)
+    check_slice(SliceName.read("slice(language=de).agreement"), task)
     with pytest.raises(TaskError, match=re.escape("Did you mean slice(language=de).agreement")):
         check_slice(SliceName.read("slice(language=dee).agreement"), task)
     with pytest.raises(TaskError, match="have no fields"):
@@ -87,12 +93,12 @@ def test_a_condition_on_an_unknown_slice_gives_a_hint():
 def test_what_is_no_condition_is_refused(text):
     """Nothing is ignored."""
     with pytest.raises(RunError, match="is neither one of changed, worse"):
-        read_conditions(text)
+        read_fail_on(text)
 
 
 def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
     """Neither evidence below alpha nor a judge that is unchanged fires; no test is a failure."""
-    conditions = read_conditions("decision")
+    conditions = read_fail_on("decision")
     enough, human = log(2 / 0.05), "one human by more than 5.0% of the metric's range"
     for log_e, log_human, verdict, words in (
         (enough, 0.0, "changed", 'always answering "A" (p = 0.050)'),
@@ -120,7 +126,7 @@ def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
 
 def test_a_new_model_version_or_fingerprint_fails():
     """It was said, and a look in which only the name had changed ended with 0."""
-    model = read_conditions("model")
+    model = read_fail_on("model")
     of_baseline = baseline_of(fingerprints=("f1", "f2"))
     for reported, line in (
         ({"models": ("m",), "fingerprints": ("f2",)}, None),
@@ -138,16 +144,16 @@ def test_a_new_model_version_or_fingerprint_fails():
 def test_a_worse_judge_is_changed_too():
     """A changed one is not worse."""
     look = look_of(JudgeLook(judge="a", verdict="worse"), JudgeLook(judge="b", verdict="changed"))
-    assert failures(read_conditions("changed"), look, BASELINE) == [
+    assert failures(read_fail_on("changed"), look, BASELINE) == [
         "a is worse",
         "b is changed",
     ]
-    assert failures(read_conditions("worse"), look, BASELINE) == ["a is worse"]
-    assert failures(read_conditions("worse,changed"), look, BASELINE) == [
+    assert failures(read_fail_on("worse"), look, BASELINE) == ["a is worse"]
+    assert failures(read_fail_on("worse,changed"), look, BASELINE) == [
         "a is worse",
         "b is changed",
     ]
-    assert failures(read_conditions("underpowered"), look, BASELINE) == []
+    assert failures(read_fail_on("underpowered"), look, BASELINE) == []
 
 
 def test_a_metric_fails_beyond_its_limit_and_where_it_is_undefined():
@@ -157,13 +163,26 @@ def test_a_metric_fails_beyond_its_limit_and_where_it_is_undefined():
         Figure(name="f1", baseline=0.5, reason="no_items"),
     )
     look = look_of(JudgeLook(judge="a", figures=figures))
-    assert failures(read_conditions("kappa<0.3"), look, BASELINE) == []
-    assert failures(read_conditions("kappa<0.45"), look, BASELINE) == [
+    assert failures(read_fail_on("kappa<0.3"), look, BASELINE) == []
+    assert failures(read_fail_on("kappa<0.45"), look, BASELINE) == [
         "a: kappa is 0.4 on 10 items (kappa<0.45)"
     ]
-    assert failures(read_conditions("f1<0.1"), look, BASELINE) == [
+    assert failures(read_fail_on("f1<0.1"), look, BASELINE) == [
         "a: f1 is NA (no item has both sides; f1<0.1)"
     ]
+
+
+def test_a_condition_can_name_a_judge_and_the_decision():
+    """The other judges may be beyond the limit."""
+    figures = (Figure(name="kappa", look=0.4, n=10),)
+    look = look_of(JudgeLook(judge="a", figures=figures), JudgeLook(judge="b:1", figures=figures))
+    assert failures(read_fail_on("b:1: kappa<=.4"), look, BASELINE) == [
+        "b:1: kappa is 0.4 on 10 items (b:1: kappa<=0.4)"
+    ]
+    none = DecisionFacts(metric="kappa", verdict="none", judge=None, n_rated=9, judges=())
+    [none_now] = failures(read_fail_on("decision=none"), replace(look, decision=none), BASELINE)
+    assert none_now == "the decision is none (decision=none)"
+    assert failures(read_fail_on("decision>=use"), replace(look, decision=none), BASELINE) == []
 
 
 def look_at(**reported: float | None):
@@ -174,7 +193,7 @@ def look_at(**reported: float | None):
 
 def test_cost_and_latency_fail_beyond_a_multiple_of_the_baselines():
     """Nothing is said of a judge that was not asked, and free replies are no dearer than free."""
-    conditions = read_conditions("cost>1.5x,latency>3x")
+    conditions = read_fail_on("cost>1.5x,latency>3x")
     before = baseline_of(cost=2.0, latency=0.5)
     assert failures(conditions, look_at(cost=3.0, latency=1.5), before) == []
     assert failures(conditions, look_at(cost=3.1, latency=1.6), before) == [
@@ -187,7 +206,7 @@ def test_cost_and_latency_fail_beyond_a_multiple_of_the_baselines():
 
 def test_an_unknown_cost_does_not_pass_its_limit():
     """It may be the look's or the baseline's."""
-    conditions = read_conditions("cost>1.5x")
+    conditions = read_fail_on("cost>1.5x")
     known, unknown = {"cost": 100.0}, {"cost": None}
     assert failures(conditions, look_at(**unknown), baseline_of(**known)) == [
         "a: cost is NA (that of this look is unknown; cost>1.5x)"

@@ -10,7 +10,7 @@ from support.look_schedules import flawed, majority, other
 from support.task_folders import make_task_folder
 
 from harness.analysis import validate
-from harness.analysis.slice_names import SliceName
+from harness.analysis.conditions import ComparedQuantity
 from harness.options.concerns import Choices
 from harness.revalidation.metric_changes import (
     Yardstick,
@@ -85,36 +85,38 @@ def test_a_sequence_is_in_the_unit_of_the_metric(yardstick):
     assert sequence.low < sequence.difference
 
 
-def test_watched_slices_are_figures(yardstick):
-    """A look has the number of each slice that is watched, and an end of its interval."""
+def test_watched_slices_and_ends_are_figures(yardstick):
+    """A look has the number of each slice that is watched, and ends of intervals."""
     language = {item.id: "de" if i % 3 == 0 else "en" for i, item in enumerate(yardstick.items)}
     items = tuple(
         replace(item, fields=item.fields | {"language": language[item.id]})
         for item in yardstick.items
     )
     task = yardstick.task.model_copy(update={"items": items})
-    names = tuple(
-        map(
-            SliceName.read,
-            (
-                "slice(language=de).consistency",
-                "slice(language=de).consistency:lower",
-                "slice(language=fr).agreement",
-            ),
+    watched = tuple(
+        ComparedQuantity(name, end)
+        for name, end in (
+            ("slice(language=de).consistency", "value"),
+            ("slice(language=de).consistency", "lower"),
+            ("slice(language=fr).agreement", "value"),
+            ("js_divergence(s/s)", "upper"),
         )
     )
-    sliced = Yardstick(task, items[:45], Choices(), 0, slices=names)
+    sliced = Yardstick(task, items[:45], Choices(), 0, watched=watched)
     before = stream("judge", majority, 2)
     look = stream("judge", lambda i: majority(i) if i % 3 else other(majority(i)), 2, seed=1)
     cut = [replace_replies(row, 45) for row in (before, look)]
     figures, _ = compare_metrics(sliced, [cut[0]], [cut[1]])
-    value, low, unknown = figures["judge"][-3:]
+    value, low, unknown, upper = figures["judge"][-4:]
     assert value.name == "slice(language=de).consistency"
     assert value.n == 15
     assert value.look < 0.3 < value.baseline
     assert value.difference == pytest.approx(value.look - value.baseline)
     assert low.look < value.look
     assert (unknown.look, unknown.reason) == (None, "not_compared")
+    metric = next(row for row in figures["judge"] if row.name == "js_divergence(s/s)")
+    assert upper.name == "js_divergence(s/s):upper"
+    assert upper.look > metric.look
 
 
 def replace_replies(row, n):

@@ -1,0 +1,186 @@
+"""Conditions on numbers and verdicts, such as ``kappa:lower > .6``: one grammar, one evaluator."""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, cast
+
+from harness.analysis.decision import VERDICTS, DecisionVerdict
+from harness.analysis.slice_names import PREFIX, SliceName
+
+if TYPE_CHECKING:
+    from harness.stats import Estimate
+
+End: TypeAlias = Literal["value", "lower", "upper"]
+Sign: TypeAlias = Literal[">=", "<=", ">", "<"]
+
+DECISION = "decision"
+SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+WORD = re.compile(r"[a-z][a-z _-]*", re.IGNORECASE)
+OF_DECISION = re.compile(
+    rf"{DECISION}\s*(?P<sign>=|>=)\s*(?P<verdicts>[a-z_]+(\|[a-z_]+)*)", re.IGNORECASE
+)
+OF_NUMBER = re.compile(
+    r"(?P<name>.*?\S)\s*(:\s*(?P<near>lower|upper))?\s*(?P<sign>>=|<=|>|<)\s*"
+    r"(?P<limit>[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)(?P<times>x?)(\s*:\s*(?P<end>lower|upper))?",
+    re.IGNORECASE,
+)
+ABSOLUTE = re.compile(r"abs\((?P<name>.*)\)")
+SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedQuantity:
+    """A number, or an end of its interval, with or without its sign."""
+
+    name: str
+    end: End = "value"
+    is_absolute: bool = False
+
+    def __str__(self) -> str:
+        name = f"abs({self.name})" if self.is_absolute else self.name
+        return name if self.end == "value" else f"{name}:{self.end}"
+
+    @classmethod
+    def read(cls, text: str, end: End = "value") -> Self:
+        """Read a name, which may be in ``abs(...)``; that of a slice in its own spelling."""
+        absolute = ABSOLUTE.fullmatch(text)
+        name = (absolute["name"] if absolute else text).strip()
+        return cls(str(SliceName.read(name) or name), end, absolute is not None)
+
+    def of(self, estimate: Estimate) -> Estimate:
+        """Return what is compared, as an estimate; NA with a reason if there's nothing."""
+        if estimate.value is None:
+            return estimate
+        if self.end == "value":
+            return replace(estimate, value=abs(estimate.value)) if self.is_absolute else estimate
+        if estimate.interval is None:
+            reason = estimate.interval_reason or "no_interval"
+            return replace(estimate, value=None, reason=reason)
+        low, high = estimate.interval.low, estimate.interval.high
+        if self.is_absolute:
+            low, high = _without_sign(low, high)
+        return replace(estimate, value=low if self.end == "lower" else high, interval=None)
+
+
+def _without_sign(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of the interval of the absolute value."""
+    ends = abs(low), abs(high)
+    return (0.0 if low <= 0.0 <= high else min(ends)), max(ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A word, verdicts of the decision, or a number with its limit.
+
+    Attributes
+    ----------
+    word : str
+        A name alone, such as ``changed``, in lower case with spaces; "" otherwise.
+    verdicts : tuple of str
+        What the decision must be one of; empty otherwise. Unchecked: see `unknown_verdict`.
+    judge : str or None
+        Whose number it is; None if the condition names no judge.
+    quantity : ComparedQuantity or None
+        What is compared with ``limit``; None for a word or verdicts.
+    sign : str
+        ``>=``, ``<=``, ``>`` or ``<``.
+    limit : float
+        What the number is compared with.
+    is_multiple : bool
+        Whether ``limit`` is a multiple of an earlier number, as in ``cost>1.5x``.
+    """
+
+    word: str = ""
+    verdicts: tuple[str, ...] = ()
+    judge: str | None = None
+    quantity: ComparedQuantity | None = None
+    sign: Sign = ">="
+    limit: float = 0.0
+    is_multiple: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Read a condition; None for any other text.
+
+        A word; ``decision=VERDICT``, several verdicts separated by ``|``, or ``decision>=VERDICT``
+        for that or a stronger one; or a number's name, a sign and a limit, after ``JUDGE:`` if it
+        is a judge's, and with ``:lower`` or ``:upper`` (after the number's name or the limit) if
+        it is about an end of the interval. ``abs(NAME)`` is the number without its sign,
+        ``slice(FIELD=VALUE).MEASURE`` that of a slice, and ``1.5x`` a multiple.
+        """
+        text = text.strip()
+        if decision := OF_DECISION.fullmatch(text):
+            return cls(verdicts=_verdicts(decision["sign"], decision["verdicts"].lower()))
+        if number := OF_NUMBER.fullmatch(text):
+            return cls._of_number(number)
+        word = WORD.fullmatch(text)
+        return cls(word=re.sub("[_-]", " ", text).lower()) if word else None
+
+    @classmethod
+    def _of_number(cls, match: re.Match[str]) -> Self | None:
+        if match["near"] and match["end"]:
+            return None
+        end = cast("End", (match["near"] or match["end"] or "value").lower())
+        judge, name = _split_judge(match["name"])
+        if not name or judge == "":
+            return None
+        return cls(
+            judge=judge,
+            quantity=ComparedQuantity.read(name, end),
+            sign=cast("Sign", match["sign"]),
+            limit=float(match["limit"]),
+            is_multiple=bool(match["times"]),
+        )
+
+    @classmethod
+    def at_least(cls, verdict: DecisionVerdict) -> Self:
+        """Make the condition that the decision is a verdict or a stronger one."""
+        return cls(verdicts=_verdicts(">=", verdict))
+
+    def __str__(self) -> str:
+        if self.quantity is None:
+            return self.word or f"{DECISION}={'|'.join(self.verdicts)}"
+        of_judge = f"{self.judge}: " if self.judge else ""
+        short = f"{self.limit:g}"
+        limit = short if float(short) == self.limit else repr(self.limit)
+        return f"{of_judge}{self.quantity}{self.sign}{limit}{'x' if self.is_multiple else ''}"
+
+    @property
+    def unknown_verdict(self) -> str | None:
+        """The first verdict that no decision has; None if there is none."""
+        return next((verdict for verdict in self.verdicts if verdict not in VERDICTS), None)
+
+    def accepts(self, verdict: DecisionVerdict) -> bool:
+        """Return whether a decision fulfils the condition."""
+        return verdict in self.verdicts
+
+    def holds(self, value: float, unit: float = 1.0) -> bool:
+        """Return whether a number fulfils the condition, given what a multiple is one of."""
+        limit = self.limit * unit if self.is_multiple else self.limit
+        return bool(SIGNS[self.sign](value, limit))
+
+
+def read_conditions(text: str) -> tuple[Condition | str, ...]:
+    """Read conditions separated by commas; a part that is no condition remains a text."""
+    return tuple(Condition.read(part) or part.strip() for part in SEPARATOR.split(text))
+
+
+def _verdicts(sign: str, joined: str) -> tuple[str, ...]:
+    """Return what the decision must be one of: with ``>=``, the weakest named or stronger."""
+    verdicts = tuple(joined.split("|"))
+    if sign == "=" or not set(verdicts) <= set(VERDICTS):
+        return verdicts
+    return VERDICTS[: 1 + max(VERDICTS.index(cast("DecisionVerdict", v)) for v in verdicts)]
+
+
+def _split_judge(name: str) -> tuple[str | None, str]:
+    """Return the judge, if there is one before the last colon, and the number's name."""
+    start = name.find(PREFIX)  # a slice may have a colon
+    before, of_slice = (name, "") if start < 0 else (name[:start].rstrip(), name[start:])
+    judge, colon, number = before.rpartition(":")
+    if not colon:
+        return None, name
+    return judge.strip(), (number + of_slice).strip()
