@@ -25,6 +25,7 @@ from harness.stats.data.labels import label_counts, modes
 from harness.stats.inference.metric import find_metric
 from harness.stats.metrics.gwet import ac2_of_raters
 from harness.stats.metrics.icc import ICC, two_way_sums
+from harness.stats.metrics.judge_agreement import effective_votes_of, enough_errors, error_pairs
 from harness.stats.metrics.ordinal import ORDINAL_METRICS
 from harness.stats.metrics.set_agreement import set_agreement_metrics
 
@@ -45,6 +46,7 @@ OPTIONS_ARE = {"equal": (1 / 3, 1 / 3, 1 / 3), "skewed": (0.8, 0.15, 0.05)}
 AMONG_RATERS = ("fleiss_kappa_unequal_raters", "randolph_kappa_unequal_raters", "gwet_ac1")
 OF_MODES = ("gwet_ac1(h/h)", "gorodkin_r(h/h)", "macro_f1(h/h)")
 ALL_SETS = np.arange(2**K) >> np.arange(K)[:, None] & 1  # (K, V)
+SHARE_COPIED = 0.3
 MIDDLE = 0.8  # kinds right in 90% give their numbers, others round them
 OF_SETS = ("micro_f1(hrs/hrs)", "macro_f1(hrs/hrs)")
 
@@ -115,13 +117,23 @@ def sums(kind: Kind, rng: np.random.Generator, n: int) -> Sums:
     ac2 = find_metric("gwet_ac2(h/h)", ORDINAL_METRICS)
     scores = truth[:, None] + np.array([-0.5, 0.0, 0.5]) + rng.spawn(1)[0].normal(size=(n, 3))
     scores = two_way_sums(scores if kind.accuracy > MIDDLE else np.round(scores))
+    votes = panel_votes(rng.spawn(1)[0], truth, kind.accuracy)
+    panel = effective_votes_of(votes.shape[1])
     sides = {"h": (modes(counts), judge), "hrs": (in_set.astype(float), said.astype(float))}
     return {
         **{f"{row.name}, raters": of(row, counts) for row in (*among, ac2_of_raters(range(K)))},
         **{row.name: ItemSums(contributions=scores, metrics=(row,)) for row in ICC},
+        panel.name: ItemSums(contributions=error_pairs(votes, modes(counts)), metrics=(panel,)),
         **{row.name: of(row, sets) for row in set_agreement_metrics(ALL_SETS)},
         **{row.name: of(row, *sides[row.human_form]) for row in (*named, ac2)},
     }
+
+
+def panel_votes(rng: np.random.Generator, truth: np.ndarray, accuracy: float) -> np.ndarray:
+    """Draw (n, 3) votes of judges that copy a fourth on 30 % of items, so that errors correlate."""
+    votes = labels(rng, truth, 4, accuracy)
+    copied = rng.random((len(truth), 1)) < SHARE_COPIED
+    return np.where(copied, votes[:, 3:], votes[:, :3])
 
 
 def of(metric: Metric, *tables: np.ndarray) -> ItemSums:
@@ -144,7 +156,13 @@ def rows_of(kind: Kind, n_replicates: int, only: str = "") -> Iterator[Row]:
         resampling = Resampling(rng=rng, n_resamples=N_RESAMPLES)
         drawn = {name: s for name, s in sums(kind, rng, kind.n).items() if name in targets}
         for name, by_metric in estimate_sums(drawn, resampling=resampling).items():
-            ends[name] += [e.interval for e in by_metric.values() if e.interval is not None]
+            estimates = list(by_metric.values())
+            if name == "effective_votes":
+                estimates = [
+                    enough_errors(e, np.asarray(drawn[name].contributions).sum(axis=0))
+                    for e in estimates
+                ]
+            ends[name] += [e.interval for e in estimates if e.interval is not None]
     for name, target in targets.items():
         held = [interval.low <= target <= interval.high for interval in ends[name]]
         widths = [interval.high - interval.low for interval in ends[name]]

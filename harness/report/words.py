@@ -86,6 +86,7 @@ REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is N
     "too_few_choices": "too few raters gave single choices",
     "too_few_labels": "too few labels of either kind",
     "no_shared_errors": "too few errors to tell a copy from a good judge",
+    "too_few_errors": "a judge has fewer than ten errors",
     "one_rater": "there is one rater",
     "single_rating": "one rating shows no noise",
     "one_rating_per_item": "one rating per item",

@@ -41,6 +41,7 @@ NAReason: TypeAlias = Literal[
     "fewer_than_two_replies",
     "no_reply_on_either_side",
     "no_shared_errors",
+    "too_few_errors",
     "one_baseline_reply",
     "floor_above_items",
     "not_even_all_items",

@@ -8,7 +8,7 @@ with the confusion matrix of each judge (Rao and Callison-Burch 2026, section 7)
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _PAPER = "Rao and Callison-Burch 2026, section 7"
 _PAIR = 2
+MIN_ERRORS = 10  # of each judge, below which effective votes have no interval
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -85,6 +86,27 @@ def error_pairs(votes: FloatArray, human: FloatArray) -> FloatArray:
     pairs = combinations(range(votes.shape[1]), _PAIR)
     sums = [pearson_by_rater(errors[:, [a]], errors[:, b]) for a, b in pairs]
     return np.hstack(sums) if sums else np.empty((len(votes), 0))
+
+
+def enough_errors(estimate: Estimate, totals: FloatArray) -> Estimate:
+    """Return an estimate of effective votes, without its interval if a judge has few errors.
+
+    The correlation of fewer than ten errors varies more than an interval from them shows.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Of `effective_votes`.
+    totals : (6 P,) array
+        Summed `error_pairs`.
+    """
+    n, *errors = totals.reshape(-1, 6)[:, :3].T
+    fewest = min(
+        (float(np.minimum(of_judge, n - of_judge).min()) for of_judge in errors), default=0
+    )
+    if estimate.interval is None or fewest >= MIN_ERRORS:
+        return estimate
+    return replace(estimate, interval=None, interval_reason="too_few_errors")
 
 
 def effective_votes(totals: FloatArray) -> FloatArray:
@@ -162,6 +184,11 @@ def ensemble_agreement(
         )
         batches["votes"] = errors
     estimates = estimate_sums(batches, resampling=resampling)
+    if human is not None:
+        totals = np.asarray(errors.contributions, dtype=np.float64).sum(axis=0)
+        estimates["votes"] = {
+            name: enough_errors(estimate, totals) for name, estimate in estimates["votes"].items()
+        }
     undefined = np.isnan(_phis(compared.sum(axis=0)))
     return Ensemble(
         agreement={

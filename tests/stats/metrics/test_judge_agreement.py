@@ -75,6 +75,20 @@ def test_a_judge_without_errors_has_no_correlation_of_errors():
     assert "effective_votes" not in ensemble(votes).agreement
 
 
+@pytest.mark.parametrize(("n_errors", "has_interval"), [(9, False), (10, True)])
+def test_effective_votes_have_no_interval_below_ten_errors(n_errors, has_interval):
+    """With fewer errors of a judge, intervals contained the value too rarely."""
+    errors = np.zeros((60, 2), dtype=int)
+    errors[:n_errors, 0] = 1
+    errors[3:20, 1] = 1
+    votes, human = votes_of_errors(errors.tolist())
+    agreement = ensemble(votes, human=human, n_resamples=200).agreement
+    estimate = agreement["effective_votes"]
+    assert estimate.value is not None
+    assert (estimate.interval is not None) == has_interval
+    assert estimate.interval_reason == ("" if has_interval else "too_few_errors")
+
+
 def test_constant_judge_makes_the_mean_phi_na_with_counts():
     """It has no phi with anybody; the pairs concerned are counted, not dropped."""
     agreement = ensemble([[1, 1, 0], [1, 0, 1], [1, 1, 1], [1, 0, 0]])
