@@ -23,7 +23,7 @@ from zlib import crc32
 import numpy as np
 from scipy.stats import beta, binom, multinomial
 
-from harness.stats.inference.estimate import wilson_interval
+from harness.stats.inference.estimate import share_interval
 from harness.stats.inference.interval_methods import NO_SPREAD, Sampled, score_ends, smoothed
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.inference.non_inferiority import bounded_mean_interval
@@ -427,16 +427,16 @@ def regret_target(n: int, n_judges: int, accuracy: float) -> dict[str, Target]:
     return {"regret": Target(float(np.mean(costs)))}
 
 
-def wilson_rows() -> Iterator[Row]:
-    """Enumerate Wilson's interval of a share."""
+def share_rows() -> Iterator[Row]:
+    """Enumerate the exact interval of a share."""
     for n, p in product(SIZES, ACCURACIES):
-        spans = [wilson_interval(k / n, n) for k in range(n + 1)]
+        spans = [share_interval(k / n, n) for k in range(n + 1)]
         low, high = np.array([(span.low, span.high) for span in spans]).T
         mass = binom.pmf(np.arange(n + 1), n, p)
         held = float(mass[(low <= p) & (p <= high)].sum())
         values = np.r_[np.zeros(round(LARGE * (1 - p))), np.ones(round(LARGE * p))]
         yield Row(
-            "Wilson's interval",
+            "exact interval",
             f"{EXACT}: {n} items, a share of {p:g}",
             round(1e6 * held),
             10**6,
@@ -518,7 +518,7 @@ def first_mean(kinds: np.ndarray, share: np.ndarray) -> float:
 
 def exact_rows(only: str) -> Iterator[Row]:
     """Yield the rows of data sets that are few enough to be enumerated."""
-    yield from (row for row in wilson_rows() if only in row.data_sets)
+    yield from (row for row in share_rows() if only in row.data_sets)
     for n_options, m, n in ((2, 2, 10), (2, 3, 10), (2, 5, 10), (2, 2, 30), (3, 2, 10)):
         kind = "two options" if n_options == BINARY else "three ordered options"
         if only in f"{EXACT}: {kind}, {m} raters, {n} items":

@@ -27,7 +27,7 @@ NO_INTERVALS = {  # fields that are called low and high for another reason
     "RatioPairs": "sums over pairs of numbers",
     "AnnotatorPower": "the range of a simulated number",
 }
-ALIASES = {"InvertedEnd": {"inverted test"}, "FEnds": {"profile likelihood", "wilson"}}
+ALIASES = {"InvertedEnd": {"inverted test"}, "FEnds": {"profile likelihood", "exact"}}
 
 
 @cache

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from harness.stats import Estimate
-from harness.stats.inference.estimate import wilson_interval
+from harness.stats.inference.estimate import share_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ class InjectionFlips:
 
     A pair is an item and a change of its text, where the unchanged item was answered. ``counts`` of
     the estimates hold ``n`` (pairs) and ``k`` (pairs that flip), ``n_used`` is the number of items.
-    Intervals are Wilson's with n = items, however strongly the pairs of an item depend on each
+    Intervals are exact with n = items, however strongly the pairs of an item depend on each
     other.
 
     Attributes
@@ -57,7 +57,7 @@ class InjectionFlips:
 def _at(rate: Estimate, level: float) -> Estimate:
     if rate.value is None:
         return rate
-    return replace(rate, interval=wilson_interval(rate.value, rate.n_used, level=level))
+    return replace(rate, interval=share_interval(rate.value, rate.n_used, level=level))
 
 
 def injection_notes(flips: Mapping[str, InjectionFlips | None]) -> list[str]:

@@ -88,8 +88,8 @@ class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     baseline: float | None = None
     look: float | None = None
     difference: float | None = None
-    low: Annotated[float | None, MadeBy("score", "wilson")] = None
-    high: Annotated[float | None, MadeBy("score", "wilson")] = None
+    low: Annotated[float | None, MadeBy("score", "exact")] = None
+    high: Annotated[float | None, MadeBy("score", "exact")] = None
     n: int = 0
     n_replies: float | None = None
     reason: Reason = ""

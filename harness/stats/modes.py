@@ -12,7 +12,7 @@ IntervalConstruction: TypeAlias = Literal[  # how any interval came about
     "crossed",
     "profile likelihood",
     "simultaneous",
-    "wilson",
+    "exact",
     "betting",
     "inverted test",
     "jackknife",
@@ -22,7 +22,7 @@ IntervalConstruction: TypeAlias = Literal[  # how any interval came about
 
 @dataclass(frozen=True, slots=True)
 class MadeBy:
-    """How the ends in a field come about: ``low: Annotated[float, MadeBy("wilson")]``.
+    """How the ends in a field come about: ``low: Annotated[float, MadeBy("exact")]``.
 
     Each end of an interval says so, unless it's an `Interval`, which has its method with it.
     """
@@ -33,7 +33,7 @@ class MadeBy:
 
 InvertedEnd: TypeAlias = Annotated[float | None, MadeBy("inverted test")]
 FEnds: TypeAlias = Annotated[  # a row per option, a column per response set
-    tuple[tuple[float | None, ...], ...], MadeBy("profile likelihood", "wilson")
+    tuple[tuple[float | None, ...], ...], MadeBy("profile likelihood", "exact")
 ]
 Estimand: TypeAlias = Literal["design value", "population value"]
 AnswerKind: TypeAlias = Literal["forced_choice", "response_set"]  # an option, or a set

@@ -7,12 +7,12 @@ import math
 import numpy as np
 from support.known_answers import Result, reproduce
 from support.rating_tables import count_table, seeded
+from support.wilson import wilson_interval
 
 from harness.stats.alt_test.margin_tests import exact_margin_test
 from harness.stats.data.arrays import ratio
 from harness.stats.data.forms import hard
 from harness.stats.data.option_space import OptionSpace
-from harness.stats.inference.estimate import wilson_interval
 from harness.stats.inference.metric import SquaredDistance, average_metric, find_metric, mean
 from harness.stats.metrics import registry
 from harness.stats.metrics.confusion import hit_rate

@@ -13,7 +13,7 @@ from harness.analysis.ratings import human_table, judge_table
 from harness.curation.audit.finding import Effect, Finding
 from harness.runs.sources import n_planned_at_least
 from harness.stats.data.labels import modes
-from harness.stats.inference.estimate import wilson_interval
+from harness.stats.inference.estimate import share_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -164,4 +164,4 @@ def _lower_bound(source: Source, human_modes: FloatArray, judge_modes: FloatArra
     units = {source.items[i].unit for i in answered}
     if not answered:
         return 0.0
-    return wilson_interval(min(float(hits[answered].mean()), 1.0), len(units)).low
+    return share_interval(min(float(hits[answered].mean()), 1.0), len(units)).low

@@ -135,7 +135,7 @@ class RaterFacts:
     agreement : float or None
         Mean share of the others' choices that are the rater's; None without such items.
     low, high : float or None
-        Wilson interval (95 %) of the agreement, over groups where the task has them.
+        Exact interval (95 %) of the agreement, over groups where the task has them.
     expected : float or None
         Mean agreement of all raters of the same items.
     p_adjusted : float or None
@@ -148,8 +148,8 @@ class RaterFacts:
     n_ratings: int
     n_items: int
     agreement: float | None
-    low: Annotated[float | None, MadeBy("wilson")]
-    high: Annotated[float | None, MadeBy("wilson")]
+    low: Annotated[float | None, MadeBy("exact")]
+    high: Annotated[float | None, MadeBy("exact")]
     expected: float | None
     p_adjusted: float | None
     always: str

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.curation.audit.finding import Finding, RaterFacts
 from harness.report.formatting import counted
-from harness.stats.inference.estimate import wilson_interval
+from harness.stats.inference.estimate import share_interval
 from harness.stats.raters.excess_agreement import ExcessAgreement, excess_agreement
 from harness.stats.raters.rater_deviation import (
     RaterChoices,
@@ -151,7 +151,7 @@ def rater_facts(task: Task, rated: RatedChoices) -> tuple[RaterFacts, ...]:
     for j, rater in enumerate(rated.raters):
         agreement, low, high = _or_none(deviation.agreement, j), None, None
         if agreement is not None:
-            interval = wilson_interval(agreement, int(deviation.n_units[j]))
+            interval = share_interval(agreement, int(deviation.n_units[j]))
             low, high = interval.low, interval.high
         facts.append(
             RaterFacts(

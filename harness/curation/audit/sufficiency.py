@@ -14,7 +14,7 @@ from harness.curation.audit.finding import Finding
 from harness.stats.alt_test.margin_tests import score_test
 from harness.stats.data.arrays import ratio
 from harness.stats.indeterminacy.rater_error import identifiability
-from harness.stats.inference.estimate import wilson_interval
+from harness.stats.inference.estimate import share_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +116,7 @@ def items_needed(discordance: float, eps: float) -> int:
 
 def _interval_width(rated: RatedChoices) -> Iterator[Finding]:
     n = len(np.unique(rated.choices.unit))
-    interval = wilson_interval(0.5, n)
+    interval = share_interval(0.5, n)
     half = (interval.high - interval.low) / 2
     if half > WIDE:
         yield Finding(

@@ -19,7 +19,7 @@ from harness.extras.experiments.selftest_options import SelftestOptions
 from harness.options.concerns import Seed
 from harness.options.declaration import SELFTEST, SELFTEST_TASK, SELFTEST_VERDICTS, SELFTESTS
 from harness.options.keyword_arguments import Given, keywords
-from harness.stats.inference.estimate import Interval, wilson_interval
+from harness.stats.inference.estimate import Interval, share_interval
 from harness.stats.inference.metric import losses_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Share:
     share : float or None
         None where it was never defined.
     interval : Interval or None
-        Wilson's, for the number of data sets.
+        Exact, for the number of data sets.
     reason : str
         Why there is no share.
     """
@@ -568,7 +568,7 @@ def _shares(world: int, held: Iterable[Held]) -> Iterator[Share]:
             n_held=sum(values),
             n=len(values),
             share=share,
-            interval=wilson_interval(share, len(values)),
+            interval=share_interval(share, len(values)),
         )
 
 

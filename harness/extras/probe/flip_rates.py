@@ -33,7 +33,7 @@ from harness.extras.probe.perturbations import (
 from harness.judging.parsing.verdict import PairValue, with_swapped_answers
 from harness.stats import Estimate
 from harness.stats.inference.bootstrap import Resampling
-from harness.stats.inference.estimate import wilson_interval
+from harness.stats.inference.estimate import share_interval
 from harness.stats.inference.metric import SHARE
 from harness.tasks.item import Elicitation
 
@@ -60,7 +60,7 @@ class FlipRates(_Frozen):
 
     A pair is an item, a perturbation and a sample, where the unchanged item was answered and the
     perturbed one got a reply. The ``counts`` of each estimate hold ``n`` (pairs) and ``k`` (pairs
-    counted); ``n_used`` counts items. Intervals are Wilson's with n = items, which holds however
+    counted); ``n_used`` counts items. Intervals are exact with n = items, which holds however
     strongly the pairs of an item depend on each other.
 
     Attributes
@@ -341,7 +341,7 @@ def _rate(pairs: Sequence[_Pair], counted: Sequence[_Pair]) -> Estimate:
     if not pairs:
         return Estimate(value=None, reason="no_items", n_used=0, counts=counts)
     value = len(counted) / len(pairs)
-    interval = wilson_interval(value, n_items, level=LEVEL)
+    interval = share_interval(value, n_items, level=LEVEL)
     return Estimate(value=value, interval=interval, n_used=n_items, counts=counts)
 
 

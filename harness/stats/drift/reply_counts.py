@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.stats.data.arrays import IntArray, frozen
 from harness.stats.drift.bag_tests import exact_p
-from harness.stats.inference.estimate import Estimate, wilson_interval
+from harness.stats.inference.estimate import Estimate, share_interval
 from harness.stats.inference.item_sums import exclusions
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def retest_flip_rate(counts: ReplyCounts) -> Estimate:
     Returns
     -------
     Estimate
-        Mean over items of the share of pairs of baseline replies that differ, with a Wilson
+        Mean over items of the share of pairs of baseline replies that differ, with an exact
         interval: exact in its variance for two replies per item, conservative for more. Items with
         fewer than two baseline replies are excluded; NA with reason "fewer_than_two_replies" where
         that leaves none.
@@ -223,7 +223,7 @@ def _mean_share(shares: FloatArray, used: BoolArray, reason: NAReason) -> Estima
     return Estimate(
         value=value,
         reason="" if n else reason,
-        interval=None if value is None else wilson_interval(value, n),
+        interval=None if value is None else share_interval(value, n),
         n_used=n,
         n_excluded=n_excluded,
         excluded=exclusions([(reason, n_excluded)]),

@@ -11,7 +11,7 @@ from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray
 from harness.stats.indeterminacy.profile_likelihood import ShareProfile
 from harness.stats.indeterminacy.translation_intervals import effective_units, share_intervals
 from harness.stats.inference.cluster_robust import jackknife_steps
-from harness.stats.inference.estimate import TOO_FEW, Estimate, Interval, wilson_interval
+from harness.stats.inference.estimate import TOO_FEW, Estimate, Interval, share_interval
 from harness.stats.inference.item_sums import exclusions
 from harness.stats.inference.special_functions import stdtrit
 from harness.stats.modes import MadeBy
@@ -65,8 +65,8 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
 
     F: FloatArray
     reasons: tuple[Reason, ...]
-    low: Annotated[FloatArray, MadeBy("profile likelihood", "wilson")]
-    high: Annotated[FloatArray, MadeBy("profile likelihood", "wilson")]
+    low: Annotated[FloatArray, MadeBy("profile likelihood", "exact")]
+    high: Annotated[FloatArray, MadeBy("profile likelihood", "exact")]
     n_items: int
     n_forced: int
     n_sets: int
@@ -133,8 +133,8 @@ def F_by_likelihood(table: RatingTable, *, resampling: Resampling) -> CommonF:
     Intervals are of Student's t distribution, with one degree of freedom less than there are items
     or groups, and the variance of the jackknife that leaves each of them out (MacKinnon and White
     1985, as HC3; Bell and McCaffrey 2002 for groups), each by one Newton step. They are never
-    narrower than Wilson's at the effective number of items with the set. docs/coverage.md has their
-    coverage.
+    narrower than the exact one at the effective number of items with the set. docs/coverage.md has
+    their coverage.
     """
     calls = _Calls.of(table)
     fitted = _fit(calls, table.space, resampling.rng) if calls.used.any() else None
@@ -208,7 +208,7 @@ def F_and_beta_by_likelihood(
     not significantly less than at the estimate. Twice the difference of the log-likelihoods is
     divided by the ratio of two variances of beta: that of the infinitesimal jackknife (Jaeckel
     1972), the summed squares of `_influence`, which also has the items' thetas and counts groups as
-    one; and that of the curvature alone. It is never narrower than Wilson's at the effective
+    one; and that of the curvature alone. It is never narrower than the exact one at the effective
     number of items with negative choices, and so never of width zero. docs/coverage.md has its
     coverage.
     """
@@ -462,7 +462,7 @@ class _Shares:
         if len(np.unique(of_item)) < MIN_UNITS:
             return None
         n_effective = negative_choices.sum() ** 2 / (negative_choices**2).sum()
-        floor = wilson_interval(min(value, 1.0), float(n_effective), level=level)
+        floor = share_interval(min(value, 1.0), float(n_effective), level=level)
         profile = self.profile(float((influence**2).sum()))
         low, high = profile.ends(level) if profile else (value, value)
         return Interval(

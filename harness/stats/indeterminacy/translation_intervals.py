@@ -1,4 +1,4 @@
-"""Intervals of the entries of F, by Wilson's method at an effective number of units."""
+"""Intervals of the entries of F, exact at an effective number of units."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.indeterminacy.translation import F_hat, pairs_by_item
-from harness.stats.inference.estimate import wilson_interval
+from harness.stats.inference.estimate import share_interval
 
 if TYPE_CHECKING:
     from harness.stats.data.rating_table import RatingTable
@@ -28,11 +28,11 @@ def effective_units(weights: FloatArray) -> FloatArray:
 def share_intervals(
     shares: FloatArray, n_effective: FloatArray, *, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the (K, V) ends of Wilson's interval of each share; nan where either is undefined."""
+    """Return the (K, V) ends of the exact interval of each share; nan where either is undefined."""
     low, high = np.full((2, *shares.shape), np.nan)
     for k, v in np.argwhere(~np.isnan(shares) & (n_effective > 0)).tolist():
         share = float(np.clip(shares[k, v], 0.0, 1.0))
-        interval = wilson_interval(share, float(n_effective[k, v]), level=level)
+        interval = share_interval(share, float(n_effective[k, v]), level=level)
         low[k, v], high[k, v] = interval.low, interval.high
     return frozen(low), frozen(high)
 

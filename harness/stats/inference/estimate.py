@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- readers of a result's fields need their types
 from dataclasses import dataclass, field
-from math import sqrt
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +16,7 @@ from harness.stats.inference.interval_methods import (
 )
 from harness.stats.inference.item_sums import Exclusion  # noqa: TC001 -- as above
 from harness.stats.inference.metric import DESIGN_VALUE, Metric
+from harness.stats.inference.special_functions import betaincinv
 from harness.stats.modes import (  # noqa: TC001 -- as above
     Estimand,
     IntervalConstruction,
@@ -203,8 +202,8 @@ def point_estimates(
     return estimates
 
 
-def wilson_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
-    """Return the score interval of a share.
+def share_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
+    """Return the exact interval of a share.
 
     Parameters
     ----------
@@ -214,7 +213,7 @@ def wilson_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
         Independent units behind it. Where units come in clusters, the number of clusters makes the
         interval hold however alike a cluster's units are.
     level : float in (0, 1)
-        Nominal coverage.
+        Least coverage, whatever the share is.
 
     Returns
     -------
@@ -228,20 +227,20 @@ def wilson_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
 
     References
     ----------
-    E. B. Wilson, Probable inference, the law of succession, and statistical inference, Journal of
-    the American Statistical Association 22 (1927), 209-212.
+    C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits illustrated in the
+    case of the binomial, Biometrika 26 (1934), 404-413. With an effective n that is no whole number
+    as in E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected
+    number of positive counts estimated from survey data, Survey Methodology 24 (1998), 193-201.
 
     Examples
     --------
-    >>> interval = wilson_interval(0.0, 10)
+    >>> interval = share_interval(0.0, 10)
     >>> round(interval.low, 3), round(interval.high, 3)
-    (0.0, 0.278)
+    (0.0, 0.308)
     """
     if not (0 <= share <= 1 and 0 < level < 1 and n > 0):
         raise ValueError(f"share {share}, level {level} and n {n} make no interval")
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    low = max(0.0, centre - half) if share > 0 else 0.0  # exactly, not but for rounding
-    high = min(1.0, centre + half) if share < 1 else 1.0
-    return Interval(low, high, level, "wilson", "item")
+    hits, misses, tail = share * n, (1 - share) * n, (1 - level) / 2
+    low = float(betaincinv(hits, misses + 1, tail)) if share > 0 else 0.0
+    high = float(betaincinv(hits + 1, misses, 1 - tail)) if share < 1 else 1.0
+    return Interval(low, high, level, "exact", "item")

@@ -29,6 +29,11 @@ def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> FloatArray:
     return _call("bdtr", k, n, p)
 
 
+def betaincinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> FloatArray:
+    """Quantile y of the beta distribution: ``scipy.special.betaincinv``."""
+    return _call("betaincinv", a, b, y)
+
+
 def gammaln(x: ArrayLike) -> FloatArray:
     """Logarithm of the absolute value of the gamma function."""
     return _call("gammaln", x)

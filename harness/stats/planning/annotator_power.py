@@ -17,7 +17,7 @@ from harness.stats.alt_test.deciding_test import (
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.rater_comparisons import RaterComparisons, ScoredPanel
 from harness.stats.inference.alpha_spending import FIRST
-from harness.stats.inference.estimate import wilson_interval
+from harness.stats.inference.estimate import share_interval
 from harness.stats.inference.multiple_testing import benjamini_yekutieli
 
 if TYPE_CHECKING:
@@ -301,9 +301,9 @@ def _summary(
         n_raters=n_raters,
         n_items=n_items,
         power=power,
-        power_interval=wilson_interval(power, len(draws)),
+        power_interval=share_interval(power, len(draws)),
         use=use,
-        use_interval=None if use is None else wilson_interval(use, len(draws)),
+        use_interval=None if use is None else share_interval(use, len(draws)),
         winning_rate=float(np.mean(rates)) if rates else None,
         advantage=float(np.mean(advantages)),
         advantage_low=float(low),

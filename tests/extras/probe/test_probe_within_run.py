@@ -23,7 +23,7 @@ from harness.app.run import LineObserver
 from harness.extras.probe.perturbations import read_perturbations
 from harness.runs.run_folder import RunFolder
 from harness.stats import Estimate
-from harness.stats.inference.estimate import wilson_interval
+from harness.stats.inference.estimate import share_interval
 from harness.tasks import load_task
 
 N = 6
@@ -116,11 +116,11 @@ def test_without_a_probe_no_view_speaks_of_flips(place):
 
 
 def test_flips_have_the_confidence_level_of_the_run(place):
-    """Wilson's interval with n = items, at the level of the intervals beside it."""
+    """The exact interval with n = items, at the level of the intervals beside it."""
     run = harness.run("task", ["random"], probe="injection", confidence=0.8)
     flipped = run.validation.judge("random").injection.flipped
     assert flipped.value > 0
-    assert flipped.interval == wilson_interval(flipped.value, N, level=0.8)
+    assert flipped.interval == share_interval(flipped.value, N, level=0.8)
 
 
 @pytest.mark.slow
@@ -315,11 +315,11 @@ def test_a_probe_keeps_no_texts_and_shows_none_that_is_held_out(place, stub):
 def test_notes_name_the_rate_its_n_and_the_baseline():
     """A sentence for each judge with a rate, one for those that lack it for the same reason."""
     rate = Estimate(
-        value=0.25, interval=wilson_interval(0.25, 20), n_used=20, counts={"n": 200.0, "k": 50.0}
+        value=0.25, interval=share_interval(0.25, 20), n_used=20, counts={"n": 200.0, "k": 50.0}
     )
     flips = InjectionFlips(flipped=rate, control=Estimate(value=None, reason="x", n_used=0))
     undefined = InjectionFlips.undefined("ensembles_are_not_probed")
-    words = "25% [11%, 47%] of 200 verdicts on 20 items"
+    words = "25% [9%, 49%] of 200 verdicts on 20 items"
     assert injection_notes({"a": flips, "b": undefined, "c": undefined, "d": None}) == [
         f"a: instructions hidden in items flip {words}; harmless changes: NA",
         "no flip rate of b, c: ensembles are not probed",
