@@ -7,53 +7,27 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from harness.analysis.beta_sensitivity import DECISION_GOAL
 from harness.analysis.evidence_rows import NOT_ASKED
+from harness.analysis.recommendation_checks import (
+    BEATS_BASELINES,
+    INDEPENDENT,
+    MIN_USABLE,
+    Check,
+    all_checks,
+)
 from harness.stats import Difference, Regret
 from harness.stats.indeterminacy.sensitivity import BreakEven
-from harness.stats.inference.metric import losses_of
-from harness.stats.inference.non_inferiority import MIN_GROUPS
-from harness.stats.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from harness.analysis.beta_sensitivity import Sensitivity
-    from harness.analysis.evidence_rows import Evidence, JudgeEvidence
+    from harness.analysis.evidence_rows import Evidence
     from harness.analysis.judge_result import HumanResult, JudgeResult
     from harness.analysis.metric_choice import Choosing
 
-MIN_USABLE = 0.9  # share of the planned replies of a judge that is recommended
-EQUAL = 1e-12  # values this close are equal
 DecisionVerdict: TypeAlias = Literal["use", "use_if_independent", "best_not_proven", "none"]
 VERDICTS: tuple[DecisionVerdict, ...] = get_args(DecisionVerdict)  # the strongest first
 RECOMMENDING: frozenset[DecisionVerdict] = frozenset({"use", "use_if_independent"})
-CheckKind: TypeAlias = Literal[
-    "beats_baselines",
-    "annotator_test",
-    "one_human",
-    "answered",
-    "usable_replies",
-    "with_losses",
-    "copies_a_rater",
-    "all_items",
-    "independent",
-]
-
-
-CheckReason: TypeAlias = (
-    Reason
-    | Literal[
-        "no_baselines",
-        "not_better",
-        "too_few_raters_beaten",
-        "not_shown_non_inferior",
-        "too_few_usable",
-        "not_first",
-        "not_better_without_rater",
-        "not_passed_without_rater",
-        "limited",
-        "copies_raters",
-    ]
-)
 DecisionReason: TypeAlias = Literal[
     "",
     "not_better_than_baselines",
@@ -63,39 +37,6 @@ DecisionReason: TypeAlias = Literal[
     "too_few_answered",
     "raced",
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """A condition of the verdict.
-
-    Attributes
-    ----------
-    kind : str
-        What is checked.
-    passed : bool or None
-        None where it cannot be decided.
-    reason : str
-        Why it is not passed or cannot be decided; "" where it is passed.
-    rival : str
-        The baseline, judge or rater that ``value`` is compared with; "" where there is none.
-    value, threshold : float or None
-        What was compared with what; of the annotator test, the p-value and the most that passes.
-    n : int
-        What the value rests on: items, raters or replies.
-    raters : tuple of str
-        Raters that the judge copies, or without whom the condition fails, those first that matter
-        most.
-    """
-
-    kind: CheckKind
-    passed: bool | None
-    reason: CheckReason = ""
-    rival: str = ""
-    value: float | None = None
-    threshold: float | None = None
-    n: int = 0
-    raters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,12 +141,12 @@ class Decision:
     reason: DecisionReason = ""
     judge: str | None = None
     leader: str | None = None
-    missing: tuple[CheckKind, ...] = ()
+    missing: tuple[str, ...] = ()
     not_distinguishable: tuple[str, ...] = ()
     significantly_worse: tuple[str, ...] = ()
     unranked: tuple[str, ...] = ()
     first_by_goal: dict[str, tuple[str, ...]]
-    checks: dict[CheckKind, Check]
+    checks: dict[str, Check]
     break_even: BreakEven | None = None
     usual_choices: tuple[UsualChoice, ...] = ()
     next_step: NextStep
@@ -264,16 +205,16 @@ def decide(
 
 def verdict_of(
     evidence: Evidence,
-) -> tuple[DecisionVerdict, dict[CheckKind, Check], tuple[CheckKind, ...]]:
+) -> tuple[DecisionVerdict, dict[str, Check], tuple[str, ...]]:
     """Judge the first ranked judge: the verdict, its checks, and those that "use" lacks."""
     leader = next(row for row in evidence.judges if row.value is not None)
-    checks = _checks(leader, evidence)
-    missing = _missing(checks)
-    if not checks["beats_baselines"].passed:
+    checks = {row.kind: row.test(leader, evidence) for row in all_checks()}
+    missing = tuple(row.kind for row in all_checks() if row.is_missing(checks))
+    if not checks[BEATS_BASELINES.kind].passed:
         return "none", checks, missing
     if missing:
         return "best_not_proven", checks, missing
-    return "use" if checks["independent"].passed else "use_if_independent", checks, missing
+    return "use" if checks[INDEPENDENT.kind].passed else "use_if_independent", checks, missing
 
 
 def verdict_and_judge(
@@ -313,209 +254,6 @@ def _reason_nothing(judges: Sequence[JudgeResult], evidence: Evidence | None) ->
         return "metric_undefined"
     too_few = evidence.judges and not any(row.ranked for row in evidence.judges)
     return "too_few_answered" if too_few and evidence.n_rated else "metric_undefined"
-
-
-def _checks(leader: JudgeEvidence, evidence: Evidence) -> dict[CheckKind, Check]:
-    checks = (
-        _beats_baselines(leader, evidence),
-        _annotator_test(leader, evidence),
-        _one_human(leader, evidence),
-        _answered(leader, evidence),
-        _usable_replies(leader),
-        _with_losses(leader, evidence),
-        _copies_a_rater(evidence),
-        _all_items(evidence),
-        _independent(evidence),
-    )
-    return {check.kind: check for check in checks}
-
-
-def _missing(checks: Mapping[CheckKind, Check]) -> tuple[CheckKind, ...]:
-    """Name the checks that "use" needs and that are not passed.
-
-    Where the annotator test is undefined, non-inferiority to one human stands in its place.
-    """
-    human: CheckKind = "one_human" if decides_by_one_human(checks) else "annotator_test"
-    needed: tuple[CheckKind, ...]
-    needed = ("all_items", human, "answered", "usable_replies", "with_losses")
-    missing = [kind for kind in needed if not checks[kind].passed]
-    if checks["copies_a_rater"].passed is False:  # undefined if raters are not named
-        missing.append("copies_a_rater")
-    return tuple(missing)
-
-
-def decides_by_one_human(checks: Mapping[CheckKind, Check]) -> bool:
-    """Whether the comparison with one human decides in the place of the annotator test."""
-    return checks["annotator_test"].passed is None
-
-
-def _beats_baselines(leader: JudgeEvidence, evidence: Evidence) -> Check:
-    kind: CheckKind = "beats_baselines"
-    if not leader.better_than:
-        return Check(kind=kind, passed=False, reason="no_baselines", n=evidence.n_items)
-    values = {row.name: row.value for row in evidence.baselines if row.value is not None}
-    losses = {name: _loss(value, evidence) for name, value in values.items()}
-    strongest = min(losses, key=losses.__getitem__)
-    unbeaten = [name for name, better in leader.better_than.items() if not better]
-    rival = min(unbeaten or [strongest], key=losses.__getitem__)
-    return Check(
-        kind=kind,
-        passed=not unbeaten,
-        reason="not_better" if unbeaten else "",
-        rival=rival,
-        value=leader.value,
-        threshold=values[rival],
-        n=evidence.n_items,
-    )
-
-
-def _annotator_test(leader: JudgeEvidence, evidence: Evidence) -> Check:
-    test = leader.annotator_test
-    if test is None:
-        why_none = evidence.annotator_reason or "no_forced_choices"
-        return Check(kind="annotator_test", passed=None, reason=why_none)
-    reason: CheckReason = "too_few_raters_beaten" if test.passes is False else test.panel.reason
-    return Check(
-        kind="annotator_test",
-        passed=test.passes,
-        reason=reason,
-        value=test.panel.p,
-        threshold=test.alpha,
-        n=test.panel.n_tested,
-    )
-
-
-def _one_human(leader: JudgeEvidence, evidence: Evidence) -> Check:
-    human = leader.human
-    if evidence.margin is None:
-        return Check(kind="one_human", passed=None, reason="no_range")
-    if human is None or human.difference is None:
-        return Check(
-            kind="one_human", passed=None, reason="single_rating", threshold=evidence.margin
-        )
-    reason: CheckReason = "no_interval" if human.p is None else ""
-    if human.n_items < evidence.n_items_for_human:
-        reason = "too_few_items"
-    elif human.n_units < MIN_GROUPS:
-        reason = "too_few_groups"
-    passed = None if reason or human.p is None else human.p <= evidence.alpha
-    return Check(
-        kind="one_human",
-        passed=passed,
-        reason="not_shown_non_inferior" if passed is False else reason,
-        value=human.difference,
-        threshold=evidence.margin,
-        n=human.n_items,
-    )
-
-
-def _answered(leader: JudgeEvidence, evidence: Evidence) -> Check:
-    fraction, threshold = leader.answered_fraction, evidence.min_answered
-    passed = fraction is not None and fraction >= threshold
-    return Check(
-        kind="answered",
-        passed=passed,
-        reason="" if passed else "too_few_answered",
-        value=fraction,
-        threshold=threshold,
-        n=evidence.n_rated,
-    )
-
-
-def _usable_replies(leader: JudgeEvidence) -> Check:
-    usable = leader.usable_replies
-    passed = usable is not None and usable >= MIN_USABLE
-    return Check(
-        kind="usable_replies",
-        passed=passed,
-        reason="" if passed else "too_few_usable",
-        value=usable,
-        threshold=MIN_USABLE,
-        n=leader.n_planned,
-    )
-
-
-def _loss(value: float, evidence: Evidence) -> float:
-    return float(losses_of(value, evidence.better))
-
-
-def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
-    values = {
-        row.judge: row.value_with_losses
-        for row in evidence.judges
-        if row.ranked and row.value_with_losses is not None
-    }
-    own = values.pop(leader.judge, None)
-    if own is None:
-        complete = leader.answered_fraction == 1.0
-        return Check(
-            kind="with_losses",
-            passed=complete or None,
-            reason="" if complete else "no_mean",
-            n=evidence.n_rated,
-        )
-    losses = {name: _loss(value, evidence) for name, value in values.items()}
-    ahead = [name for name, lost in losses.items() if lost < _loss(own, evidence) - EQUAL]
-    return Check(
-        kind="with_losses",
-        passed=not ahead,
-        reason="not_first" if ahead else "",
-        rival=ahead[0] if ahead else "",
-        value=own,
-        n=evidence.n_rated,
-    )
-
-
-def _copies_a_rater(evidence: Evidence) -> Check:
-    test = evidence.copying
-    if test is None:
-        return _without_each_rater(evidence)
-    if test.undecided:
-        return Check(kind="copies_a_rater", passed=None, reason="no_shared_errors", n=test.n_items)
-    return Check(
-        kind="copies_a_rater",
-        passed=not test.copies,
-        reason="copies_raters" if test.copies else "",
-        rival=test.raters[0] if test.copies else "",
-        value=test.log_ratio,
-        threshold=test.bound,
-        n=test.n_items,
-        raters=test.raters if test.copies else (),
-    )
-
-
-def _without_each_rater(evidence: Evidence) -> Check:
-    left_out = evidence.without_raters
-    if not left_out:
-        why_none = evidence.without_raters_reason
-        return Check(kind="copies_a_rater", passed=None, reason=why_none)
-    failing = (row for row in left_out if not row.holds)
-    resting = sorted(failing, key=lambda row: (not row.unbeaten, -row.effect, row.rater))
-    reason: CheckReason = ""
-    if resting:
-        reason = "not_better_without_rater" if resting[0].unbeaten else "not_passed_without_rater"
-    return Check(
-        kind="copies_a_rater",
-        passed=not resting,
-        reason=reason,
-        rival=resting[0].rater if resting else "",
-        n=len(left_out),
-        raters=tuple(row.rater for row in resting),
-    )
-
-
-def _all_items(evidence: Evidence) -> Check:
-    """Check that no items were left out by a limit, under which a validation spends no alpha."""
-    reason: CheckReason = "limited" if evidence.limited else ""
-    return Check(kind="all_items", passed=not reason, reason=reason, n=evidence.n_items)
-
-
-def _independent(evidence: Evidence) -> Check:
-    """Check that copies of a rater are tested for, or that task.yaml states that there are none."""
-    passed = not evidence.untested_copies or evidence.states_independence or None
-    return Check(
-        kind="independent", passed=passed, reason="" if passed else evidence.untested_copies
-    )
 
 
 def _first_by_goal(choosing: Choosing | None) -> dict[str, tuple[str, ...]]:

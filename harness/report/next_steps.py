@@ -6,21 +6,15 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.analysis.decision import RECOMMENDING
-from harness.report.formatting import listed, number, with_bounds
+from harness.analysis.recommendation_checks import INDEPENDENT
+from harness.report.check_words import step_words
+from harness.report.formatting import listed, number
 from harness.report.race_text import next_step
 from harness.report.unreadable_text import first_step
-from harness.report.words import STEP_FOR
 from harness.stats import primary_metric
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.analysis.decision import CheckKind
-
-
-MORE_RATINGS = "Have more items rated, by at least three raters each."
-
-
-MORE_GROUPS = "Have items of more groups rated: however many items it has, a group counts once."
 
 
 TRY_OTHERS = (
@@ -67,9 +61,6 @@ WATCH_IT = (
 )
 
 
-STATE_IT = "If that is so, state it in task.yaml: `independent: true`."
-
-
 def next_steps(v: Validation) -> list[str]:
     """Return what to do next; never empty.
 
@@ -85,9 +76,9 @@ def next_steps(v: Validation) -> list[str]:
         wrong = "it gets" if len(v.judges) == 1 else "they get"
         return [TRY_OTHERS.format(wrong), *_missing_replies(v)]
     if v.decision.verdict in RECOMMENDING:
-        stated = [] if v.decision.verdict == "use" else [STATE_IT]
+        stated = [] if v.decision.verdict == "use" else [step_words(v, INDEPENDENT.kind)]
         return [*stated, _using(v), *_steps(v)]
-    settling = [_settling_step(v, name) for name in v.decision.missing]
+    settling = [step_words(v, kind) for kind in v.decision.missing]
     return list(dict.fromkeys([*settling, *_steps(v)]))
 
 
@@ -140,36 +131,6 @@ def _resuming(v: Validation) -> str:
     if not v.location.run:
         return f"{replies}."
     return f"{replies}: {RESUME.format(resume=v.location.command_to_resume())}."
-
-
-def _settling_step(v: Validation, name: CheckKind) -> str:
-    """Say what would settle a condition of "use" that is not met."""
-    return _annotator_step(v) if name == "annotator_test" else STEP_FOR[name]
-
-
-def _annotator_step(v: Validation) -> str:
-    """Say whether more ratings or another judge would settle the annotator test."""
-    assert v.evidence is not None
-    test, section = v.evidence.judges[0].annotator_test, v.replacement
-    if v.decision.checks["annotator_test"].reason == "too_few_groups":
-        return MORE_GROUPS
-    if test is None or section is None or test.low is None or test.high is None:
-        return MORE_RATINGS
-    net_wins = with_bounds(test.net_wins, test.low, test.high, 2)
-    if test.high < -section.eps:
-        results = (judge for judge in section.judges if judge.judge == v.decision.leader)
-        eps = next(results).smallest_eps
-        larger = "" if eps is None else f"; it would pass with an eps of {number(eps, 2)}"
-        return (
-            "Improve the prompt or try other judges: it is worse than a human rater (wins less "
-            f"losses {net_wins}; above -{section.eps:g} passes{larger})."
-        )
-    if test.low <= -section.eps:
-        return (
-            "Have more items rated: it is too close to call against a human rater (wins less "
-            f"losses {net_wins}; above -{section.eps:g} passes)."
-        )
-    return MORE_RATINGS
 
 
 def next_line(v: Validation) -> str:

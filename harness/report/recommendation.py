@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from harness.analysis.recommendation_checks import ANNOTATOR_TEST, COPIES_A_RATER, INDEPENDENT
+from harness.report.check_words import passed_sentences, why_open
 from harness.report.formatting import (
     capitalized,
     counted,
@@ -28,22 +30,18 @@ from harness.report.next_steps import next_line, nothing_answered, other_metric_
 from harness.report.race_text import race_lines
 from harness.report.ranking_rows import CONSISTENCY, HIT_RATE, alike_words, decided_alike
 from harness.report.verdict_words import (
-    INDEPENDENT,
     agreement,
     because,
     closeness,
     commonest_error,
     quality,
     verdict,
-    why_undecided,
     worst_slice,
 )
 from harness.report.words import (
     BASELINE_NAMES,
     GOAL_WORDS,
     METRIC_WORDS,
-    NO_TEST,
-    NOT_LEFT_OUT,
     OTHER_RATINGS,
     READING,
 )
@@ -60,6 +58,7 @@ if TYPE_CHECKING:
 
 FIRST = (verdict, because, quality, commonest_error, worst_slice)  # lines of every result
 OUTCOMES: tuple[CountedOutcome, ...] = ("abstained", "refused", "invalid", "failed", "not_asked")
+NO_TEST = {"positional_raters", "too_few_raters", "too_few_choices", "no_forced_choices"}
 MAX_CHANGES = 3
 HALF = 0.5
 QUESTIONS = ("whether", "if", "how", "what", "which", "who", "why", "the", "a", "an")
@@ -104,7 +103,7 @@ def further_evidence(v: Validation) -> list[str]:
     """Return the sentences that the first screen of a page does not show."""
     if v.decision.leader is None:
         return []
-    tests = (_annotator_test, _left_out)
+    tests = (_annotator_test, passed_sentences)
     return _texts(v, _closeness, _evidence, *tests, _differences, _beta, _usual)
 
 
@@ -369,16 +368,16 @@ def _picked(choice: UsualChoice) -> str:
 
 def _annotator_test(v: Validation) -> str:
     """Say whether the annotator test allows the leader to replace a rater."""
-    section, check = v.replacement, v.decision.checks["annotator_test"]
+    section, check = v.replacement, v.decision.checks[ANNOTATOR_TEST.kind]
     if check.reason in NO_TEST:
-        return f"No annotator test: {NO_TEST[check.reason]}."
+        return f"No annotator test: {why_open(v, check)}."
     assert v.evidence is not None
     test = v.evidence.judges[0].annotator_test
     random = section.controls.random.passes_share if section and section.controls else None
     warning = f"; but {percent(random)} of random judges pass too" if (random or 0) > HALF else ""
     name, leader = "The alternative annotator test", v.decision.leader
     if test is None or check.passed is None:
-        why = why_undecided(v, check)
+        why = why_open(v, check)
         return f"{name} of {leader} is undefined{f' ({why})' if why else ''}."
     panel, net_wins = test.panel, with_bounds(test.net_wins, test.low, test.high, 2)
     p, least = p_beside(panel.p, test.alpha), error_level(test.alpha)
@@ -394,33 +393,19 @@ def _annotator_test(v: Validation) -> str:
 
 def _without_raters(v: Validation) -> str:
     """Say that the judge doesn't copy a rater, or why that wasn't checked."""
-    return _left_out(v) or _not_left_out(v)
-
-
-def _left_out(v: Validation) -> str:
-    """Say that the judge doesn't copy raters, or that leaving one out changes nothing.
-
-    If it does, the verdict says so and names them.
-    """
-    check = v.decision.checks["copies_a_rater"]
-    if not check.passed:
-        return ""
-    if v.evidence and v.evidence.copying:
-        return "It doesn't copy a rater: knowing the answers explains its own better."
-    return f"Leaving out any one of the {counted([check.n], 'rater')} doesn't change this."
+    return " ".join(filter(None, (passed_sentences(v), _not_left_out(v))))
 
 
 def _not_left_out(v: Validation) -> str:
     """Say why it was not checked whether the evidence rests on a single rater."""
-    check = v.decision.checks["copies_a_rater"]
-    if v.decision.verdict == "none" or check.reason not in NOT_LEFT_OUT:
+    check = v.decision.checks[COPIES_A_RATER.kind]
+    if v.decision.verdict == "none" or check.reason not in COPIES_A_RATER.why_open:
         return ""
     if v.evidence and v.evidence.untested_copies:
         if v.evidence.states_independence:
-            return f"Your task.yaml states that {INDEPENDENT}."
-        return f"Copies of a rater were not tested for: {NOT_LEFT_OUT[check.reason]}."
-    why = NOT_LEFT_OUT[check.reason]
-    return f"Whether this rests on a single rater was not checked: {why}."
+            return f"Your task.yaml states that {INDEPENDENT.open}."
+        return f"Copies of a rater were not tested for: {why_open(v, check)}."
+    return f"Whether this rests on a single rater was not checked: {why_open(v, check)}."
 
 
 def tested_raters(test: DecidingAnnotatorTest) -> str:

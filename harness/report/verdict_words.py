@@ -9,28 +9,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.analysis.recommendation_checks import BEATS_BASELINES, INDEPENDENT, ONE_HUMAN
 from harness.files.plain_text import visible
+from harness.report.check_words import missing_words
 from harness.report.formatting import (
     counted,
     level_text,
     listed,
     number,
-    percent,
     short_name,
     tenths,
     with_bounds,
 )
-from harness.report.words import BASELINE_WORDS, CHECK_REASONS, NOT_PASSED, UNDECIDED
+from harness.report.words import BASELINE_WORDS
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.analysis.decision import Check, CheckKind
     from harness.analysis.evidence_rows import Evidence
     from harness.stats.selection.references import HumanReference
-
-
-INDEPENDENT = "raters worked without its answers, and it without theirs"
 
 
 def verdict(v: Validation) -> str:
@@ -44,7 +41,7 @@ def verdict(v: Validation) -> str:
     if v.decision.verdict == "use":
         return f"Use {leader}{assumed}."
     if v.decision.verdict == "use_if_independent":
-        return f"Use {leader}{assumed}, provided that {INDEPENDENT}."
+        return f"Use {leader}{assumed}, provided that {INDEPENDENT.open}."
     if v.decision.verdict == "best_not_proven":
         which = "is better than the baselines" if alone else "is the best judge"
         return f"Not yet: {leader} {which}{assumed}, but not proven good enough."
@@ -53,11 +50,11 @@ def verdict(v: Validation) -> str:
 
 def because(v: Validation) -> str:
     """Say what is missing for the verdict "use", and compare the best judge with a baseline."""
-    check = v.decision.checks["beats_baselines"]
+    check = v.decision.checks[BEATS_BASELINES.kind]
     assert v.evidence is not None
     parts = []
     if v.decision.verdict == "best_not_proven":
-        missing = listed([_missing(v, name) for name in v.decision.missing])
+        missing = listed([missing_words(v, kind) for kind in v.decision.missing])
         parts.append(f"Missing: {missing}.")
     if v.decision.reason == "control_first":
         return f"{v.decision.leader} comes first, and it's a control, which isn't a judge to use."
@@ -173,7 +170,7 @@ def slice_words(field: str, value: str) -> str:
 
 def closeness(v: Validation) -> str:
     """Say whether the first judge is closer to the raters than another rater is."""
-    check = v.decision.checks["one_human"]
+    check = v.decision.checks[ONE_HUMAN.kind]
     human = v.evidence.judges[0].human if v.evidence else None
     if human is None or human.difference is None or check.passed is None:
         return human_pair(v)
@@ -213,31 +210,3 @@ def _pair(evidence: Evidence, human: HumanReference) -> str:
 def _is_alone(v: Validation) -> bool:
     assert v.evidence is not None
     return sum(row.value is not None for row in v.evidence.judges) == 1
-
-
-def _missing(v: Validation, name: CheckKind) -> str:
-    """Say which condition of "use" is not met, and why it cannot be decided."""
-    check = v.decision.checks[name]
-    if check.passed is None:
-        why = why_undecided(v, check)
-        return f"{UNDECIDED[name]} ({why})" if why else UNDECIDED[name]
-    if name == "copies_a_rater" and check.reason == "copies_raters":
-        return (
-            f"its answers look copied from {listed(check.raters)} ({counted([check.n])}): "
-            "that explains them better than knowing the answers does"
-        )
-    if name == "copies_a_rater":
-        return f"it fails without {listed(check.raters, 'or')}"
-    if name == "with_losses":
-        return f"{check.rival} is better if unanswered items count as losses"
-    return NOT_PASSED[name].format(percent(check.value), check.n)
-
-
-def why_undecided(v: Validation, check: Check) -> str:
-    """Say why a condition of "use" cannot be decided."""
-    assert v.evidence is not None
-    if check.kind == "one_human" and check.reason == "too_few_items":
-        return f"{check.n} items; it takes {v.evidence.n_items_for_human}"
-    if check.kind == "one_human" and check.reason == "too_few_groups":
-        return "fewer than 10 groups of items"
-    return CHECK_REASONS[check.reason] if check.reason else ""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.analysis.decision import CheckReason
 from harness.analysis.injection import NOT_PROBED
 
 if TYPE_CHECKING:
-    from harness.analysis.decision import CheckKind
     from harness.analysis.judge_result import FixedRatersReason
     from harness.options.concerns import AggregationLevel, Elicitation
     from harness.stats.inference.bootstrap import ResampledUnit
@@ -155,61 +153,6 @@ FIXED_RATERS: dict[FixedRatersReason, str] = {
     "fewer_than_five_raters": "there are fewer than five",
     "raters_not_crossed": "not all of them rated most items",
     "not_computed": "other raters are not allowed for with these settings",
-}
-NO_TEST: dict[CheckReason, str] = {  # where the annotator test does not apply
-    "positional_raters": "the ratings do not name their raters",
-    "too_few_raters": "it needs at least three raters",
-    "too_few_choices": "it needs single choices by at least three raters",
-    "no_forced_choices": "the judge was not asked for single choices (--elicitation "
-    "forced_choice,response_set asks for both)",
-}
-NOT_LEFT_OUT: dict[CheckReason, str] = {
-    "positional_raters": NO_TEST["positional_raters"],
-    "too_few_raters": "that takes at least three raters",
-    "no_shared_errors": "raters and judge make too few errors to tell a copy from a good judge",
-    "not_computed": "there are too many ratings, or too few without any one rater",
-}
-NOT_PASSED: dict[CheckKind, str] = {
-    "annotator_test": "it does not pass the alternative annotator test",
-    "one_human": "it is not shown to be as good as another rater",
-    "answered": "it answered too few items",
-    "usable_replies": "only {} of its {} planned replies are usable",
-    "all_items": "--limit left items out, and a part of them isn't enough to recommend a judge",
-}
-UNDECIDED: dict[CheckKind, str] = {
-    "annotator_test": "the alternative annotator test is undefined",
-    "one_human": "it cannot be compared with another rater",
-    "answered": "no item could be answered",
-    "usable_replies": "no reply was planned",
-    "with_losses": "unanswered items cannot be counted as losses",
-}
-CHECK_REASONS: dict[CheckReason, str] = {  # of a check that cannot be decided or fails
-    **dict[CheckReason, str](REASONS.items()),
-    "no_baselines": "there are no baselines to compare with",
-    "not_better": "it is not significantly better than a baseline",
-    "too_few_raters_beaten": "it beats too few raters",
-    "not_shown_non_inferior": "it is not shown to be as good as another rater",
-    "too_few_usable": "too few planned replies are usable",
-    "limited": "items were left out by --limit",
-    "not_first": "another judge is better if unanswered items count as losses",
-    "not_better_without_rater": "without one rater it is not better than a baseline",
-    "not_passed_without_rater": "without one rater it does not pass",
-    "copies_raters": "copied ratings explain its answers better than knowing the answers does",
-    "too_few_groups": "judge and rater differ in too few groups: 10 are needed, and half of all "
-    "groups or 20 of them",
-    "too_few_items": "fewer than 10 items of each rater",
-    "single_rating": "a single rating per item",
-    **NO_TEST,
-}
-STEP_FOR: dict[CheckKind, str] = {
-    "copies_a_rater": (
-        "Check that the judge didn't see these raters' answers, and get ratings from other people."
-    ),
-    "one_human": "Have more items rated, by at least two raters each.",
-    "answered": "Find out why so many replies could not be used.",
-    "usable_replies": "Find out why so many replies could not be used.",
-    "with_losses": "Find out why items were not answered, or ask again for them.",
-    "all_items": "Run it on all items, without --limit.",
 }
 OTHER_RATINGS: dict[Reason, str] = {
     "forced_choice_not_asked": "; --ranks-by response_set ranks by response sets",

@@ -20,6 +20,7 @@ import numpy as np
 
 from harness.analysis.inputs import TriedJudges
 from harness.analysis.ratings import select_items
+from harness.analysis.recommendation_checks import ANSWERED, USABLE_REPLIES
 from harness.errors import HarnessError, RunError
 from harness.files.checksummed_log import ChecksummedLog
 from harness.files.regular_files import bounded_lines, reader
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Source, Validation
-    from harness.analysis.decision import CheckKind
     from harness.runs.run_folder import RunFolder
     from harness.runs.used_items import Contents, Keys
     from harness.tasks import Item, Task
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 LEDGER, LEDGERS, LOCK = "ledger.jsonl", "ledgers", "ledgers.lock"
 LOCK_S = 30.0  # longest wait for another process that appends
 POLL_S = 0.02
-COMPLETE: tuple[CheckKind, ...] = ("answered", "usable_replies")  # whatever was answered
+COMPLETE = (ANSWERED.kind, USABLE_REPLIES.kind)  # whatever was answered
 MOST_EARLIER = 5  # tests of a judge that its next level can rest on: those most like the next
 
 

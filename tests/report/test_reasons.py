@@ -16,25 +16,20 @@ from support.analysis_inputs import (
 )
 
 from harness.analysis import validate
-from harness.analysis.decision import CheckKind, CheckReason
 from harness.analysis.judge_result import FixedRatersReason
+from harness.analysis.recommendation_checks import CHECKS, CheckReason
 from harness.options.concerns import AggregationLevel, Elicitation
 from harness.report import judge_card, page, render
 from harness.report.formatting import estimate, reason_words
 from harness.report.words import (
-    CHECK_REASONS,
     FIXED_RATERS,
     LEVELS,
     MODES,
-    NO_TEST,
-    NOT_LEFT_OUT,
-    NOT_PASSED,
     ONE_RATING,
     OTHER_RATINGS,
     RATINGS,
     READING,
     REASONS,
-    UNDECIDED,
     UNITS,
 )
 from harness.stats import Estimate
@@ -86,12 +81,10 @@ def given(tree: ast.Module) -> set[str]:
 def test_each_reason_has_words():
     """Of 30 reasons that the statistics gave, a page showed the code: "NA (no positives)"."""
     assert REASONS.keys() == values(NAReason)
-    assert CHECK_REASONS.keys() == values(CheckReason) - {""}
     assert FIXED_RATERS.keys() == values(FixedRatersReason) - {""}
-    for table in (NO_TEST, NOT_LEFT_OUT, OTHER_RATINGS):
-        assert table.keys() <= CHECK_REASONS.keys()
-    for by_kind in (NOT_PASSED, UNDECIDED):
-        assert by_kind.keys() <= values(CheckKind)
+    assert OTHER_RATINGS.keys() <= REASONS.keys()
+    for row in CHECKS:
+        assert row.why_open.keys() <= values(CheckReason)
 
 
 def test_tables_of_settings_have_a_phrase_for_each_word():
@@ -107,12 +100,12 @@ def test_tables_of_settings_have_a_phrase_for_each_word():
         assert table.keys() == values(kind)
 
 
-@pytest.mark.parametrize("words", [REASONS, CHECK_REASONS, FIXED_RATERS])
+@pytest.mark.parametrize("words", [REASONS, FIXED_RATERS, *(row.why_open for row in CHECKS)])
 def test_words_are_no_code(words):
     """A phrase that stands in brackets or after a colon: no code, no capital, no full stop."""
     for code, phrase in words.items():
         assert "_" not in phrase.replace("forced_choice,response_set", ""), code
-        assert phrase[0].islower(), code
+        assert not phrase[0].isupper(), code
         assert not phrase.endswith("."), code
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.analysis.recommendation_checks import ANNOTATOR_TEST, ONE_HUMAN
 from harness.report.certainty_charts import stratum_words
+from harness.report.check_words import reason_words_of, why_open
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import (
     counted,
@@ -23,7 +25,7 @@ from harness.report.race_text import share_asked
 from harness.report.ranking_rows import CONSISTENCY, alike_words, decided_alike
 from harness.report.recommendation import differs_at_beta, not_answered, tested_raters
 from harness.report.sensitivity_charts import swept_grid
-from harness.report.words import CHECK_REASONS, GOAL_WORDS, METRIC_WORDS
+from harness.report.words import GOAL_WORDS, METRIC_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +86,7 @@ def _percent_span(estimate: Estimate) -> str:
 def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
     """Return how much closer to the raters than one human it is, or further; else its interval."""
     assert v.evidence is not None
-    human, check = row.human, v.decision.checks["one_human"]
+    human, check = row.human, v.decision.checks[ONE_HUMAN.kind]
     if human is not None and human.difference is not None:
         is_closer = human.difference < 0
         low, high = human.low, human.high
@@ -225,10 +227,10 @@ def _strata(v: Validation) -> str:
 
 
 def _annotator_test(v: Validation) -> str:
-    check = v.decision.checks.get("annotator_test")
+    check = v.decision.checks.get(ANNOTATOR_TEST.kind)
     if check is None or check.passed is None:
-        reason = check.reason if check else v.replacement.reason if v.replacement else "no_judges"
-        text = CHECK_REASONS[reason] if reason else ""
+        reason = v.replacement.reason if v.replacement else "no_judges"
+        text = why_open(v, check) if check else reason_words_of(ANNOTATOR_TEST, reason)
         return f"not decided: {text}" if text else "not decided"
     assert v.decision.leader is not None
     test = v.evidence_of(v.decision.leader).annotator_test

@@ -1,0 +1,482 @@
+"""Checks of the recommendation: how each is tested, what is said of it, and what settles it.
+
+To add a check, write its test and a `CheckOfUse`, and list that in `CHECKS`. Terminal, page and
+JSON follow. Sentences are templates: the report puts in ``{n}``, ``{share}`` and others, which
+`harness.report.check_words` lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from harness.stats.inference.metric import losses_of
+from harness.stats.inference.non_inferiority import MIN_GROUPS
+from harness.stats.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harness.analysis.evidence_rows import Evidence, JudgeEvidence
+    from harness.analysis.rater_replacement import Replacement
+
+MIN_USABLE = 0.9  # share of the planned replies of a judge that is recommended
+EQUAL = 1e-12  # values this close are equal
+CheckReason: TypeAlias = (
+    Reason
+    | Literal[
+        "no_baselines",
+        "not_better",
+        "too_few_raters_beaten",
+        "not_shown_non_inferior",
+        "too_few_usable",
+        "not_first",
+        "not_better_without_rater",
+        "not_passed_without_rater",
+        "limited",
+        "copies_raters",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What a check of the recommendation found.
+
+    Attributes
+    ----------
+    kind : str
+        That of its `CheckOfUse`.
+    passed : bool or None
+        None where it cannot be decided.
+    reason : str
+        Why it is not passed or cannot be decided; "" where it is passed.
+    rival : str
+        The baseline, judge or rater that ``value`` is compared with; "" where there is none.
+    value, threshold : float or None
+        What was compared with what; of the annotator test, the p-value and the most that passes.
+    n : int
+        What the value rests on: items, raters or replies.
+    raters : tuple of str
+        Raters that the judge copies, or without whom the condition fails, those first that matter
+        most.
+    """
+
+    kind: str
+    passed: bool | None
+    reason: CheckReason = ""
+    rival: str = ""
+    value: float | None = None
+    threshold: float | None = None
+    n: int = 0
+    raters: tuple[str, ...] = ()
+
+
+class Validated(Protocol):
+    """What sentences about a check may depend on, besides the check."""
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """The judges on common footing."""
+
+    @property
+    def replacement(self) -> Replacement | None:
+        """The alternative annotator test."""
+
+
+Words: TypeAlias = "str | Callable[[Check, Validated], str]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOfUse:
+    """A check of the recommendation.
+
+    Attributes
+    ----------
+    kind : str
+        Its key in JSON.
+    test : callable
+        Checks the first judge.
+    is_missing : callable
+        Whether "use" lacks it, given all checks.
+    failed, open : str or callable
+        What is said under "Missing" if it isn't passed or can't be decided.
+    passed : str or callable
+        A sentence among the evidence; "" for none.
+    next_step : str or callable
+        A sentence that says what settles it.
+    why_open : mapping
+        Reasons in words of this check, where the general ones don't fit.
+    """
+
+    kind: str
+    test: Callable[[JudgeEvidence, Evidence], Check]
+    is_missing: Callable[[Mapping[str, Check]], bool]
+    failed: Words
+    open: Words
+    passed: Words = ""
+    next_step: Words
+    why_open: Mapping[CheckReason, str] = field(default_factory=dict)
+
+    def template(self, check: Check, v: Validated) -> str:
+        """Return what is said of a result, to be filled in."""
+        if check.passed is None:
+            return _words(self.open, check, v)
+        return _words(self.passed if check.passed else self.failed, check, v)
+
+    def step(self, check: Check, v: Validated) -> str:
+        """Return what settles a result that isn't passed, to be filled in."""
+        return _words(self.next_step, check, v)
+
+
+def _words(words: Words, check: Check, v: Validated) -> str:
+    return words if isinstance(words, str) else words(check, v)
+
+
+def needed(kind: str) -> Callable[[Mapping[str, Check]], bool]:
+    """Return whether a check is missing if it isn't passed."""
+    return lambda checks: not checks[kind].passed
+
+
+def harmful(kind: str) -> Callable[[Mapping[str, Check]], bool]:
+    """Return whether a check is missing if it fails; it may be open."""
+    return lambda checks: checks[kind].passed is False
+
+
+def never(checks: Mapping[str, Check]) -> bool:  # noqa: ARG001 -- as the others
+    """Return False: the check decides the verdict in another way."""
+    return False
+
+
+def decides_by_one_human(checks: Mapping[str, Check]) -> bool:
+    """Return whether one human decides, because the annotator test is undefined."""
+    return checks["annotator_test"].passed is None
+
+
+def _beats_baselines(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    if not leader.better_than:
+        return Check(
+            kind="beats_baselines", passed=False, reason="no_baselines", n=evidence.n_items
+        )
+    values = {row.name: row.value for row in evidence.baselines if row.value is not None}
+    losses = {name: _loss(value, evidence) for name, value in values.items()}
+    strongest = min(losses, key=losses.__getitem__)
+    unbeaten = [name for name, better in leader.better_than.items() if not better]
+    rival = min(unbeaten or [strongest], key=losses.__getitem__)
+    return Check(
+        kind="beats_baselines",
+        passed=not unbeaten,
+        reason="not_better" if unbeaten else "",
+        rival=rival,
+        value=leader.value,
+        threshold=values[rival],
+        n=evidence.n_items,
+    )
+
+
+def _annotator_test(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    test = leader.annotator_test
+    if test is None:
+        why_none = evidence.annotator_reason or "no_forced_choices"
+        return Check(kind="annotator_test", passed=None, reason=why_none)
+    reason: CheckReason = "too_few_raters_beaten" if test.passes is False else test.panel.reason
+    return Check(
+        kind="annotator_test",
+        passed=test.passes,
+        reason=reason,
+        value=test.panel.p,
+        threshold=test.alpha,
+        n=test.panel.n_tested,
+    )
+
+
+def _one_human(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    human = leader.human
+    if evidence.margin is None:
+        return Check(kind="one_human", passed=None, reason="no_range")
+    if human is None or human.difference is None:
+        return Check(
+            kind="one_human", passed=None, reason="single_rating", threshold=evidence.margin
+        )
+    reason: CheckReason = "no_interval" if human.p is None else ""
+    if human.n_items < evidence.n_items_for_human:
+        reason = "too_few_items"
+    elif human.n_units < MIN_GROUPS:
+        reason = "too_few_groups"
+    passed = None if reason or human.p is None else human.p <= evidence.alpha
+    return Check(
+        kind="one_human",
+        passed=passed,
+        reason="not_shown_non_inferior" if passed is False else reason,
+        value=human.difference,
+        threshold=evidence.margin,
+        n=human.n_items,
+    )
+
+
+def _answered(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    fraction, threshold = leader.answered_fraction, evidence.min_answered
+    passed = fraction is not None and fraction >= threshold
+    return Check(
+        kind="answered",
+        passed=passed,
+        reason="" if passed else "too_few_answered",
+        value=fraction,
+        threshold=threshold,
+        n=evidence.n_rated,
+    )
+
+
+def _usable_replies(leader: JudgeEvidence) -> Check:
+    usable = leader.usable_replies
+    passed = usable is not None and usable >= MIN_USABLE
+    return Check(
+        kind="usable_replies",
+        passed=passed,
+        reason="" if passed else "too_few_usable",
+        value=usable,
+        threshold=MIN_USABLE,
+        n=leader.n_planned,
+    )
+
+
+def _loss(value: float, evidence: Evidence) -> float:
+    return float(losses_of(value, evidence.better))
+
+
+def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    values = {
+        row.judge: row.value_with_losses
+        for row in evidence.judges
+        if row.ranked and row.value_with_losses is not None
+    }
+    own = values.pop(leader.judge, None)
+    if own is None:
+        complete = leader.answered_fraction == 1.0
+        return Check(
+            kind="with_losses",
+            passed=complete or None,
+            reason="" if complete else "no_mean",
+            n=evidence.n_rated,
+        )
+    losses = {name: _loss(value, evidence) for name, value in values.items()}
+    ahead = [name for name, lost in losses.items() if lost < _loss(own, evidence) - EQUAL]
+    return Check(
+        kind="with_losses",
+        passed=not ahead,
+        reason="not_first" if ahead else "",
+        rival=ahead[0] if ahead else "",
+        value=own,
+        n=evidence.n_rated,
+    )
+
+
+def _copies_a_rater(evidence: Evidence) -> Check:
+    test = evidence.copying
+    if test is None:
+        return _without_each_rater(evidence)
+    if test.undecided:
+        return Check(kind="copies_a_rater", passed=None, reason="no_shared_errors", n=test.n_items)
+    return Check(
+        kind="copies_a_rater",
+        passed=not test.copies,
+        reason="copies_raters" if test.copies else "",
+        rival=test.raters[0] if test.copies else "",
+        value=test.log_ratio,
+        threshold=test.bound,
+        n=test.n_items,
+        raters=test.raters if test.copies else (),
+    )
+
+
+def _without_each_rater(evidence: Evidence) -> Check:
+    left_out = evidence.without_raters
+    if not left_out:
+        why_none = evidence.without_raters_reason
+        return Check(kind="copies_a_rater", passed=None, reason=why_none)
+    failing = (row for row in left_out if not row.holds)
+    resting = sorted(failing, key=lambda row: (not row.unbeaten, -row.effect, row.rater))
+    reason: CheckReason = ""
+    if resting:
+        reason = "not_better_without_rater" if resting[0].unbeaten else "not_passed_without_rater"
+    return Check(
+        kind="copies_a_rater",
+        passed=not resting,
+        reason=reason,
+        rival=resting[0].rater if resting else "",
+        n=len(left_out),
+        raters=tuple(row.rater for row in resting),
+    )
+
+
+def _all_items(evidence: Evidence) -> Check:
+    """Check that no items were left out by a limit, under which a validation spends no alpha."""
+    reason: CheckReason = "limited" if evidence.limited else ""
+    return Check(kind="all_items", passed=not reason, reason=reason, n=evidence.n_items)
+
+
+def _independent(evidence: Evidence) -> Check:
+    """Check that copies of a rater are tested for, or that task.yaml states that there are none."""
+    passed = not evidence.untested_copies or evidence.states_independence or None
+    return Check(
+        kind="independent", passed=passed, reason="" if passed else evidence.untested_copies
+    )
+
+
+NAMELESS = "the ratings do not name their raters"
+TOO_FEW_GROUPS = (
+    "judge and rater differ in too few groups: 10 are needed, and half of all groups or 20 of them"
+)
+MORE_RATINGS = "Have more items rated, by at least three raters each."
+MORE_GROUPS = "Have items of more groups rated: however many items it has, a group counts once."
+FIND_OUT = "Find out why so many replies could not be used."
+IMPROVE = (
+    "Improve the prompt or try other judges: it is worse than a human rater (wins less losses "
+    "{net_wins}; above -{eps} passes{larger_eps})."
+)
+TOO_CLOSE = (
+    "Have more items rated: it is too close to call against a human rater (wins less losses "
+    "{net_wins}; above -{eps} passes)."
+)
+COPIED = (
+    "its answers look copied from {raters} ({items}): that explains them better than knowing the "
+    "answers does"
+)
+
+
+def _annotator_step(check: Check, v: Validated) -> str:
+    """Return whether more ratings or another judge would settle the annotator test."""
+    assert v.evidence is not None
+    test, section = v.evidence.judges[0].annotator_test, v.replacement
+    if check.reason == "too_few_groups":
+        return MORE_GROUPS
+    if test is None or section is None or test.low is None or test.high is None:
+        return MORE_RATINGS
+    if test.high < -section.eps:
+        return IMPROVE
+    return TOO_CLOSE if test.low <= -section.eps else MORE_RATINGS
+
+
+def _no_copy(_: Check, v: Validated) -> str:
+    if v.evidence and v.evidence.copying:
+        return "It doesn't copy a rater: knowing the answers explains its own better."
+    return "Leaving out any one of the {n_raters} doesn't change this."
+
+
+BEATS_BASELINES = CheckOfUse(
+    kind="beats_baselines",
+    test=_beats_baselines,
+    is_missing=never,  # without it, the verdict is "none"
+    failed="it is not significantly better than a baseline",
+    open="there are no baselines to compare with",
+    next_step="Try another judge, prompt or way of asking.",
+)
+ALL_ITEMS = CheckOfUse(
+    kind="all_items",
+    test=lambda _, evidence: _all_items(evidence),
+    is_missing=needed("all_items"),
+    failed="--limit left items out, and a part of them isn't enough to recommend a judge",
+    open="--limit may have left items out",
+    next_step="Run it on all items, without --limit.",
+)
+ANNOTATOR_TEST = CheckOfUse(
+    kind="annotator_test",
+    test=_annotator_test,
+    is_missing=harmful("annotator_test"),  # if it is open, one human stands in
+    failed="it does not pass the alternative annotator test",
+    open="the alternative annotator test is undefined",
+    next_step=_annotator_step,
+    why_open={
+        "positional_raters": NAMELESS,
+        "too_few_raters": "it needs at least three raters",
+        "too_few_choices": "it needs single choices by at least three raters",
+        "no_forced_choices": "the judge was not asked for single choices (--elicitation "
+        "forced_choice,response_set asks for both)",
+        "too_few_groups": TOO_FEW_GROUPS,
+        "too_few_items": "fewer than 10 items of each rater",
+    },
+)
+ONE_HUMAN = CheckOfUse(
+    kind="one_human",
+    test=_one_human,
+    is_missing=lambda checks: decides_by_one_human(checks) and not checks["one_human"].passed,
+    failed="it is not shown to be as good as another rater",
+    open="it cannot be compared with another rater",
+    next_step="Have more items rated, by at least two raters each.",
+    why_open={
+        "single_rating": "a single rating per item",
+        "too_few_items": "{n} items; it takes {needed}",
+        "too_few_groups": "fewer than 10 groups of items",
+    },
+)
+ANSWERED = CheckOfUse(
+    kind="answered",
+    test=_answered,
+    is_missing=needed("answered"),
+    failed="it answered too few items",
+    open="no item could be answered",
+    next_step=FIND_OUT,
+)
+USABLE_REPLIES = CheckOfUse(
+    kind="usable_replies",
+    test=lambda leader, _: _usable_replies(leader),
+    is_missing=needed("usable_replies"),
+    failed="only {share} of its {n} planned replies are usable",
+    open="no reply was planned",
+    next_step=FIND_OUT,
+)
+WITH_LOSSES = CheckOfUse(
+    kind="with_losses",
+    test=_with_losses,
+    is_missing=needed("with_losses"),
+    failed="{rival} is better if unanswered items count as losses",
+    open="unanswered items cannot be counted as losses",
+    next_step="Find out why items were not answered, or ask again for them.",
+)
+COPIES_A_RATER = CheckOfUse(
+    kind="copies_a_rater",
+    test=lambda _, evidence: _copies_a_rater(evidence),
+    is_missing=harmful("copies_a_rater"),  # it is open if raters are not named
+    failed=lambda check, _: (
+        COPIED if check.reason == "copies_raters" else "it fails without {any_rater}"
+    ),
+    open="whether it copies a rater was not tested",
+    passed=_no_copy,
+    next_step="Check that the judge didn't see these raters' answers, and get ratings from other "
+    "people.",
+    why_open={
+        "positional_raters": NAMELESS,
+        "too_few_raters": "that takes at least three raters",
+        "no_shared_errors": "raters and judge make too few errors to tell a copy from a good judge",
+        "not_computed": "there are too many ratings, or too few without any one rater",
+    },
+)
+INDEPENDENT = CheckOfUse(
+    kind="independent",
+    test=lambda _, evidence: _independent(evidence),
+    is_missing=never,  # if it is open, the verdict is "use_if_independent"
+    failed="raters and judge didn't work independently",
+    open="raters worked without its answers, and it without theirs",
+    next_step="If that is so, state it in task.yaml: `independent: true`.",
+)
+CHECKS = (
+    BEATS_BASELINES,
+    ALL_ITEMS,
+    ANNOTATOR_TEST,
+    ONE_HUMAN,
+    ANSWERED,
+    USABLE_REPLIES,
+    WITH_LOSSES,
+    COPIES_A_RATER,
+    INDEPENDENT,
+)
+
+
+def all_checks() -> tuple[CheckOfUse, ...]:
+    """Return the checks of the recommendation, in the order in which they are shown."""
+    return CHECKS
+
+
+def check_of_use(kind: str) -> CheckOfUse:
+    """Return the check of a kind."""
+    return next(row for row in all_checks() if row.kind == kind)

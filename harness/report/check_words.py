@@ -1,0 +1,74 @@
+"""What is said of a check of the recommendation: its templates, filled in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from harness.analysis.recommendation_checks import all_checks, check_of_use
+from harness.report.formatting import counted, listed, number, percent, with_bounds
+from harness.report.words import REASONS
+
+if TYPE_CHECKING:
+    from harness.analysis import Validation
+    from harness.analysis.recommendation_checks import Check, CheckOfUse, CheckReason
+    from harness.stats.reasons import Reason
+
+
+def missing_words(v: Validation, kind: str) -> str:
+    """Say that a check is not passed, or why it cannot be decided."""
+    check = v.decision.checks[kind]
+    said = _filled(v, check, check_of_use(kind).template(check, v))
+    why = why_open(v, check) if check.passed is None else ""
+    return f"{said} ({why})" if why else said
+
+
+def passed_sentences(v: Validation) -> str:
+    """Say what is shown by checks that are passed and have a sentence for that."""
+    checks = ((row, v.decision.checks.get(row.kind)) for row in all_checks())
+    templates = ((c, row.template(c, v)) for row, c in checks if c is not None and c.passed)
+    return " ".join(_filled(v, check, template) for check, template in templates if template)
+
+
+def step_words(v: Validation, kind: str) -> str:
+    """Say what would settle a check that is not passed."""
+    check = v.decision.checks[kind]
+    return _filled(v, check, check_of_use(kind).step(check, v))
+
+
+def why_open(v: Validation, check: Check) -> str:
+    """Say why a check cannot be decided; "" if nothing is known."""
+    text = reason_words_of(check_of_use(check.kind), check.reason)
+    return _filled(v, check, text)
+
+
+def reason_words_of(row: CheckOfUse, reason: CheckReason) -> str:
+    """Return a reason in the words of a check, to be filled in; "" for none."""
+    return row.why_open.get(reason) or REASONS.get(cast("Reason", reason), "")
+
+
+def _filled(v: Validation, check: Check, template: str) -> str:
+    """Put numbers and names into a template."""
+    return template.format(
+        n=check.n,
+        items=counted([check.n]),
+        n_raters=counted([check.n], "rater"),
+        share=percent(check.value),
+        rival=check.rival,
+        raters=listed(check.raters or [""]),
+        any_rater=listed(check.raters or [""], "or"),
+        needed=v.evidence.n_items_for_human if v.evidence else "",
+        **_of_annotator_test(v),
+    )
+
+
+def _of_annotator_test(v: Validation) -> dict[str, str]:
+    """Return wins less losses of the leader, and the eps with which it passes."""
+    section = v.replacement
+    test = v.evidence.judges[0].annotator_test if v.evidence else None
+    if test is None or section is None:
+        return {"net_wins": "", "eps": "", "larger_eps": ""}
+    least = (row.smallest_eps for row in section.judges if row.judge == v.decision.leader)
+    larger = next(least, None)
+    passes = "" if larger is None else f"; it would pass with an eps of {number(larger, 2)}"
+    net_wins = with_bounds(test.net_wins, test.low, test.high, 2)
+    return {"net_wins": net_wins, "eps": f"{section.eps:g}", "larger_eps": passes}
