@@ -186,7 +186,7 @@ def upgrade(watch: Watch) -> None:
 def upgrade_export(watch: Watch) -> tuple[object, ...]:
     """Do the same with an exported baseline, which has no replies to read again."""
     small = watch.folder / "small"
-    invoke("baseline", "export", watch.schedule.run, small)
+    invoke("revalidate", "export", watch.schedule.run, small)
     grammar_of(small / "history.jsonl", 0)
     return small, "--task", watch.folder / "task"
 

@@ -347,8 +347,8 @@ def base_name(name: str) -> str:
 
 
 def schemas() -> str:
-    """The JSON schemas that `harness schema` prints."""
-    parts = ["# JSON schemas", "", "As `harness schema NAME` prints them.", ""]
+    """The JSON schemas that `harness lab schema` prints."""
+    parts = ["# JSON schemas", "", "As `harness lab schema NAME` prints them.", ""]
     for name in ("task", "verdicts", "metrics", "audit"):
         text = json.dumps(schema_of(name), indent=2)
         parts += [f"## {name}", "", "```json", text, "```", ""]

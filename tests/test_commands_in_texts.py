@@ -56,8 +56,8 @@ NOT_RUN = {  # texts with a command that no test runs, and why
     OF_OTHERS: {
         "command_to_resume: resume_command()",
         "command_to_watch: harness revalidate {} {} {}",
-        "look_command: harness revalidate {} {}",
-        "resume_command: harness {} --resume {} {} {}",
+        "look_command: harness revalidate {} {} {}",
+        "resume_command: harness resume {} {} {}",
         "validate_anew: harness run --task {} --judges {}",
         "with_command: harness {}",
     },
@@ -74,7 +74,7 @@ NOT_RUN = {  # texts with a command that no test runs, and why
         "sufficiency_findings: harness validate",
         "FIRST_STEPS: harness curate import ratings.csv --as mine",
         "FIRST_STEPS: harness validate --task ./mine --verdicts ./mine/verdicts.csv",
-        "EXAMPLES: harness probe {name} --resume",
+        "EXAMPLES: harness resume",
         "github.yml.jinja: harness history --overdue",
     },
     NAME: {

@@ -98,7 +98,7 @@ def test_a_metric_in_one_file_and_a_form_in_one_entry_are_in_the_output_of_a_run
     assert metrics["mse(rare/rare)"]["interval"] is not None
     names = {"apart(s/s)", "mse(rare/srs)", "mse(h/rare)", "bce(rare/h)"}
     assert names < set(metrics)
-    assert "apart(s/s)" in printed("metrics")
+    assert "apart(s/s)" in printed("lab", "metrics")
 
 
 def test_the_recipe_of_the_page_reads_its_table(page, printed, tmp_path):

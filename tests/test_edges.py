@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import COMMANDS
+from harness.cli import COMMANDS, LAB
 from harness.loading import EDGES
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -64,10 +64,14 @@ def test_without_an_edge_the_core_works_and_its_commands_are_gone(edge, tmp_path
     call, place = copy.call, copy.place
     call("-c", IMPORTS.format(copy=str(copy.path), gone=API.get(edge)))
     shown = call("-m", "harness", "--help")
-    for name, source in COMMANDS.items():
+    in_lab = {f"lab {name}": source for name, source in LAB.items()}
+    for name, source in (COMMANDS | in_lab).items():
+        if name == "lab":
+            continue
         assert (f"\n  {name} " in shown) == (edge not in source.edges)
         if edge in source.edges:
-            assert f"No such command '{name}'" in call("-m", "harness", name, code=2)
+            last = name.split()[-1]
+            assert f"No such command '{last}'" in call("-m", "harness", *name.split(), code=2)
     run = ("run", "--task", "toxicity", "--judges", "lexicon,random", "--limit", "40")
     assert "lexicon" in call("-m", "harness", *run, "--out", "mine")
     [folder] = (place / "mine").glob("toxicity-*")

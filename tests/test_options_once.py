@@ -156,19 +156,13 @@ REFUSED = {  # what goes with another use of a command, and was ignored or had a
     "plan difference 0.1 --agreement 0.8 --rater-agreement 0.8 --judges a,b": "--judges",
     "plan difference 0.1 --task task --verdicts v.csv --agreement 0.8": "--agreement",
     "plan annotators --task task --verdicts v.csv --eps 0.1": "--eps",
-    "probe verbosity --resume --limit 5": "--limit",
     "report --page p.html": "--page",
     "report a b --charts charts": "--charts",
     "report --task task --out runs": "--out",
-    "revalidate --accept 1 --margin 0.1": "--margin",
-    "revalidate --exclude 1 --because x --samples 2": "--samples",
-    "revalidate --baseline-replies 2 --yes": "--yes",
-    "run --resume --seed 1": "--seed",
-    "run --resume --limit 5": "--limit",
-    "selftest task --items 20": "--items",
-    "selftest task --verdicts v.csv --gap 0.1": "--gap",
-    "systems --verdicts v.csv": "--verdicts",
-    "systems --task task --out runs": "--out",
+    "lab selftest task --items 20": "--items",
+    "lab selftest task --verdicts v.csv --gap 0.1": "--gap",
+    "lab systems --verdicts v.csv": "--verdicts",
+    "lab systems --task task --out runs": "--out",
     "validate RUN --limit 5": "--limit",
     "validate RUN --seed 99": "--seed",
     "validate RUN --criterion x": "--criterion",
@@ -191,7 +185,7 @@ def test_one_rule_says_what_goes_with_resume(place):
     """The command line and the API had a list each, and these differed."""
     allowed = {name for name, o in options_of(RunOptions).items() if RESUME in o.uses}
     assert allowed == {"max_cost", "max_cost_soft", "keep_going", "complete_winner"}
-    assert "Leave --samples out" in invoke("run", "--resume", "--samples", "3").output
+    assert "No such option: --samples" in invoke("resume", "--samples", "3").output
     with pytest.raises(
         HarnessError, match=r"keeps its options\. Leave samples out, or start a new"
     ):
@@ -215,7 +209,7 @@ def test_an_option_of_another_use_is_refused_by_name():
             "replies=5 needs 5 samples. Ask for more with samples=5.",
         ),
         ("use --elicitation forced_choice.", "use elicitations='forced_choice'."),
-        ("first: harness run --resume x", "first: harness run --resume x"),
+        ("first: harness resume x", "first: harness resume x"),
         ("`harness validate --task t` describes", "`harness validate --task t` describes"),
         ("drop --shuffle-options", "drop shuffle_options"),
         ("sslmode --what is it", "sslmode --what is it"),

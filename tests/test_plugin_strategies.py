@@ -125,7 +125,7 @@ def test_a_killed_run_of_a_plug_in_strategy_goes_on(harness, command, env, stub,
     received = {row["reply"]["request"] for row in lines_of(run_of(tmp_path))}
     stub.release()
     stub.reset()
-    result = harness("run", "--resume", "--quiet", "--base-url", stub.url())
+    result = harness("resume", "--quiet", "--base-url", stub.url())
     assert result.returncode == 0, result.stderr
     rows = lines_of(run_of(tmp_path))
     assert len(lines_of(run_of(tmp_path), NAME)) == N * 2 * 3

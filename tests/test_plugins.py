@@ -238,7 +238,7 @@ def test_metric_that_raises_is_one_line(in_process, tmp_path):
 
 def test_metrics_of_plug_ins_are_listed(in_process):
     """They are accepted by --metric; those that cannot be loaded are named on stderr."""
-    result = in_process("metrics", "--json")
+    result = in_process("lab", "metrics", "--json")
     assert result.returncode == 0
     listed = {row["metric"]: row["for"] for row in json.loads(result.stdout)}
     assert listed["same_mode"] == listed["failing"] == "plug-in"

@@ -32,9 +32,9 @@ class Location:
     run: str = ""
     server: tuple[str, ...] = ()
 
-    def command_to_resume(self, verb: str = "run") -> str:
+    def command_to_resume(self) -> str:
         """Return the command that sends the missing requests of the run."""
-        return resume_command(Path(self.run), verb=verb, options=self.server)
+        return resume_command(Path(self.run), options=self.server)
 
     def command_to_watch(self, *options: str) -> str:
         """Return the command that re-validates judges of the run."""

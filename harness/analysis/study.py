@@ -158,7 +158,7 @@ class Study:
 
     @classmethod
     def json_schema(cls) -> JsonObject:
-        """Return the JSON schema of ``harness study --json``."""
+        """Return the JSON schema of ``harness lab study --json``."""
         return schema_of(cls)
 
 

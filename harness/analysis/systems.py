@@ -100,7 +100,7 @@ class SystemRanking:
 
     @classmethod
     def json_schema(cls) -> JsonObject:
-        """Return the JSON schema of ``harness systems --json``."""
+        """Return the JSON schema of ``harness lab systems --json``."""
         return schema_of(cls)
 
 

@@ -62,13 +62,9 @@ def plan_resumed_run(
 
 
 def _check_probe(folder: RunFolder, probe: str) -> None:
-    changed_by = folder.manifest.config.changed_by
-    if changed_by == probe:
+    if folder.manifest.config.changed_by == probe:
         return
-    verb = f"probe {changed_by}" if changed_by else "run"
-    command = folder.location.command_to_resume(verb)
-    if not changed_by:
-        raise RunError(f"{folder.path}: this run is not a probe. Resume it with: {command}")
+    command = folder.location.command_to_resume()
     raise RunError(
         f"{folder.path}: this run is a probe, whose items are changed, so judges are not ranked on "
         f"them. Resume it with: {command}"

@@ -162,7 +162,6 @@ def run_plan(
     observer: Observer,
     out: Path | None = None,
     place: Place = HERE,
-    verb: str = "run",
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> RunResult:
@@ -180,8 +179,6 @@ def run_plan(
         Folder of a new run's folder; see `harness.runs.run_folder.default_out`.
     place : Place
         Where judges are asked, and replies kept.
-    verb : str
-        The command that resumes such a run with ``--resume``.
     retry : RetryPolicy, optional
         How calls are retried.
     stop : StopRequests, optional
@@ -197,9 +194,7 @@ def run_plan(
     if plan.folder is not None and is_asked and not (plan.embedder or plan.probe):
         return _complete(plan, plan.folder)
     with _folder_of(plan, out, place, observer) as folder:
-        return execute(
-            plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop
-        )
+        return execute(plan, folder, observer=observer, place=place, retry=retry, stop=stop)
 
 
 def ask_plan(
@@ -208,7 +203,6 @@ def ask_plan(
     observer: Observer,
     out: Path | None = None,
     place: Place = HERE,
-    verb: str = "run",
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> tuple[RunFolder, Asked]:
@@ -217,9 +211,7 @@ def ask_plan(
     Parameters are those of `run_plan`, and so are the errors.
     """
     with _folder_of(plan, out, place, observer) as folder:
-        return folder, _ask(
-            plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop
-        )
+        return folder, _ask(plan, folder, observer=observer, place=place, retry=retry, stop=stop)
 
 
 @contextmanager
@@ -254,12 +246,11 @@ def execute(
     *,
     observer: Observer,
     place: Place = HERE,
-    verb: str = "run",
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> RunResult:
     """Ask all open units, then validate the verdicts and write the results; see `run_plan`."""
-    asked = _ask(plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop)
+    asked = _ask(plan, folder, observer=observer, place=place, retry=retry, stop=stop)
     if plan.probe and asked.exit_code in {ExitCode.DONE, ExitCode.INCOMPLETE}:
         asked = _ask_probe(plan, folder, asked, observer, place, retry=retry, stop=stop)
     budget = asked.budget
@@ -297,7 +288,6 @@ def _ask(
     *,
     observer: Observer,
     place: Place,
-    verb: str,
     retry: RetryPolicy | None,
     stop: StopRequests | None,
 ) -> Asked:
@@ -311,7 +301,7 @@ def _ask(
         is_unreadable = UNREADABLE in folder.manifest.ended.values()
         options = [*plan.resume_options, *(["--keep-going"] if is_unreadable else [])]
         options += place.resume_words
-        command = resume_command(folder.path, place.cache, verb, place.store, options)
+        command = resume_command(folder.path, place.cache, place.store, options)
         limit = (plan.config.max_cost, asked.budget.assumed_usd)
         observer.say(how_to_resume(command, asked.exit_code, *limit))
     return asked

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -33,7 +33,6 @@ First steps:
 """
 USAGE_ERROR: type[Exception] = typer.BadParameter.__base__ or typer.BadParameter
 STDOUT, STDERR = 1, 2
-PASSES_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 GC_THRESHOLD = 50_000  # new objects; with the default of 700, collecting takes a tenth of the CPU
 
 
@@ -48,8 +47,6 @@ class CommandSource(NamedTuple):
         Its line in the help of the group.
     edges : tuple of str
         Edges that it needs, see `harness.loading`: without one of them there is no such command.
-    settings : dict or None
-        Of its context, where they are not the default ones.
     on_error : str
         Function that prints an error that ends it, named as the place; "" for none. Its arguments
         are the words after the command and the error.
@@ -58,115 +55,126 @@ class CommandSource(NamedTuple):
     place: str
     summary: str
     edges: tuple[str, ...] = ()
-    settings: dict[str, bool] | None = None
     on_error: str = ""
 
 
-COMMANDS = {
-    "run": CommandSource("run:run", "Ask judges about a task and rank them."),
-    "validate": CommandSource("validate:validate", "Validate a run, or verdicts of another tool."),
-    "confirm": CommandSource(
-        "confirm:confirm", "Ask a judge of a run about the items that were held out."
-    ),
-    "estimate": CommandSource(
-        "estimate:estimate",
-        "Estimate a share or a score over items without ratings.",
-        ("estimation",),
-    ),
-    "systems": CommandSource("systems:systems", "Rank the systems that a pairwise task compares."),
-    "study": CommandSource("study:study", "Put the results of several tasks together."),
-    "report": CommandSource("report:report", "Write the report of a run, or compare two."),
-    "revalidate": CommandSource(
-        "revalidate:revalidate",
-        "Ask the judges of a run again, and test for changes.",
-        ("revalidation",),
-        on_error="revalidate:print_error",
-    ),
-    "history": CommandSource(
-        "revalidate:history",
-        "Print what each look at a run's judges showed.",
-        ("revalidation",),
-    ),
-    "schedule": CommandSource(
-        "schedule:schedule", "Emit a schedule that re-validates a run.", ("revalidation",)
-    ),
-    "gate": CommandSource("gate:gate", "Check a finished run against requirements."),
-    "selftest": CommandSource(
-        "selftest:selftest", "Test the whole analysis on a design like yours.", ("experiments",)
-    ),
+GROUPS = {  # as the help shows them
+    "Judge": {
+        "run": CommandSource("run:run", "Run judges on a task and rank them."),
+        "resume": CommandSource("resume:resume", "Resume a run or a probe that was stopped."),
+        "validate": CommandSource("validate:validate", "Validate a run or verdicts."),
+        "confirm": CommandSource("confirm:confirm", "Test one judge on held-out items."),
+        "report": CommandSource("report:report", "Write a report, compare runs, or list them."),
+    },
+    "Use": {
+        "estimate": CommandSource(
+            "estimate:estimate", "Estimate a share or a score over unrated items.", ("estimation",)
+        ),
+        "gate": CommandSource("gate:gate", "Check a finished run against requirements."),
+        "revalidate": CommandSource(
+            "revalidate:app",
+            "Re-run a run's judges and test for changes.",
+            ("revalidation",),
+            on_error="revalidate:print_error",
+        ),
+        "history": CommandSource(
+            "revalidate:history",
+            "Print what each look at judges showed.",
+            ("revalidation",),
+        ),
+    },
+    "Data": {
+        "curate": CommandSource(
+            "curate:app", "Import, check, sample and export ratings.", ("curation",)
+        ),
+        "annotate": CommandSource(
+            "annotate:annotate", "Rate items of a task on a local page.", ("annotation",)
+        ),
+        "plan": CommandSource("plan:app", "Plan items, raters and replies.", ("curation",)),
+    },
+    "Set up": {
+        "tasks": CommandSource("lists:tasks", "List tasks."),
+        "judges": CommandSource("lists:judges", "List judges and what each still needs."),
+        "prompt": CommandSource("prompt:prompt", "Print the prompt a judge gets for an item."),
+        "cache": CommandSource("cache:app", "Show or clear the response cache."),
+        "doctor": CommandSource("doctor:doctor", "Check keys, addresses, cache and store."),
+    },
+}
+LAB = {
     "simulate": CommandSource(
         "simulate:simulate", "Reproduce published experiments with known truth.", ("experiments",)
     ),
-    "doctor": CommandSource("doctor:doctor", "Check keys, addresses, cache and store."),
-    "new-task": CommandSource(
-        "curate:new_task", "Write a task folder, also from a table.", ("curation",), PASSES_ON
+    "selftest": CommandSource(
+        "selftest:selftest", "Test the whole analysis on a design like yours.", ("experiments",)
     ),
-    "annotate": CommandSource(
-        "annotate:annotate", "Rate items of a task on a local page.", ("annotation",)
-    ),
-    "tasks": CommandSource("lists:tasks", "List tasks."),
-    "prompt": CommandSource("prompt:prompt", "Print what a judge is sent for an item."),
-    "judges": CommandSource("lists:judges", "List judges and what each still needs."),
-    "runs": CommandSource("lists:runs", "List run folders, newest first."),
-    "metrics": CommandSource("lists:metrics", "List metrics: range, direction and paper."),
-    "schema": CommandSource("lists:schema", "Print the JSON schema of a file."),
-    "curate": CommandSource(
-        "curate:app", "Import, check, sample and export ratings.", ("curation",)
-    ),
-    "plan": CommandSource("plan:app", "Plan items, raters and replies.", ("curation",)),
-    "cache": CommandSource("cache:app", "Show or clear the response cache."),
-    "baseline": CommandSource(
-        "revalidate:baseline_app", "Export the baseline of a run.", ("revalidation",)
-    ),
+    "study": CommandSource("study:study", "Combine the results of several tasks."),
+    "systems": CommandSource("systems:systems", "Rank the systems a pairwise task compares."),
     "probe": CommandSource(
-        "probe:app", "Test changes of texts that should not matter.", ("probe",)
+        "probe:app", "Test whether irrelevant edits to a text flip verdicts.", ("probe",)
     ),
+    "schema": CommandSource("lists:schema", "Print the JSON schema of a file."),
+    "metrics": CommandSource("lists:metrics", "List metrics: range, direction and paper."),
 }
+COMMANDS = {name: source for group in GROUPS.values() for name, source in group.items()}
+COMMANDS["lab"] = CommandSource("lab:app", "Simulations, self-tests and lists for method work.")
 
 
-def sources() -> dict[str, CommandSource]:
+def present(sources: Mapping[str, CommandSource]) -> dict[str, CommandSource]:
     """Return the commands whose edges are in this installation."""
-    return {name: s for name, s in COMMANDS.items() if all(map(has_edge, s.edges))}
+    return {name: source for name, source in sources.items() if all(map(has_edge, source.edges))}
 
 
 class _LazyCommands(Mapping[str, "Command"]):
     """Commands by name, imported on access."""
 
+    def __init__(self, sources: Mapping[str, CommandSource]) -> None:
+        self._sources = present(sources)
+
     def __getitem__(self, name: str) -> Command:
-        return _import_command(name, sources()[name].place)
+        return _import_command(name, self._sources[name])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sources())
+        return iter(self._sources)
 
     def __len__(self) -> int:
-        return len(sources())
+        return len(self._sources)
 
 
-class _LazyGroup(TyperGroup):
+class LazyGroup(TyperGroup):
     """The commands of this installation; the help imports none of them."""
+
+    sources: ClassVar[Mapping[str, CommandSource]] = COMMANDS
+    sections: ClassVar[Mapping[str, Mapping[str, CommandSource]]] = {
+        **GROUPS,
+        "Lab": {f"lab {name}": source for name, source in LAB.items()},
+    }
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 -- those of a group
         super().__init__(**settings)
-        self.commands = _LazyCommands()  # type: ignore[assignment]  # nothing adds to it
+        self.commands = _LazyCommands(self.sources)  # type: ignore[assignment]  # nothing adds to it
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # of the same class
+        """Return the names of the commands, as the help orders them."""
         del ctx
-        return list(sources())
+        return list(self.commands)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # of the same class
+        """Run the command that was named, and let it print its own errors."""
         words = [*ctx._protected_args, *ctx.args]  # noqa: SLF001 -- typer has no other name for them
         try:
             return super().invoke(ctx)
         except (HarnessError, USAGE_ERROR, KeyboardInterrupt) as error:
-            source = sources().get(words[0]) if words else None
+            source = present(self.sources).get(words[0]) if words else None
             if source and source.on_error:
                 _attribute(source.on_error)(words[1:], error)
             raise
 
     def format_commands(self, ctx: typer.Context, formatter: HelpFormatter) -> None:  # type: ignore[override]  # of the same class
+        """Write the commands in their groups."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, source.summary) for name, source in sources().items()])
+        for title, sources in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, s.summary) for name, s in present(sources).items()])
 
 
 def _attribute(place: str) -> Any:  # noqa: ANN401 -- a function or a group
@@ -175,19 +183,19 @@ def _attribute(place: str) -> Any:  # noqa: ANN401 -- a function or a group
 
 
 @cache  # a process that calls the command line more than once makes each command once
-def _import_command(name: str, place: str) -> Command:
-    command, source = _attribute(place), COMMANDS[name]
+def _import_command(name: str, source: CommandSource) -> Command:
+    command = _attribute(source.place)
     parent = typer.Typer(rich_markup_mode=None)
     if isinstance(command, typer.Typer):
         parent.add_typer(command, name=name, short_help=source.summary)
     else:
-        parent.command(name, short_help=source.summary, context_settings=source.settings)(command)
+        parent.command(name, short_help=source.summary)(command)
     return typer.main.get_group(parent).commands[name]
 
 
 app = typer.Typer(
     name="harness",
-    cls=_LazyGroup,
+    cls=LazyGroup,
     help=SUMMARY,
     epilog=FIRST_STEPS,
     invoke_without_command=True,

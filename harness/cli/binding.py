@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def takes(
     *uses: str,
     use: Use | None = None,
+    without: Sequence[str] = (),
     **defaults: object,
 ) -> Callable[[Command], Command]:
     """Give a command the options of its parameters that are models of options.
@@ -35,9 +36,11 @@ def takes(
     Parameters
     ----------
     *uses : str
-        What the command does: ``"run"``, ``"run --resume"``.
+        What the command does: ``"run"``, ``"validate RUN"``.
     use : callable, optional
         Returns which of them from the values of all parameters; the first by default.
+    without : sequence of str
+        Options that the command has no flag for, as an argument gives them.
     **defaults
         Of options, where they are not those declared; Ellipsis where the command needs a value.
     """
@@ -49,7 +52,7 @@ def takes(
             name: option
             for model in models.values()
             for name, option in options_of(model).items()
-            if option.goes_with(*uses)
+            if option.goes_with(*uses) and name not in without
         }
         parameters = [
             Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),

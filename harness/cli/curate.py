@@ -1,4 +1,4 @@
-"""`harness curate` and `new-task`: tasks from tables of ratings, and what is done with them."""
+"""`harness curate`: tasks from tables of ratings, and what is done with them."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from harness.curation.verdicts.score_export import ScoreFormat
     from harness.tasks.dataset_fields import HubDataset
 
+PASSES_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 app = typer.Typer(
     help="Import, check, sample and export ratings.", cls=options.Group, rich_markup_mode=None
 )
@@ -403,6 +404,9 @@ def _export_scores(
         echo(f"Left out, as they have no answer: {left_out}.")
 
 
+@app.command(
+    "new", short_help="Write a task folder, also from a table.", context_settings=PASSES_ON
+)
 @takes(NEW_TASK)
 def new_task(
     context: typer.Context,
@@ -417,8 +421,8 @@ def new_task(
 
     \b
     Examples:
-      harness new-task politeness
-      harness new-task mine --from ratings.csv
+      harness curate new politeness
+      harness curate new mine --from ratings.csv
     """
     folder = options.task_folder(name)
     if wanted.source is not None:

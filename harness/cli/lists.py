@@ -1,4 +1,4 @@
-"""`harness tasks`, `judges`, `runs`, `metrics` and `schema`: print what is available."""
+"""`harness tasks`, `judges`, `lab metrics` and `lab schema`: print what is available."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import typer
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show
 from harness.errors import JudgeUnavailable
-from harness.options.concerns import Json, Out, Server
-from harness.options.declaration import JUDGES, METRICS, RUNS, TASKS
+from harness.options.concerns import Json, Server
+from harness.options.declaration import JUDGES, METRICS, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
     from harness.stats import Metric
@@ -33,7 +34,7 @@ def tasks(*, printing: Json) -> None:
     from harness.tasks import available_tasks, describe
 
     rows = [describe(folder) for _, folder in available_tasks()]
-    show(rows, as_json=printing.as_json, empty="No tasks. Make one with: harness new-task mine")
+    show(rows, as_json=printing.as_json, empty="No tasks. Make one with: harness curate new mine")
 
 
 @takes(JUDGES)
@@ -77,30 +78,21 @@ def _describe_judge(spec: JudgeSpec) -> dict[str, object]:
     }
 
 
-@takes(RUNS)
-def runs(*, place: Out, printing: Json) -> None:
-    """List run folders, newest first.
-
-    \b
-    Examples:
-      harness runs
-      harness runs --out runs --json
-    """
+def print_runs(out: Path | None, *, as_json: bool) -> None:
+    """Print the run folders, newest first."""
     from harness.runs.run_folder import default_out, list_runs
 
-    listed = list_runs(place.out or default_out())
+    listed = list_runs(out or default_out())
     rows = [
         {
             "run": run.path.name,
             "state": run.manifest.state,
-            "created": run.manifest.created if printing.as_json else _minute(run.manifest.created),
+            "created": run.manifest.created if as_json else _minute(run.manifest.created),
             "judges": ", ".join(spec.name for spec in run.manifest.judges),
         }
         for run in listed.readable
     ]
-    show(
-        rows, as_json=printing.as_json, empty="No runs yet. Start with: harness run --task toxicity"
-    )
+    show(rows, as_json=as_json, empty="No runs yet. Start with: harness run --task toxicity")
     if listed.warning:
         echo(listed.warning, err=True)
 
@@ -120,8 +112,8 @@ def metrics(*, printing: Json) -> None:
 
     \b
     Examples:
-      harness metrics
-      harness metrics --json
+      harness lab metrics
+      harness lab metrics --json
     """
     as_json = printing.as_json
     rows = [
@@ -189,8 +181,8 @@ def schema(
 
     \b
     Examples:
-      harness schema task
-      harness schema metrics > metrics.schema.json
+      harness lab schema task
+      harness lab schema metrics > metrics.schema.json
     """
     echo_json(schema_of(name))
 

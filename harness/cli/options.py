@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -14,8 +14,6 @@ from harness.cli.binding import task_names
 from harness.cli.output import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.analysis import Validation
     from harness.analysis.decision import DecisionVerdict
     from harness.curation.importing import MaxRejected
@@ -64,22 +62,6 @@ TaskName = Annotated[
 FinishedRun = Annotated[
     str | None, typer.Argument(help="A run, by name or path; the newest by default.")
 ]
-RunName = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="RUN", help="With --resume: the run, by name or path.", show_default=False
-    ),
-]
-
-
-def use_of_resume(values: Mapping[str, Any], new: str, resumed: str) -> str:
-    """Return whether a command starts a run or resumes one; refuse a run without --resume."""
-    run_name = values["run_name"]
-    if run_name is not None and not values["resume"]:
-        raise typer.BadParameter(
-            f"to resume a run: --resume {run_name}. To start one: --task NAME", param_hint="RUN"
-        )
-    return resumed if values["resume"] else new
 
 
 def check_without_table(ctx: typer.Context) -> None:

@@ -66,8 +66,8 @@ def difference(
     """Plan to detect a difference between two judges' agreement with a rater.
 
     The variance comes from ratings and verdicts at hand, or from planted raters and judges as
-    those of `harness selftest`: raters as in a task, or of two options, and judges as assumed. The
-    test is two-sided at 5 %, on the paired difference per item.
+    those of `harness lab selftest`: raters as in a task, or of two options, and judges as assumed.
+    The test is two-sided at 5 %, on the paired difference per item.
 
     \b
     Examples:
@@ -114,7 +114,7 @@ def annotators(
     It's recommended if it passes the alternative annotator test in the first validation of new
     items, and doesn't look like a copy of a rater. With verdicts, raters are drawn from the task's
     without replacement and items with replacement (Calderon et al. 2025, figure 2). Without, new
-    ones are drawn from planted raters and a judge, as those of `harness selftest`.
+    ones are drawn from planted raters and a judge, as those of `harness lab selftest`.
 
     \b
     Examples:

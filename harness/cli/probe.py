@@ -1,10 +1,10 @@
-"""`harness probe`: test the robustness of judges."""
+"""`harness lab probe`: test the robustness of judges."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -21,10 +21,10 @@ from harness.options.concerns import (
     Server,
     Subject,
 )
-from harness.options.declaration import PROBE, PROBE_RESUME, SELF_PREFERENCE, Options, option
+from harness.options.declaration import PROBE, SELF_PREFERENCE, Options, option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from harness.app.ask import Asked
     from harness.app.plan import Plan
@@ -63,9 +63,9 @@ CONTROLS = (
     "ranked on changed items."
 )
 EXAMPLES = """Examples:
-  harness probe {name} --task {task}
-  harness probe {name} --task {task} --judges gpt,claude --dry-run
-  harness probe {name} --resume"""
+  harness lab probe {name} --task {task}
+  harness lab probe {name} --task {task} --judges gpt,claude --dry-run
+  harness resume"""
 
 app = typer.Typer(name="probe", cls=options.Group, rich_markup_mode=None)
 
@@ -76,8 +76,8 @@ def probe() -> None:
 
     \b
     Examples:
-      harness probe injection --task toxicity --judges lexicon --limit 5
-      harness probe verbosity --task toxicity --judges lexicon --limit 5
+      harness lab probe injection --task toxicity --judges lexicon --limit 5
+      harness lab probe verbosity --task toxicity --judges lexicon --limit 5
     """
 
 
@@ -89,21 +89,14 @@ class ChangeOptions(Options):
     )
 
 
-def _use(values: Mapping[str, Any]) -> str:
-    return options.use_of_resume(values, PROBE, PROBE_RESUME)
-
-
 @takes(
     PROBE,
-    PROBE_RESUME,
-    use=_use,
     limit=N_PROBED,
     samples=1,
     elicitations="forced_choice",
 )
 def _ask_probe(
     context: typer.Context,
-    run_name: options.RunName = None,
     *,
     subject: Subject,
     settings: RunOptions,
@@ -112,29 +105,24 @@ def _ask_probe(
     place: RunPlace,
     handling: Handling,
 ) -> None:
-    from harness.app.plan_of_run import plan_resumed_run
+    probe = context.info_name or ""
+    plan = _plan_probe(probe, subject, settings, server, changes.perturbations)
+    run_probe(plan, place, handling)
+
+
+def run_probe(plan: Plan, place: RunPlace, handling: Handling) -> None:
+    """Run a probe or the rest of one, or print its cost; print its flip rates and end."""
     from harness.app.run import ask_plan
     from harness.cli.progress import watch
     from harness.cli.run import print_costs
     from harness.extras.probe.flip_rates import check_judges, write_probe
-    from harness.runs.run_folder import find_run
 
-    probe = context.info_name or ""
-    if handling.resume:
-        folder = find_run(place.out, run_name, unfinished=True)
-        plan = plan_resumed_run(
-            folder, limit=settings, task=subject.task, server=server, changed_by=probe
-        )
-    else:
-        plan = _plan_probe(probe, subject, settings, server, changes.perturbations)
     check_judges(plan)
     if handling.dry_run:
         print_costs(plan, as_json=handling.as_json)
         return
     with watch(plan.n_planned, quiet=handling.quiet) as observer:
-        folder, asked = ask_plan(
-            plan, observer=observer, out=place.out, place=place, verb=f"probe {probe}"
-        )
+        folder, asked = ask_plan(plan, observer=observer, out=place.out, place=place)
     flips = write_probe(folder, plan)
     if handling.as_json:
         echo_json(flips.model_dump_json(indent=1))
@@ -218,8 +206,8 @@ def self_preference(
 
     \b
     Examples:
-      harness probe self-preference --own gpt=gpt-4o,claude=claude-v1
-      harness probe self-preference RUN --own gpt=gpt-4o --author model
+      harness lab probe self-preference --own gpt=gpt-4o,claude=claude-v1
+      harness lab probe self-preference RUN --own gpt=gpt-4o --author model
     """
     from harness.extras.probe.self_preference import preference_rows, self_preferences
     from harness.runs.run_folder import find_run

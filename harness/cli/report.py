@@ -1,4 +1,4 @@
-"""`harness report`: write the report of a run, its charts and tables, or compare two runs."""
+"""`harness report`: write a run's report, compare two runs, or list all."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import typer
 
 from harness.cli import options
 from harness.cli.binding import takes
+from harness.cli.lists import print_runs
 from harness.cli.output import echo, echo_json
 from harness.options.concerns import Json, Out, Page, TaskOption, VerdictFile
-from harness.options.declaration import REPORT, REPORT_TASK, REPORT_TWO, option
+from harness.options.declaration import REPORT, REPORT_LIST, REPORT_TASK, REPORT_TWO, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,10 +30,17 @@ class ReportOptions(Page):
     charts: Path | None = option(
         None, "Write each chart into this folder, as SVG and PNG.", (REPORT, REPORT_TASK)
     )
+    listing: bool = option(
+        False, "List run folders, newest first, and write nothing.", (REPORT_LIST,), flag="--list"
+    )
 
 
 def _use(values: Mapping[str, Any]) -> str:
-    """Return whether a run, two of them, or verdicts made elsewhere are reported."""
+    """Return whether runs are listed, or a run, two runs or other verdicts are reported."""
+    if values["listing"]:
+        if values["run"] is not None:
+            raise typer.BadParameter("lists all runs. Leave RUN out", param_hint="--list")
+        return REPORT_LIST
     if values["task"] is None:
         return REPORT if values["other"] is None else REPORT_TWO
     if values["run"] is not None:
@@ -40,7 +48,7 @@ def _use(values: Mapping[str, Any]) -> str:
     return REPORT_TASK
 
 
-@takes(REPORT, REPORT_TASK, REPORT_TWO, use=_use)
+@takes(REPORT, REPORT_TASK, REPORT_TWO, REPORT_LIST, use=_use)
 def report(
     run: options.FinishedRun = None,
     other: Annotated[
@@ -61,7 +69,11 @@ def report(
       harness report runs/toxicity-20260101T120000Z-1a2b3c --charts charts
       harness report RUN_A RUN_B --open
       harness report --task ./my-task --verdicts verdicts.csv
+      harness report --list
     """
+    if wanted.listing:
+        print_runs(place.out, as_json=printing.as_json)
+        return
     from harness.report.rebuild import report_source
     from harness.runs.sources import source_of_verdicts
 

@@ -1,4 +1,4 @@
-"""`harness revalidate`, `history` and `baseline`: ask the judges of a run again."""
+"""`harness revalidate` and `history`: ask the judges of a run again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
-from harness.cli import options
+from harness.cli import schedule
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, echo_result, write
 from harness.errors import ExitCode, HarnessError
@@ -23,7 +24,7 @@ from harness.options.declaration import (
     Options,
     option,
 )
-from harness.revalidation.look_options import Every, LookOptions, use_of_look
+from harness.revalidation.look_options import Every, LookOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,7 @@ RunOrBaseline = Annotated[
         show_default=False,
     ),
 ]
+LookNumber = Annotated[int, typer.Argument(metavar="LOOK", min=1, help="Number of the look.")]
 COLOURS = {  # of verdicts
     "worse": "red",
     "changed": "red",
@@ -50,12 +52,40 @@ COLOURS = {  # of verdicts
     "underpowered": "yellow",
     "stable": "green",
 }
+N_BEFORE_RUN = {"look": 1, "rebase": 2, "exclude": 2, "schedule": 1, "export": 1}  # words
 MAX_LOOKS = 40  # that are drawn unless more are asked for
-baseline_app = typer.Typer(name="baseline", cls=options.Group, rich_markup_mode=None)
 
 
-@takes(REVALIDATE, ACCEPT, EXCLUDE, use=use_of_look)
-def revalidate(
+class LookGroup(TyperGroup):
+    """Commands of re-validation; without the name of one, judges are looked at."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of the same class
+        """Read the words as those of ``look`` unless they name a command or ask for help."""
+        if not args or args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["look", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(name="revalidate", cls=LookGroup, rich_markup_mode=None)
+
+
+@app.callback()
+def revalidate() -> None:
+    """Re-run a finished run's judges and test for drift beyond their usual noise.
+
+    Without a command this is `harness revalidate look`.
+
+    \b
+    Examples:
+      harness revalidate
+      harness revalidate runs/toxicity-20260101T120000Z-1a2b3c --judges gpt,claude
+      harness revalidate look --help
+    """
+
+
+@app.command(short_help="Re-run the judges and test for drift; the default.")
+@takes(REVALIDATE)
+def look(
     run: RunOrBaseline = None, *, look_options: LookOptions, place: Out, printing: Printing
 ) -> None:
     """Ask the judges of a finished run again, and tell drift from their own noise.
@@ -65,22 +95,74 @@ def revalidate(
 
     \b
     Examples:
-      harness revalidate
-      harness revalidate --judges gpt,claude
+      harness revalidate look
+      harness revalidate look --judges gpt,claude
       harness revalidate --anchor 100 --baseline-replies 5
       harness revalidate runs/toxicity-20260101T120000Z-1a2b3c
       harness revalidate --fail-on worse,outcome-rate>0.05,'mse(srs/srs)>0.1'
-      harness revalidate --accept 4
-      harness revalidate --exclude 3 --because "outage of the gateway"
     """
-    from harness.cli.progress import watch
-    from harness.revalidation.revalidate import revalidate as revalidate_run
     from harness.runs.run_folder import find_run
 
     folder = find_run(place.out, run)
-    if look_options.dry_run and look_options.accept is None and look_options.exclude is None:
+    if look_options.dry_run:
         _print_costs(folder, look_options, as_json=printing.as_json)
-        return
+    else:
+        _look(folder, look_options, printing)
+
+
+@app.command(short_help="Start a new baseline from a look on.")
+@takes(ACCEPT, without=("accept",))
+def rebase(
+    number: LookNumber,
+    run: RunOrBaseline = None,
+    *,
+    look_options: LookOptions,
+    place: Out,
+    printing: Printing,
+) -> None:
+    """Start a new baseline with the replies from a look on.
+
+    The look must be later than the one that raised an alarm. Missing replies are asked for, and
+    nothing is compared.
+
+    \b
+    Examples:
+      harness revalidate rebase 4
+      harness revalidate rebase 4 runs/toxicity-20260101T120000Z-1a2b3c --yes
+    """
+    from harness.runs.run_folder import find_run
+
+    accepted = look_options.model_copy(update={"accept": number})
+    _look(find_run(place.out, run), accepted, printing)
+
+
+@app.command(short_help="Drop the replies of a look.")
+@takes(EXCLUDE, without=("exclude",), because=...)
+def exclude(
+    number: LookNumber,
+    run: RunOrBaseline = None,
+    *,
+    look_options: LookOptions,
+    place: Out,
+    printing: Printing,
+) -> None:
+    """Drop the replies of a look, and ask nothing.
+
+    \b
+    Examples:
+      harness revalidate exclude 3 --because "outage of the gateway"
+    """
+    from harness.runs.run_folder import find_run
+
+    excluded = look_options.model_copy(update={"exclude": number})
+    _look(find_run(place.out, run), excluded, printing)
+
+
+def _look(folder: RunFolder, look_options: LookOptions, printing: Printing) -> None:
+    """Look at judges, accept or exclude a look, and end with its code."""
+    from harness.cli.progress import watch
+    from harness.revalidation.revalidate import revalidate as revalidate_run
+
     ending = revalidate_run(folder, look_options, partial(watch, quiet=printing.quiet))
     if printing.as_json:
         _print_json(ending)
@@ -98,6 +180,7 @@ def print_error(words: list[str], error: BaseException) -> None:
 
     ``words`` are those of the command line; they may be what is wrong.
     """
+    words = words[N_BEFORE_RUN.get(words[0], 0) if words else 0 :]
     code = ExitCode.WRONG_INPUT
     if isinstance(error, HarnessError | KeyboardInterrupt):
         code = getattr(error, "exit_code", ExitCode.INTERRUPTED)
@@ -239,16 +322,6 @@ def _print_lateness(folder: RunFolder, every: Period | None, *, as_json: bool) -
     raise typer.Exit(ExitCode.CHECK_FAILED if late.is_overdue else ExitCode.DONE)
 
 
-@baseline_app.callback()
-def baseline() -> None:
-    """Keep the baseline of a run for re-validation elsewhere.
-
-    \b
-    Examples:
-      harness baseline export toxicity-20260101T120000Z-1a2b3c baselines/toxicity
-    """
-
-
 class KeptReplies(Options):
     """Whether the texts of replies are exported."""
 
@@ -260,7 +333,7 @@ class KeptReplies(Options):
     )
 
 
-@baseline_app.command(short_help="Write baseline, anchor and history into a small folder.")
+@app.command(short_help="Write baseline, anchor and history into a small folder.")
 @takes(EXPORT, item_text=False)
 def export(
     run: Annotated[str, typer.Argument(help="A finished run, by name or path.")],
@@ -278,7 +351,7 @@ def export(
 
     \b
     Examples:
-      harness baseline export toxicity-20260101T120000Z-1a2b3c baselines/toxicity
+      harness revalidate export RUN baselines/toxicity
       harness revalidate baselines/toxicity
     """
     from harness.revalidation.revalidate import export_baseline
@@ -292,3 +365,6 @@ def export(
         keep_replies=kept.keep_replies,
     )
     echo(str(folder))
+
+
+app.command("schedule", short_help="Write a schedule that re-validates a run.")(schedule.schedule)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -24,10 +24,10 @@ from harness.options.concerns import (
     check_place,
     check_probing,
 )
-from harness.options.declaration import RESUME, RUN
+from harness.options.declaration import RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from harness.analysis import Validation
     from harness.app.plan import Plan
@@ -36,13 +36,8 @@ if TYPE_CHECKING:
 STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
-def _use(values: Mapping[str, Any]) -> str:
-    return options.use_of_resume(values, RUN, RESUME)
-
-
-@takes(RUN, RESUME, use=_use)
+@takes(RUN)
 def run(
-    run_name: options.RunName = None,
     *,
     subject: Subject,
     settings: RunOptions,
@@ -61,23 +56,20 @@ def run(
       harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
       harness run --task ./coherence,./fluency --judges gpt,claude
       harness run --task toxicity --judges gpt,claude --probe injection
-      harness run --resume
-      harness run --resume toxicity-20260101T120000Z-1a2b3c --max-cost 5
     """
     from harness.app.plan import plan_run
-    from harness.app.plan_of_run import plan_resumed_run
-    from harness.runs.run_folder import find_run
 
     check_place(place)
     check_probing(settings, place)
-    if handling.resume:
-        folder = find_run(place.out, run_name, unfinished=True)
-        plans = [plan_resumed_run(folder, limit=settings, task=subject.task, server=server)]
-    else:
-        plans = [
-            plan_run(task, subject.judges, settings, choices=choices, server=server)
-            for task in options.several_tasks(subject.task)
-        ]
+    plans = [
+        plan_run(task, subject.judges, settings, choices=choices, server=server)
+        for task in options.several_tasks(subject.task)
+    ]
+    run_plans(plans, place, handling)
+
+
+def run_plans(plans: Sequence[Plan], place: RunPlace, handling: Handling) -> None:
+    """Run plans, or print what they cost; print their results and end."""
     if handling.dry_run:
         print_costs(*plans, as_json=handling.as_json)
         return

@@ -1,4 +1,4 @@
-"""`harness schedule`: write a workflow, timer or crontab line that re-validates a run."""
+"""`harness revalidate schedule`: write a workflow, timer or crontab line."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def schedule(
 
     \b
     Examples:
-      harness schedule baselines/toxicity --emit github --package harness.whl
-      harness schedule RUN --every day --emit cron
+      harness revalidate schedule baselines/toxicity --emit github
+      harness revalidate schedule RUN --every day --emit cron
     """
     from harness.files.regular_files import write_file, writing_to
     from harness.revalidation.fail_on import read_fail_on

@@ -1,4 +1,4 @@
-"""`harness selftest`: the whole analysis on a design like the user's, with a planted truth."""
+"""`harness lab selftest`: the whole analysis on a design like the user's, with a planted truth."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def selftest(
 
     \b
     Examples:
-      harness selftest diagnoses --quick
-      harness selftest TASK --verdicts FILE --data-sets 1000
-      harness selftest --run RUN
-      harness selftest --items 200 --raters 3 --agreement 0.8 --page FILE
+      harness lab selftest diagnoses --quick
+      harness lab selftest TASK --verdicts FILE --data-sets 1000
+      harness lab selftest --run RUN
+      harness lab selftest --items 200 --raters 3 --agreement 0.8 --page FILE
     """
     from harness.analysis.serialize import to_json
     from harness.extras.experiments.planted_design import design_of, given_design

@@ -1,4 +1,4 @@
-"""`harness simulate`: the published synthetic experiments, as tables."""
+"""`harness lab simulate`: the published synthetic experiments, as tables."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def simulate(
 
     \b
     Examples:
-      harness simulate --quick
-      harness simulate 5 14 --seed 1
-      harness simulate 6 --quick --json
-      harness simulate 4 --options 3 --set-size 2 --gammas 0.5,1.3 --taus 0.5
-      harness simulate 4 5 6 --page figures.html
+      harness lab simulate --quick
+      harness lab simulate 5 14 --seed 1
+      harness lab simulate 6 --quick --json
+      harness lab simulate 4 --options 3 --set-size 2 --gammas 0.5,1.3 --taus 0.5
+      harness lab simulate 4 5 6 --page figures.html
     """
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`harness study`: the results of several tasks together."""
+"""`harness lab study`: the results of several tasks together."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def study(
 
     \b
     Examples:
-      harness study runs/coherence-20260101T120000Z-1a2b3c RUN_B
-      harness study RUN_A RUN_B --page study.html
+      harness lab study runs/coherence-20260101T120000Z-1a2b3c RUN_B
+      harness lab study RUN_A RUN_B --page study.html
       harness run --task toxicity,diagnoses --judges gpt,claude
     """
     from harness.report.rebuild import validation_of

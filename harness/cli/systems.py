@@ -1,4 +1,4 @@
-"""`harness systems`: rank the systems that a pairwise task compares."""
+"""`harness lab systems`: rank the systems that a pairwise task compares."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def systems(
 
     \b
     Examples:
-      harness systems
-      harness systems runs/battles-20260101T120000Z-1a2b3c --json
-      harness systems --task ./battles --verdicts verdicts.csv
+      harness lab systems
+      harness lab systems runs/battles-20260101T120000Z-1a2b3c --json
+      harness lab systems --task ./battles --verdicts verdicts.csv
     """
     from harness.analysis.systems import rank_systems
     from harness.report.text import systems_text

@@ -26,7 +26,7 @@ from harness.options.declaration import (
 )
 
 CARD, DOWNLOAD = "curate card", "curate download"
-NEW_TASK = "new-task"
+NEW_TASK = "curate new"
 MAKING = (DROP, DROP_FINDING, SAMPLE, SAMPLE_LEVELS)
 DECILES = range(0, 101, 10)  # per cents
 

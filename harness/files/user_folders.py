@@ -60,11 +60,10 @@ def cache_folder() -> Path:
 def resume_command(
     run: Path,
     cache: Path | None = None,
-    verb: str = "run",
     store: str | None = None,
     options: Sequence[str] = (),
 ) -> str:
     """Return the command that resumes a run; names the cache unless it is the default one."""
     place = [] if cache in {None, cache_folder()} else ["--cache", str(cache)]
     place += ["--store", store] if store else []
-    return shlex.join(["harness", *verb.split(), "--resume", str(run), *options, *place])
+    return shlex.join(["harness", "resume", str(run), *options, *place])

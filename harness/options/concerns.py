@@ -50,15 +50,14 @@ from harness.options.declaration import (
     PLAN_DIFFERENCE_VERDICTS,
     PLANS,
     PROBE,
-    PROBE_RESUME,
     PROMPT,
     REPORT,
+    REPORT_LIST,
     REPORT_TASK,
     REPORT_TWO,
     RESUME,
     REVALIDATE,
     RUN,
-    RUNS,
     SAMPLE,
     SAMPLE_LEVELS,
     SCHEDULE,
@@ -509,7 +508,7 @@ class Cache(Options):
     cache: Path | None = option(
         None,
         "Folder of the response cache. Default: $HARNESS_CACHE.",
-        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME, DOCTOR, CACHE, CACHE_CLEAR),
+        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, DOCTOR, CACHE, CACHE_CLEAR),
     )
 
 
@@ -533,12 +532,12 @@ class Place(StoreOption, Cache):
     refresh: bool = option(
         False,
         "Send every request again, and replace the stored replies.",
-        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME),
+        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE),
     )
     no_store: bool = option(
         False,
         "Neither use stored replies nor store new ones.",
-        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME),
+        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE),
     )
 
     @property
@@ -684,16 +683,6 @@ class Unasked(Options):
     )
 
 
-class Resume(Options):
-    """Whether a run goes on."""
-
-    resume: bool = option(
-        False,
-        "Resume RUN, or the newest unfinished run.",
-        (RUN, RESUME, PROBE, PROBE_RESUME),
-    )
-
-
 class DryRun(Options):
     """Whether something is only shown."""
 
@@ -744,7 +733,7 @@ class Printing(Json, Verbosity):
     """What is printed."""
 
 
-class Handling(Printing, FailUnless, DryRun, Resume):
+class Handling(Printing, FailUnless, DryRun):
     """How a command begins, what it prints and how it ends."""
 
 
@@ -756,7 +745,7 @@ class Out(Options):
         "Folder of the run folders; $HARNESS_RUNS or ./runs by default.",
         (
             *(*ASKING, EXCLUDE, EXPORT, SCHEDULE, HISTORY, STUDY, SYSTEMS, REPORT, REPORT_TWO),
-            *(GATE, RUNS, SELF_PREFERENCE, NEXT_ESTIMATE),
+            *(GATE, REPORT_LIST, SELF_PREFERENCE, NEXT_ESTIMATE),
         ),
     )
 

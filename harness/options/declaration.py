@@ -43,30 +43,31 @@ Returned = TypeVar("Returned")
 Model = TypeVar("Model", bound="Options")
 
 # What options go with: a command, or a command with an argument that leaves others without effect.
-RUN, RESUME = "run", "run --resume"
+RUN, RESUME = "run", "resume"
 CONFIRM, CONFIRM_VERDICTS = "confirm", "confirm --verdicts"
 ESTIMATE = "estimate"
-SELFTEST, SELFTEST_TASK = "selftest", "selftest TASK"
-SELFTEST_VERDICTS, SELFTEST_RUN = "selftest TASK --verdicts", "selftest --run"
+SELFTEST, SELFTEST_TASK = "lab selftest", "lab selftest TASK"
+SELFTEST_VERDICTS, SELFTEST_RUN = "lab selftest TASK --verdicts", "lab selftest --run"
 SELFTESTS = (SELFTEST, SELFTEST_TASK, SELFTEST_VERDICTS, SELFTEST_RUN)
-SIMULATE = "simulate"
+SIMULATE = "lab simulate"
 VALIDATE, VALIDATE_RUN = "validate", "validate RUN"
-PROBE, PROBE_RESUME = "probe", "probe --resume"
-SELF_PREFERENCE = "probe self-preference"
+PROBE = "lab probe"
+SELF_PREFERENCE = "lab probe self-preference"
 PROMPT = "prompt"
 GATE = "gate"
 CACHE, CACHE_CLEAR = "cache", "cache clear"
-RUNS, TASKS, METRICS = "runs", "tasks", "metrics"
+TASKS, METRICS = "tasks", "lab metrics"
 DOCTOR = "doctor"
 JUDGES = "judges"
 REVALIDATE = "revalidate"
-ACCEPT, EXCLUDE = "revalidate --accept", "revalidate --exclude"
-EXPORT = "baseline export"
-SCHEDULE = "schedule"
+ACCEPT, EXCLUDE = "revalidate rebase", "revalidate exclude"
+EXPORT = "revalidate export"
+SCHEDULE = "revalidate schedule"
 HISTORY = "history"
-STUDY = "study"
-SYSTEMS, SYSTEMS_TASK = "systems", "systems --task"
+STUDY = "lab study"
+SYSTEMS, SYSTEMS_TASK = "lab systems", "lab systems --task"
 REPORT, REPORT_TASK, REPORT_TWO = "report", "report --task", "report RUN RUN"
+REPORT_LIST = "report --list"
 ANNOTATE, ANNOTATE_EXPORT = "annotate", "annotate --export"
 ANNOTATE_MERGE = "annotate --merge"
 AUDIT, DIFF = "curate audit", "curate diff"
@@ -88,7 +89,6 @@ PLANS = (
 ANY = "*"  # goes with all commands that take its model
 REASONS = {  # why the other options do not go with a use, and what to do instead
     RESUME: ("a resumed run keeps its options", ", or start a new run"),
-    PROBE_RESUME: ("a resumed run keeps its options", ", or start a new run"),
     CONFIRM: ("a confirmation keeps the options of its run", ""),
     CONFIRM_VERDICTS: ("verdicts made elsewhere are confirmed, and nothing is asked", ""),
     VALIDATE_RUN: ("a run is validated with its own verdicts, items and seed", ""),
@@ -99,7 +99,7 @@ REASONS = {  # why the other options do not go with a use, and what to do instea
     PLAN_ANNOTATORS_VERDICTS: ("verdicts show how judges answer", ""),
 }
 VALIDATING = (VALIDATE, VALIDATE_RUN, CONFIRM_VERDICTS)
-ASKING = (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME, REVALIDATE, ACCEPT)
+ASKING = (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, REVALIDATE, ACCEPT)
 
 
 class Options(BaseModel):
@@ -167,7 +167,8 @@ class DeclaredOption:
 
     def text(self, use: str, name_of: Callable[[str], str]) -> str:
         """Return the help for a use, with the names of other options as a reader knows them."""
-        text = NAMED.sub(lambda found: name_of(found[1]), self.help_for.get(use, self.help))
+        shared = self.help_for.get(use.rpartition(" ")[0], self.help)  # the whole group's
+        text = NAMED.sub(lambda found: name_of(found[1]), self.help_for.get(use, shared))
         return text.replace("{{", "{").replace("}}", "}")
 
 

@@ -57,7 +57,7 @@ USE_IT = "Use it with this model and prompt, and validate again when either chan
 
 WATCH_IT = (
     "Use it with this model and prompt. Test later if it's still the same judge: `{revalidate}`. "
-    "To do so regularly: `harness schedule --help`."
+    "To do so regularly: `harness revalidate schedule --help`."
 )
 
 

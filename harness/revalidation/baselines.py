@@ -191,7 +191,7 @@ def looks_to_accept(looks: Sequence[Look], number: int) -> tuple[list[Look], boo
 
 def check_acceptable(sitting: Sitting, number: int) -> None:
     """Refuse a look that is none, and a judge that is worse unless that is confirmed."""
-    sitting.check_look("--accept", number)
+    sitting.check_look("rebase", number)
     last, path = sitting.history.looks_since_baseline[-1], sitting.run.path
     worse = [j.judge for j in last.judges if j.verdict == "worse"]
     if worse and not sitting.options.yes and not sitting.options.dry_run:

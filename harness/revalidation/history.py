@@ -120,7 +120,7 @@ def _of_another_version(path: Path) -> RunError:
         again = f": {' && '.join([*moves, RunFolder.open(folder).location.command_to_watch()])}"
     else:
         new = shlex.quote(f"{folder}.new")
-        again = f" from a finished run: harness baseline export RUN {new}  # RUN: that run"
+        again = f" from a finished run: harness revalidate export RUN {new}  # RUN: that run"
     return RunError(
         f"{path}: another version of judge-harness wrote this baseline. Make a new one{again}"
     )

@@ -140,7 +140,7 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
 
     def look_command(self, run: RunFolder, *, with_limit: bool) -> str:
         """Return the command that goes on with what was stopped; it names no address of alerts."""
-        hidden = {"notify": None} | ({} if with_limit else {"max_cost": None})
-        return join(
-            ["harness", "revalidate", str(run.path), *self.model_copy(update=hidden).words()]
-        )
+        hidden = {"notify": None, "accept": None} | ({} if with_limit else {"max_cost": None})
+        rebase = [] if self.accept is None else ["rebase", str(self.accept)]
+        words = self.model_copy(update=hidden).words()
+        return join(["harness", "revalidate", *rebase, str(run.path), *words])

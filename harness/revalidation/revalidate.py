@@ -336,7 +336,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
 
 def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
     """Drop the replies of a look, and assess it and all looks after it without them."""
-    sitting.check_look("--exclude", number)
+    sitting.check_look("exclude", number)
     baseline = sitting.baseline
     looks = sitting.history.looks_since_baseline
     again = [look for look in looks if look.number < number]

@@ -471,7 +471,7 @@ def _check_words(schedule: Schedule, target: Target) -> None:
         _check_inside(
             Path(schedule.run),
             "Export the baseline into the repository and name it by its path there: harness "
-            f"baseline export {shlex.quote(schedule.run)} baselines/{schedule.slug}",
+            f"revalidate export {shlex.quote(schedule.run)} baselines/{schedule.slug}",
         )
 
 

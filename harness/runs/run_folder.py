@@ -65,7 +65,7 @@ SCHEMA_VERSION = 3
 METRICS = "metrics.json"
 MAX_MANIFEST_BYTES = 1 << 26
 PROBE = "probe"  # folder, in that of a run, of the probe of its judges
-SELFTEST_FILE = "selftest.json"  # what `harness selftest` found on the design of a run
+SELFTEST_FILE = "selftest.json"  # what `harness lab selftest` found on the design of a run
 CONFIRMATION = "confirmation"  # folder, in that of a run, of its judge on held-out items
 RunState = Literal["planned", "running", "asked", "done", "stopped"]
 VERSIONED = (
@@ -581,7 +581,7 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
     if matches:
         return matches[0]
     message = (
-        "no unfinished run to resume. Name a run, or start one without --resume."
+        "no unfinished run to resume. Name a run, or start a new run."
         if unfinished
         else "no runs yet. Start with `harness run --task toxicity`."
     )

@@ -75,7 +75,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     if config.changed_by:
         raise RunError(
             f"{folder.path}: its items are changed by a probe, so judges are not ranked on them. "
-            f"Its flip rates: {folder.location.command_to_resume(f'probe {config.changed_by}')}"
+            f"Its flip rates: {folder.location.command_to_resume()}"
         )
     task = task or load_task(str(folder.path / "task"))
     folder.check_judges(task)

@@ -127,7 +127,7 @@ def ended(place, command):
     if command == "validate":
         return invoke("validate", place.newest)
     if command == "resume":
-        return place.call("run", "--resume", place.newest, "--refresh")
+        return place.call("resume", place.newest, "--refresh")
     return result
 
 

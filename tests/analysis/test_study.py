@@ -115,7 +115,7 @@ def test_no_two_metrics_of_a_study_have_the_same_name(place, validations):
         _, rows = regret_table(result, goal, names)
         assert len({row[0] for row in rows}) == len(rows)
     with contextlib.chdir(place):
-        assert invoke("study", *validations, "--page", "names.html").exit_code == 0
+        assert invoke("lab", "study", *validations, "--page", "names.html").exit_code == 0
     page = (place / "names.html").read_text(encoding="utf-8")
     assert_no_two_metrics_look_alike(page)
     [report, *_] = (place / "runs").glob("*/report.html")
@@ -154,9 +154,9 @@ def test_study_of_finished_runs_is_that_of_the_command_that_ran_them(place, vali
     """As table, JSON and page; a dry run gives the calls of both tasks."""
     with contextlib.chdir(place):
         planned = invoke("run", *WORDS, "--dry-run", "--json")
-        completed = invoke("study", *validations, "--json")
-        table = invoke("study", *validations)
-        written = invoke("study", *validations, "--page", "study.html")
+        completed = invoke("lab", "study", *validations, "--json")
+        table = invoke("lab", "study", *validations)
+        written = invoke("lab", "study", *validations, "--page", "study.html")
     assert [quote["judge"] for quote in json.loads(planned.stdout)] == ["lexicon", "random"] * 2
     assert json.loads(completed.stdout) == json.loads(to_json(study(validations)))
     assert "Regret, share of items decided alike" in table.stdout

@@ -85,7 +85,7 @@ def test_win_rates_are_those_counted_by_hand(battles, truth):
 def test_systems_from_the_command_line(battles, truth):
     """A table for the raters and each judge; JSON holds every pair."""
     verdicts = str(truth / "data" / "mtbench" / "verdicts.csv")
-    words = ("systems", "--task", str(battles), "--verdicts", verdicts)
+    words = ("lab", "systems", "--task", str(battles), "--verdicts", verdicts)
     shown = invoke(*words)
     assert shown.exit_code == 0, shown.output
     assert "llama-3.1-instruct: 120 items, tau-b with the raters 0.60" in shown.stdout
@@ -101,13 +101,13 @@ def test_systems_that_are_not_named_are_asked_for(battles, truth):
     first, *others = file.read_text(encoding="utf-8").splitlines()
     nameless = json.loads(first) | {"system_b": ""}
     file.write_text("\n".join([json.dumps(nameless), *others]), encoding="utf-8")
-    refused = invoke("systems", "--task", str(battles))
+    refused = invoke("lab", "systems", "--task", str(battles))
     assert isinstance(refused.exception, TaskError)
     assert "names no two systems in system_a and system_b" in str(refused.exception)
     description = json.loads((battles / "task.yaml").read_text(encoding="utf-8"))
     del description["pairwise"]["systems"]
     (battles / "task.yaml").write_text(json.dumps(description), encoding="utf-8")
-    refused = invoke("systems", "--task", str(battles))
+    refused = invoke("lab", "systems", "--task", str(battles))
     assert "Write 'pairwise' with" in str(refused.exception)
 
 
@@ -136,7 +136,7 @@ def test_agreement_is_stated_for_three_conventions_of_ties(tmp_path):
     _, judge = rank_systems(source_of_verdicts(str(tmp_path), verdicts)).sides
     agreement = {name: (e.value, e.n_used) for name, e in judge.agreement.items()}
     assert agreement == {"class": (0.5, 4), "left_out": (0.5, 2), "half": (0.5, 4)}
-    shown = invoke("systems", "--task", tmp_path, "--verdicts", verdicts, "--pairs").stdout
+    shown = invoke("lab", "systems", "--task", tmp_path, "--verdicts", verdicts, "--pairs").stdout
     assert "with ties left out" in " ".join(shown.split())
     assert [line.split() for line in shown.splitlines() if line.startswith("m ")] == [
         ["m", "n", "4", "50.0%", "25.0%", "25.0%"],

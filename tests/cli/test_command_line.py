@@ -30,13 +30,13 @@ def commands(group=None, words=()):
 
 COMMANDS = dict(commands())
 TABLELESS = {
-    ("schema",),
+    ("lab", "schema"),
     ("report",),
     ("annotate",),
     ("cache", "clear"),
     ("cache", "copy"),
-    ("baseline", "export"),
-    ("schedule",),
+    ("revalidate", "export"),
+    ("revalidate", "schedule"),
     ("curate", "download"),
 }  # they print no table
 SAME = {  # one name for one thing: what a help text must say wherever the option stands
@@ -75,10 +75,13 @@ def test_help_has_examples_and_fits(words, monkeypatch):
 
 def test_help_of_a_group_has_examples():
     """The verb that holds others shows how one of them is used."""
-    assert "harness probe injection --task" in CliRunner().invoke(app, ["probe", "--help"]).output
+    assert (
+        "harness lab probe injection --task"
+        in CliRunner().invoke(app, ["lab", "probe", "--help"]).output
+    )
 
 
-@pytest.mark.parametrize("group", ["curate", "plan", "probe", "baseline"])
+@pytest.mark.parametrize("group", ["curate", "plan", "lab"])
 def test_a_group_alone_was_a_usage_error(group):
     """`harness curate` printed its help squeezed into one line of an error, with exit code 2."""
     alone, asked = (CliRunner().invoke(app, [group, *more]) for more in ((), ("--help",)))
@@ -114,7 +117,7 @@ def test_what_prints_a_table_prints_json(words):
     assert "--json" in names
 
 
-@pytest.mark.parametrize("command", ["tasks", "judges", "runs", "doctor", "tasks --json"])
+@pytest.mark.parametrize("command", ["tasks", "judges", "report --list", "doctor", "tasks --json"])
 def test_lists_have_no_colour_and_no_trailing_spaces(place, command):
     """Into a pipe or a file goes plain text, without colour."""
     _, out, err = run_command(f"harness {command}", place)
@@ -122,7 +125,7 @@ def test_lists_have_no_colour_and_no_trailing_spaces(place, command):
     assert all(line == line.rstrip() for line in out.splitlines())
 
 
-@pytest.mark.parametrize("command", ["tasks", "runs", "validate --task diagnoses"])
+@pytest.mark.parametrize("command", ["tasks", "report --list", "validate --task diagnoses"])
 def test_tables_fit_80_columns(place, command, monkeypatch):
     """Texts are wrapped between words, and not cut."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -163,7 +166,7 @@ def test_metrics_are_listed_with_their_reading_and_paper(place):
     """Every metric has a name to show, a direction and a paper; bounds are numbers."""
     from harness.stats.metrics.registry import METRICS
 
-    rows = json.loads(run_command("harness metrics --json", place)[1])
+    rows = json.loads(run_command("harness lab metrics --json", place)[1])
     names = [row["metric"] for row in rows if row["for"] != "raters alone"]
     assert len(set(names)) == len(names)
     assert {metric.name for metric in METRICS} < set(names)
@@ -172,7 +175,7 @@ def test_metrics_are_listed_with_their_reading_and_paper(place):
     by_name = {row["metric"]: row for row in rows}
     assert (by_name["hit_rate(h/h)"]["low"], by_name["hit_rate(h/h)"]["high"]) == (0, 1)
     assert by_name["kl(s/s, human->judge)"]["high"] is None
-    code, out, _ = run_command("harness metrics", place)
+    code, out, _ = run_command("harness lab metrics", place)
     assert code == 0
     assert "js_divergence(s/s)" in out
 
@@ -193,12 +196,12 @@ def test_alone_it_says_what_to_type(place):
     ("command", "words"),
     [
         ("run", "name a task"),
-        ("run toxicity", "to resume a run: --resume toxicity. To start one: --task NAME"),
+        ("run toxicity", "Got unexpected extra argument"),
         ("run --task", "requires an argument"),
         ("nonsense", "nonsense"),
-        ("schema nothing", "'metrics', 'verdicts', 'task'"),
-        ("new-task", "Missing argument"),
-        ("new-task a/b/../..", "is not a task name"),
+        ("lab schema nothing", "'metrics', 'verdicts', 'task'"),
+        ("curate new", "Missing argument"),
+        ("curate new a/b/../..", "is not a task name"),
         ("run --nonsense", "--nonsense"),
         ("validate --seed x --task toxicity", "--seed"),
         ("tasks extra", "extra"),
@@ -219,12 +222,12 @@ def test_unreadable_runs_are_counted(place):
     for name in ("broken", "older"):
         (place / "runs" / name).mkdir()
         (place / "runs" / name / "manifest.json").write_text("{", encoding="utf-8")
-    code, out, err = run_command("harness runs", place)
+    code, out, err = run_command("harness report --list", place)
     assert code == 0
     assert "toxicity-" in out
     assert "2 folders could not be read, e.g. " in err
-    assert len(json.loads(run_command("harness runs --json", place)[1])) == 1
-    code, _, err = run_command("harness run --resume", place)
+    assert len(json.loads(run_command("harness report --list --json", place)[1])) == 1
+    code, _, err = run_command("harness resume", place)
     assert code == 2
     assert "no unfinished run to resume" in err
     assert "2 folders could not be read, e.g. " in err
@@ -232,15 +235,15 @@ def test_unreadable_runs_are_counted(place):
 
 def test_pipe_that_closes_is_no_fault(place):
     """`harness judges | head -1` prints one line and no traceback."""
-    shell = f"{sys.executable} -m harness schema metrics | head -1"
+    shell = f"{sys.executable} -m harness lab schema metrics | head -1"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert done.stdout == "{\n"
     assert "Traceback" not in done.stderr
 
 
 def test_full_disk_under_the_output_is_one_line(place):
-    """`harness schema metrics > /dev/full` says what happened, without a traceback."""
-    shell = f"{sys.executable} -m harness schema metrics > /dev/full"
+    """`harness lab schema metrics > /dev/full` says what happened, without a traceback."""
+    shell = f"{sys.executable} -m harness lab schema metrics > /dev/full"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "harness: output: No space left on device.\n")
 
@@ -275,7 +278,7 @@ def test_nobody_reading_the_progress_ends_no_run(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "expected"),
-    [("val", "validate"), ("new", "new-task"), ("validate --task tox", "toxicity")],
+    [("val", "validate"), ("res", "resume"), ("validate --task tox", "toxicity")],
 )
 def test_verbs_and_tasks_are_completed(typed, expected):
     """The shell completion that typer installs answers with the verbs and the tasks."""

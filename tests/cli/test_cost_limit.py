@@ -150,10 +150,10 @@ def test_limit_given_later_is_refused_for_requests_without_a_cap(place, stub):
     """A cap would make other requests, and pay for all anew; a soft limit goes on."""
     assert invoke(*words(place, far=local(stub, at={"fault": "400"}))).exit_code == 3
     run_of(place).update(state="stopped", exit_code=3)
-    refused = invoke("run", "--resume", "--max-cost", 1).exception
+    refused = invoke("resume", "--max-cost", 1).exception
     assert isinstance(refused, JudgeUnavailable)
     assert "its requests were made without a token limit" in str(refused)
-    assert invoke("run", "--resume", "--max-cost", 1, "--max-cost-soft").exit_code == 3
+    assert invoke("resume", "--max-cost", 1, "--max-cost-soft").exit_code == 3
 
 
 def test_soft_limit_needs_a_limit(place, stub):
@@ -189,9 +189,9 @@ def test_judges_in_batches_each_checked_the_rest_alone(place, n_judges):
         assert done.exit_code == 4, done.output
         assert limit_usd / 2 < paid_usd(provider) <= limit_usd
         paid = paid_usd(provider)
-        assert invoke("run", "--resume").exit_code == 4
+        assert invoke("resume").exit_code == 4
         assert paid <= paid_usd(provider) <= limit_usd
-        assert invoke("run", "--resume", "--max-cost", 50).exit_code == 0
+        assert invoke("resume", "--max-cost", 50).exit_code == 0
 
 
 def test_calls_without_a_count_of_tokens_were_free_after_a_resume(place, stub):
@@ -200,7 +200,7 @@ def test_calls_without_a_count_of_tokens_were_free_after_a_resume(place, stub):
     assert invoke(*words(place, far=far), "--max-cost", 0.1).exit_code == 4
     n_first, paid = stub.stats()["requests"], paid_usd(stub)
     assert 0 < paid <= 0.1
-    assert invoke("run", "--resume").exit_code == 4
+    assert invoke("resume").exit_code == 4
     assert stub.stats()["requests"] == n_first
     most_usd = run_of(place).manifest.paid_at_most_usd
     assert paid <= most_usd <= 0.1
@@ -221,8 +221,8 @@ def test_calls_in_flight_of_a_killed_run_were_free(place, stub):
         process.send_signal(signal.SIGKILL)
         process.communicate()
         stub.release()
-        command, first = ("run", "--resume", "--no-store"), ()
-    done = invoke("run", "--resume", "--no-store")
+        command, first = ("resume", "--no-store"), ()
+    done = invoke("resume", "--no-store")
     assert done.exit_code == 4
     assert 0 < paid_usd(stub) <= 0.15 + ROUNDING_USD
     reported_usd = sum(

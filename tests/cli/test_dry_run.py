@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 from support.processes import invoke
@@ -66,8 +67,8 @@ COMMANDS = {
         *("run", "--task", "task", "--judges", "far", "--judges-file", "judges.yaml"),
         *("--max-cost", "1", "--fail-unless", "use"),
     ),
-    "probe": (
-        *("probe", "verbosity", "--task", "task", "--judges", "far"),
+    "lab probe": (
+        *("lab", "probe", "verbosity", "--task", "task", "--judges", "far"),
         *("--judges-file", "judges.yaml"),
     ),
     "curate import": (
@@ -76,23 +77,24 @@ COMMANDS = {
     ),
     "confirm": ("confirm", "--judge", "random", "--out", "held-runs"),
     "cache clear": ("cache", "clear", "--task", "task"),
-    "revalidate": ("revalidate",),
-    "revalidate --baseline-replies": ("revalidate", "--baseline-replies", "2"),
-    "revalidate --fail-on": ("revalidate", "--fail-on", "changed,worse", "--max-cost", "1"),
-    "revalidate --accept": ("revalidate", "--accept", "1"),
-    "revalidate --exclude": ("revalidate", "--exclude", "1", "--because", "an outage"),
-    "revalidate --if-due": ("revalidate", "--if-due", "week"),
+    "revalidate look": ("revalidate",),
+    "resume": ("resume", "RUN"),
+    "revalidate look --baseline-replies": ("revalidate", "--baseline-replies", "2"),
+    "revalidate look --fail-on": ("revalidate", "--fail-on", "changed,worse", "--max-cost", "1"),
+    "revalidate rebase": ("revalidate", "rebase", "1"),
+    "revalidate exclude": ("revalidate", "exclude", "1", "--because", "an outage"),
+    "revalidate look --if-due": ("revalidate", "--if-due", "week"),
 }
 
 
 def test_dry_run_wrote_a_new_baseline(place):
-    """`revalidate --accept 1 --dry-run` did; now it says what it would be."""
+    """`revalidate rebase 1 --dry-run` did; now it says what it would be."""
     before = contents(place)
-    shown = invoke("revalidate", "--accept", 1, "--dry-run")
+    shown = invoke("revalidate", "rebase", 1, "--dry-run")
     assert shown.exit_code == 0, shown.output
     assert "would hold the replies of look 1" in shown.stdout
     assert contents(place) == before
-    assert "holds the replies of look 1" in invoke("revalidate", "--accept", 1).stdout
+    assert "holds the replies of look 1" in invoke("revalidate", "rebase", 1).stdout
     assert contents(place) != before
 
 
@@ -100,9 +102,11 @@ def test_no_command_writes_or_asks_in_a_dry_run(place, stub, tmp_path_factory, m
     """Not in the working folder, nor in the folders of cache, configuration and runs."""
     cache = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("HARNESS_CACHE", str(cache))
+    [run] = Path("runs").iterdir()
     for name, command in COMMANDS.items():
         before = contents(place), contents(cache)
-        done = invoke(*command, "--dry-run")
+        words = [str(run) if word == "RUN" else word for word in command]
+        done = invoke(*words, "--dry-run")
         assert done.exit_code == 0, (name, done.output)
         assert (contents(place), contents(cache)) == before, name
     assert stub.stats()["requests"] == 0
@@ -122,15 +126,15 @@ def test_every_command_with_a_dry_run_is_among_these():
 
     listed = {" ".join(word for word in key.split() if word[0] != "-") for key in COMMANDS}
     every = {
-        name.split()[0] if name.startswith("probe") else name for name in walk(get_command(app))
+        "lab probe" if name.startswith("lab probe") else name for name in walk(get_command(app))
     }
     assert every == listed
 
 
 def test_condition_was_ignored_beside_accept(place):
-    """--fail-on demands a comparison, which --accept does not make; nothing is written then."""
+    """--fail-on demands a comparison, which `rebase` does not make; nothing is written then."""
     before = contents(place)
-    done = invoke("revalidate", "--accept", 1, "--fail-on", "changed")
+    done = invoke("revalidate", "rebase", 1, "--fail-on", "changed")
     assert done.exit_code == 2
     assert "--fail-on" in done.output
     assert contents(place) == before

@@ -76,7 +76,7 @@ def test_alone_it_says_what_to_type_first(tmp_path):
     """`harness` without arguments shows the verbs and a first command."""
     shown = call_harness(cwd=tmp_path)
     assert "harness run --task toxicity" in shown.stdout + shown.stderr
-    for verb in ("run", "validate", "tasks", "judges", "runs", "schema"):
+    for verb in ("run", "validate", "tasks", "judges", "lab schema"):
         assert verb in shown.stdout + shown.stderr
 
 
@@ -147,7 +147,7 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
         result.validation.notes[0],
     )
     assert hearing.lines[-1].startswith(
-        "some units could not be asked. Resume with: harness run --resume"
+        "some units could not be asked. Resume with: harness resume"
     )
     assert find_run(place / "runs", None, unfinished=True).path == folder.path
 
@@ -183,7 +183,7 @@ def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
     assert sum(c.not_asked for c in locked.outcomes) == 47
     assert "locked" in done.stdout
     path = only_run(place).relative_to(place)
-    resume = f"Resume with: harness run --resume {path} --judges-file judges.yaml\n"
+    resume = f"Resume with: harness resume {path} --judges-file judges.yaml\n"
     assert resume in done.stderr
 
 
@@ -269,13 +269,13 @@ def test_max_cost_ends_with_exit_4_and_can_be_resumed_with_a_higher_limit(place,
     done = call_harness(*command, "--max-cost", "0.1", cwd=place)
     assert done.returncode == 4, done.stderr
     path = only_run(place).relative_to(place)
-    again = f"harness run --resume {path} --judges-file judges.yaml --max-cost 0.2"
+    again = f"harness resume {path} --judges-file judges.yaml --max-cost 0.2"
     assert again in done.stderr
     asked = stub.stats()["requests"]
     assert 0 < asked < 48
     validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     assert 0 < validation.judge("paid").cost.usd <= 0.1
-    resumed = ("run", "--resume", "--judges-file", file)
+    resumed = ("resume", "--judges-file", file)
     assert call_harness(*resumed, cwd=place).returncode == 4
     done = call_harness(*resumed, "--max-cost", "100", cwd=place)
     assert done.returncode == 0, done.stderr
@@ -317,8 +317,8 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
         (("run", "--task", "task", "--elicitation", "forced"), ("forced_choice",)),
         (("run", "--task", "task", "--elicitation", ","), ("--elicitation", "at least one")),
         (("run",), ("--task",)),
-        (("run", "--resume"), ("no unfinished run",)),
-        (("run", "--resume", "--samples", "3"), ("keeps its options", "Leave --samples out")),
+        (("resume",), ("no unfinished run",)),
+        (("resume", "--samples", "3"), ("No such option", "--samples")),
         (
             ("run", "--task", "task", "--metric", "accuracy", "--judges", "random"),
             ("accuracy", "hit_rate(h/h)"),
@@ -341,7 +341,7 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
         (("validate",), ("--task",)),
         (("validate", "runs/none"), ("runs/none",)),
         (("validate", "--task", "task", "--verdicts", "none.csv"), ("none.csv",)),
-        (("schema", "verdict"), ("verdicts",)),
+        (("lab", "schema", "verdict"), ("verdicts",)),
     ],
 )
 def test_wrong_command_is_exit_2_and_says_what_to_do(place, arguments, words):
@@ -377,8 +377,8 @@ def test_verdicts_made_elsewhere_are_validated(place):
 
 @pytest.mark.parametrize("what", ["metrics", "verdicts", "task", "audit"])
 def test_schemas_are_json(tmp_path, what):
-    """`harness schema` prints a JSON schema with properties."""
-    shown = call_harness("schema", what, cwd=tmp_path)
+    """`harness lab schema` prints a JSON schema with properties."""
+    shown = call_harness("lab", "schema", what, cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert json.loads(shown.stdout)["properties"]
 
@@ -393,7 +393,7 @@ def test_lists_name_what_there_is(finished):
     assert {"gpt", "claude", "gemini", "mistral", "llama", "smollm2", "lexicon"} <= {
         judge["name"] for judge in judges
     }
-    [run] = json.loads(call_harness("runs", "--json", cwd=place).stdout)
+    [run] = json.loads(call_harness("report", "--list", "--json", cwd=place).stdout)
     assert run["run"] == only_run(place).name
     assert run["state"] == "done"
 
@@ -404,7 +404,7 @@ def test_second_process_on_one_run_folder_is_refused(finished, copied, tmp_path)
 
     with VerdictLog.open(copied / "verdicts.jsonl"):
         file = finished[0] / "judges.yaml"
-        done = call_harness("run", "--resume", copied.name, "--judges-file", file, cwd=tmp_path)
+        done = call_harness("resume", copied.name, "--judges-file", file, cwd=tmp_path)
     assert done.returncode == 2
     assert "another process" in done.stderr
 
@@ -416,7 +416,7 @@ def test_edited_copy_of_the_task_is_not_resumed_with_old_verdicts(finished, copi
     text = items.read_text(encoding="utf-8").replace("number 3.", "three.")
     items.write_text(text, encoding="utf-8")
     file = finished[0] / "judges.yaml"
-    refused = call_harness("run", "--resume", "copied", "--judges-file", file, cwd=tmp_path)
+    refused = call_harness("resume", "copied", "--judges-file", file, cwd=tmp_path)
     assert refused.returncode == 2
     assert "the task has changed since copied was started" in refused.stderr
 

@@ -17,7 +17,7 @@ SECRET = "the content of a file that nobody shared"
 COMMANDS = {
     "validate": ("validate",),
     "report": ("report",),
-    "resume": ("run", "--no-store", "--resume"),
+    "resume": ("resume", "--no-store"),
 }
 
 
@@ -113,7 +113,7 @@ def test_fifos_in_run_folders_hang_no_command(shared, tmp_path, monkeypatch):
         os.mkfifo(run / name)
     make_task_folder(tmp_path / "task", 4)
     started = ("run", "--task", "task", "--judges", "random", "--no-store")
-    commands = [("runs",), started, ("validate", run)]
+    commands = [("report", "--list"), started, ("validate", run)]
     running = [start_harness(*words, cwd=tmp_path) for words in commands]
     try:
         results = [process.communicate(timeout=60) for process in running]

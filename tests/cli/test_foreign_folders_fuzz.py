@@ -240,10 +240,10 @@ def outside(place: Path, run: Path) -> dict[str, str]:
 def check_commands(run: Path, place: Path) -> None:
     """Run the six commands on a folder; each ends with a result or one line."""
     commands = (
-        ("runs", "--out", run.parent),
+        ("report", "--list", "--out", run.parent),
         ("validate", run),
         ("report", run),
-        ("run", "--no-store", "--quiet", "--resume", run),
+        ("resume", "--no-store", "--quiet", run),
         ("revalidate", "--quiet", run),
         ("history", run),
     )
@@ -280,7 +280,7 @@ def check_folder(data: st.DataObject, largest: int) -> None:
 )
 @given(data=st.data())
 def test_foreign_folders_hurt_nobody(data):
-    """`runs`, `validate`, `report`, `run --resume`, `revalidate` and `history` end within 10 s,
+    """`validate`, `report`, `report --list`, `resume`, `revalidate` and `history` end within 10 s,
     write in the folder alone, open no link, FIFO or device, contact nobody and print no
     traceback."""
     check_folder(data, 2)

@@ -97,7 +97,7 @@ def test_what_looks_like_a_template_is_shown_as_it_is(tmp_path):
 
 
 def test_a_run_is_found_by_name_alone_or_by_a_path_that_the_user_gives(tmp_path):
-    """`--resume RUN` opens what the user names and nothing else; another folder is one line."""
+    """`resume RUN` opens what the user names and nothing else; another folder is one line."""
     with pytest.raises(HarnessError, match="not a run folder"):
         find_run(tmp_path, "../..")
 

@@ -121,7 +121,7 @@ def kill_and_resume(place, stub, *, kills: int, seed: int, elicitations=BOTH) ->
         lines = log_of(place).read_bytes().split(b"\n")[:-1]
         assert lines[: len(written)] == written
         written = lines
-        process = start_harness("run", "--resume", cwd=place)
+        process = start_harness("resume", cwd=place)
     out, err = process.communicate()
     assert process.returncode == 0, err
     reading = read_log(log_of(place))
@@ -208,12 +208,12 @@ def test_first_signal_drains_and_the_run_can_be_resumed(place, stub, number, cod
     process.send_signal(number)
     _, err = process.communicate()
     assert process.returncode == code, err
-    assert "Resume with: harness run --resume" in err
+    assert "Resume with: harness resume" in err
     waiting = r"(Waiting for \d+ repl(y|ies) already paid for|Stopping)\. Press Ctrl-C again"
     assert re.search(waiting, err)
     before = len(read_log(log_of(place)).final)
     assert stub.stats()["requests"] == before < PLANNED
-    done = call_harness("run", "--resume", cwd=place)
+    done = call_harness("resume", cwd=place)
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == PLANNED == len(read_log(log_of(place)).final)
 
@@ -236,7 +236,7 @@ def test_closed_terminal_drains_the_run(place, stub):
     assert process.wait(30) == 143
     before = len(read_log(log_of(place)).final)
     assert stub.stats()["requests"] == before < PLANNED
-    assert call_harness("run", "--resume", cwd=place).returncode == 0
+    assert call_harness("resume", cwd=place).returncode == 0
     assert stub.stats()["requests"] == PLANNED
 
 
@@ -312,7 +312,7 @@ def test_pairs_begin_with_the_sets_of_the_log_when_a_killed_run_stored_none(plac
     shutil.rmtree(cache_folder())
     asked = stub.stats()["requests"]
     stub.release()
-    resumed = call_harness("run", "--resume", cwd=place)
+    resumed = call_harness("resume", cwd=place)
     assert resumed.returncode == 0, resumed.stderr
     assert stub.stats()["requests"] == asked + n_sets
     assert len(read_log(log_of(place)).final) == n_lines(log_of(place)) == 2 * n_sets
@@ -346,7 +346,7 @@ def test_edited_task_is_not_resumed_with_old_verdicts(place):
     items.write_text(
         items.read_text(encoding="utf-8").replace("number 3.", "three."), encoding="utf-8"
     )
-    resumed = call_harness("run", "--resume", cwd=place)
+    resumed = call_harness("resume", cwd=place)
     assert resumed.returncode == 2
     assert "has changed since" in resumed.stderr
 

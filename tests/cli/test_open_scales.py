@@ -63,8 +63,8 @@ NEEDS_OPTIONS = "needs options to choose from, and a (continuous|text) scale has
 REFUSED = {
     "compare": (NEEDS_OPTIONS, "report", "RUN", "RUN"),
     "revalidate": (NEEDS_OPTIONS, "revalidate", "RUN", "--dry-run"),
-    "baseline": (NEEDS_OPTIONS, "baseline", "export", "RUN", "baseline"),
-    "schedule": (NEEDS_OPTIONS, "schedule", "RUN", "--emit", "cron"),
+    "baseline": (NEEDS_OPTIONS, "revalidate", "export", "RUN", "baseline"),
+    "schedule": (NEEDS_OPTIONS, "revalidate", "schedule", "RUN", "--emit", "cron"),
     "audit-verdicts": (NEEDS_OPTIONS, "curate", "audit", "./task", *FILE),
     "next": (NEEDS_OPTIONS, "curate", "next", "./task", "--budget", "5"),
     "strata": (
@@ -76,19 +76,27 @@ REFUSED = {
         *("--judges", "x,y"),
     ),
     "annotators": (NEEDS_OPTIONS, "plan", "annotators", *ON_TASK, *FILE, "--judge", "x"),
-    "probe": (NEEDS_OPTIONS, "probe", "injection", *ON_TASK, *JUDGE),
+    "probe": (NEEDS_OPTIONS, "lab", "probe", "injection", *ON_TASK, *JUDGE),
     "shuffle": (NEEDS_OPTIONS, "run", *ON_TASK, *JUDGE, "--shuffle-options"),
     "sets": (NEEDS_OPTIONS, "run", *ON_TASK, *JUDGE, "--elicitation", "response_set"),
-    "position": ("Write 'pairwise' with", "probe", "position", *ON_TASK, *JUDGE),
-    "systems": ("Write 'pairwise' with", "systems", "RUN"),
+    "position": ("Write 'pairwise' with", "lab", "probe", "position", *ON_TASK, *JUDGE),
+    "systems": ("Write 'pairwise' with", "lab", "systems", "RUN"),
     "history": ("never re-validated", "history", "RUN"),
     "estimate": (
         "its answers are not numbers|the file was not found",  # of texts; of numbers, which go on
         *("estimate", "RUN", "--judge", "j", "--items", "none.jsonl"),
     ),
-    "selftest": (f"no item has two forced choices|{NEEDS_OPTIONS}", "selftest", "./task"),
+    "selftest": (f"no item has two forced choices|{NEEDS_OPTIONS}", "lab", "selftest", "./task"),
     "confirm": ("holds no items out", "confirm", "RUN", "--judge", "j"),
-    "self": ("who wrote the texts is not known", "probe", "self-preference", "RUN", "--own", "j=a"),
+    "self": (
+        "who wrote the texts is not known",
+        "lab",
+        "probe",
+        "self-preference",
+        "RUN",
+        "--own",
+        "j=a",
+    ),
 }
 
 
@@ -125,8 +133,8 @@ def test_commands_for_options_refuse_in_one_line(place):
 def test_every_command_is_tried():
     """A new command must say here what it does on an open scale, or why that does not matter."""
 
-    no_scale = {"simulate", "doctor", "new-task", "tasks", "judges", "runs", "metrics", "schema"}
-    no_scale |= {"cache", "run", "study"}
+    no_scale = {"doctor", "tasks", "judges", "resume"}
+    no_scale |= {"cache", "run"}
     no_scale |= {"annotate"}  # its page asks for numbers and texts: tests/annotation
     tried = {command[0] for command in DONE.values()} | {row[1] for row in REFUSED.values()}
     assert tried | no_scale == set(COMMANDS)

@@ -154,7 +154,7 @@ def test_what_a_manifest_says_reaches_no_terminal_raw(tmp_path):
         run = tmp_path / "runs" / f"run-{place}\x1b[2J"
         run.mkdir(parents=True)
         (run / "manifest.json").write_text(json.dumps(manifest | {"created\x1b": 1}))
-    listed = invoke("runs", "--out", tmp_path / "runs")
+    listed = invoke("report", "--list", "--out", tmp_path / "runs")
     assert listed.exit_code == 0
     assert "\x1b" not in listed.output
     assert "2 folders could not be read" in listed.stderr

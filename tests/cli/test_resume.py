@@ -22,6 +22,7 @@ from harness.runs.run_folder import RunFolder, find_run
 
 SECRET = "aws-secret-of-this-user"
 RUN = ("run", "--no-store", "--quiet")
+RESUME = ("resume", *RUN[1:])
 
 
 @pytest.fixture
@@ -51,14 +52,14 @@ def unfinished(place, stub):
 
 def test_a_plain_resume_sends_nothing_where_the_manifest_says(unfinished, stub):
     """Nothing is sent until the user defines the judge; then the user's own key goes with it."""
-    refused = invoke(*RUN, "--resume")
+    refused = invoke(*RESUME)
     assert isinstance(refused.exception, JudgeError)
     assert "Nothing was sent" in str(refused.exception)
     assert "--base-url" in str(refused.exception)
     for other in (["--base-url", "http://127.0.0.1:1/v1"], ["--key-env", "AWS_SECRET_ACCESS_KEY"]):
-        assert isinstance(invoke(*RUN, "--resume", *other).exception, JudgeError)
+        assert isinstance(invoke(*RESUME, *other).exception, JudgeError)
     assert stub.requests() == []
-    done = invoke(*RUN, "--resume", "--base-url", stub.url())
+    done = invoke(*RESUME, "--base-url", stub.url())
     assert done.exit_code == 0, done.stderr
     assert stub.stats()["requests"] == 4
     assert SECRET not in json.dumps(stub.requests())
@@ -73,9 +74,7 @@ def test_a_run_that_stops_says_with_which_options_it_is_resumed(place, stub):
     assert done.exit_code == 3
     [run] = (place / "runs").iterdir()
     [line] = [line for line in done.stderr.splitlines() if "Resume with" in line]
-    assert line.endswith(
-        shlex.join(["--resume", str(run.relative_to(place)), *where, "--no-store"])
-    )
+    assert line.endswith(shlex.join(["resume", str(run.relative_to(place)), *where, "--no-store"]))
 
 
 @pytest.mark.parametrize("changed", ["base_url", "params"])
@@ -87,7 +86,7 @@ def test_a_changed_manifest_moves_no_request(unfinished, elsewhere, stub, change
     manifest["judges"][0][changed] = other[changed]
     file.write_text(json.dumps(manifest))
     for words in ((), ("--base-url", stub.url())):
-        assert isinstance(invoke(*RUN, "--resume", "own", *words).exception, JudgeError)
+        assert isinstance(invoke(*RESUME, "own", *words).exception, JudgeError)
     assert elsewhere.requests() == stub.requests() == []
 
 
@@ -96,7 +95,7 @@ def test_a_run_asks_the_judge_of_that_name_in_the_users_file(unfinished, place, 
     monkeypatch.setenv("OWN_KEY", "key-of-this-user")
     own = {"model": "m", "base_url": stub.url(), "key_env": "OWN_KEY"}
     file = place / "judges.yaml"
-    words = (*RUN, "--resume", "own", "--judges-file", "judges.yaml")
+    words = (*RESUME, "own", "--judges-file", "judges.yaml")
     for name, judge in (("other", own), ("m", own | {"model": "x"})):
         file.write_text(json.dumps({"judges": {name: judge}}))
         assert isinstance(invoke(*words).exception, JudgeError)
@@ -176,12 +175,12 @@ def test_a_run_without_texts_is_resumed_with_the_task_of_its_hash(place):
     [run] = (place / "runs").iterdir()
     RunFolder.open(run).update(state="stopped")
     (place / "task").rename(place / "moved")
-    refused = invoke(*RUN, "--resume", run)
+    refused = invoke(*RESUME, run)
     assert isinstance(refused.exception, RunError)
     assert "--task" in str(refused.exception)
     make_task_folder(place / "task", 5)
-    assert "has changed since" in str(invoke(*RUN, "--resume", run).exception)
-    done = invoke(*RUN, "--resume", run, "--task", "moved")
+    assert "has changed since" in str(invoke(*RESUME, run).exception)
+    done = invoke(*RESUME, run, "--task", "moved")
     assert done.exit_code == 0, done.stderr
 
 
@@ -224,7 +223,7 @@ def test_resume_completes_a_run_that_died_before_its_results(place, monkeypatch)
     assert RunFolder.open(run).manifest.state == "asked"
     assert RunFolder.open(run).manifest.exit_code is None
     monkeypatch.setattr("harness.app.run.check_judges", die)
-    done = invoke(*RUN, "--resume")
+    done = invoke(*RESUME)
     assert done.exit_code == 0, done.output
     manifest = RunFolder.open(run).manifest
     assert (manifest.state, manifest.exit_code) == ("done", 0)

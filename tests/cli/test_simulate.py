@@ -1,4 +1,4 @@
-"""`harness simulate`: the shape of the published figures, from the command line."""
+"""`harness lab simulate`: the shape of the published figures, from the command line."""
 
 from __future__ import annotations
 
@@ -91,15 +91,15 @@ def test_every_figure_gives_values_of_its_quantities(number):
 
 def test_simulate_prints_tables_and_json(tmp_path):
     """A table per quantity, or every value with its error."""
-    shown = call_harness("simulate", "6", "--quick", "--populations", "2", cwd=tmp_path)
+    shown = call_harness("lab", "simulate", "6", "--quick", "--populations", "2", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "Figure 6." in shown.stdout
     assert "consistency, mean over cut-offs" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
-    arguments = ("simulate", "12", "--quick", "--populations", "2", "--json")
+    arguments = ("lab", "simulate", "12", "--quick", "--populations", "2", "--json")
     rows = json.loads(call_harness(*arguments, cwd=tmp_path).stdout)
     assert {"figure", "quantity", "value", "standard_error"} <= set(rows[0])
-    wrong = call_harness("simulate", "7", cwd=tmp_path)
+    wrong = call_harness("lab", "simulate", "7", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "none of 4, 5, 6" in wrong.stderr
 
@@ -108,7 +108,7 @@ def test_simulate_takes_a_model_of_ones_own(tmp_path):
     """K, sets, Gamma, rater error and cut-offs reach the rows; the paper's stand by default."""
     arguments = ("--options", "3", "--set-size", "2", "--gammas", "0.7,1.3", "--taus", "0.6")
     errors = ("--epsilons", "0,0.1", "--etas", "0.5")
-    command = ("simulate", "12", "--quick", "--populations", "2", *arguments, *errors)
+    command = ("lab", "simulate", "12", "--quick", "--populations", "2", *arguments, *errors)
     rows = json.loads(call_harness(*command, "--json", cwd=tmp_path).stdout)
     assert {row["tau"] for row in rows} == {0.6}
     assert {row["scenario"] for row in rows} == {
@@ -142,7 +142,7 @@ def test_simulate_takes_a_model_of_ones_own(tmp_path):
 )
 def test_models_that_cannot_be_simulated_are_refused_in_one_line(arguments, message, tmp_path):
     """With exit code 2, and what to change."""
-    refused = call_harness("simulate", "--quick", *arguments.split(), cwd=tmp_path)
+    refused = call_harness("lab", "simulate", "--quick", *arguments.split(), cwd=tmp_path)
     assert refused.returncode == 2
     assert re.search(message, refused.stderr)
     assert len(refused.stderr.strip().splitlines()) == 1
@@ -167,7 +167,9 @@ def test_figures_are_drawn_with_their_standard_errors(tmp_path, monkeypatch):
         assert drawn == len(lines)
         whiskers = [m for chart in charts for m in chart.marks if "whisker" in str(m.attributes)]
         assert bool(whiskers) == (len({row.n_ratings for row in rows}) > 1)
-    done = invoke("simulate", "12", "--quick", "--populations", "2", "--page", "figures.html")
+    done = invoke(
+        "lab", "simulate", "12", "--quick", "--populations", "2", "--page", "figures.html"
+    )
     assert done.exit_code == 0
     assert "Figure 12. Prevalence" in (tmp_path / "figures.html").read_text(encoding="utf-8")
 

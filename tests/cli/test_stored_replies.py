@@ -144,7 +144,7 @@ def test_a_killed_refresh_is_resumed_and_pays_for_no_received_reply_again(ask, t
     process.communicate()
     stub.release()
     n_in_flight = stub.stats()["requests"] - before - 5
-    more = ("run", "--resume", log.parent, "--judges-file", "judges.yaml", "--refresh")
+    more = ("resume", log.parent, "--judges-file", "judges.yaml", "--refresh")
     ended = call_harness(*more, cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert stub.stats()["requests"] - before == N + n_in_flight

@@ -125,20 +125,20 @@ def test_a_worse_judge_is_accepted_as_the_refusal_says(place, stub, tmp_path):
     schedule.look(code=None)
     schedule.look(code=None)
     file = ("--judges-file", schedule.folder / "judges.yaml")
-    refused = invoke("revalidate", schedule.run, "--accept", 2, *file)
+    refused = invoke("revalidate", "rebase", 2, schedule.run, *file)
     assert refused.exit_code != 0
     run_command(last_command(refused))
 
 
 @situation(
     "_of_another_version: command_to_watch()",
-    "_of_another_version: harness baseline export RUN {} # RUN",
+    "_of_another_version: harness revalidate export RUN {} # RUN",
 )
 def test_a_baseline_of_another_version_is_made_anew(run):
     """From the run, whose history is moved aside; or from an export of another run."""
     server = RunFolder.open(run).location.server
     assert invoke("revalidate", run, *server).exit_code == 0
-    assert invoke("baseline", "export", run, "exported").exit_code == 0
+    assert invoke("revalidate", "export", run, "exported").exit_code == 0
     for folder in (run, Path("exported")):
         (folder / "history.jsonl").write_bytes(with_checksum(b'{"kind":"look"}'))
     [command] = re.findall(r"mkdir [^\n]*", str(invoke("history", run).exception))
@@ -153,28 +153,28 @@ def test_a_baseline_of_another_version_is_made_anew(run):
 PACKAGE = ("--package", "git+https://localhost/harness")
 
 
-@situation("_check_words: harness baseline export {} baselines/{}")
+@situation("_check_words: harness revalidate export {} baselines/{}")
 def test_a_run_outside_the_repository_is_exported_as_the_refusal_says(run):
     """And the export is scheduled."""
     words = ("--emit", "github", *PACKAGE)
-    refused = invoke("schedule", run.absolute(), *words)
+    refused = invoke("revalidate", "schedule", run.absolute(), *words)
     run_command(last_command(refused))
     [exported] = Path("baselines").iterdir()
     server = RunFolder.open(run).location.server
-    assert invoke("schedule", exported, *words, *server).exit_code == 0
+    assert invoke("revalidate", "schedule", exported, *words, *server).exit_code == 0
 
 
 @situation(
-    "github.yml.jinja: harness baseline export RUN '$BASELINE'",
-    "gitlab.yml.jinja: harness baseline export RUN '$BASELINE'",
+    "github.yml.jinja: harness revalidate export RUN '$BASELINE'",
+    "gitlab.yml.jinja: harness revalidate export RUN '$BASELINE'",
 )
 @pytest.mark.parametrize("target", ["github", "gitlab"])
 def test_a_pipeline_without_its_baseline_says_how_it_is_made(run, target):
     """Where the run is, and into the folder that the pipeline reads."""
-    assert invoke("baseline", "export", run, "my baseline").exit_code == 0
-    emitted = invoke("schedule", "my baseline", "--emit", target, *PACKAGE).stdout
+    assert invoke("revalidate", "export", run, "my baseline").exit_code == 0
+    emitted = invoke("revalidate", "schedule", "my baseline", "--emit", target, *PACKAGE).stdout
     shutil.rmtree("my baseline")
-    [said] = re.findall(r'echo "[^"]*baseline export[^"]*"', emitted)
+    [said] = re.findall(r'echo "[^"]*revalidate export[^"]*"', emitted)
     there = {"BASELINE": "my baseline"}
     echoed = subprocess.check_output(["bash", "-c", said], env=there, text=True)
     run_command(commands_in(echoed)[0].replace("RUN", f"'{run}'"))

@@ -17,6 +17,7 @@ from support.task_folders import make_task_folder
 
 import harness
 from harness.app import run as run_module
+from harness.errors import HarnessError
 from harness.files.user_folders import cache_folder
 from harness.judging.storage.held_requests import HeldRequests, Holding
 from harness.report.next_steps import next_steps
@@ -64,9 +65,9 @@ def test_cost_limit_is_raised_as_the_message_says(place, stub):
     write_judges(stub, far=({"say": "A"}, {"price": {"input": 1, "output": 1}}))
     _, asked = run_of("--judges", "far", "--judges-file", "my judges.yaml", "--max-cost", 0.004)
     assert asked.exit_code == 4
-    command = last_command(asked.stderr, "--resume")
+    command = last_command(asked.stderr, "harness resume")
     while (done := run_command(command, codes=NEVER_ASKED | {4})).exit_code == 4:
-        command = last_command(done.stderr, "--resume")
+        command = last_command(done.stderr, "harness resume")
 
 
 @situation("_ask_probe: resume_command()")
@@ -77,9 +78,9 @@ def test_a_probe_that_reached_the_limit_goes_on(place, stub):
     words = ("--judges", "far", "--judges-file", "my judges.yaml", "--probe", "injection")
     _, asked = run_of(*words, "--limit", 4, "--max-cost", 0.012)
     assert asked.exit_code == 4
-    command = last_command(asked.stderr, "--resume")
+    command = last_command(asked.stderr, "harness resume")
     while (done := run_command(command, codes=NEVER_ASKED | {4})).exit_code == 4:
-        command = last_command(done.stderr, "--resume")
+        command = last_command(done.stderr, "harness resume")
 
 
 @pytest.mark.slow
@@ -89,7 +90,7 @@ def test_a_probe_that_reached_the_limit_goes_on(place, stub):
 )
 @pytest.mark.parametrize("place_of_judges", ["file", "address"])
 def test_a_race_that_was_stopped_goes_on_as_its_result_says(place, stub, place_of_judges):
-    """It printed `harness run --resume RUN`, literally, and later a resume without the server."""
+    """It printed `harness resume RUN`, literally, and later a resume without the server."""
     write_judges(stub, a=({"say": "A"}, {}), b=({"say": "B"}, {}))
     server = {"file": ("--judges-file", "my judges.yaml"), "address": ("--base-url", stub.url())}
     run, _ = run_of("--race", "--judges", "a,b", *server[place_of_judges])
@@ -97,7 +98,7 @@ def test_a_race_that_was_stopped_goes_on_as_its_result_says(place, stub, place_o
         changed(run, state="stopped", exit_code=130)
         cut(run, 9)
         said = invoke(*words)
-        command = last_command(f"{said.stdout}\n{said.exception or ''}", "--resume")
+        command = last_command(f"{said.stdout}\n{said.exception or ''}", "harness resume")
         run_command(command, codes=NEVER_ASKED)
         assert json.loads((run / "manifest.json").read_text())["state"] == "done"
 
@@ -108,7 +109,9 @@ def test_judges_that_never_answered_are_run_again(place, stub):
     run, asked = run_of("--judges", "far", "--base-url", stub.url(fault="400"))
     assert asked.exit_code == 3
     n_before = stub.stats()["requests"]
-    run_command(last_command(invoke("validate", run).stdout, "--resume"), codes=frozenset({3}))
+    run_command(
+        last_command(invoke("validate", run).stdout, "harness resume"), codes=frozenset({3})
+    )
     assert stub.stats()["requests"] > n_before
 
 
@@ -120,7 +123,7 @@ def test_missing_replies_are_asked_for(place, stub):
     cut(run, 4)
     text = invoke("validate", run).stdout
     assert "Ask for the replies that are missing" in text
-    run_command(last_command(text, "--resume"), codes=NEVER_ASKED)
+    run_command(last_command(text, "harness resume"), codes=NEVER_ASKED)
     assert "missing" not in invoke("validate", run).stdout
 
 
@@ -137,9 +140,9 @@ def good_run(place, stub):
     return run
 
 
-@situation("_using: command_to_watch()", "WATCH_IT: harness schedule --help")
+@situation("_using: command_to_watch()", "WATCH_IT: harness revalidate schedule --help")
 def test_a_recommended_judge_is_watched_as_its_result_says(good_run):
-    """`harness schedule` was printed without arguments, and the look without its run."""
+    """`harness revalidate schedule` was printed without arguments, and the look without its run."""
     text = invoke("validate", good_run).stdout
     for command in commands_in(text):
         if "annotate" not in command:
@@ -172,14 +175,14 @@ def test_a_new_model_name_is_looked_into_as_the_run_says(place, stub):
 
 @situation("source_of: command_to_resume()", "_check_probe: command_to_resume()")
 def test_a_probe_is_resumed_as_other_commands_say(place, stub):
-    """And a run that isn't one, as `harness probe --resume` says."""
+    """With the command that `validate` and the API name."""
     words = ("--task", "./a task", "--judges", "far", "--base-url", stub.url(say="A"))
-    assert invoke("probe", "verbosity", *words, "--limit", 2, "--out", "runs").exit_code == 0
+    assert invoke("lab", "probe", "verbosity", *words, "--limit", 2, "--out", "runs").exit_code == 0
     [probe] = Path("runs").iterdir()
-    run_command(last_command(str(invoke("validate", probe).exception), "--resume"))
-    run_command(last_command(str(invoke("run", "--resume", probe).exception), "--resume"))
-    run, _ = run_of("--judges", "far", "--base-url", stub.url(say="A"), "--limit", 2)
-    run_command(last_command(str(invoke("probe", "verbosity", "--resume", run).exception), "run"))
+    run_command(last_command(str(invoke("validate", probe).exception), "harness resume"))
+    with pytest.raises(HarnessError) as refused:
+        harness.run(resume=probe)
+    run_command(last_command(str(refused.value), "harness resume"))
 
 
 @situation("_on_holdout: harness confirm {} --judge {} {}")
@@ -195,7 +198,7 @@ def test_held_out_items_are_confirmed_as_the_note_says(place, stub):
 def test_two_runs_of_a_task_are_compared_as_the_study_says(good_run, stub):
     """`harness report` was printed without the runs."""
     second = shutil.copytree(good_run, f"{good_run}b")
-    command = last_command(str(invoke("study", good_run, second).exception), "report")
+    command = last_command(str(invoke("lab", "study", good_run, second).exception), "report")
     assert "good" in run_command(command).stdout
 
 
@@ -208,7 +211,7 @@ def test_a_run_is_resumed_with_the_server_that_it_had(place, stub):
     folder = RunFolder.open(run)
     with folder.open_log() as log:
         full = str(log.unwritable(OSError(28, "No space left on device")))
-    run_command(last_command(full, "--resume"), codes=NEVER_ASKED)
+    run_command(last_command(full, "harness resume"), codes=NEVER_ASKED)
     changed(run, state="stopped", exit_code=130)
     cut(run, 2)
     held = cache_folder() / "held"
@@ -219,7 +222,7 @@ def test_a_run_is_resumed_with_the_server_that_it_had(place, stub):
 
 
 @pytest.mark.slow
-@situation("_selftest: harness selftest --run {}")
+@situation("_selftest: harness lab selftest --run {}")
 def test_a_damaged_self_test_is_made_again_as_the_report_says(good_run):
     """The report of a run whose `selftest.json` is no result."""
     (good_run / "selftest.json").write_text("{}")
@@ -248,15 +251,15 @@ def interrupted(*_, **__):
 
 @situation(
     "find_run: harness run --task toxicity",
-    "runs: harness run --task toxicity",
+    "print_runs: harness run --task toxicity",
     "FIRST_STEPS: harness run --task toxicity",
-    "EXAMPLES: harness probe {name} --task {task}",
-    "EXAMPLES: harness probe {name} --task {task} --judges gpt,claude --dry-run",
+    "EXAMPLES: harness lab probe {name} --task {task}",
+    "EXAMPLES: harness lab probe {name} --task {task} --judges gpt,claude --dry-run",
 )
 def test_first_steps_run(place):
     """Of a folder without runs, and of the help."""
-    texts = [str(invoke("history").exception), invoke("runs").stdout]
-    texts += [invoke("--help").stdout, invoke("probe", "verbosity", "--help").stdout]
+    texts = [str(invoke("history").exception), invoke("report", "--list").stdout]
+    texts += [invoke("--help").stdout, invoke("lab", "probe", "verbosity", "--help").stdout]
     commands = [re.split(r"   |\.$", c)[0] for text in texts for c in commands_in(text)]
     steps = [c for c in commands if "toxicity" in c]
     assert len(steps) == 5

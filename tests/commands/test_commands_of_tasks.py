@@ -73,16 +73,16 @@ def test_what_was_dropped_is_compared(place):
 @situation(
     "_starter_message: harness run --task {}",
     "_starter_message: harness curate import --help",
-    "tasks: harness new-task mine",
+    "tasks: harness curate new mine",
     "_first_run: harness run --task {} --judges NAME",
     "_first_run: harness judges",
-    "task.yaml: harness schema task",
-    "commented: harness schema task",
+    "task.yaml: harness lab schema task",
+    "commented: harness lab schema task",
 )
 def test_a_new_task_gets_verdicts_as_its_texts_say(place):
     """NAME is one of those that the second command lists."""
-    run_command("harness new-task mine")
-    made = invoke("new-task", "new").stdout
+    run_command("harness curate new mine")
+    made = invoke("curate", "new", "new").stdout
     run_command(printed(made)[0], more=["--dry-run"])
     run_command(commands_in(made)[-1])
     run_command(commands_in(Path("new", "task.yaml").read_text("utf-8"))[0])

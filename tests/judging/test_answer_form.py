@@ -207,7 +207,7 @@ def test_resumed_run_says_that_it_keeps_its_form_of_answer(tmp_path, stub):
     file.write_text(json.dumps({"judges": {"m": judge | {"answer": "schema"}}}))
     [run] = runs.iterdir()
     stub.reset()
-    resumed = invoke("run", "--resume", run, *words, "1")
+    resumed = invoke("resume", run, *words, "1")
     assert resumed.exit_code == 0, resumed.output
     assert "m: asked with `answer: plain`, as in this run." in resumed.stderr
     bodies = [json.loads(request["body"]) for request in stub.requests()]

@@ -134,7 +134,7 @@ def test_run_that_stopped_before_its_end_is_to_be_resumed():
     missing = f"({len(replies) - len(half)} of {len(replies)})"
     assert next_steps(validation)[0].startswith(
         f"Ask for the replies that are missing {missing}: "
-        "`harness run --resume 'my run' --base-url http://localhost/v1` does so"
+        "`harness resume 'my run' --base-url http://localhost/v1` does so"
     )
 
 

@@ -133,7 +133,7 @@ def test_an_export_without_texts_shows_the_changed_items_by_name(tmp_path, stub)
     """Without item texts and replies, what is left are ids and answers."""
     schedule = Schedule(tmp_path, stub, {"judge": told(replies(60, majority))}, samples=5)
     small = tmp_path / "small"
-    assert invoke("baseline", "export", schedule.run, small).exit_code == 0
+    assert invoke("revalidate", "export", schedule.run, small).exit_code == 0
     stub.set_table("judge", told(replies(60, flawed)))
     result = invoke("revalidate", small, "--task", tmp_path / "task")
     assert result.exit_code == 1, result.output
@@ -153,7 +153,7 @@ def test_an_export_keeps_replies_on_request(tmp_path, stub):
     are shown; item texts are left out all the same."""
     schedule = Schedule(tmp_path, stub, {"judge": told(replies(60, majority))}, samples=5)
     small = tmp_path / "small"
-    export = ("baseline", "export", schedule.run, small, "--anchor", 40, "--keep-replies")
+    export = ("revalidate", "export", schedule.run, small, "--anchor", 40, "--keep-replies")
     assert invoke(*export).exit_code == 0
     final = read_log(small / "verdicts.jsonl").final.values()
     assert len(final) == 5 * 40

@@ -116,7 +116,7 @@ def test_soft_judges_are_looked_at(run_of, tmp_path, stub):
         {"judge": soft_replies(N, majority, 0.9)}, "judge@logprob,judge@logprob-calibrated"
     )
     exported = tmp_path / "exported"
-    assert invoke("baseline", "export", run, exported, "--item-text").exit_code == 0
+    assert invoke("revalidate", "export", run, exported, "--item-text").exit_code == 0
     stub.set_table("judge", soft_replies(N, majority, 0.9, content_free=0.99))
     for _ in range(2):
         same = look(run)

@@ -31,7 +31,7 @@ def interrupted(schedule, *arguments):
     """Interrupt a command while it waits for the fourth reply."""
     asked = schedule.stub.stats()["requests"]
     schedule.stub.hold_after(3)
-    process = start_harness("revalidate", schedule.run, *arguments, cwd=schedule.folder)
+    process = start_harness("revalidate", *arguments, schedule.run, cwd=schedule.folder)
     while schedule.stub.stats()["requests"] < asked + 4 and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
@@ -49,13 +49,13 @@ def test_json_is_json_in_every_ending(schedule, tmp_path):
     for arguments, code, verdicts in (
         ((run,), 0, {"judge": "stable"}),
         ((run, "--if-due", "week"), 0, {"judge": "stable"}),
-        ((run, "--exclude", 1, "--because", "outage", "--dry-run"), 0, {"judge": "not asked"}),
-        ((run, "--accept", 1), 0, {}),
-        ((run, "--accept", 7), 2, {}),
+        (("exclude", 1, run, "--because", "outage", "--dry-run"), 0, {"judge": "not asked"}),
+        (("rebase", 1, run), 0, {}),
+        (("rebase", 7, run), 2, {}),
         ((run, "--judges", "nobody"), 2, {}),
         ((tmp_path / "nothing",), 2, {}),
         ((run, "--fail-on", "worst"), 2, {}),
-        ((run, "--exclude", 1), 2, {}),
+        (("exclude", 1, run), 2, {}),
         ((run, "--notify", "file:///x"), 2, {}),
     ):
         ended = invoke("revalidate", *arguments, "--json")
@@ -64,7 +64,7 @@ def test_json_is_json_in_every_ending(schedule, tmp_path):
         assert facts["exit_code"] == code
         assert (facts["verdicts"], bool(facts["failed"])) == (verdicts, code == 2)
         assert facts["sentences"]
-        if code == 2 and arguments[1:] != ("--exclude", 1):  # which the command line refuses
+        if code == 2 and arguments != ("exclude", 1, run):  # which the command line refuses
             assert facts["failed"] == [str(ended.exception)]
 
 
@@ -100,8 +100,8 @@ def test_errors_after_an_option_named_no_run(schedule):
 def test_quiet_prints_nothing_unless_something_is_wrong(schedule):
     """Neither where all is well, nor where no look is due; an alarm and an outage are printed."""
     run = schedule.run
-    for arguments in ((), ("--if-due", "week"), ("--exclude", 1, "--because", "outage")):
-        ended = invoke("revalidate", run, "--quiet", *arguments)
+    for arguments in ((run,), (run, "--if-due", "week"), ("exclude", 1, run, "--because", "x")):
+        ended = invoke("revalidate", *arguments, "--quiet")
         assert (ended.exit_code, ended.output, ended.stderr) == (0, "", "")
     flip(schedule)
     for _ in range(2):
@@ -156,12 +156,12 @@ def test_an_interrupted_acceptance_goes_on(tmp_path, stub):
     for _ in range(2):
         schedule.look(code=None)
     asked = stub.stats()["requests"]
-    arguments = ("--accept", 1, "--yes", "--json")
+    arguments = ("rebase", 1, "--yes", "--json")
     stdout, stderr, code = interrupted(schedule, *arguments)
     assert (code, json.loads(stdout)["exit_code"]) == (130, 130)
-    assert "--accept 1 --yes" in stderr
+    assert f"revalidate rebase 1 {schedule.run} --yes" in stderr
     assert read_history(schedule.run / FILE).baseline.number == 1
-    done = invoke("revalidate", schedule.run, *arguments)
+    done = invoke("revalidate", *arguments, schedule.run)
     assert json.loads(done.stdout)["exit_code"] == 0
     history = read_history(schedule.run / FILE)
     assert (history.baseline.number, history.baseline.n_replies) == (2, 3)

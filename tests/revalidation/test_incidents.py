@@ -6,7 +6,9 @@ import pytest
 from support.look_schedules import Schedule, flawed, majority, other, replies, verdicts
 from support.processes import call_harness, invoke
 
+import harness
 from harness.cli.revalidate import _escaped
+from harness.errors import HarnessError
 from harness.revalidation.history import FILE, read_history
 
 N = 40
@@ -27,7 +29,7 @@ def schedule_with(tmp_path, stub, *answers, samples=2):
 
 
 def exclude(schedule, look):
-    return invoke("revalidate", schedule.run, "--exclude", look, "--because", BECAUSE)
+    return invoke("revalidate", "exclude", look, schedule.run, "--because", BECAUSE)
 
 
 @pytest.mark.slow
@@ -77,10 +79,10 @@ def test_a_judge_that_is_as_good_again_stays_worse_until_it_is_accepted(tmp_path
     assert verdicts(look) == {"back": "worse"}
     [back] = look["sentences"]
     assert "it agrees less with the raters, by more than" in back
-    refused = invoke("revalidate", schedule.run, "--accept", 3)
+    refused = invoke("revalidate", "rebase", 3, schedule.run)
     assert refused.exception.exit_code == 2
-    assert str(refused.exception).endswith("--accept 3 --yes")
-    assert invoke("revalidate", schedule.run, "--accept", 3, "--yes").exit_code == 0
+    assert str(refused.exception).endswith(f"revalidate rebase 3 {schedule.run} --yes")
+    assert invoke("revalidate", "rebase", 3, schedule.run, "--yes").exit_code == 0
     assert verdicts(schedule.look()) == {"back": "stable"}
 
 
@@ -118,10 +120,12 @@ def test_a_look_is_excluded_with_a_reason_or_not_at_all(tmp_path, stub):
     """Without a reason, or without such a look, nothing is written; a dry run writes nothing."""
     schedule = schedule_with(tmp_path, stub, majority)
     before = (schedule.run / FILE).read_bytes()
-    for alone in (("--exclude", 1), ("--because", BECAUSE)):
-        assert "go together" in invoke("revalidate", schedule.run, *alone).stderr
+    refused = invoke("revalidate", "exclude", 1, schedule.run)
+    assert "Missing option '--because'" in refused.stderr
+    with pytest.raises(HarnessError, match="go together"):
+        harness.revalidate(schedule.run, exclude=1)
     assert "no such look" in str(exclude(schedule, 7).exception)
-    shown = invoke("revalidate", schedule.run, "--exclude", 1, "--because", BECAUSE, "--dry-run")
+    shown = invoke("revalidate", "exclude", 1, schedule.run, "--because", BECAUSE, "--dry-run")
     assert "Nothing was written" in shown.stdout
     assert (schedule.run / FILE).read_bytes() == before
 
@@ -131,11 +135,11 @@ def test_a_judge_that_is_worse_is_accepted_only_with_yes(tmp_path, stub):
     schedule = schedule_with(tmp_path, stub, majority, flipped, flipped)
     assert verdicts(schedule.look(code=1)) == {"judge": "worse"}
     asked = stub.stats()["requests"]
-    refused = invoke("revalidate", schedule.run, "--accept", 2)
+    refused = invoke("revalidate", "rebase", 2, schedule.run)
     assert "judge agrees less with the raters" in str(refused.exception)
-    assert "--accept 2 --yes" in str(refused.exception)
+    assert f"rebase 2 {schedule.run} --yes" in str(refused.exception)
     assert stub.stats()["requests"] == asked
-    assert invoke("revalidate", schedule.run, "--accept", 2, "--yes").exit_code == 0
+    assert invoke("revalidate", "rebase", 2, schedule.run, "--yes").exit_code == 0
     assert schedule.look()["baseline"] == 2
 
 
@@ -150,10 +154,10 @@ def test_a_look_that_raised_the_alarm_is_no_part_of_the_accepted_baseline(tmp_pa
     ]
     assert opened == [2, 3]
     asked = stub.stats()["requests"]
-    shown = invoke("revalidate", schedule.run, "--accept", 2, "--dry-run")
+    shown = invoke("revalidate", "rebase", 2, schedule.run, "--dry-run")
     assert "look 3 and 2 replies per item asked anew" in shown.stdout
     assert stub.stats()["requests"] == asked
-    accepted = invoke("revalidate", schedule.run, "--accept", 2, "--yes")
+    accepted = invoke("revalidate", "rebase", 2, schedule.run, "--yes")
     assert "look 3 and 2 replies per item asked anew: 3 replies per item" in accepted.stdout
     assert stub.stats()["requests"] == asked + 2 * N
     baseline = read_history(schedule.run / FILE).baseline
@@ -169,10 +173,10 @@ def test_an_outage_and_an_error_were_no_annotations_in_github_actions(tmp_path, 
     stub.set_table("judge", {}, fault="401")
     for arguments, code, message in (
         ((), 3, "judge: not assessed: 0 of "),
-        (("--accept", 7), 2, f"{schedule.run / FILE}: --accept 7: no such look"),
+        (("rebase", 7), 2, f"{schedule.run / FILE}: rebase 7: no such look"),
         (("--if-due", "year"), 2, "Invalid value for '--if-due': 'year' is not one of"),
     ):
-        ended = call_harness("revalidate", schedule.run, "--quiet", *arguments, cwd=tmp_path)
+        ended = call_harness("revalidate", *arguments, schedule.run, "--quiet", cwd=tmp_path)
         assert ended.returncode == code
         assert f"::error title=harness revalidate::{message}" in ended.stderr
 

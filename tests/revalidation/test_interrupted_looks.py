@@ -145,12 +145,12 @@ def test_a_baseline_of_another_version_is_named_in_one_line(schedule):
 def test_an_export_of_another_version_says_to_export_anew(schedule):
     """It has no replies to start from."""
     target = schedule.folder / "export"
-    invoke("baseline", "export", schedule.run, target)
+    invoke("revalidate", "export", schedule.run, target)
     older(target / "history.jsonl")
     words = ("--judges-file", schedule.folder / "judges.yaml", "--task", schedule.folder / "task")
     refused = invoke("revalidate", target, *words)
     assert refused.exception.exit_code == 2
-    command = f"harness baseline export RUN {target}.new  # RUN: that run"
+    command = f"harness revalidate export RUN {target}.new  # RUN: that run"
     assert str(refused.exception).endswith(f"from a finished run: {command}")
 
 
@@ -214,10 +214,10 @@ def printed_by_failures(schedule) -> str:
     printed.append(invoke("revalidate", run))
     question.write_text(wording, "utf-8")
     schedule.stub.set_table("judge", {}, fault="401")
-    printed += [invoke("revalidate", run), invoke("revalidate", run, "--accept", 4)]
+    printed += [invoke("revalidate", run), invoke("revalidate", "rebase", 4, run)]
     schedule.stub.set_table("judge", replies(N, majority))
     options = ("--judges-file", "judges.yaml", "--package", "judge_harness.whl")
-    printed.append(invoke("schedule", run, "--emit", "github", *options))
+    printed.append(invoke("revalidate", "schedule", run, "--emit", "github", *options))
     assert stopped["state"] == "done"
     texts += [f"{result.output}\n{result.stderr}\n{result.exception}\n" for result in printed]
     return "\n".join(texts)

@@ -55,7 +55,7 @@ def place(tmp_path_factory):
     run = harness.run(
         "toxicity", judges=["lexicon"], limit=20, samples=2, out=folder / "runs", no_store=True
     )
-    written = invoke("baseline", "export", run.path, folder / AWKWARD)
+    written = invoke("revalidate", "export", run.path, folder / AWKWARD)
     assert written.exit_code == 0, written.output
     program = folder / "bin" / "harness"
     program.parent.mkdir()
@@ -203,7 +203,7 @@ def test_steps_of_the_action_check_requirements(place, tmp_path):
 def test_a_workflow_names_the_task_of_an_export(place, monkeypatch):
     """A clone of an export, which holds no item texts, is re-validated without the run."""
     monkeypatch.chdir(place)
-    emitted = invoke("schedule", AWKWARD, "--emit", "github", "--package", SOURCE)
+    emitted = invoke("revalidate", "schedule", AWKWARD, "--emit", "github", "--package", SOURCE)
     [job] = yaml.safe_load(emitted.stdout)["jobs"].values()
     [look] = [step["run"] for step in job["steps"] if step.get("name") == "Re-validate"]
     assert look.endswith("--task toxicity")
@@ -295,7 +295,7 @@ def test_a_store_is_named_and_its_password_never_written(place):
     assert "PGPASSWORD: ${{ secrets.PGPASSWORD }}" in text
     assert f"pip install 'judge-harness[postgres] @ {SOURCE}'" in text
     assert options_of_store("postgresql://").keys == ("HARNESS_STORE",)
-    command = ("schedule", place / AWKWARD, "--emit", "cron", "--store")
+    command = ("revalidate", "schedule", place / AWKWARD, "--emit", "cron", "--store")
     assert f"--store {address}" in invoke(*command, address).output
     refused = invoke(*command, address.replace("me@", "me:hunter2@"))
     assert isinstance(refused.exception, RunError)
@@ -386,7 +386,17 @@ def test_a_clock_that_ran_ahead_does_not_postpone_looks():
 def test_a_schedule_passes_samples_and_the_limit_on(place, monkeypatch):
     """Each look of the schedule asks as often, and costs at most as much, as was said."""
     monkeypatch.chdir(place)
-    words = ("schedule", AWKWARD, "--emit", "cron", "--samples", 3, "--max-cost", 0.25)
+    words = (
+        "revalidate",
+        "schedule",
+        AWKWARD,
+        "--emit",
+        "cron",
+        "--samples",
+        3,
+        "--max-cost",
+        0.25,
+    )
     result = invoke(*words)
     assert result.exit_code == 0, result.output
     assert "--samples 3 --max-cost 0.25" in result.stdout

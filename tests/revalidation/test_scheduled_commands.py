@@ -1,4 +1,4 @@
-"""What `harness schedule` writes runs where it is put: started by cron and by systemd."""
+"""Schedules run where they are put: started by cron and by systemd."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ask(*words):
 
 def emitted(run, target, *options):
     """Return what is written about a run, and what is said beside it."""
-    done = invoke("schedule", run, "--emit", target, *options)
+    done = invoke("revalidate", "schedule", run, "--emit", target, *options)
     assert done.exit_code == 0, (done.output, done.exception)
     return done.stdout, done.stderr
 
@@ -130,7 +130,7 @@ def test_judges_at_two_addresses_need_a_judges_file(place, stub):
     file = place / "judges.yaml"
     judges_file(file, mine=stub.url(say="A"), other=stub.url(say="B"))
     run = ask("--task", "tasks/mine", "--judges", "mine,other", "--judges-file", file)
-    refused = invoke("schedule", run, "--emit", "cron")
+    refused = invoke("revalidate", "schedule", run, "--emit", "cron")
     assert "cron would not ask mine" in str(refused.exception)
     text, _ = emitted(run, "cron", "--judges-file", "judges.yaml")
     assert_looked(run_cron(text), run)

@@ -56,8 +56,8 @@ def test_a_judge_that_changed_is_told_from_a_noisy_one(tmp_path, stub):
     printed = invoke("history", schedule.run).stdout
     assert "spoilt-2-2026-01-01" not in printed
     assert "spoilt-2 *" in printed
-    assert "spoilt agrees less" in str(invoke("revalidate", schedule.run, "--accept", 2).exception)
-    accepted = invoke("revalidate", schedule.run, "--accept", 2, "--yes")
+    assert "spoilt agrees less" in str(invoke("revalidate", "rebase", 2, schedule.run).exception)
+    accepted = invoke("revalidate", "rebase", 2, schedule.run, "--yes")
     assert accepted.stdout.startswith("Baseline 2 of this run holds the replies of ")
     assert "asked anew: 3 replies per item" in accepted.stdout
     assert not {"changed", "worse"} & set(verdicts(schedule.look()).values())
@@ -179,7 +179,7 @@ def test_an_alarm_stays_open_until_it_is_accepted(tmp_path, stub):
     assert (waiting["verdicts"], waiting["failed"]) == ({"judge": "worse"}, ["judge is worse"])
     assert waiting["due_in_s"] > 0
     assert stub.stats()["requests"] == asked
-    invoke("revalidate", schedule.run, "--accept", 4, "--yes")
+    invoke("revalidate", "rebase", 4, schedule.run, "--yes")
     assert schedule.look("--if-due", "week")["failed"] == []
 
 
@@ -281,7 +281,7 @@ def test_an_accepted_baseline_gets_more_replies_before_its_first_look(tmp_path, 
     """One reply per item is completed on an occasion of its own, once; the look follows."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
     schedule.look()
-    accepted = invoke("revalidate", schedule.run, "--accept", 1)
+    accepted = invoke("revalidate", "rebase", 1, schedule.run)
     assert "1 reply per item" in accepted.stdout
     assert "--baseline-replies 5" in accepted.stdout
     asked = stub.stats()["requests"]
@@ -321,7 +321,7 @@ def test_no_replies_are_added_to_a_baseline_of_other_prompts(tmp_path, stub):
     """They would differ for another reason than the judge; nothing is asked."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
     schedule.look()
-    invoke("revalidate", schedule.run, "--accept", 1)
+    invoke("revalidate", "rebase", 1, schedule.run)
     asked = stub.stats()["requests"]
     template = schedule.run / "prompts" / "forced_choice.txt"
     template.write_text(template.read_text("utf-8") + "\nThink hard.\n", "utf-8")
@@ -371,7 +371,7 @@ def test_an_exported_baseline_is_revalidated_on_another_machine(tmp_path, stub, 
     """The folder holds no text of an item or reply, and its history grows as that of a run."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority, noise=0.1)}, n=40)
     target = tmp_path / "elsewhere" / "baseline"
-    result = invoke("baseline", "export", schedule.run, target, "--anchor", 20)
+    result = invoke("revalidate", "export", schedule.run, target, "--anchor", 20)
     assert result.exit_code == 0, result.output
     monkeypatch.chdir(target.parent)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "other user"))

@@ -63,7 +63,7 @@ def test_accepting_a_look_keeps_the_baseline_of_judges_that_were_not_watched(tmp
     for _ in range(2):
         schedule.look("--judges", "a", code=None)
     before, asked = read_history(schedule.run / FILE).baseline, stub.stats()["requests"]
-    accepted = invoke("revalidate", schedule.run, "--accept", 1, "--yes")
+    accepted = invoke("revalidate", "rebase", 1, schedule.run, "--yes")
     assert accepted.exit_code == 0, accepted.output
     assert (stub.stats()["requests"] - asked) % N == 0
     after = read_history(schedule.run / FILE).baseline
@@ -78,9 +78,18 @@ def test_a_schedule_watches_the_best_judges_by_default(schedule, monkeypatch):
     monkeypatch.chdir(schedule.folder)
 
     def emitted_for(run, *options):
-        return invoke("schedule", run, "--emit", "cron", "--judges-file", "judges.yaml", *options)
+        return invoke(
+            "revalidate",
+            "schedule",
+            run,
+            "--emit",
+            "cron",
+            "--judges-file",
+            "judges.yaml",
+            *options,
+        )
 
-    assert invoke("baseline", "export", schedule.run, "exported").exit_code == 0
+    assert invoke("revalidate", "export", schedule.run, "exported").exit_code == 0
     for run in (schedule.run, "exported"):
         emitted = emitted_for(run)
         assert "--judges best" in emitted.stdout.replace("best,flawed", "best")
@@ -99,7 +108,7 @@ def test_a_schedule_without_a_best_judge_watches_all_and_says_so(tmp_path, stub)
     """None is better than the baseline judges."""
     tables = {judge: replies(N, flipped) for judge in ("a", "b")}
     schedule = Schedule(tmp_path, stub, tables, n=N)
-    emitted = invoke("schedule", schedule.run, "--emit", "cron")
+    emitted = invoke("revalidate", "schedule", schedule.run, "--emit", "cron")
     assert "--judges " not in emitted.stdout
     assert "Watches a, b: the run does not say which one is the best." in emitted.stderr
 

@@ -126,7 +126,7 @@ class Schedule:
 
     def look(self, *arguments, code=0):
         """Look once; return the result as JSON. ``code`` None is 0, or 1 for what is worse."""
-        if not {"--judges-file", "--exclude"} & set(arguments):
+        if not {"--judges-file", "exclude"} & set(arguments):
             arguments += ("--judges-file", self.folder / "judges.yaml")
         result = invoke("revalidate", self.run, "--json", "--quiet", *arguments)
         assert result.exit_code in ({0, 1} if code is None else {code}), result.stderr

@@ -67,11 +67,11 @@ class Machine:
 
     def run(self, store: str, *arguments: object, resume: bool = False) -> subprocess.Popen[str]:
         """Start a run with a store, or resume the last one."""
-        task = ["--resume"] if resume else ["--task", self._task, "--judges", "local"]
+        task = ["resume"] if resume else ["run", "--task", self._task, "--judges", "local"]
         task += ["--judges-file", self._home / "judges.yaml"]
         if not resume:
             task += ["--elicitation", "forced_choice", "--details"]
-        return self.start("run", *task, "--store", store, *arguments)
+        return self.start(*task, "--store", store, *arguments)
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         """Start ``harness`` with these arguments."""

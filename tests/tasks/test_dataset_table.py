@@ -225,7 +225,7 @@ def test_a_changed_table_is_noticed_on_resume(tmp_path, monkeypatch):
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["hashes"]["task"] == load_task(folder).content_hash
     (folder / "table.csv").write_text(WIDE.replace("No,no", "No,yes"), encoding="utf-8")
-    resumed = invoke("run", "--resume", run)
+    resumed = invoke("resume", run)
     assert "the task has changed since" in str(resumed.exception)
 
 

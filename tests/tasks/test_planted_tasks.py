@@ -102,7 +102,7 @@ def test_the_raters_rank_the_systems_in_the_planted_order(simulation, tmp_path):
         table = csv.DictWriter(file, ("item", "judge", "value"))
         table.writeheader()
         table.writerows(verdicts(simulation, "helpfulness"))
-    printed = invoke("systems", "--task", "helpfulness", "--verdicts", str(path)).stdout
+    printed = invoke("lab", "systems", "--task", "helpfulness", "--verdicts", str(path)).stdout
     by_raters = printed.partition("planted:")[0].splitlines()
     ranked = [line.split()[:2] for line in by_raters if line[:1].isdigit()]
     assert ranked == [["1", "owl"], ["2", "fox"], ["3", "hen"]]

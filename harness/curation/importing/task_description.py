@@ -51,7 +51,7 @@ def commented(
         given = name in described
         return Field(name, described[name] if given else example, comment, is_example=not given)
 
-    yield field("name", f"Made from {table}. `harness schema task` lists every field.")
+    yield field("name", f"Made from {table}. `harness lab schema task` lists every field.")
     yield field("property", PROPERTY)
     instructions = "What else raters were told, if anything; judges are told the same."
     yield field("instructions", instructions, "what they were told")

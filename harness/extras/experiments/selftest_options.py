@@ -1,4 +1,4 @@
-"""Options of `harness selftest`."""
+"""Options of `harness lab selftest`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of `harness simulate`."""
+"""Options of `harness lab simulate`."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Details:
     prompts : dict of str to str
         Templates by file name.
     selftest : dict or None
-        What `harness selftest` found on the design of the run: lines, tables and charts.
+        What `harness lab selftest` found on the design of the run: lines, tables and charts.
     """
 
     run: str = ""
@@ -121,7 +121,7 @@ def _selftest(folder: RunFolder) -> SelftestSection | None:
     try:
         return edge("experiments", ExperimentEdge).selftest_section(read_file(path, MAX_BYTES))
     except (OSError, ValueError, TooLarge) as error:
-        advice = f"Delete it, or run `harness selftest --run {quote(str(folder.path))}` again"
+        advice = f"Delete it, or run `harness lab selftest --run {quote(str(folder.path))}` again"
         raise RunError(f"{path}: no result of a self-test: {error}", advice) from None
 
 

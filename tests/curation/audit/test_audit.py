@@ -115,8 +115,8 @@ def test_matched_secrets_are_in_no_output(planted, tmp_path):
 
 
 def test_json_has_the_fields_of_the_published_schema(planted, tmp_path):
-    """`harness schema audit` describes what `harness curate audit --json` prints."""
-    schema = json.loads(call_harness("schema", "audit", cwd=tmp_path).stdout)
+    """`harness lab schema audit` describes what `harness curate audit --json` prints."""
+    schema = json.loads(call_harness("lab", "schema", "audit", cwd=tmp_path).stdout)
     shown = json.loads(call_harness("curate", "audit", str(planted), "--json", cwd=tmp_path).stdout)
     jsonschema.validate(shown, schema)
     with pytest.raises(jsonschema.ValidationError):

@@ -149,7 +149,7 @@ def test_long_table_becomes_the_same_task(truth, tmp_path, name, columns):
 def test_decision_from_a_table_of_ones_own(truth, tmp_path):
     """Two commands lead from a wide table to the judge to use."""
     wide(truth, "mtbench", tmp_path / "battles.csv", RENAMED["mtbench"])
-    result = call_harness("new-task", "mtb", "--from", "battles.csv", "--yes", cwd=tmp_path)
+    result = call_harness("curate", "new", "mtb", "--from", "battles.csv", "--yes", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     [line] = [x for x in result.stdout.splitlines() if x.startswith("  harness validate")]
     done = call_harness(*line.split()[1:], cwd=tmp_path)
@@ -180,7 +180,7 @@ def test_binary_table_has_a_sweep_over_beta(tmp_path):
 
 def test_new_task_runs_at_once(tmp_path):
     """The example loads, says that it is one, and a run on it ends with a decision."""
-    result = call_harness("new-task", "politeness", cwd=tmp_path)
+    result = call_harness("curate", "new", "politeness", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "harness run --task ./politeness" in result.stdout
     task = load_task(tmp_path / "politeness")
@@ -196,7 +196,7 @@ def test_existing_folder_is_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     path = table(tmp_path, "id,a1,a2\n1,yes,no\n")
     for arguments in (("mine",), ("mine", "--from", path, "--yes")):
-        done = call_harness("new-task", *arguments, cwd=tmp_path)
+        done = call_harness("curate", "new", *arguments, cwd=tmp_path)
         assert done.returncode == 2
         assert "mine: exists already" in done.stderr
         assert done.stderr.count("\n") == 1
@@ -206,7 +206,7 @@ def test_existing_folder_is_refused(tmp_path):
 @pytest.mark.parametrize("option", [["--dry-run"], ["--raters", "a,b"], ["--property", "tone"]])
 def test_what_says_how_a_table_is_read_needs_one(tmp_path, option):
     """Nothing is written: `--dry-run` wrote the example, and the rest was passed over."""
-    done = call_harness("new-task", "mine", *option, cwd=tmp_path)
+    done = call_harness("curate", "new", "mine", *option, cwd=tmp_path)
     assert done.returncode == 2
     assert f"{option[0]} needs --from FILE" in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -223,13 +223,13 @@ def test_a_weak_reading_is_not_taken(tmp_path):
     """Without a terminal, what is unclear is named with the options that settle it."""
     path = table(tmp_path, "id,anna,mini\na,yes,no\nb,no,no\n")
     for consent in ([], ["--yes"]):
-        done = call_harness("new-task", "mine", "--from", path, *consent, cwd=tmp_path)
+        done = call_harness("curate", "new", "mine", "--from", path, *consent, cwd=tmp_path)
         assert done.returncode == 2
         assert "anna, mini" in done.stdout
         assert "give --raters anna,mini" in done.stderr
         assert done.stderr.count("\n") == 1
         assert not (tmp_path / "mine").exists()
-    named = call_harness("new-task", "mine", "--from", path, "--judges", "mini", cwd=tmp_path)
+    named = call_harness("curate", "new", "mine", "--from", path, "--judges", "mini", cwd=tmp_path)
     assert named.returncode == 0, named.stderr
     assert {r.rater for r in load_task(tmp_path / "mine").ratings} == {"anna"}
 
@@ -238,7 +238,7 @@ def test_guess_is_confirmed_and_corrected_on_a_terminal(tmp_path):
     """On a terminal one change is typed, then y (or Enter), then what was rated."""
     path = table(tmp_path, "id,note,ann1,ann2,extra\na,good one,yes,no,yes\nb,bad one,no,no,yes\n")
     terminal, inside = pty.openpty()
-    command = [sys.executable, "-m", "harness", "new-task", "mine", "--from", str(path)]
+    command = [sys.executable, "-m", "harness", "curate", "new", "mine", "--from", str(path)]
     with subprocess.Popen(
         command, cwd=tmp_path, stdin=inside, stdout=inside, stderr=inside
     ) as process:
@@ -352,7 +352,7 @@ def test_scale_and_options_follow_the_labels(tmp_path, text, scale, options, pos
 def test_unusable_table_is_one_line_that_says_why(tmp_path, text, words):
     """Exit 2, what was found and what to do, and no folder."""
     path = table(tmp_path, text)
-    done = call_harness("new-task", "mine", "--from", path, "--yes", cwd=tmp_path)
+    done = call_harness("curate", "new", "mine", "--from", path, "--yes", cwd=tmp_path)
     assert done.returncode == 2, done.stdout
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
@@ -457,7 +457,7 @@ def test_kind_of_raters(tmp_path):
     path = table(tmp_path, "id,expert_1,expert_2\n1,yes,no\n2,no,no\n")
     assert plan_of(path).rated.kind == "expert"
     result = call_harness(
-        "new-task", "m", "--from", path, "--kind", "skilled", "--yes", cwd=tmp_path
+        "curate", "new", "m", "--from", path, "--kind", "skilled", "--yes", cwd=tmp_path
     )
     assert result.returncode == 0, result.stderr
     assert load_task(tmp_path / "m").raters == "skilled"
@@ -622,7 +622,9 @@ def test_item_that_reads_otherwise_is_rejected(tmp_path):
 def test_items_without_a_text_are_kept_and_named(tmp_path):
     """Their ratings count; that a run needs their text is said."""
     path = table(tmp_path, "id,body,a1,a2\nx1,hello there,yes,no\nx2,,no,no\n")
-    done = call_harness("new-task", "m", "--from", path, "--text", "body", "--yes", cwd=tmp_path)
+    done = call_harness(
+        "curate", "new", "m", "--from", path, "--text", "body", "--yes", cwd=tmp_path
+    )
     assert "Without a text: x2. Judges need a text" in done.stdout
     assert len(load_task(tmp_path / "m").items) == 2
 
@@ -657,7 +659,7 @@ def test_other_formats(tmp_path, ending):
 def test_facts_as_json(tmp_path):
     """--json prints what was read and written; --dry-run writes nothing."""
     path = table(tmp_path, "id,a1,a2,gpt\n1,yes,no,yes\n2,no,no,no\n")
-    command = ("new-task", "mine", "--from", path, "--json")
+    command = ("curate", "new", "mine", "--from", path, "--json")
     planned = json.loads(call_harness(*command, "--dry-run", cwd=tmp_path).stdout)
     assert planned["columns"] == {"id": ["id"], "raters": ["a1", "a2"], "judges": ["gpt"]}
     assert not (tmp_path / "mine").exists()
@@ -678,7 +680,7 @@ def test_guess_fits_80_columns(tmp_path):
     names = ",".join(f"annotator_with_a_long_name_{i}" for i in range(9))
     labels = ",".join(["a rather long label", "another label that is long"] * 4 + ["third"])
     path = table(tmp_path, f"id,{names}\n1,{labels}\n")
-    shown = call_harness("new-task", "mine", "--from", path, "--dry-run", cwd=tmp_path).stdout
+    shown = call_harness("curate", "new", "mine", "--from", path, "--dry-run", cwd=tmp_path).stdout
     assert max(map(len, shown.splitlines())) <= 80
 
 

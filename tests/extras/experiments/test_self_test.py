@@ -1,4 +1,4 @@
-"""`harness selftest`: planted designs are what they say, and a broken analysis is found out."""
+"""`harness lab selftest`: planted designs are what they say, and a broken analysis is found out."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_rates_out_of_reach_are_refused(tmp_path):
         harness.selftest(rater_agreement=0.4)
     with pytest.raises(HarnessError, match=r"a judge agrees 0.990 .* Change agreement"):
         harness.selftest(agreement=0.99)
-    refused = call_harness("selftest", "--agreement", "0.99", cwd=tmp_path)
+    refused = call_harness("lab", "selftest", "--agreement", "0.99", cwd=tmp_path)
     assert refused.returncode == 2
     assert "Change --agreement, --gap or --n-judges" in refused.stderr
 
@@ -94,7 +94,7 @@ def test_a_design_is_estimated_from_a_task_and_its_verdicts():
 
 @pytest.mark.parametrize("name", ["diagnoses", "coherence", "helpfulness", "toxicity"])
 def test_a_task_without_verdicts_has_judges_within_reach_of_its_raters(name):
-    """Regression: `harness selftest diagnoses`, an example of its help, was refused."""
+    """Regression: `harness lab selftest diagnoses`, an example of its help, was refused."""
     design = design_of(source_of_verdicts(name, None), SelftestOptions())
     raters = design.raters
     best = design.judges[0].planted
@@ -157,7 +157,7 @@ def test_every_share_has_its_n_and_interval(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ("--items", "20", "--data-sets", "3", "--reply-cost", "0.01", "--processes", "1")
     result = json.loads(
-        invoke("selftest", *arguments, "--json", "--page", "tested/small.html").stdout
+        invoke("lab", "selftest", *arguments, "--json", "--page", "tested/small.html").stdout
     )
     assert {row["kind"] for row in result["shares"]} == {"choice", "power", "size", "coverage"}
     for row in result["shares"]:
@@ -187,7 +187,7 @@ def test_self_test_of_a_run_is_a_section_of_its_report(tmp_path, monkeypatch):
     section = "Does the analysis hold on this design?"
     page = folder / "report.html"
     assert section not in page.read_text(encoding="utf-8")
-    words = ("selftest", "--run", folder, "--data-sets", "2", "--processes", "1")
+    words = ("lab", "selftest", "--run", folder, "--data-sets", "2", "--processes", "1")
     printed = json.loads(invoke(*words, "--json").stdout)
     assert json.loads((folder / "selftest.json").read_bytes()) == printed
     assert (printed["n_items"], {row["judge"] for row in printed["truths"]}) == (
@@ -220,7 +220,7 @@ def test_self_test_of_a_run_is_a_section_of_its_report(tmp_path, monkeypatch):
 )
 def test_self_test_of_no_run_is_refused(tmp_path, words, message):
     """A run beside a task or verdicts, and one that is not there."""
-    refused = call_harness("selftest", *words, cwd=tmp_path)
+    refused = call_harness("lab", "selftest", *words, cwd=tmp_path)
     assert refused.returncode == 2
     assert message in refused.stderr
 

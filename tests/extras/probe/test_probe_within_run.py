@@ -174,7 +174,7 @@ def test_a_resumed_run_asks_nothing_of_its_probe_twice(place, stub):
     process.kill()
     process.communicate()
     stub.release()
-    done = call_harness("run", "--resume", cwd=place)
+    done = call_harness("resume", cwd=place)
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == n_asked + 1, "the request in flight alone was sent again"
     expected = flips_in(only_run())["firm"]
@@ -183,7 +183,7 @@ def test_a_resumed_run_asks_nothing_of_its_probe_twice(place, stub):
     folder.update(state="asked", exit_code=None)
     for name in ("probe/probe.json", "metrics.json"):
         (folder.path / name).unlink()
-    done = call_harness("run", "--resume", cwd=place)
+    done = call_harness("resume", cwd=place)
     assert done.returncode == 0, done.stderr
     assert flips_in(folder.path)["firm"] == expected
     assert stub.stats()["requests"] == n_asked + 1
@@ -210,15 +210,15 @@ def test_run_and_probe_keep_to_one_limit_of_cost(place, stub):
     stopped = call_harness(*command, "--cache", "new", "--max-cost", limit_usd, cwd=place)
     assert stopped.returncode == 4, stopped.stderr
     path = only_run()
-    assert f"harness run --resume {path}" in stopped.stderr
+    assert f"harness resume {path}" in stopped.stderr
     n_asked = stub.stats()["requests"]
     assert 2 * N < n_asked < N_ASKED
     assert of_run < harness.load_run(path).cost_usd <= limit_usd
     assert 0 < flips_in(path)["firm"].flipped.counts["n"] < N * N_INSTRUCTIONS
-    again = call_harness("run", "--resume", "--cache", "new", cwd=place)
+    again = call_harness("resume", "--cache", "new", cwd=place)
     assert again.returncode == 4
     assert stub.stats()["requests"] == n_asked
-    done = call_harness("run", "--resume", "--cache", "new", "--max-cost", 100, cwd=place)
+    done = call_harness("resume", "--cache", "new", "--max-cost", 100, cwd=place)
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == N_ASKED
     assert flips_in(path)["firm"].flipped.counts["n"] == N * N_INSTRUCTIONS
@@ -232,7 +232,7 @@ def test_a_run_that_is_stopped_before_its_probe_says_that_it_was_not_asked(place
     assert not (only_run() / "probe").exists()
     metrics = Validation.from_json((only_run() / "metrics.json").read_text(encoding="utf-8"))
     assert metrics.judge("firm").injection.flipped.reason == "probe_not_asked"
-    assert call_harness("run", "--resume", "--max-cost", 100, cwd=place).returncode == 0
+    assert call_harness("resume", "--max-cost", 100, cwd=place).returncode == 0
     assert stub.stats()["requests"] == N_ASKED
 
 
@@ -260,7 +260,7 @@ def test_a_judge_that_fails_in_the_probe_leaves_the_run_unfinished(place, stub):
     run = harness.run("task", ["m"], probe="injection", observer=Revoking(), **options)
     assert run.exit_code == 3
     assert [line for line in Revoking.lines if line.startswith("m (probe) is incomplete (")]
-    assert [line for line in Revoking.lines if f"harness run --resume {run.path}" in line]
+    assert [line for line in Revoking.lines if f"harness resume {run.path}" in line]
     assert run.validation.ranking.rows[0].rank == 1
     assert run.validation.judge("m").injection.flipped.reason
     stub.set_table("key", replies)
@@ -308,7 +308,7 @@ def test_a_probe_keeps_no_texts_and_shows_none_that_is_held_out(place, stub):
     assert not [item for item in hidden if texts[item] in sent]
     n_asked = stub.stats()["requests"]
     RunFolder.open(only_run()).update(state="stopped")
-    assert call_harness("run", "--resume", cwd=place).returncode == 0
+    assert call_harness("resume", cwd=place).returncode == 0
     assert stub.stats()["requests"] == n_asked
 
 
@@ -335,7 +335,7 @@ def test_choices_of_the_run_were_demanded_of_its_probe(place):
 def test_an_exported_baseline_claimed_a_probe_that_it_does_not_hold(place):
     """It holds the anchor alone: no probe, and no flip rate that "was not asked"."""
     run = harness.run("task", ["random"], probe="injection")
-    done = invoke("baseline", "export", run.path, "copy")
+    done = invoke("revalidate", "export", run.path, "copy")
     assert done.exit_code == 0, done.output
     assert RunFolder.open(Path("copy")).manifest.config.probe is None
 

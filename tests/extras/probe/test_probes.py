@@ -281,7 +281,7 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": judges}), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     stub.reset()
-    words = ("probe", "injection", "--task", "task", "--limit", "4", "--judges-file")
+    words = ("lab", "probe", "injection", "--task", "task", "--limit", "4", "--judges-file")
     done = invoke(*words, "judges.yaml", "--judges", "firm,gullible,far", "--json")
     assert done.exit_code == 0, done.output
     result = Probe.model_validate_json(done.stdout)
@@ -297,7 +297,7 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     assert {"verdicts.jsonl", "probe.json"} <= {p.name for p in folder.iterdir()}
     assert Probe.model_validate_json((folder / "probe.json").read_text()) == result
     (folder / "probe.json").unlink()
-    words = ("probe", "injection", "--resume", folder.name, "--judges-file", "judges.yaml")
+    words = ("resume", folder.name, "--judges-file", "judges.yaml")
     again = invoke(*words)
     assert again.exit_code == 0, again.output
     assert stub.stats()["requests"] == 4 * (1 + n_attacks)
@@ -306,21 +306,25 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
 
 
 @pytest.mark.parametrize("probe", TEXT_PROBES[1:])
-def test_every_probe_runs_and_is_resumed_by_its_own_command(probe, tmp_path, monkeypatch):
-    """The word list is asked in all variants; `injection` refuses to resume the run."""
+def test_every_probe_runs_and_is_resumed(probe, tmp_path, monkeypatch):
+    """The word list is asked in all variants; `resume` finds out that the run is a probe."""
     monkeypatch.chdir(tmp_path)
-    done = invoke("probe", probe, "--task", "toxicity", "--limit", "3", "--judges", "lexicon")
+    done = invoke(
+        "lab", "probe", probe, "--task", "toxicity", "--limit", "3", "--judges", "lexicon"
+    )
     assert done.exit_code == 0, done.output
     assert "Effect: " in " ".join(done.stdout.split())
     assert all(kind in done.stdout for kind in KINDS[probe])
     [folder] = (tmp_path / "runs").iterdir()
-    refused = invoke("probe", "injection", "--resume", folder.name)
-    assert isinstance(refused.exception, RunError)
-    assert f"harness probe {probe}" in str(refused.exception)
+    again = invoke("resume", folder.name)
+    assert again.exit_code == 0, again.output
+    assert "Effect: " in " ".join(again.stdout.split())
+    refused = invoke("resume", folder.name, "--fail-unless", "use")
+    assert "a probe has no recommendation" in refused.output
 
 
 def test_a_stopped_probe_is_not_resumed_as_a_ranking(tmp_path, monkeypatch, attacked):
-    """`run --resume` recommended a judge by its answers to attacked items, and counted no flip."""
+    """`resume` recommended a judge by its answers to attacked items, and counted no flip."""
     monkeypatch.chdir(tmp_path)
     config = RunConfig(task="task", elicitations=("forced_choice",), changed_by="injection")
     judge = JudgeSpec(name="random", kind="random")
@@ -331,10 +335,12 @@ def test_a_stopped_probe_is_not_resumed_as_a_ranking(tmp_path, monkeypatch, atta
         NewJudges(specs=(judge,)),
         prompts=Prompts.load(attacked),
     )
-    refused = invoke("run", "--resume")
-    assert isinstance(refused.exception, RunError)
-    assert f"harness probe injection --resume runs/{folder.path.name}" in str(refused.exception)
+    with pytest.raises(RunError, match=f"harness resume runs/{folder.path.name}"):
+        harness.run(resume=True)
     assert not folder.verdicts.exists()
+    done = invoke("resume")
+    assert "Flip rates: " in done.stdout, done.output
+    assert not (folder.path / "metrics.json").exists()
 
 
 def test_a_probe_ranked_judges_on_changed_items_and_counted_them_as_tried(tmp_path, monkeypatch):
@@ -345,7 +351,7 @@ def test_a_probe_ranked_judges_on_changed_items_and_counted_them_as_tried(tmp_pa
     assert invoke("run", "--task", "task", "--judges", "random").exit_code == 0
     [ranked] = (tmp_path / "runs").iterdir()
     counted = read_ledger(task / LEDGER)
-    done = invoke("probe", "injection", "--task", "task", "--judges", "random")
+    done = invoke("lab", "probe", "injection", "--task", "task", "--judges", "random")
     assert done.exit_code == 0, done.output
     [probe] = (folder for folder in (tmp_path / "runs").iterdir() if folder != ranked)
     files = {file.name for file in probe.iterdir()}
@@ -357,7 +363,7 @@ def test_a_probe_ranked_judges_on_changed_items_and_counted_them_as_tried(tmp_pa
         refused = invoke(command, probe)
         assert isinstance(refused.exception, RunError)
         assert "not ranked" in str(refused.exception)
-    with pytest.raises(RunError, match="harness probe injection --resume"):
+    with pytest.raises(RunError, match="harness resume"):
         harness.run(resume=probe)
 
 
@@ -370,28 +376,13 @@ def test_demonstrations_of_a_probe_showed_items_that_are_held_out(tmp_path, monk
     words = ("--task", "task", "--judges", "far", "--judges-file", "judges.yaml")
     assert invoke("run", *words, "--holdout", "0.6", "--limit", "3").exit_code == 0
     stub.reset()
-    done = invoke("probe", "injection", *words, "--limit", "2")
+    done = invoke("lab", "probe", "injection", *words, "--limit", "2")
     assert done.exit_code == 0, done.output
     made = load_task("task")
     sent = json.dumps(stub.requests())
     hidden = [item for item in made.items if is_held_out(item, 0.6)]
     assert hidden
     assert not [item.id for item in hidden if json.dumps(item.fields["text"])[1:-1] in sent]
-
-
-def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch):
-    """`--resume` with a run that is not a probe's asks no judge and leaves the run as it was."""
-    monkeypatch.chdir(tmp_path)
-    made = load_task(str(make_task_folder(tmp_path / "task")))
-    config = RunConfig(task="task", elicitations=("forced_choice",))
-    judge = JudgeSpec(name="random", kind="random")
-    folder = RunFolder.create(
-        tmp_path / "runs", made, config, NewJudges(specs=(judge,)), prompts=Prompts.load(made)
-    )
-    refused = invoke("probe", "injection", "--resume", folder.path.name)
-    assert isinstance(refused.exception, RunError)
-    assert "this run is not a probe" in str(refused.exception)
-    assert not folder.verdicts.exists()
 
 
 @pytest.fixture
@@ -459,7 +450,7 @@ def test_position_is_probed_from_the_command_line(pairwise, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     judges = {"judges": {"first": {"kind": "scripted", "replies": {"*": "A"}}}}
     (tmp_path / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
-    words = ("probe", "position", "--judges", "first", "--judges-file", "judges.yaml")
+    words = ("lab", "probe", "position", "--judges", "first", "--judges-file", "judges.yaml")
     words += ("--samples", 2, "--task")
     done = invoke(*words, str(pairwise.folder))
     assert done.exit_code == 0, done.output

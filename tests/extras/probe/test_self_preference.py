@@ -116,7 +116,7 @@ def test_self_preference_of_a_run(tmp_path, monkeypatch):
         *("--elicitation", "forced_choice", "--quiet"),
     )
     assert ran.exit_code == 0, ran.output
-    words = ("probe", "self-preference", "--own", "vain=me", "--author", "model")
+    words = ("lab", "probe", "self-preference", "--own", "vain=me", "--author", "model")
     shown = invoke(*words)
     assert shown.exit_code == 0, shown.output
     assert "+50" in shown.stdout

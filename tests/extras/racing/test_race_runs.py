@@ -163,7 +163,7 @@ def test_killed_race_goes_on_as_it_would_have(place, stub):
         process.kill()
         process.communicate()
         assert process.returncode == -signal.SIGKILL
-        process = start_harness("run", "--resume", "--no-store", "--out", "killed", cwd=place)
+        process = start_harness("resume", "--no-store", "--out", "killed", cwd=place)
     _, err = process.communicate()
     assert process.returncode == 0, err
     [path] = (place / "killed").iterdir()
@@ -186,7 +186,7 @@ def test_cost_limit_ends_the_race_first_and_resuming_ends_it(place, stub):
     race = race_of(RunFolder.open(path))
     assert (race.ending, race.judge, race.over_budget) == (None, None, True)
     assert race.usd <= whole.usd / 3
-    more = ("run", "--resume", path, "--no-store", "--max-cost", 10 * whole.usd)
+    more = ("resume", path, "--no-store", "--max-cost", 10 * whole.usd)
     assert invoke(*more).exit_code == 0
     ended = race_of(RunFolder.open(path))
     assert (ended.judge, ended.n_calls) == (whole.judge, whole.n_calls)
@@ -248,7 +248,7 @@ def test_unreachable_server_delays_the_race_and_changes_nothing(place, stub):
     assert done.exit_code == 3, done.output
     [path] = (place / "late").iterdir()
     for _ in range(60):
-        if (code := invoke("run", "--resume", path, "--no-store", "-q").exit_code) == 0:
+        if (code := invoke("resume", path, "--no-store", "-q").exit_code) == 0:
             break
         assert code == 3
     ended = race_of(RunFolder.open(path))
@@ -288,7 +288,7 @@ def test_completed_winner_is_validated_alone(place, stub):
     assert invoke(*words()).exit_code == 0
     [folder] = runs_of(place)
     n_raced = stub.stats()["requests"]
-    done = invoke("run", "--resume", folder.path, "--complete-winner")
+    done = invoke("resume", folder.path, "--complete-winner")
     assert done.exit_code == 0, done.output
     source = source_of(RunFolder.open(folder.path))
     assert source.race.completed
@@ -336,12 +336,12 @@ def test_nothing_compares_judges_that_raced(place, tmp_path):
         gate = invoke("gate", folder.path, "--require", requirement, "--json")
         assert gate.exit_code == 1, gate.output
         assert RACED in gate.stdout
-    study = invoke("study", folder.path, other, "--json")
+    study = invoke("lab", "study", folder.path, other, "--json")
     assert study.exit_code == 0, study.output
     raced, compared = json.loads(study.stdout)["tasks"]
     assert (raced["raced"], raced["leader"], compared["raced"]) == (True, None, False)
-    assert "(judges" in invoke("study", folder.path, other).stdout
-    assert invoke("study", folder.path, other, "--page", "study.html").exit_code == 0
+    assert "(judges" in invoke("lab", "study", folder.path, other).stdout
+    assert invoke("lab", "study", folder.path, other, "--page", "study.html").exit_code == 0
     assert "NA (judges raced)" in (place / "study.html").read_text(encoding="utf-8")
     more = ("--budget", "5", "--items", "task/items.jsonl", "--as", "new")
     refused = [
@@ -352,7 +352,7 @@ def test_nothing_compares_judges_that_raced(place, tmp_path):
         ("revalidate", folder.path),
         ("plan", "difference", "0.1", "--task", "task", "--verdicts", folder.verdicts),
         ("validate", "--task", "task", "--verdicts", folder.verdicts),
-        ("probe", "self-preference", folder.path, "--own", "good=x"),
+        ("lab", "probe", "self-preference", folder.path, "--own", "good=x"),
     ]
     for command in refused:
         message = refusal(place, *command)

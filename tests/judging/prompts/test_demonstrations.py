@@ -272,7 +272,7 @@ def test_a_look_at_an_exported_baseline_sends_the_same_demonstrations(task, tmp_
     assert result.exit_code == 0, result.output
     [run] = (tmp_path / "runs").iterdir()
     target = tmp_path / "baseline"
-    result = invoke("baseline", "export", run, target, "--anchor", 4, "--item-text")
+    result = invoke("revalidate", "export", run, target, "--anchor", 4, "--item-text")
     assert result.exit_code == 0, result.output
     before, after = (setup_of(RunFolder.open(folder), None) for folder in (run, target))
     assert len(after.task.items) == 4

@@ -476,9 +476,9 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     assert (result.exit_code, other.manifest.ended) == (3, {"far": "in_a_batch"})
     line, last = hearing.lines
     named = f"--judges-file {tmp_path / 'judges.yaml'}"
-    assert last.endswith(f"Resume with: harness run --resume {other.path} {named} --cache {cache}")
+    assert last.endswith(f"Resume with: harness resume {other.path} {named} --cache {cache}")
     assert line.startswith(f"far: {N_ITEMS * 2} units wait in batches of another run")
-    assert f"`harness run --resume {folder} {named} --cache {cache}`" in line
+    assert f"`harness resume {folder} {named} --cache {cache}`" in line
     for opened in (RunFolder.open(folder), other):
         plan = plan_resumed_run(opened, server=server)
         result = execute(

@@ -1,0 +1,31 @@
+"""`harness lab`: simulations, self-tests, probes, and lists for work on methods."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import typer
+
+from harness.cli import LAB, LazyGroup, options
+
+
+class LabGroup(options.Group, LazyGroup):
+    """The commands of the lab; named alone, it prints its help."""
+
+    sources = LAB
+    sections: ClassVar = {"Commands": LAB}
+
+
+app = typer.Typer(name="lab", cls=LabGroup, rich_markup_mode=None)
+
+
+@app.callback()
+def lab() -> None:
+    """Test methods, rank systems, combine studies, and print schemas and metrics.
+
+    \b
+    Examples:
+      harness lab selftest diagnoses --quick
+      harness lab probe injection --task toxicity --judges lexicon --limit 5
+      harness lab metrics
+    """
