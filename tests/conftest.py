@@ -181,10 +181,11 @@ _home_numbers = count()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _own_ledgers(_shared_home, tmp_path_factory):
-    """Let fixtures of a module share ledgers, and those of two modules none."""
+def _own_files(_shared_home, tmp_path_factory):
+    """Let fixtures of a module share ledgers and a judges file, and those of two modules none."""
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(_home_numbers))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
         patch.setenv("XDG_DATA_HOME", str(home / "data"))
         yield
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 Direction: TypeAlias = Literal["higher", "lower"]
 CORRELATION = (-1.0, 1.0)
+SIGN = {"higher": 1.0, "lower": -1.0}  # of a score whose direction is declared
 PAIRS = "pairwise_accuracy"
 N_CERTAINTIES = 5  # of the paper's strata: all items, and those by the raters' agreement
 ALL = "all"
@@ -202,8 +203,8 @@ def _judge(
     rows, values = _item_scores(scores, rated)
     units, ratings = rated.units[rows], rated.ratings[rows]
     half = folds_of(units, np.ones(len(rows), dtype=np.bool_), 2)
-    found = scores.better == "found"
-    sign = 1.0 if scores.better == "higher" or (found and _ascends(values, ratings, half)) else -1.0
+    found = scores.better not in SIGN
+    sign = SIGN.get(scores.better) or (1.0 if _ascends(values, ratings, half) else -1.0)
     items = Scored.of(sign * values, ratings, rated.numbers)
     measured = _Measured(items, units, unit, level)
     shown = half == 1 if found else np.ones(len(rows), dtype=np.bool_)
@@ -237,7 +238,7 @@ def _ascends(values: FloatArray, ratings: FloatArray, half: IntArray) -> bool:
         return True
     counts = ratings[used].sum(axis=1)
     mean = ratings[used] @ np.arange(ratings.shape[1]) / counts
-    return ScoreMap.fit(values[used], mean[:, None], counts, "found").better == "higher"
+    return ScoreMap.fit(values[used], mean[:, None], counts, "found").ascends
 
 
 def _item_scores(scores: JudgeScores, rated: _Rated) -> tuple[IntArray, FloatArray]:

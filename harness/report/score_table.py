@@ -21,10 +21,10 @@ STRATA_HEADS = [
     "raters agree",
     "items",
     "AUC",
-    "Spearman, mean",
-    "median",
-    "tau-b, mean",
-    "median",
+    "rho, mean",
+    "rho, median",
+    "tau, mean",
+    "tau, median",
 ]
 MEASURES = (
     "auc",
@@ -81,8 +81,8 @@ def strata_table(v: Validation, *, intervals: bool = True) -> TitledRows | None:
         for stratum in judge.strata
     ]
     title = (
-        "Scores by the raters' certainty, with rank correlations between scores and the mean or "
-        "the median of the ratings."
+        "Scores by the raters' certainty, with Spearman's rho and Kendall's tau-b between scores "
+        "and the mean or the median of the ratings."
     )
     return title, STRATA_HEADS, rows
 

@@ -126,6 +126,7 @@ def percentile_interval(
     return interval, share_undefined(replicates)
 
 
+NONE = 1e-12  # counts below which a share is 0 or 1, but for rounding
 TOO_FEW: dict[ResampledUnit, NAReason] = {
     "item": "too_few_items",
     "group": "too_few_groups",
@@ -241,6 +242,6 @@ def share_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
     if not (0 <= share <= 1 and 0 < level < 1 and n > 0):
         raise ValueError(f"share {share}, level {level} and n {n} make no interval")
     hits, misses, tail = share * n, (1 - share) * n, (1 - level) / 2
-    low = float(betaincinv(hits, misses + 1, tail)) if share > 0 else 0.0
-    high = float(betaincinv(hits + 1, misses, 1 - tail)) if share < 1 else 1.0
+    low = float(betaincinv(hits, misses + 1, tail)) if hits > NONE else 0.0
+    high = float(betaincinv(hits + 1, misses, 1 - tail)) if misses > NONE else 1.0
     return Interval(low, high, level, "exact", "item")

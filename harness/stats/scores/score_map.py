@@ -56,9 +56,9 @@ class ScoreMap:
         return np.stack(columns, axis=-1)
 
     @property
-    def better(self) -> ScoreDirection:
-        """Whether values ascend with the score; "higher" for a constant map."""
-        return "lower" if (self.values[-1] < self.values[0]).any() else "higher"
+    def ascends(self) -> bool:
+        """Whether values ascend with the score, as a constant map counts as doing."""
+        return not (self.values[-1] < self.values[0]).any()
 
     @classmethod
     def fit(
@@ -166,7 +166,7 @@ def cross_fit(
     mapped = mean(scores)
     for k, each in enumerate(maps):
         mapped[fold == k] = each(scores[fold == k])
-    n_higher = sum(each.better == "higher" for each in maps)
+    n_higher = sum(each.ascends for each in maps)
     return CrossFit(frozen(mapped), mean, n_higher, n_folds)
 
 

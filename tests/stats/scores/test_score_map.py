@@ -43,7 +43,7 @@ def test_mapped_shares_are_distributions_in_the_order_of_scores(scores, seed, be
     mapped = shares_of(fitted(at))
     assert np.allclose(mapped.sum(axis=1), 1.0)
     assert (mapped >= 0).all()
-    steps = np.diff(mapped[:, 0]) * (1 if fitted.better == "lower" else -1)
+    steps = np.diff(mapped[:, 0]) * (-1 if fitted.ascends else 1)
     assert (steps >= -1e-9).all()
 
 
