@@ -53,13 +53,13 @@ def test_shares_and_cuts_are_inverse():
     assert np.allclose(shares_of(above_cuts(shares)), shares)
 
 
-@pytest.mark.parametrize(("sign", "better"), [(1.0, "higher"), (-1.0, "lower")])
-def test_direction_is_found(sign, better):
+@pytest.mark.parametrize(("sign", "ascends"), [(1.0, True), (-1.0, False)])
+def test_direction_is_found(sign, ascends):
     """Of scores that follow the ratings, every fold finds how."""
     scores, values, weights = drawn(sign=sign)
     fit = cross_fit(scores, values, weights, np.arange(len(scores)))
-    assert fit.n_higher == (5 if better == "higher" else 0)
-    assert fit.mean.better == better
+    assert fit.n_higher == (5 if ascends else 0)
+    assert fit.mean.ascends == ascends
 
 
 def test_map_depends_on_the_order_of_scores_alone():
