@@ -9,13 +9,16 @@ the rows into estimate_slices.csv. Exits with 1 if a row is below 93 % less two 
 
 from __future__ import annotations
 
-import csv
 import sys
 from itertools import product
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
+
+try:
+    from benchmarks.csv_rows import write_beside
+except ModuleNotFoundError:  # it is run as a script
+    from csv_rows import write_beside
 
 from harness.stats.estimation.effective_counts import Labelled
 from harness.stats.estimation.population import population_share
@@ -69,10 +72,7 @@ def main() -> int:
         rows.append(row_of(n_slices, n, raters, judge, n_sets))
         print(*rows[-1].values(), sep=",", flush=True)
     if "--write" in sys.argv:
-        with Path(__file__).with_suffix(".csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, HEADS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_beside(__file__, rows)
     least = LEAST - 2 * sqrt(LEAST * (1 - LEAST) / n_sets)
     return int(any(float(str(row["together"])) < least for row in rows))
 

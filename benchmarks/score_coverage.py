@@ -9,12 +9,15 @@ exits with 1 if one covers less than 93 %. With ``--write``, ``score_coverage.cs
 
 from __future__ import annotations
 
-import csv
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
+
+try:
+    from benchmarks.csv_rows import write_beside
+except ModuleNotFoundError:  # it is run as a script
+    from csv_rows import write_beside
 
 from harness.stats.scores.concordance import (
     MEASURES,
@@ -89,10 +92,7 @@ def main() -> int:
             *(",".join(map(str, row.values())) for row in rows[-len(ALL) :]), sep="\n", flush=True
         )
     if "--write" in sys.argv:
-        with Path(__file__).with_name("score_coverage.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, HEADS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_beside(__file__, rows)
     return int(any(float(str(row["coverage"])) < LEAST for row in rows))
 
 

@@ -9,13 +9,16 @@ rows into slice_measures.csv. Exits with 1 if a row is below 93 % less two stand
 
 from __future__ import annotations
 
-import csv
 import sys
 from itertools import product
 from math import comb, sqrt
-from pathlib import Path
 
 import numpy as np
+
+try:
+    from benchmarks.csv_rows import write_beside
+except ModuleNotFoundError:  # it is run as a script
+    from csv_rows import write_beside
 
 from harness.stats.subsets.slices import slice_means
 
@@ -134,10 +137,7 @@ def main() -> int:
         for row in rows[-len(BOUNDS) :]:
             print(*row.values(), sep=",", flush=True)
     if "--write" in sys.argv:
-        with Path(__file__).with_suffix(".csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, HEADS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_beside(__file__, rows)
     least = LEAST - 2 * sqrt(LEAST * (1 - LEAST) / n_sets)
     return int(any(min(float(row["means"]), float(row["differences"])) < least for row in rows))
 

@@ -215,29 +215,20 @@ def _one_human(leader: JudgeEvidence, evidence: Evidence) -> Check:
 
 
 def _answered(leader: JudgeEvidence, evidence: Evidence) -> Check:
-    fraction, threshold = leader.answered_fraction, evidence.min_answered
-    passed = fraction is not None and fraction >= threshold
-    return Check(
-        kind="answered",
-        passed=passed,
-        reason="" if passed else "too_few_answered",
-        value=fraction,
-        threshold=threshold,
-        n=evidence.n_rated,
-    )
+    share, least = leader.answered_fraction, evidence.min_answered
+    return _enough("answered", share, least, n=evidence.n_rated, reason="too_few_answered")
 
 
-def _usable_replies(leader: JudgeEvidence) -> Check:
-    usable = leader.usable_replies
-    passed = usable is not None and usable >= MIN_USABLE
-    return Check(
-        kind="usable_replies",
-        passed=passed,
-        reason="" if passed else "too_few_usable",
-        value=usable,
-        threshold=MIN_USABLE,
-        n=leader.n_planned,
-    )
+def _usable_replies(leader: JudgeEvidence, _: Evidence) -> Check:
+    share = leader.usable_replies
+    return _enough("usable_replies", share, MIN_USABLE, n=leader.n_planned, reason="too_few_usable")
+
+
+def _enough(kind: str, share: float | None, least: float, *, n: int, reason: CheckReason) -> Check:
+    """Check that a share is known and large enough."""
+    passed = share is not None and share >= least
+    reason = "" if passed else reason
+    return Check(kind=kind, passed=passed, reason=reason, value=share, threshold=least, n=n)
 
 
 def _loss(value: float, evidence: Evidence) -> float:
@@ -419,7 +410,7 @@ ANSWERED = CheckOfUse(
 )
 USABLE_REPLIES = CheckOfUse(
     kind="usable_replies",
-    test=lambda leader, _: _usable_replies(leader),
+    test=_usable_replies,
     is_missing=needed("usable_replies"),
     failed="only {share} of its {n} planned replies are usable",
     open="no reply was planned",

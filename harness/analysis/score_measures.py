@@ -21,6 +21,7 @@ from harness.stats.inference.bootstrap import (
 )
 from harness.stats.inference.estimate import TOO_FEW, Estimate, Interval
 from harness.stats.inference.metric import SHARE
+from harness.stats.reasons import NAReason
 from harness.stats.scores.concordance import (
     MEASURES,
     Scored,
@@ -48,7 +49,7 @@ PAIRS = "pairwise_accuracy"
 N_CERTAINTIES = 5  # of the paper's strata: all items, and those by the raters' agreement
 ALL = "all"
 MAX_CELLS = 20_000_000  # of items by different ratings, held at once
-MAX_MEDIANS = 30  # different medians that are shown
+MAX_MEDIANS = 30  # that are told apart
 MIN_UNITS = 10  # units, below which nothing is estimated
 QUARTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -108,7 +109,8 @@ class ScoredJudge:
     strata : tuple of ScoreStratum
         All items first.
     by_median : tuple of ScoresAtMedian
-        All items with a score, by the median of their ratings.
+        All items with a score, by the median of their ratings; empty if there are more than 30
+        medians.
     """
 
     judge: str
@@ -138,7 +140,7 @@ class Scores:
 
 
 def section(source: Source) -> Scores | None:
-    """ScoreMeasure how score judges order items; None if there are none."""
+    """Measure how score judges order items; None if there are none."""
     names = [judge.name for judge in source.judges if judge.name in source.scores]
     if not names:
         return None
@@ -154,13 +156,14 @@ def section(source: Source) -> Scores | None:
 
 
 class _Rated(NamedTuple):
-    """Ratings of items, the least first, and strata by certainty."""
+    """Ratings of items, the least first, strata by certainty, and why there are none."""
 
     place: dict[str, int]
     units: IntArray
     ratings: FloatArray
     numbers: FloatArray
     strata: dict[str, BoolArray]
+    why_none: NAReason
 
     @classmethod
     def of(cls, task: Task, items: tuple[Item, ...]) -> Self:
@@ -172,7 +175,8 @@ class _Rated(NamedTuple):
             by_certainty = default_strata(1, ordinal=task.scale == "ordinal")[1:N_CERTAINTIES]
             members = members_of(by_certainty, ratings, numbers)
             strata |= {s.name: rows for s, rows in zip(by_certainty, members, strict=True)}
-        return cls(place, units, ratings, numbers, strata)
+        why_none: NAReason = "no_items" if len(numbers) else "not_computed"
+        return cls(place, units, ratings, numbers, strata, why_none)
 
 
 def _options(task: Task, items: tuple[Item, ...]) -> tuple[FloatArray, FloatArray]:
@@ -191,10 +195,12 @@ def _numbers(task: Task, place: dict[str, int]) -> tuple[FloatArray, FloatArray]
     rows = np.array([row for row, _ in rated], dtype=np.int64)
     numbers, column = np.unique([number for _, number in rated], return_inverse=True)
     if len(place) * len(numbers) > MAX_CELLS:
+        return np.zeros((len(place), 0)), np.zeros(0)
+    if not rated:
         return np.zeros((len(place), 1)), np.ones(1)
-    counts = np.zeros((len(place), max(len(numbers), 1)))
+    counts = np.zeros((len(place), len(numbers)))
     np.add.at(counts, (rows, column), 1.0)
-    return counts, numbers if len(numbers) else np.ones(1)
+    return counts, numbers
 
 
 def _judge(
@@ -206,7 +212,7 @@ def _judge(
     found = scores.better not in SIGN
     sign = SIGN.get(scores.better) or (1.0 if _ascends(values, ratings, half) else -1.0)
     items = Scored.of(sign * values, ratings, rated.numbers)
-    measured = _Measured(items, units, unit, level)
+    measured = _Measured(items, units, unit, level, rated.why_none)
     shown = half == 1 if found else np.ones(len(rows), dtype=np.bool_)
     width = TiedPairs.of(_some(items.only(half == 0))).best_width() if len(rows) else None
     return ScoredJudge(
@@ -267,6 +273,7 @@ class _Measured(NamedTuple):
     units: IntArray
     unit: ResampledUnit
     level: float
+    why_none: NAReason
 
     def estimate(
         self, measure: ScoreMeasure, rows: BoolArray, bounds: tuple[float, float]
@@ -275,7 +282,7 @@ class _Measured(NamedTuple):
         items, units, n = self.items.only(rows), self.units[rows], int(rows.sum())
         value = measure(items) if n else np.nan
         if np.isnan(value):
-            return Estimate(value=None, reason="no_variance" if n else "no_items", n_used=n)
+            return Estimate(value=None, reason="no_variance" if n else self.why_none, n_used=n)
         if len(np.unique(units)) < MIN_UNITS:
             return Estimate(value=value, interval_reason=TOO_FEW[self.unit], n_used=n)
         ends = jackknife_interval(measure, items, units, level=self.level, bounds=bounds)
@@ -296,11 +303,14 @@ class _Measured(NamedTuple):
 
 
 def _by_median(values: FloatArray, median: FloatArray) -> tuple[ScoresAtMedian, ...]:
+    medians = np.unique(median)
+    if len(medians) > MAX_MEDIANS:
+        return ()
     return tuple(
         ScoresAtMedian(
             median=float(at),
             n_items=int((median == at).sum()),
             quantiles=tuple(np.quantile(values[median == at], QUARTILES).tolist()),
         )
-        for at in np.unique(median)[:MAX_MEDIANS]
+        for at in medians
     )

@@ -23,7 +23,8 @@ OUTCOME_RATE = "outcome-rate"
 MODEL = "model"  # the provider reports a model version or fingerprint that the baseline lacks
 NAMED = (*VERDICTS, DECISION, MODEL)  # DECISION: the judge in use fails what it was chosen for
 RELATIVE = ("cost", "latency")  # to the baseline's
-OTHER_NUMBERS = {OUTCOME_RATE, BETA, *RELATIVE}  # besides metrics
+PLAIN = {OUTCOME_RATE, *RELATIVE}  # numbers that a look shows without an interval
+OTHER_NUMBERS = {BETA, *PLAIN}  # besides metrics
 
 
 def read_fail_on(text: str) -> tuple[Condition, ...]:
@@ -40,8 +41,14 @@ def read_fail_on(text: str) -> tuple[Condition, ...]:
 def _checked(condition: Condition | str) -> Condition:
     if isinstance(condition, Condition):
         quantity = condition.quantity
-        of_number = quantity is not None and condition.is_multiple == (quantity.name in RELATIVE)
-        if condition.word in NAMED or of_number or _is_verdict(condition):
+        if condition.word in NAMED or _is_verdict(condition):
+            return condition
+        if quantity and condition.is_multiple == (quantity.name in RELATIVE):
+            if quantity.name in PLAIN and str(quantity) != quantity.name:
+                raise RunError(
+                    f"--fail-on: {str(condition)!r}: {quantity.name} has no sign and no interval. "
+                    f"Write {quantity.name} alone."
+                )
             return condition
     raise RunError(
         f"--fail-on: {str(condition)!r} is neither one of {', '.join(NAMED)} nor a limit "

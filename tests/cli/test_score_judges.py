@@ -9,6 +9,9 @@ import pytest
 from support.processes import call_harness, invoke
 from support.scored_judges import SCALES, label, score_rows, scored_task, scores, write_csv
 
+from harness.analysis import score_measures
+from harness.runs.sources import source_of_verdicts
+
 N = 120
 
 
@@ -101,22 +104,43 @@ def test_a_stray_number_is_still_no_option(place):
     assert (counts["answered"], counts["invalid"]) == (N - 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"better": "more"}, "better of judge 'j' is 'more'. Write higher or lower"),
-        ({"score": "good"}, None),
-    ],
-)
-def test_what_is_no_score_is_refused_or_counted(place, change, message):
-    """A direction is one of two words; a text is an unreadable score."""
+def test_a_direction_is_one_of_two_words(place):
+    """Anything else is refused, with the line."""
     quality = scored_task(place / "task")
     rows = score_rows("j", scores(quality), better="higher")
-    rows[0] |= change
+    rows[0]["better"] = "more"
     path = write_csv(place / "v.csv", rows)
     result = call_harness("validate", "--task", "task", "--verdicts", path, cwd=place)
-    assert result.returncode == (2 if message else 0)
-    assert (message or "1 could not be read") in result.stdout + result.stderr or message is None
+    assert result.returncode == 2
+    assert "line 2: better of judge 'j' is 'more'. Write higher or lower" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["good", "", "nan", "inf"])
+def test_what_is_no_score_is_counted_as_invalid(place, text):
+    """The other items keep theirs."""
+    quality = scored_task(place / "task")
+    rows = score_rows("j", scores(quality), better="higher")
+    rows[0]["score"] = text
+    path = write_csv(place / "v.csv", rows)
+    validation = validated("--task", "task", "--verdicts", path)
+    [counts] = validation["judges"][0]["outcomes"]
+    assert (counts["answered"], counts["invalid"]) == (N - 1, 1)
+    assert judge_of(validation, "j")["strata"][0]["n_items"] == N - 1
+
+
+def test_a_score_beside_a_value_is_no_verdict(place):
+    """Many exports have both, and the number is a confidence or an earlier grade."""
+    quality = scored_task(place / "task", "ordinal")
+    options = SCALES["ordinal"][1]
+    rows = [
+        {"item": f"i{i}", "judge": "j", "value": label(x, options)} for i, x in enumerate(quality)
+    ]
+    alone = validated("--task", "task", "--verdicts", write_csv(place / "v.csv", rows))
+    for row, score in zip(rows, scores(-quality), strict=True):
+        row["score"] = repr(float(score))
+    beside = validated("--task", "task", "--verdicts", write_csv(place / "w.csv", rows))
+    assert "scores" not in beside
+    assert beside["judges"] == alone["judges"]
 
 
 def test_options_without_an_order_are_refused(place):
@@ -224,3 +248,15 @@ def test_tables_of_correlations_by_certainty_are_those_of_the_paper(place):
         assert row["quantiles"] == pytest.approx(np.quantile(at, [0.05, 0.25, 0.5, 0.75, 0.95]))
     medians = [row["quantiles"][2] for row in judge["by_median"]]
     assert medians == sorted(medians)
+
+
+def test_many_different_numbers_are_na_with_the_reason(place, monkeypatch):
+    """Ratings that would take gigabytes as counts; and no chart of some of their medians alone."""
+    quality = scored_task(place / "task", "continuous")
+    path = write_csv(place / "v.csv", score_rows("j", scores(quality), better="higher"))
+    assert judge_of(validated("--task", "task", "--verdicts", path), "j")["by_median"] == []
+    monkeypatch.setattr("harness.analysis.score_measures.MAX_CELLS", 100)
+    source = source_of_verdicts("task", path)
+    [judge] = score_measures.section(source).judges
+    assert {e.reason for e in judge.strata[0].measures.values()} == {"not_computed"}
+    assert judge.pairwise_accuracy.reason == "not_computed"

@@ -214,3 +214,12 @@ def test_an_unknown_cost_does_not_pass_its_limit():
     assert failures(conditions, look_at(**known), baseline_of(**unknown)) == [
         "a: cost is NA (that of the baseline is unknown; cost>1.5x)"
     ]
+
+
+@pytest.mark.parametrize(
+    "text", ["outcome-rate:upper>0.05", "abs(outcome-rate)>0.05", "cost:lower>1.5x", "abs(cost)>2x"]
+)
+def test_an_end_of_a_number_without_an_interval_is_refused(text):
+    """It was taken for the number itself."""
+    with pytest.raises(RunError, match="has no sign and no interval"):
+        read_fail_on(text)

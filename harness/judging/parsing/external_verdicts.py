@@ -5,8 +5,8 @@ A table needs ``item``, ``judge`` and ``value``. ``elicitation`` is by default f
 matched exactly: a value that is not an option of the task is an invalid verdict, and counted.
 
 A judge that gives numbers has a column ``score`` in place of ``value``, and ``better`` may say
-whether ``higher`` or ``lower`` scores are better. Without that column, numbers that mostly aren't
-options are scores too.
+whether ``higher`` or ``lower`` scores are better. Numbers in ``value`` that mostly aren't options
+are scores too.
 """
 
 from __future__ import annotations
@@ -249,11 +249,11 @@ class _Rules:
             names = ", ".join(ELICITATIONS)
             raise VerdictError(f"{where}: item {item!r}: elicitation is none of {names}.")
         value: Value
-        if SCORE in row:
+        if "value" in row:  # a score beside it is no verdict, but a confidence, say
+            parsed, value = self._values.read(row["value"], elicitation)
+        else:
             parsed = self._score(row, judge, where)
             value = parsed.value
-        else:
-            parsed, value = self._values.read(row["value"], elicitation)
         if parsed.reason == "empty" and row.get("outcome") in OUTCOMES[1:]:
             parsed = Parsed(row["outcome"])
         sample = row.get("sample")

@@ -228,14 +228,14 @@ def test_self_test_of_no_run_is_refused(tmp_path, words, message):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_intervals_of_half_the_width_are_found_out():
-    """Coverage falls significantly below 93 %, and far below that of the analysis itself."""
-    options = {"n_items": 40, "n_judges": 2, "data_sets": 40, "processes": 1}
+    """Coverage falls to what it must be, far below that of the analysis itself."""
+    options = {"n_items": 40, "n_judges": 2, "data_sets": 60, "processes": 1}
     right = harness.selftest(**options)
     wrong = harness.selftest(**options, analyse=with_half_the_width)
     for name in ("metric of judge 2", "fleiss_kappa of the raters"):
         covered, missed = (result.share("coverage", name) for result in (right, wrong))
         assert covered.interval.high > 0.95
-        assert missed.interval.high < 0.93
+        assert missed.interval.high < 0.85
         assert missed.share < covered.share - 0.15
     sizes = [of.share("size", NEXT, "judges that are alike").share for of in (right, wrong)]
     assert sizes[1] > sizes[0]
