@@ -6,6 +6,8 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.curation.importing.label_joins import FEW_LABELS, joins_labels
 from harness.curation.importing.label_orders import known_order
 from harness.tasks.columns import column_words
@@ -51,6 +53,7 @@ PROSE_CHARS = 25
 PROSE_CJK_CHARS = 6
 NAME_CHARS = 80
 LOOKED_AT = 2000  # distinct values of a column that are looked at
+RELATED_ROWS = 20_000  # in which dependences between columns are looked for
 OPAQUE_STEMS = frozenset(
     [
         "c",
@@ -75,12 +78,25 @@ OPAQUE_STEMS = frozenset(
 NUMBERED = re.compile(r"^(.*?)\d+(.*)$")
 
 
+def sample_of(table: Table, items: Sequence[str], n_rows: int) -> Table:
+    """Return a table of whole items, evenly spaced, with about ``n_rows`` rows."""
+    if table.n_rows <= n_rows:
+        return table
+    keys = table.keys(items) if items else np.arange(table.n_rows)
+    n_items = int(keys.max()) + 1
+    n_drawn = max(1, round(n_items * n_rows / table.n_rows))
+    drawn = np.zeros(n_items, dtype=bool)
+    drawn[np.linspace(0, n_items - 1, n_drawn).astype(np.int64)] = True
+    return table.without(rows=np.flatnonzero(~drawn[keys]))
+
+
 class Facts:
     """What the values of a table's columns say, whatever their names."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._determined: dict[tuple[str, ...], bool] = {}
+        self._determined: dict[tuple[tuple[str, ...], str], bool] = {}
+        self._samples: dict[str, Table] = {}
         self._prose: dict[str, bool] = {}
 
     def __getitem__(self, name: str) -> Column:
@@ -88,15 +104,30 @@ class Facts:
 
     def keys(self, *names: str) -> float:
         """Return the share of rows that some columns tell apart."""
-        return self.table.distinct_share(names)
+        return self._sample(names).distinct_share(names)
 
     def fixes(self, name: str, other: str) -> bool:
         """Whether the value of a column fixes that of another, which is not constant."""
-        pair = (name, other)
+        return len(self[other].values) > 1 and self.determines((name,), other)
+
+    def determines(self, names: Sequence[str], other: str) -> bool:
+        """Whether rows that are equal in some columns are equal in another, but for 1 %."""
+        pair = ((*names,), other)
         if pair not in self._determined:
-            filled = len(self[other].values) > 1
-            self._determined[pair] = filled and self.table.determines((name,), other)
+            self._determined[pair] = self._sample(names).determines(names, other)
         return self._determined[pair]
+
+    def _sample(self, names: Sequence[str]) -> Table:
+        """Return the rows of some values of the finest of a few columns; all of a small table.
+
+        Each of these values has all of its rows, so what depends on it does so in the sample, too.
+        """
+        if not names or self.table.n_rows <= RELATED_ROWS:
+            return self.table
+        finest = max(names, key=lambda name: len(self[name].values))
+        if finest not in self._samples:
+            self._samples[finest] = sample_of(self.table, (finest,), RELATED_ROWS)
+        return self._samples[finest]
 
     @cached_property
     def opaque(self) -> frozenset[str]:

@@ -341,8 +341,11 @@ def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
     """Ask what it means that a rater chose no option: an answer, or that they could not say."""
     if settings.none:
         return []
-    empty = sum(list_of(answer.text) == [] for answer in reader.answers() if not answer.is_judge)
-    if sets := reader.mapping.sets:
+    sets, empty = reader.mapping.sets, 0
+    cells = (text for n in reader.mapping.rating_columns for text in reader.table.columns[n].values)
+    if sets or reader.mapping.votes or any(list_of(text) == [] for text in cells):
+        empty = sum(list_of(of.text) == [] for of in reader.answers() if not of.is_judge)
+    if sets:
         empty += int(np.all([reader.table.columns[n].codes == EMPTY for n in sets], axis=0).sum())
     if not empty:
         return []

@@ -37,7 +37,7 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
     free = [
         n
         for n in mapping.unused(facts.table)
-        if mapping.one_row_per_item or facts.table.determines(mapping.id, n)
+        if mapping.one_row_per_item or facts.determines(mapping.id, n)
     ]
     free = [n for n in free if len(facts[n].values) > 1 or n_items == 1]
     free = [n for n in free if n not in draft.computed]
@@ -105,7 +105,7 @@ def group_column(facts: Facts, mapping: ColumnMapping) -> str:
         named = facts.called(name, column_words.GROUPS)
         if not named or not facts.is_filled(name) or name == mapping.criterion:
             continue
-        constant = mapping.one_row_per_item or table.determines(mapping.id, name)
+        constant = mapping.one_row_per_item or facts.determines(mapping.id, name)
         if 1 < len(column.values) < n_items and constant and not facts.is_plain(name):
             return name
     return ""

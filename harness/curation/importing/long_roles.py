@@ -108,7 +108,7 @@ def find_repeated(draft: RoleDraft) -> bool:
     if not mapping.id and ((facts.is_labels(items[0][0]) and not named) or _names_rows(draft)):
         return False
     within = [n for n in draft.free() if n not in items[0]]
-    varying = [n for n in within if not draft.table.determines(items[0], n)]
+    varying = [n for n in within if not draft.facts.determines(items[0], n)]
     ratings = [n for n in varying if facts.is_labels(n) and not facts.is_prose(n)]
     others = [n for n in varying if n not in ratings and not _is_of_rater(draft, n)]
     people = [n for n in within if facts.is_labels(n)]
@@ -172,7 +172,7 @@ def _rated_of_item(draft: RoleDraft) -> None:
     known = "id" in draft.fixed or draft.mapping.criterion in item
     for name in item if len(item) > 1 and texts and not known else ():
         rest = tuple(n for n in item if n != name)
-        if all(draft.table.determines(rest, t) for t in texts):
+        if all(draft.facts.determines(rest, t) for t in texts):
             draft.ask(
                 f"{name} tells rows of the same texts apart: give --criterion {quote(name)} if it "
                 f"is what is rated, or --id {quote(','.join(item))}",
@@ -195,7 +195,7 @@ def _rater_or_system(draft: RoleDraft) -> None:
         if facts.is_prose(n)
         and not facts.is_list(n)
         and not facts.called(n, column_words.REMARK_COLUMNS)
-        and not draft.table.determines(mapping.id, n)
+        and not draft.facts.determines(mapping.id, n)
     ]
     if not texts and not facts.called(mapping.rater, column_words.SYSTEMS):
         return
@@ -278,7 +278,7 @@ def _named_item(draft: RoleDraft, rater: str) -> list[tuple[tuple[str, ...], str
     keys.sort(key=lambda n: not draft.facts.called(n, column_words.ITEMS))
     if keys and draft.mapping.rater:
         return [((keys[0],), rater)]
-    repeated = draft.table.n_distinct(names) < KEY * draft.table.n_rows if names else False
+    repeated = draft.facts.keys(*names) < KEY if names else False
     joint = _joint(draft, names, (rater,)) if repeated else ()
     return [(joint, rater)] if joint else []
 
@@ -291,9 +291,9 @@ def _joint(draft: RoleDraft, names: Sequence[str], within: tuple[str, ...]) -> t
         rest = [name for name in named if name not in chosen]
         if not rest:
             break
-        best = max(rest, key=lambda name: draft.table.n_distinct((*chosen, name, *within)))
+        best = max(rest, key=lambda name: draft.facts.keys(*chosen, name, *within))
         chosen.append(best)
-        if draft.table.distinct_share((*chosen, *within)) >= KEY:
+        if draft.facts.keys(*chosen, *within) >= KEY:
             return tuple(chosen)
     return ()
 
@@ -323,7 +323,7 @@ def rater_columns(draft: RoleDraft, item: tuple[str, ...]) -> list[str]:
         crowd = draft.facts.called(name, column_words.RATERS)  # may rate one item each
         most = draft.table.n_rows if crowd else MOST_RATERS * draft.table.n_rows
         recurs = 1 < n_values <= most
-        fixed = draft.table.determines(item, name)
+        fixed = draft.facts.determines(item, name)
         share = _key_share(draft, item, name)
         if recurs and not fixed and share >= MOST and not _shares_labels(draft, name):
             found.append((share < KEY, not draft.is_rater_named(name), name))
@@ -380,8 +380,8 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
         and len(facts.labels(n)) > 1
         and not (facts.called(n, column_words.ITEMS) and ends_in_id(n))
         and not names_model(n)
-        and not draft.table.determines((*item, *within), n)
-        and not draft.table.determines((rater,), n)
+        and not draft.facts.determines((*item, *within), n)
+        and not draft.facts.determines((rater,), n)
     ]
     clear = [n for n in found if not facts.called(n, column_words.MARGINS - column_words.MEASURES)]
     return clear or found
@@ -567,7 +567,7 @@ def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:
         if n not in within
         and facts.is_numbers(n)
         and not facts.called(n, column_words.MARGINS)
-        and not draft.table.determines(mapping.id, n)
+        and not draft.facts.determines(mapping.id, n)
     ]
     named = [
         n for n in draft.free() if facts.called(n, column_words.LABELS) and not facts.is_prose(n)
@@ -659,7 +659,7 @@ def time_of_ratings(draft: RoleDraft) -> str:
         n
         for n in draft.free()
         if draft.facts.all_values(n, is_iso_time)
-        and not draft.table.determines(draft.mapping.id, n)
+        and not draft.facts.determines(draft.mapping.id, n)
     ]
     return times[0] if len(times) == 1 else ""
 

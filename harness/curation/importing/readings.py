@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.curation.importing.column_facts import MIN_TICKS, Facts
+from harness.curation.importing.column_facts import MIN_TICKS, Facts, sample_of
 from harness.curation.importing.import_plan import make_plans
 from harness.errors import TaskError
 from harness.files.plain_text import visible
@@ -176,17 +176,6 @@ class TableReading:
         return tuple(name for name in self.roles.get("id", ()) if name != NONE)
 
 
-def sample_of(table: Table, items: Sequence[str]) -> Table:
-    """Return a table of whole items, evenly spaced, with about `SAMPLE_ROWS` rows."""
-    if table.n_rows <= SAMPLE_ROWS:
-        return table
-    keys = table.keys(items) if items else np.arange(table.n_rows)
-    n_items = int(keys.max()) + 1
-    n_drawn = max(1, round(n_items * SAMPLE_ROWS / table.n_rows))
-    drawn = np.unique(np.linspace(0, n_items - 1, n_drawn).astype(np.int64))
-    return table.without(rows=np.flatnonzero(~np.isin(keys, drawn)))
-
-
 def facts_of(plans: Iterable[ImportPlan]) -> ReadingFacts:
     """Carry out the plans of a reading and count what comes out."""
     facts = ReadingFacts()
@@ -219,7 +208,7 @@ def explained(plan: ImportPlan) -> frozenset[str]:
         for name in table.columns
         if name in named
         or len(facts.alike(varying, name) if name in varying else ()) < MIN_TICKS
-        or table.determines(mapping.rating_columns, name)
+        or facts.determines(mapping.rating_columns, name)
     )
 
 
@@ -256,7 +245,8 @@ def tried_readings(
     tested: list[tuple[TableReading, ReadingFacts | None]] = []
     columns: dict[tuple[str, ...], frozenset[str]] = {}
     for reading in readings:
-        sample = sample_of(table, [name for name in reading.items if name in table.columns])
+        items = [name for name in reading.items if name in table.columns]
+        sample = sample_of(table, items, SAMPLE_ROWS)
         try:
             plans = make_plans(
                 table.path.stem, sample, reading.roles, settings=reading.settings, rated=rated

@@ -49,6 +49,7 @@ WORD = re.compile(r"\w+")
 TEXT_WORDS = 3  # of a part, on average, from which commas do not divide labels
 EMPTY = 0  # code of an empty cell
 JOINT = "__"  # between the parts of an item's name
+DENSE = 8  # numbers per row up to which counting them is faster than sorting
 N_TOTALS = 3  # last rows that may be totals
 UNNAMED = re.compile(r"Unnamed: \d+(\.\d+)*")
 
@@ -166,12 +167,15 @@ class Table:
         keys = np.zeros(self.n_rows, dtype=np.int64)
         for name in names:
             column = self.columns[name]
-            joint = keys * len(column.texts) + column.codes
-            keys = np.unique(joint, return_inverse=True)[1]
+            n_cells = (int(keys.max(initial=0)) + 1) * len(column.texts)
+            keys = _renumbered(keys * len(column.texts) + column.codes, n_cells)
         return keys
 
     def n_distinct(self, names: Iterable[str]) -> int:
         """Return the number of different rows in some columns."""
+        names = [*names]
+        if len(names) == 1:
+            return int(np.count_nonzero(self.columns[names[0]].counts))
         return int(self.keys(names).max(initial=-1)) + 1
 
     def distinct_share(self, names: Iterable[str]) -> float:
@@ -225,6 +229,14 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.path.name!r}, {self.n_rows} rows, {len(self.columns)} columns)"
+
+
+def _renumbered(keys: Codes, n_keys: int) -> Codes:
+    """Number keys below ``n_keys`` in their order, without gaps; sorting them takes longer."""
+    if n_keys > DENSE * len(keys):
+        return np.unique(keys, return_inverse=True)[1]
+    is_used = np.bincount(keys, minlength=n_keys) > 0
+    return (np.cumsum(is_used) - 1)[keys]
 
 
 class _Encoder:
@@ -429,7 +441,11 @@ def with_whole_sets(table: Table) -> Table:
 
     An export writes ``joy`` where one option was chosen and ``["anger", "joy"]`` where two were.
     """
-    lists = {name: [*map(list_of, column.texts)] for name, column in table.columns.items()}
+    lists = {
+        name: [*map(list_of, column.texts)]
+        for name, column in table.columns.items()
+        if any(text.lstrip()[:1] in ("[", "{") for text in column.values)
+    }
     known = {str(part) for cells in lists.values() for parts in cells for part in parts or ()}
     columns = dict(table.columns)
     for name, cells in lists.items():

@@ -12,12 +12,12 @@ from support.made_tables import plan_of, text, written
 from support.processes import invoke
 
 from harness.curation.importing import read_source, readings_of, tried_readings
+from harness.curation.importing.column_facts import Facts, sample_of
 from harness.curation.importing.readings import (
     MOST_READINGS,
     SAMPLE_ROWS,
     TableReading,
     explains_less,
-    sample_of,
 )
 from harness.errors import HarnessError
 from harness.tasks import load_task
@@ -125,11 +125,23 @@ def test_a_sample_has_whole_items_from_everywhere(tmp_path):
     rows = [["id", "rater", "label"]]
     rows += [[f"d{i:04}", f"r{k}", (i + k) % 2] for i in range(3000) for k in range(3)]
     table = read_source(written(tmp_path / "t.csv", rows))
-    sample = sample_of(table, ["id"])
+    sample = sample_of(table, ["id"], SAMPLE_ROWS)
     assert SAMPLE_ROWS / 2 < sample.n_rows <= 1.1 * SAMPLE_ROWS
     assert sample.n_rows == 3 * sample.n_distinct(["id"])
     ids = sample.columns["id"].by_row()
     assert (ids[0], ids[-1]) == ("d0000", "d2999")
+
+
+def test_dependences_in_a_large_table_are_those_of_whole_values(tmp_path):
+    """A remark differs between raters of an item, wherever a sample of the rows is taken."""
+    rows = [["id", "text", "rater", "remark"]]
+    rows += [[f"d{i}", text(i), f"r{(i + k) % 9}", k % 2] for i in range(8000) for k in range(3)]
+    facts = Facts(read_source(written(tmp_path / "t.csv", rows)))
+    assert facts.determines(("id",), "text")
+    assert not facts.determines(("id",), "remark")
+    assert not facts.determines(("rater",), "id")
+    assert facts.keys("id", "rater") == 1
+    assert facts.keys("id") < 0.4
 
 
 @given(
