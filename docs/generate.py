@@ -94,18 +94,25 @@ def fragment(name: str) -> str:
 
 
 def cli() -> str:
-    """Help of every command."""
+    """Help of every command, with every option."""
     os.environ["COLUMNS"] = "80"
-    parts = ["# Command line", "", "`harness` alone says what to type first. Every help page:", ""]
-    for words in _commands(typer.main.get_command(app)):
-        shown = CliRunner().invoke(app, [*words, "--help"], prog_name="harness")
+    parts = [
+        "# Command line",
+        "",
+        "`harness` alone says what to type first. Every help page, in full:",
+        "",
+    ]
+    for words, command in _commands(typer.main.get_command(app)):
+        has_more = any(parameter.name == "help_all" for parameter in command.params)
+        flag = "--help-all" if has_more else "--help"
+        shown = CliRunner().invoke(app, [*words, flag], prog_name="harness")
         title = " ".join(["harness", *words])
         parts += [f"## {title}", "", "```text", shown.output.rstrip(), "```", ""]
     return "\n".join([*parts, fragment("exit-codes")])
 
 
-def _commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 -- typer's own type is private
-    yield words
+def _commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401 -- typer's own type is private
+    yield words, group
     for name, command in getattr(group, "commands", {}).items():
         yield from _commands(command, (*words, name))
 

@@ -73,7 +73,6 @@ NOT_RUN = {  # texts with a command that no test runs, and why
         "export: harness revalidate accepts it",
         "sufficiency_findings: harness validate",
         "FIRST_STEPS: harness curate import ratings.csv --as mine",
-        "FIRST_STEPS: harness validate --task ./mine --verdicts ./mine/verdicts.csv",
         "EXAMPLES: harness resume",
         "github.yml.jinja: harness history --overdue",
     },

@@ -63,7 +63,7 @@ def test_without_an_edge_the_core_works_and_its_commands_are_gone(edge, tmp_path
     copy = Copy(tmp_path, edge)
     call, place = copy.call, copy.place
     call("-c", IMPORTS.format(copy=str(copy.path), gone=API.get(edge)))
-    shown = call("-m", "harness", "--help")
+    shown = call("-m", "harness", "--help-all")
     in_lab = {f"lab {name}": source for name, source in LAB.items()}
     for name, source in (COMMANDS | in_lab).items():
         if name == "lab":

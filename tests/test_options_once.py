@@ -61,14 +61,14 @@ def test_each_option_is_a_field_of_one_model():
 
 
 def test_no_command_declares_an_option_by_hand():
-    """Parameters of commands are derived from models; the version is printed by a callback."""
+    """Parameters of commands are derived from models; callbacks print version and help."""
     by_hand = [
         path.name
         for path in sorted((HARNESS / "cli").glob("*.py"))
         for node in ast.walk(source("cli", path.name))
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("typer.Option")
     ]
-    assert by_hand == ["__init__.py", "binding.py"]
+    assert by_hand == ["__init__.py", "binding.py", "first_screen.py"]
 
 
 def test_no_layer_below_declares_an_option_again():
@@ -102,7 +102,7 @@ def test_signatures_of_the_api_are_derived():
 
 def test_help_of_the_command_line_is_derived():
     """Flag, bounds and text come from the declaration; other options are named by their flags."""
-    shown = " ".join(invoke("run", "--help").stdout.split())
+    shown = " ".join(invoke("run", "--help-all").stdout.split())
     for option in options_of(RunOptions).values():
         assert option.flag in shown
     assert "[0<=x<=1]" in shown

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from harness import __version__
+from harness.cli.first_screen import FIRST_STEPS, FirstScreen, FullHelp, first_screen
 from harness.errors import ExitCode, HarnessError
 from harness.files.plain_text import visible
 from harness.loading import has_edge
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
     from typer._click import Command, HelpFormatter
 
 SUMMARY = "Rank LLM judges against several human raters."
-FIRST_STEPS = """
-\b
-First steps:
-  harness run --task toxicity                   an example that needs nothing else
-  harness curate import ratings.csv --as mine   make a task of your own table
-  harness validate --task ./mine --verdicts ./mine/verdicts.csv
-"""
 USAGE_ERROR: type[Exception] = typer.BadParameter.__base__ or typer.BadParameter
 STDOUT, STDERR = 1, 2
 GC_THRESHOLD = 50_000  # new objects; with the default of 700, collecting takes a tenth of the CPU
@@ -115,6 +109,7 @@ LAB = {
     "schema": CommandSource("lists:schema", "Print the JSON schema of a file."),
     "metrics": CommandSource("lists:metrics", "List metrics: range, direction and paper."),
 }
+DESCRIBED = ("Judge", "Use", "Data")  # groups of which the first screen says what commands do
 COMMANDS = {name: source for group in GROUPS.values() for name, source in group.items()}
 COMMANDS["lab"] = CommandSource("lab:app", "Simulations, self-tests and lists for method work.")
 
@@ -177,6 +172,20 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl([(name, s.summary) for name, s in present(sources).items()])
 
 
+class AllCommands(FirstScreen, LazyGroup):
+    """All commands; some groups are only named on the first screen."""
+
+    def first_screen(self) -> str:
+        """Return the text of the first screen."""
+        described = {
+            title: {name: source.summary for name, source in present(GROUPS[title]).items()}
+            for title in DESCRIBED
+        }
+        set_up = ", ".join(present(GROUPS["Set up"]))
+        lab = "|".join(present(LAB))
+        return first_screen(SUMMARY, described, {"Set up": set_up, "Lab": f"lab {lab}"})
+
+
 def _attribute(place: str) -> Any:  # noqa: ANN401 -- a function or a group
     module, attribute = place.split(":")
     return getattr(import_module(f"harness.cli.{module}"), attribute)
@@ -184,20 +193,22 @@ def _attribute(place: str) -> Any:  # noqa: ANN401 -- a function or a group
 
 @cache  # a process that calls the command line more than once makes each command once
 def _import_command(name: str, source: CommandSource) -> Command:
+    from harness.cli.option_panels import PanelCommand  # loads pydantic
+
     command = _attribute(source.place)
     parent = typer.Typer(rich_markup_mode=None)
     if isinstance(command, typer.Typer):
         parent.add_typer(command, name=name, short_help=source.summary)
     else:
-        parent.command(name, short_help=source.summary)(command)
+        parent.command(name, cls=PanelCommand, short_help=source.summary)(command)
     return typer.main.get_group(parent).commands[name]
 
 
 app = typer.Typer(
     name="harness",
-    cls=LazyGroup,
+    cls=AllCommands,
     help=SUMMARY,
-    epilog=FIRST_STEPS,
+    epilog=f"\b\n{FIRST_STEPS}",
     invoke_without_command=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -225,6 +236,7 @@ def root(
             callback=lambda value: _print_version(requested=value),
         ),
     ] = False,
+    help_all: FullHelp = False,  # noqa: ARG001 -- its callback prints and ends
 ) -> None:
     """Print the help of a command line without a command."""
     if ctx.invoked_subcommand is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from harness.cli.first_screen import FullHelp
 from harness.errors import OptionError, in_sentences
 from harness.options.declaration import Options, check_use, flag_of, options_of, read_options
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
     Command = Callable[..., None]
     Use = Callable[[Mapping[str, Any]], str]
+
+MOST_SHOWN = 25  # options on a help page, with --help and --help-all
+
+FULL_HELP = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=FullHelp)
 
 
 def takes(
@@ -58,9 +63,12 @@ def takes(
             Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),
             *_parameters(signature, declared, uses, defaults),
         ]
+        if len(declared) >= MOST_SHOWN:
+            parameters.append(FULL_HELP)
 
         @wraps(command)
         def called(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 -- of any option
+            values.pop(FULL_HELP.name, None)
             try:
                 given = _given(context)
                 check_use(given, use(values) if use else uses[0], *models.values())

@@ -11,6 +11,7 @@ import typer
 
 from harness.cli import import_table, options, verdicts
 from harness.cli.binding import takes
+from harness.cli.option_panels import PanelCommand
 from harness.cli.output import echo, echo_json, echo_result, show, write
 from harness.cli.rating_queue import finding_of, next_ratings
 from harness.cli.team import export_project
@@ -313,7 +314,9 @@ def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printin
 
 
 app.command("verdicts", short_help="Write verdicts of other tools for validate.")(verdicts.verdicts)
-app.command("import", short_help="Make a task of a table of ratings.")(import_table.import_)
+app.command("import", cls=PanelCommand, short_help="Make a task of a table of ratings.")(
+    import_table.import_
+)
 
 
 def _use_of_export(values: Mapping[str, Any]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import typer
 
 from harness.cli import options
 from harness.cli.binding import takes
+from harness.cli.option_panels import PanelCommand
 from harness.cli.output import echo, echo_json, show
 from harness.options.concerns import (
     N_PROBED,
@@ -84,6 +85,7 @@ def probe() -> None:
 class ChangeOptions(Options):
     """How items are changed."""
 
+    panel: ClassVar[str] = "How to run judges"
     perturbations: Path | None = option(
         None, "Changes of your own (jsonl); the bundled set by default.", (PROBE,)
     )
@@ -228,7 +230,7 @@ def self_preference(
 for _name, (_short_help, _description) in DESCRIPTIONS.items():
     _task = "helpfulness" if _name == "position" else "toxicity"  # pairwise, or any
     _help = f"{_description}\n\n{CONTROLS}\n\n\b\n{EXAMPLES.format(name=_name, task=_task)}"
-    app.command(_name, short_help=_short_help, help=_help)(_ask_probe)
+    app.command(_name, cls=PanelCommand, short_help=_short_help, help=_help)(_ask_probe)
 
 
 def _print(probe: Probe, *, quiet: bool) -> None:

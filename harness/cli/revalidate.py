@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from harness.cli import schedule
 from harness.cli.binding import takes
+from harness.cli.option_panels import PanelCommand
 from harness.cli.output import echo, echo_json, echo_result, write
 from harness.errors import ExitCode, HarnessError
 from harness.options.concerns import ItemText, Json, Out, Page, Printing
@@ -83,7 +84,7 @@ def revalidate() -> None:
     """
 
 
-@app.command(short_help="Re-run the judges and test for drift; the default.")
+@app.command(cls=PanelCommand, short_help="Re-run the judges and test for drift; the default.")
 @takes(REVALIDATE)
 def look(
     run: RunOrBaseline = None, *, look_options: LookOptions, place: Out, printing: Printing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import field_validator, model_validator
 
@@ -13,6 +13,7 @@ from harness.options.declaration import ESTIMATE, Options, option
 class EstimateOptions(Options):
     """What is estimated about items without ratings."""
 
+    panel: ClassVar[str] = "Statistics"
     beta_range: tuple[float, float] | None = option(
         None,
         "Least and greatest share of the raters who chose a negative option that would endorse a "

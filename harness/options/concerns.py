@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import (
     Annotated,
     Any,
+    ClassVar,
     Literal,
     Self,
     TypeAlias,
@@ -118,6 +119,17 @@ RepliesCompared: TypeAlias = Annotated[int | Literal["inf"] | None, BeforeValida
 class Choices(Options):
     """Choices of a user about the numbers; None for the task's or the default."""
 
+    panel: ClassVar[str] = "Statistics"
+    rare: ClassVar[tuple[str, ...]] = (
+        "ranks_by",
+        "mode",
+        "level",
+        "confidence",
+        "replies",
+        "min_answered",
+        "worth",
+        "humans",
+    )
     tau: float | None = option(
         None,
         "Share of raters who must allow an option for it to count; the task's by default.",
@@ -192,6 +204,7 @@ class Choices(Options):
 class Seed(Options):
     """The seed of everything random."""
 
+    panel: ClassVar[str] = "Statistics"
     seed: int = option(
         0,
         "Seed of everything random.",
@@ -220,6 +233,7 @@ class Quick(Options):
 class Samples(Options):
     """How often judges are asked about an item."""
 
+    panel: ClassVar[str] = "How to run judges"
     samples: int | None = option(
         None,
         "Times each judge is asked per item; its own default if absent.",
@@ -238,6 +252,7 @@ class Samples(Options):
 class Items(Options):
     """Which items of a task."""
 
+    rare: ClassVar[tuple[str, ...]] = ("criterion",)
     limit: int | None = option(
         None,
         "Only the first N items.",
@@ -255,6 +270,8 @@ class Items(Options):
 class Ledger(Options):
     """What counts as tried on the same items."""
 
+    panel: ClassVar[str] = "Statistics"
+    rare: ClassVar[tuple[str, ...]] = ("new_ledger",)
     new_ledger: bool = option(
         False,
         "Forget the judges tried on these items before. The result says so.",
@@ -265,6 +282,7 @@ class Ledger(Options):
 class Holdout(Options):
     """Which items are kept for a confirmation."""
 
+    panel: ClassVar[str] = "Statistics"
     holdout: float | None = option(
         None,
         "Share of the items to hold out until harness confirm, e.g. 0.3.",
@@ -282,6 +300,7 @@ class Validating(Holdout, Ledger, Seed, Items):
 class Elicitations(Options):
     """How judges are asked."""
 
+    panel: ClassVar[str] = "How to run judges"
     elicitations: tuple[Elicitation, ...] | None = option(
         None,
         "How to ask about all items: forced_choice, response_set, paired. By default forced "
@@ -308,6 +327,8 @@ class Elicitations(Options):
 class Shuffling(Options):
     """In which order options are shown."""
 
+    panel: ClassVar[str] = "How to run judges"
+    rare: ClassVar[tuple[str, ...]] = ("shuffle_options",)
     shuffle_options: bool = option(
         False,
         "Show each sample the options in another order.",
@@ -318,6 +339,8 @@ class Shuffling(Options):
 class ItemText(Options):
     """Whether texts are kept."""
 
+    panel: ClassVar[str] = "Storage"
+    rare: ClassVar[tuple[str, ...]] = ("item_text",)
     item_text: bool = option(
         True,
         "Keep the items' texts in the run folder.",
@@ -330,6 +353,12 @@ class ItemText(Options):
 class Asking(ItemText, Shuffling, Samples, Elicitations):
     """How often, and with which limits, judges are asked."""
 
+    panel: ClassVar[str] = "How to run judges"
+    rare: ClassVar[tuple[str, ...]] = (
+        "pairs",
+        "max_tokens",
+        "batch",
+    )
     pairs: int | None = option(
         None,
         f"Items to ask in pairs, too, where raters gave no response sets; {N_PAIRS} by default.",
@@ -361,6 +390,11 @@ class Asking(ItemText, Shuffling, Samples, Elicitations):
 class Racing(Options):
     """Whether judges that can no longer be the best are asked on."""
 
+    panel: ClassVar[str] = "Cost"
+    rare: ClassVar[tuple[str, ...]] = (
+        "within",
+        "complete_winner",
+    )
     race: bool = option(
         False,
         "Ask in batches of items, and drop a judge once it is shown to be no better than the "
@@ -386,6 +420,11 @@ class Racing(Options):
 class Limit(Options):
     """What asking may cost."""
 
+    panel: ClassVar[str] = "Cost"
+    rare: ClassVar[tuple[str, ...]] = (
+        "max_cost_soft",
+        "keep_going",
+    )
     max_cost: float | None = option(
         None,
         "Stop before the run costs more than this many USD.",
@@ -422,6 +461,8 @@ class Limit(Options):
 class BudgetOptions(Limit):
     """What asking may cost, and the length of replies that this supposes."""
 
+    panel: ClassVar[str] = "Cost"
+    rare: ClassVar[tuple[str, ...]] = ("reply_cap",)
     reply_cap: int | None = option(
         None,
         f"Token limit of replies whose judge has no max_tokens; {REPLY_CAP} under {{max_cost}}.",
@@ -447,6 +488,7 @@ def check_limit(limit: Limit) -> None:
 class Probing(Options):
     """Whether judges are probed, too."""
 
+    panel: ClassVar[str] = "How to run judges"
     probe: Literal["injection"] | None = option(
         None,
         f"Also ask about the first {N_PROBED} items with instructions to the judge hidden in them, "
@@ -467,6 +509,8 @@ class RunOptions(BudgetOptions, Holdout, Ledger, Seed, Items, Probing, Racing, A
 class Server(Options):
     """Where judges are that are not aliases."""
 
+    panel: ClassVar[str] = "How to run judges"
+    rare: ClassVar[tuple[str, ...]] = ("allow_redirects",)
     base_url: str | None = option(
         None,
         "OpenAI-compatible server of judges that are not aliases.",
@@ -493,6 +537,8 @@ class Server(Options):
 class StoreOption(Options):
     """What is shared with other machines."""
 
+    panel: ClassVar[str] = "Storage"
+    rare: ClassVar[tuple[str, ...]] = ("store",)
     store: str | None = option(
         None,
         "Share replies, locks, rates and budget with runs on other machines: "
@@ -505,6 +551,8 @@ class StoreOption(Options):
 class Cache(Options):
     """Where replies are kept."""
 
+    panel: ClassVar[str] = "Storage"
+    rare: ClassVar[tuple[str, ...]] = ("cache",)
     cache: Path | None = option(
         None,
         "Folder of the response cache. Default: $HARNESS_CACHE.",
@@ -515,6 +563,12 @@ class Cache(Options):
 class Place(StoreOption, Cache):
     """Where judges are asked, and replies kept."""
 
+    panel: ClassVar[str] = "Storage"
+    rare: ClassVar[tuple[str, ...]] = (
+        "budget_name",
+        "executor",
+        "no_store",
+    )
     budget_name: str = option(
         "",
         "Name of the cost limit in the {store}, by default one for all processes of this run; runs "
@@ -621,6 +675,7 @@ class VerdictFile(Options):
 class Page(Options):
     """A page that a command writes."""
 
+    panel: ClassVar[str] = "Output"
     page: Path | None = option(
         None,
         "Write the result into this file, as a page.",
@@ -674,6 +729,7 @@ class Subject(Judges, TaskOption):
 class Unasked(Options):
     """Whether the user is asked before something is written or removed."""
 
+    panel: ClassVar[str] = "Output"
     unasked: bool = option(
         False,
         "Do not ask for confirmation.",
@@ -686,6 +742,7 @@ class Unasked(Options):
 class DryRun(Options):
     """Whether something is only shown."""
 
+    panel: ClassVar[str] = "Output"
     dry_run: bool = option(
         False,
         "Print calls, tokens and cost per judge; ask nothing, write nothing.",
@@ -700,6 +757,7 @@ class DryRun(Options):
 class FailUnless(Options):
     """What is demanded of the verdict."""
 
+    panel: ClassVar[str] = "Output"
     fail_unless: Literal["use", "use_if_independent", "best_not_proven"] | None = option(
         None,
         "Exit with 1 unless the recommendation is this one or a stronger one.",
@@ -710,12 +768,14 @@ class FailUnless(Options):
 class Json(Options):
     """Whether a program reads what is printed."""
 
+    panel: ClassVar[str] = "Output"
     as_json: bool = option(False, "Print JSON instead of a table.", (ANY,), flag="--json")
 
 
 class Verbosity(Options):
     """How much is printed."""
 
+    panel: ClassVar[str] = "Output"
     details: bool = option(
         False,
         "Print outcomes, costs and all evidence.",
@@ -740,6 +800,7 @@ class Handling(Printing, FailUnless, DryRun):
 class Out(Options):
     """Where run folders are."""
 
+    panel: ClassVar[str] = "Storage"
     out: Path | None = option(
         None,
         "Folder of the run folders; $HARNESS_RUNS or ./runs by default.",

@@ -15,11 +15,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    ClassVar,
     Literal,
     ParamSpec,
     TypeVar,
@@ -98,13 +100,27 @@ REASONS = {  # why the other options do not go with a use, and what to do instea
     PLAN_DIFFERENCE_VERDICTS: ("verdicts show how judges answer", ""),
     PLAN_ANNOTATORS_VERDICTS: ("verdicts show how judges answer", ""),
 }
+PANELS = (  # of a help page, in order
+    *("What", "The table", "Columns", "Answers", "How to run judges", "Cost", "Statistics"),
+    *("Storage", "Output"),
+)
 VALIDATING = (VALIDATE, VALIDATE_RUN, CONFIRM_VERDICTS)
 ASKING = (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, REVALIDATE, ACCEPT)
 
 
 class Options(BaseModel):
-    """Options of one concern."""
+    """Options of one concern.
 
+    Attributes
+    ----------
+    panel : str
+        Part of a help page that shows them, one of `PANELS`.
+    rare : tuple of str
+        Those that a help page with many options leaves to ``--help-all``.
+    """
+
+    panel: ClassVar[str] = "What"
+    rare: ClassVar[tuple[str, ...]] = ()
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def words(self) -> list[str]:
@@ -143,6 +159,10 @@ class DeclaredOption:
         All its names there, such as ``--task``, ``-t`` or ``--item-text/--no-item-text``.
     range : str
         Bounds of a number, such as ``0<=x<1``; empty without one.
+    panel : str
+        Part of a help page that shows it, one of `PANELS`.
+    is_rare : bool
+        Whether a help page with many options leaves it to ``--help-all``.
     """
 
     name: str
@@ -160,6 +180,8 @@ class DeclaredOption:
     metavar: str | None
     variable: str | None
     range: str
+    panel: str
+    is_rare: bool
 
     def goes_with(self, *uses: str) -> bool:
         """Whether it goes with one of these uses."""
@@ -205,7 +227,12 @@ def option(
     **bounds
         As of `pydantic.Field`: ``ge``, ``le``, ``gt``, ``lt`` and so on.
     """
-    extra = {"uses": list(uses), "flag": flag, "metavar": metavar, "texts": dict(texts or {})}
+    extra: dict[str, object] = {
+        "uses": list(uses),
+        "flag": flag,
+        "metavar": metavar,
+        "texts": dict(texts or {}),
+    }
     extra["variable"] = variable
     return Field(default, description=text, json_schema_extra=cast("Any", extra), **bounds)
 
@@ -214,13 +241,22 @@ def option(
 def options_of(model: type[BaseModel]) -> dict[str, DeclaredOption]:
     """Return the options that a model declares or inherits, by name."""
     return {
-        name: _declared(name, field)
+        name: _declared(name, field, _owner(model, name))
         for name, field in model.model_fields.items()
         if isinstance(field.json_schema_extra, dict) and "uses" in field.json_schema_extra
     }
 
 
-def _declared(name: str, field: FieldInfo) -> DeclaredOption:
+def _owner(model: type[BaseModel], name: str) -> type[Options]:
+    """Return the class that declares a field of a model."""
+    return next(
+        owner
+        for owner in model.__mro__
+        if issubclass(owner, Options) and name in get_annotations(owner)
+    )
+
+
+def _declared(name: str, field: FieldInfo, owner: type[Options]) -> DeclaredOption:
     extra: Any = field.json_schema_extra  # as `option` makes it
     kind, values = _kind_of(field.annotation, field.metadata)
     names = tuple((extra["flag"] or f"--{name.replace('_', '-')}").split())
@@ -240,6 +276,8 @@ def _declared(name: str, field: FieldInfo) -> DeclaredOption:
         metavar=extra["metavar"],
         variable=extra["variable"],
         range=_range(field.metadata),
+        panel=owner.panel,
+        is_rare=name in owner.rare,
     )
 
 

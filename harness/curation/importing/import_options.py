@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from harness.options.concerns import DryRun, Unasked
 from harness.options.declaration import (
     IMPORT,
@@ -18,6 +20,11 @@ from harness.tasks.columns.table_answers import READING
 class FileOptions(Options):
     """How the files of a table are read."""
 
+    panel: ClassVar[str] = "The table"
+    rare: ClassVar[tuple[str, ...]] = (
+        "header",
+        "drop",
+    )
     sheets: Lists = option(
         (), "Sheets of a workbook, read one after the other.", READING, flag="--sheet"
     )
@@ -43,6 +50,16 @@ class FileOptions(Options):
 class ColumnOptions(Options):
     """Which columns have which role, see `harness.tasks.columns.column_mapping.ColumnMapping`."""
 
+    panel: ClassVar[str] = "Columns"
+    rare: ClassVar[tuple[str, ...]] = (
+        "pattern_columns",
+        "sets_columns",
+        "counts_columns",
+        "votes_columns",
+        "total_columns",
+        "criterion_columns",
+        "rated_at_columns",
+    )
     id_columns: Lists = option(
         (), "Columns that name the item, joined if several.", READING, flag="--id"
     )
@@ -117,6 +134,10 @@ class ColumnOptions(Options):
 class MadeTask(Options):
     """The task that is made of a table, or gets its ratings."""
 
+    rare: ClassVar[tuple[str, ...]] = (
+        "rater_names",
+        "outdated_answers",
+    )
     made: str | None = option(
         None, "Name or path of the folder to make.", (IMPORT, IMPORT_EXPORTED), flag="--as"
     )
@@ -148,6 +169,7 @@ class MadeTask(Options):
 class WritingOptions(DryRun, Unasked):
     """Whether a task is written."""
 
+    panel: ClassVar[str] = "Output"
     max_rejected: str = option(
         "5%",
         "Most rows and cells that may be rejected, or share of answers.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import field_validator, model_validator
 
@@ -50,6 +50,19 @@ ScaleSharing = Literal["shared", "own"]
 class AnswerSettings(Options):
     """What the answers of a table mean, said by the user or a recipe; what is not, is guessed."""
 
+    panel: ClassVar[str] = "Answers"
+    rare: ClassVar[tuple[str, ...]] = (
+        "abstain",
+        "ignore",
+        "bounds",
+        "raters_per_item",
+        "lists",
+        "separator",
+        "none",
+        "decimal",
+        "on_duplicate",
+        "scales",
+    )
     scale: Scale | None = option(None, "Scale of the answers.", READING)
     options: Lists = option((), "Labels that are options, in order.", READING)
     positive: Lists = option((), "Options that count as positive.", READING)
@@ -214,6 +227,11 @@ def check_labels(
 class RatedOptions(Options):
     """What was rated and by whom, as in ``task.yaml``."""
 
+    panel: ClassVar[str] = "Answers"
+    rare: ClassVar[tuple[str, ...]] = (
+        "rater_ids",
+        "kind",
+    )
     property: str = option("", "What is rated, as a phrase that judges read.", READING)
     rater_ids: RaterIds | None = option(
         None, "Whether a rater is a person, or a position within the item.", READING

@@ -82,6 +82,6 @@ def test_its_job_of_kubernetes_is_valid():
 def test_its_examples_name_options_that_exist(title):
     """Each option stands in the help of `harness run`."""
     options = set(re.findall(r"--[a-z][a-z-]+", example(title).partition("harness")[2]))
-    shown = invoke("run", "--help").output
+    shown = invoke("run", "--help-all").output
     assert options >= {"--task", "--judges", "--store"}
     assert [option for option in options if option not in shown] == []

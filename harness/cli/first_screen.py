@@ -1,0 +1,84 @@
+"""Help of all commands: a first screen of 24 lines, and every command on request.
+
+`--help` shows what most people need. `--help-all` shows every command and every option.
+"""
+
+from __future__ import annotations
+
+from textwrap import indent
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from typer._click import Context, HelpFormatter
+
+IS_FULL = "harness.help_all"  # key of the context
+TITLE_WIDTH = 9
+FIRST_STEPS = """\
+First steps:
+  harness run --task toxicity                   an example, needs no API key
+  harness curate import ratings.csv --as mine   a task from your own table
+"""
+MORE = "More: harness COMMAND --help, harness --help-all, harness --version\n"
+
+
+def _print_full_help(context: typer.Context, *, value: bool) -> None:
+    """Print the help with every command and option, and end."""
+    if value and not context.resilient_parsing:
+        context.meta[IS_FULL] = True
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+FullHelp = Annotated[
+    bool,
+    typer.Option(
+        "--help-all",
+        help="Show every command and option, and exit.",
+        is_eager=True,
+        callback=_print_full_help,
+    ),
+]
+
+
+class FirstScreen(TyperGroup):
+    """The group of all commands: its help fits one screen unless all of it is requested."""
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the first screen, or the whole help."""
+        if ctx.meta.get(IS_FULL, False):
+            super().format_help(ctx, formatter)
+        else:
+            formatter.write(self.first_screen())
+
+    def first_screen(self) -> str:
+        """Return the text of the first screen."""
+        raise NotImplementedError
+
+
+def first_screen(
+    summary: str, described: Mapping[str, Mapping[str, str]], named: Mapping[str, str]
+) -> str:
+    """Return the first screen of the help.
+
+    Parameters
+    ----------
+    summary : str
+        What the program does.
+    described : mapping of str to mapping of str to str
+        Summaries by command, by group: a line for each command.
+    named : mapping of str to str
+        Names of commands by group: a line for each group.
+    """
+    width = max(len(name) for commands in described.values() for name in commands)
+    lines = ["Usage: harness COMMAND [OPTIONS]", "", f"  {summary}", ""]
+    for title, commands in described.items():
+        for name, meaning in commands.items():
+            shown = title if name == next(iter(commands)) else ""
+            lines.append(f"  {shown:<{TITLE_WIDTH}}{name:<{width}}  {meaning}")
+    lines += [f"  {title:<{TITLE_WIDTH}}{names}" for title, names in named.items()]
+    return "\n".join([*lines, *indent(FIRST_STEPS + MORE, "  ").splitlines(), ""])
