@@ -230,6 +230,8 @@ def headline(validation: Validation) -> str:
     items = counted([task.n_items])
     if task.n_items < task.n_items_in_task:
         items += f" of {task.n_items_in_task}"
+    if n_compared := _n_with_sets(validation):
+        items = f"compares {n_compared} of {items}"
     parts = [
         task.name,
         items,
@@ -241,6 +243,15 @@ def headline(validation: Validation) -> str:
     if n_judges := len(validation.judges):
         parts.append(counted([n_judges], "judge"))
     return "  ".join(parts)
+
+
+def _n_with_sets(validation: Validation) -> int:
+    """Return on how many items judges are compared, where others have no response set; else 0."""
+    evidence = validation.evidence
+    if evidence is None or evidence.ranks_by != "response_set":
+        return 0
+    without = any(part.reason == "human_not_asked" for part in evidence.left_out)
+    return evidence.n_items if without else 0
 
 
 def compared_on(validation: Validation) -> str:
