@@ -29,6 +29,8 @@ from harness.options.concerns import (
 )
 from harness.options.declaration import CONFIRM, RESUME, RUN
 from harness.options.keyword_arguments import Given, in_python, keywords
+from harness.report.export import arrow_table
+from harness.report.flat_metrics import flat_metrics
 from harness.report.rebuild import stored_validation
 from harness.runs.run_folder import RunFolder, find_run
 from harness.runs.sources import verdicts_of
@@ -36,6 +38,8 @@ from harness.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
 
     from harness.analysis import Validation
     from harness.api.table_tasks import TableMapping, TaskLike
@@ -107,11 +111,37 @@ class Run:
         schema = pa.schema(
             [(name, pa.type_for_alias(kind)) for name, kind in VERDICT_COLUMNS.items()]
         )
-        table = pa.Table.from_pylist(rows, schema=schema)
-        try:
-            return table.to_pandas()
-        except ModuleNotFoundError:
-            return table
+        return _frame(pa.Table.from_pylist(rows, schema=schema))
+
+    def to_frame(self) -> Any:  # noqa: ANN401 -- neither pandas nor pyarrow has types
+        """One row per judge and metric: a pandas DataFrame, or a pyarrow Table without pandas.
+
+        A row has the value, its interval, the number of items, and the reason if the value is NA.
+        Agreement among the raters has the judge ``"raters"``.
+
+        Examples
+        --------
+        >>> run = harness.run("toxicity", judges=["lexicon"], limit=20)
+        >>> frame = run.to_frame()
+        >>> frame[frame["metric"] == "mse(srs/srs)"]["n_used"].item()
+        16
+        """
+        return _frame(arrow_table(self.validation))
+
+    def metrics(self) -> dict[str, float]:
+        """Every defined number by a flat name, as experiment trackers log them.
+
+        ``mlflow.log_metrics(run.metrics())`` and ``wandb.log(run.metrics())`` accept it. Names are
+        ``judge/metric``, with ``_low`` and ``_high`` for the ends of its interval. Numbers that are
+        NA are left out; `to_frame` has the reason of each.
+
+        Examples
+        --------
+        >>> run = harness.run("toxicity", judges=["lexicon"], limit=20)
+        >>> round(run.metrics()["lexicon/mse_srs_srs"], 2)
+        0.85
+        """
+        return flat_metrics(self.validation)
 
     def __repr__(self) -> str:
         names = [spec.name for spec in self._folder.manifest.judges]
@@ -362,6 +392,13 @@ def _path(path: str | Path | None) -> Path | None:
 
 def _names(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
     return None if names is None else strings(names)
+
+
+def _frame(table: pa.Table) -> Any:  # noqa: ANN401 -- neither pandas nor pyarrow has types
+    try:
+        return table.to_pandas()
+    except ModuleNotFoundError:
+        return table
 
 
 def _row_of(verdict: Verdict) -> dict[str, object]:
