@@ -13,7 +13,10 @@ import harness
 from harness.errors import JudgeUnavailable
 from harness.judging.judges.smollm2 import weights
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+CHECKOUT = Path(__file__).resolve().parents[2]
+README = CHECKOUT / "README.md"
+STORY = CHECKOUT / "docs" / "how-to" / "strategies.md"
+ESTIMATE = CHECKOUT / "docs" / "how-to" / "estimate.md"
 JUDGES = ("smollm2", "smollm2@verbalised", "lexicon")
 ROUNDING = 0.05  # of a 135-million-parameter model, whose replies depend on the processor
 FEW = 6  # replies that may differ for the same reason
@@ -41,9 +44,9 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
     values = {row.judge: row.value for row in run.validation.evidence.judges}
     assert {judge: shown[judge] for judge in JUDGES} == pytest.approx(values, abs=ROUNDING)
     assert run.validation.decision.verdict == "none"
-    story = " ".join(text.split())
-    n_toxic = re.search(r"it replies `A`, toxic, to (\d+) of the 120 comments", story)[1]
-    n_unreadable = re.search(r"(\d+) of its replies cannot be read", story)[1]
+    story = " ".join(STORY.read_text(encoding="utf-8").split())
+    n_toxic = re.search(r"it replies `A` \(toxic\) to (\d+) of the 120 comments", story)[1]
+    n_unreadable = re.search(r"(\d+) of its replies can't be read", story)[1]
     verdicts = run.verdicts[run.verdicts["judge"] == "smollm2"]
     sets = verdicts[verdicts["elicitation"] == "response_set"]
     choices = verdicts[verdicts["elicitation"] == "forced_choice"]
@@ -59,12 +62,12 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
 @pytest.mark.real
 @pytest.mark.skipif(not available(), reason="xllamacpp or the weights are not installed")
 @pytest.mark.timeout(1800)
-def test_the_readme_tells_what_the_estimate_shows(tmp_path, monkeypatch):
+def test_the_page_of_estimates_tells_what_the_estimate_shows(tmp_path, monkeypatch):
     """The share of toxic comments is shown with its interval, and the interval holds the truth."""
     monkeypatch.chdir(tmp_path)
-    text = README.read_text(encoding="utf-8")
+    text = ESTIMATE.read_text(encoding="utf-8").partition("known truth")[2]
     run = harness.run("toxicity", JUDGES, out=tmp_path, new_ledger=True)
-    items = README.parent / "datasets" / "toxicity" / "unlabelled.jsonl"
+    items = CHECKOUT / "datasets" / "toxicity" / "unlabelled.jsonl"
     command = ("estimate", run.path, "--judge", "smollm2@verbalised", "--items", items)
     printed = invoke(*command, "--quiet").stdout
     shown, found = (tuple(map(float, SHARE.search(part).groups())) for part in (text, printed))

@@ -195,7 +195,7 @@ def test_shares_of_the_unlabelled_comments_follow_from_their_grades(model):
     own = (TOXICITY / "README.md").read_text(encoding="utf-8")
     assert f"{endorsed:.1%} would name".replace("%", " %") in own
     assert f"{chosen:.1%} would choose".replace("%", " %") in own
-    assert f"{endorsed:.1%}" in (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    assert f"{endorsed:.1%}" in (CHECKOUT / "docs/how-to/estimate.md").read_text(encoding="utf-8")
 
 
 # Fleiss (1971), table 1: psychiatrists (of 6) who chose each category, patient by patient
