@@ -21,6 +21,7 @@ from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray, ratio
 from harness.stats.data.forms import Cut
 from harness.stats.indeterminacy.bounds import Bound, EndorsementLimit
 from harness.stats.indeterminacy.likelihood import CommonF, F_by_likelihood
+from harness.stats.indeterminacy.pair_bounds import BoundedDifference, pair_bounds
 from harness.stats.indeterminacy.rater_error import (
     Identifiability,
     identifiability,
@@ -117,8 +118,11 @@ class Sensitivity:
     grid : Grid or None
         For looking around.
     bounds, common_bounds : dict of str to dict of str to Bound
-        By judge and goal, where the humans gave no response sets: over every way in which choices
-        may hide options, item by item, and over every beta that is the same for all items.
+        By judge and goal. Where the humans gave no response sets: over every way in which choices
+        may hide options, item by item, and over every beta that is the same for all items. Where
+        pairs of some items stand for the sets of all: over all that fits the choices and pairs.
+    differences : tuple of BoundedDifference
+        Of the judges in decision consistency, over all that fits the choices and pairs.
     bounds_reason : str
         Why there are none; "" where there are.
     judge_betas : dict of str to Estimate
@@ -139,6 +143,7 @@ class Sensitivity:
     regions: dict[str, tuple[BreakEven, ...]] = field(default_factory=dict)
     grid: Grid | None = None
     bounds_reason: Reason = ""
+    differences: tuple[BoundedDifference, ...] = ()
     bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
     common_bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
     judge_betas: dict[str, Estimate] = field(default_factory=dict)
@@ -295,7 +300,7 @@ def _why_no_bounds(p: Prepared) -> Reason:
     human = p.compared.human
     if p.settings.level != "micro":
         return "only_at_level_micro"
-    if human.response_set.any():
+    if human.response_set.any() and p.sets.origin != "reconstructed":
         return "response_sets_given"
     if human.space.fully_specified:
         return "fully_specified"
@@ -305,11 +310,22 @@ def _why_no_bounds(p: Prepared) -> Reason:
 
 
 def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
-    """Add the bounds where raters gave forced choices alone."""
+    """Add the bounds where raters gave forced choices alone, or pairs on some of the items."""
     human, judges = p.compared.human, p.ranked_tables()
     positive, n_replies = p.compared.positive, replies_to_sets(p)
     if not positive:
         return section
+    if p.sets.origin == "reconstructed":
+        bounds, differences = pair_bounds(
+            human,
+            judges,
+            tau=p.tau,
+            positive=positive,
+            n_replies=n_replies,
+            resampling=p.resampling(groups=p.groups),
+            weights=p.compared.weights,
+        )
+        return replace(section, bounds=bounds, differences=differences)
     free = free_bounds(
         human,
         judges,

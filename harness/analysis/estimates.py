@@ -26,6 +26,7 @@ from harness.analysis.prepared import (
 from harness.analysis.ratings import human_table, judge_table, rater_panel, without_rater
 from harness.errors import TaskError
 from harness.stats import (
+    Estimate,
     Metric,
     evaluate,
     find_metric,
@@ -323,9 +324,37 @@ def _evaluated(
         panel=panel,
     )
     if sets.origin != "reconstructed" or source.settings.level != "micro" or not judges:
-        return evaluation
+        return _only_identified(evaluation, sets)
     masked = [on_common_items(table, common or {}) for table in judges]
-    return _with_estimated_translation(source, compared, evaluation, masked)
+    anew = _with_estimated_translation(source, compared, evaluation, masked)
+    return _only_identified(anew, sets)
+
+
+def is_identified(metric: Metric, sets: HumanSets) -> bool:
+    """Return whether the raters' ratings say what a metric is: none at a cut-off by one F'."""
+    return sets.origin != "reconstructed" or not FORMS[metric.human_form].is_cut
+
+
+def _only_identified(evaluation: Evaluation, sets: HumanSets) -> Evaluation:
+    """Return the evaluation without values that the ratings do not identify."""
+    hidden = {row.name for row in evaluation.metrics if not is_identified(row, sets)}
+    estimates = {
+        judge: {
+            name: Estimate(
+                value=None,
+                reason="not_identified",
+                n_used=estimate.n_used,
+                n_excluded=estimate.n_excluded,
+                excluded=estimate.excluded,
+                n_replies=estimate.n_replies,
+            )
+            if name in hidden and estimate.value is not None
+            else estimate
+            for name, estimate in of_judge.items()
+        }
+        for judge, of_judge in evaluation.estimates.items()
+    }
+    return replace(evaluation, estimates=estimates)
 
 
 def check_ranking(source: Source, metric: Metric) -> None:
@@ -336,6 +365,12 @@ def check_ranking(source: Source, metric: Metric) -> None:
             f"a ranking compares all judges at the same number of replies. Rank by "
             f"mse({metric.judge_form.removeprefix('noisy_')}/"
             f"{metric.human_form.removeprefix('noisy_')})"
+        )
+    if source.settings.humans == "reconstructed" and FORMS[metric.human_form].is_cut:
+        raise ValueError(
+            f"{metric.name} can't rank judges by reconstructed response sets: choices and one pair "
+            f"per item don't identify decisions at a cut-off. Leave out --humans to compare judges "
+            "on the items with response sets"
         )
     if source.settings.replies == "inf" and metric.squared is None:
         raise ValueError(

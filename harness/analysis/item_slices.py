@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from harness.analysis.estimates import compares_sets
+from harness.analysis.estimates import compares_sets, is_identified
 from harness.analysis.option_scale import OptionScale
 from harness.analysis.sliced_fields import FieldKind, SlicedField, by_value, sliced_fields
 from harness.stats import Estimate, Interval, default_strata, find_metric
@@ -377,7 +377,8 @@ class _Slicing(NamedTuple):
     @property
     def matching(self) -> list[str]:
         """The metrics that say how often a judge matches the raters, the first choice first."""
-        names = {row.name for row in self.p.compared.rows}
+        rows = (row for row in self.p.compared.rows if is_identified(row, self.p.sets))
+        names = {row.name for row in rows}
         return [name for name in MATCHES if name in names]
 
     def answered(self, table: RatingTable) -> _Values:

@@ -17,6 +17,7 @@ from harness.analysis import (
     rubric,
     score_measures,
 )
+from harness.analysis.bound_notes import notes_on_bounds
 from harness.analysis.estimates import compares_sets, footing_without_reasked, prepare
 from harness.analysis.inputs import on_sampling
 from harness.analysis.judge_result import Sampling, human_result, judge_result, task_facts
@@ -90,6 +91,7 @@ def validate(source: Source) -> Validation:
         ),
         notes=(
             *_notes(p),
+            *notes_on_bounds(sections["sensitivity"]),
             *order_notes({judge.name: judge.order_bias for judge in judges}),
             *position_notes({judge.name: judge.position for judge in judges}),
         ),

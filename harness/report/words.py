@@ -9,6 +9,8 @@ from harness.analysis.injection import NOT_PROBED
 if TYPE_CHECKING:
     from harness.analysis.judge_result import FixedRatersReason
     from harness.options.concerns import AggregationLevel, Elicitation
+    from harness.stats.indeterminacy.bounds import BoundsKind
+    from harness.stats.indeterminacy.pair_bounds import Settled
     from harness.stats.inference.bootstrap import ResampledUnit
     from harness.stats.inference.metric import Better
     from harness.stats.modes import AbstentionMode, AnswerKind
@@ -20,6 +22,16 @@ READING: dict[Better, str] = {
     "zero": "0 is best",
 }
 GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias": "prevalence bias"}
+BOUND_WORDS: dict[BoundsKind, str] = {
+    "free_per_item": "free per item",
+    "common": "one beta",
+    "pairs": "all that fits choices and pairs",
+}
+SETTLED_WORDS: dict[Settled, str] = {
+    "first": "decision consistency, greater",
+    "second": "decision consistency, smaller",
+    "not_identified": "decision consistency, not identified",
+}
 METRIC_WORDS = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "kappa"}
 RATINGS: dict[Elicitation, str] = {
     "forced_choice": "forced choices",

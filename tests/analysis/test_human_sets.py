@@ -10,7 +10,10 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 from support.pair_sources import pair_source
 
 from harness.analysis import evidence, validate
+from harness.analysis.choice_checks import check_choices
 from harness.analysis.estimates import prepare
+from harness.errors import TaskError
+from harness.options.concerns import Choices
 from harness.report.judge_card import judge_card
 from harness.report.text import render
 from harness.stats import reconstruct
@@ -34,7 +37,7 @@ def validation(task):
 
 
 def note_of(validation):
-    [note] = [n for n in validation.notes if "beta" in n or "pairs" in n]
+    [note] = [n for n in validation.notes if "beta" in n]
     return note
 
 
@@ -136,3 +139,29 @@ def test_first_line_says_how_many_items_have_sets():
     assert second.startswith("Compared by response sets on 40 of 60 rated items (20 without")
     every = validate(pair_source(60, n_paired=60, metric="mse(srs/srs)"))
     assert render(every).startswith("small  60 items  ")
+
+
+def test_decisions_are_not_identified_by_one_pair_per_item():
+    """Metrics at a cut-off are NA; bounds stand in their place, and say what they settle."""
+    v = validate(pair_source(200))
+    for name in ("decision_consistency", "prevalence_bias", "coverage(hrs/hrs)"):
+        estimate = v.judge("wide").metrics[name]
+        assert (estimate.value, estimate.reason, estimate.n_used) == (None, "not_identified", 200)
+    assert v.judge("wide").metrics["mse(srs/srs)"].value is not None
+    [difference] = v.sensitivity.differences
+    assert (difference.settled, v.sensitivity.bounds_reason) == ("not_identified", "")
+    assert v.sensitivity.bounds["narrow"]["prevalence_bias"].kind == "pairs"
+    said = " ".join(render(v).split())
+    assert "not identified by one pair per item" in said
+    assert "which of wide and narrow decides more like the raters is not identified" in said
+    assert "(width 0." in said
+
+
+def test_a_ranking_that_is_not_identified_is_refused():
+    """Before anything is asked, with what to do."""
+    choices = {"metric": "decision_consistency", "humans": "reconstructed"}
+    source = pair_source(60, n_paired=40, **choices)
+    with pytest.raises(TaskError, match=r"don't identify decisions at a cut-off\. Leave out"):
+        validate(source)
+    with pytest.raises(TaskError, match="decisions at a cut-off"):
+        check_choices(source.task, source.items, Choices(**choices))

@@ -113,7 +113,7 @@ def raters(
     """Draw choices of each item, and pairs of the first raters of some: the first items."""
     n = len(theta)
     pairs = np.zeros((n, 2, 3), int)
-    cells = (F[None] * theta[:n_paired, None, :]).reshape(n_paired, -1)
+    cells = (F[None] * theta[:n_paired, None, :]).reshape(-1, 6)
     pairs[:n_paired] = rng.multinomial(n_pairs, cells).reshape(-1, 2, 3)
     others = n_choices - pairs.sum(axis=(1, 2))
     return table("human", pairs.sum(axis=2) + rng.multinomial(others, theta @ F.T), pairs)

@@ -21,7 +21,10 @@ def pair_source(n=400, *, seed=0, n_paired=100, n_pairs=1, **choices):
         items=_task(human).items,
         judges=tuple(JudgeFacts(name=name) for name in verdicts),
         verdicts=verdicts,
-        planned={name: {"response_set": len(listed)} for name, listed in verdicts.items()},
+        planned={
+            name: dict.fromkeys(("forced_choice", "response_set"), len(listed) // 2)
+            for name, listed in verdicts.items()
+        },
         settings=Settings(**{"n_resamples": 100} | choices),
     )
 
@@ -54,13 +57,16 @@ def _ratings(human):
 
 
 def _verdicts(table):
+    """Yield the sets of a judge, and choices: T where its set holds it."""
     for item, counts in zip(table.items, table.response_set, strict=True):
         for sample, v in enumerate(np.repeat(np.arange(3), counts)):
-            yield verdict_from(
-                item=item,
-                judge=table.name,
-                elicitation="response_set",
-                outcome="answered",
-                sample=sample,
-                value=SPACE.sets[v],
-            )
+            answers = {"forced_choice": SPACE.sets[v][0], "response_set": SPACE.sets[v]}
+            for elicitation, value in answers.items():
+                yield verdict_from(
+                    item=item,
+                    judge=table.name,
+                    elicitation=elicitation,
+                    outcome="answered",
+                    sample=sample,
+                    value=value,
+                )

@@ -45,7 +45,7 @@ from harness.report.svg import Mark, label, line
 from harness.report.text import rubric_table, second_questions_table
 from harness.report.unreadable_text import attempts, sentence
 from harness.report.verdict_words import human_pair
-from harness.report.words import GOAL_WORDS
+from harness.report.words import BOUND_WORDS, GOAL_WORDS, SETTLED_WORDS
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
@@ -243,10 +243,16 @@ def _bounds(v: Validation) -> dict[str, object]:
         for judge, by_goal in bounds.items()
         for goal, bound in by_goal.items()
     ]
+    if v.sensitivity:
+        rows += [
+            (f"{row.first} less {row.second}", SETTLED_WORDS[row.settled], row.bound)
+            for row in v.sensitivity.differences
+        ]
     ends = [end for _, _, bound in rows for end in (bound.low, bound.high)]
     reasons = dict.fromkeys(formatting.reason(end) for end in ends if end.value is None)
     is_undefined = all(end.value is None for end in ends)
-    return {"rows": rows, "reason": ", ".join(reasons) if is_undefined else ""}
+    reason = ", ".join(reasons) if is_undefined else ""
+    return {"rows": rows, "reason": reason, "kinds": BOUND_WORDS}
 
 
 def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]:

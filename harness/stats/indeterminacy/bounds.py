@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.item_sums import Exclusion
     from harness.stats.reasons import NAReason, Reason
 
-BoundsKind: TypeAlias = Literal["free_per_item", "common"]
+BoundsKind: TypeAlias = Literal["free_per_item", "common", "pairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,9 @@ class Bound:
     ----------
     low, high : Estimate
         The ends, each with its own interval; NA with the reason where they are not computed.
-    kind : {"free_per_item", "common"}
-        Over which F': any for each item, or one for all items within stated limits.
+    kind : {"free_per_item", "common", "pairs"}
+        Over which F': any for each item, or one for all items within stated limits; "pairs" is over
+        all that fits choices and pairs.
     """
 
     low: Estimate

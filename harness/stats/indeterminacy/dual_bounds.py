@@ -1,0 +1,158 @@
+"""Sharp bounds on shares at a cut-off, given moments of choices and pairs, by linear programming.
+
+Of an item, O is the chance of a positive choice, and h that of a negative choice whose rater would
+accept a positive option, too, so that Omega is O + h. Over items, (O, h) has an unknown
+distribution on the triangle O, h >= 0, O + h <= 1. Choices show how often k of m are positive, the
+mean of the Bernstein polynomial B(k, m) at O, and pairs the mean of h B(k, m - 1). Each polynomial
+phi of these that is nowhere below w 1[O + h >= tau] bounds the mean of the latter by its own mean,
+which needs no model and no F. The least such mean is the bound: by duality, it is attained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, frozen
+from harness.stats.inference.special_functions import binom
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+N_NODES, N_CHECKED = 100, 1_000  # values of O in the programme, and at which phi is checked
+LARGEST = 50.0  # coefficient, apart from the constant
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Majorant:
+    """A polynomial phi(O, h) that is nowhere below w 1[O + h >= tau].
+
+    Attributes
+    ----------
+    of_choices : (m + 1,) array
+        What an item adds of which k of m choices are positive.
+    of_pairs : (m,) array
+        What a pair adds whose choice hides a positive option, where k of m - 1 others are positive.
+    """
+
+    of_choices: FloatArray
+    of_pairs: FloatArray
+
+    def __repr__(self) -> str:
+        return f"Majorant(degree {len(self.of_pairs)})"
+
+    def at(self, O: ArrayLike, h: ArrayLike) -> FloatArray:
+        """Evaluate at (p,) points."""
+        coefficients = np.concatenate([self.of_choices, self.of_pairs])
+        chances, hidden = np.asarray(O, dtype=np.float64), np.asarray(h, dtype=np.float64)
+        return np.asarray(_polynomials(chances, hidden, len(self.of_pairs)) @ coefficients)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Moments:
+    """What choices and pairs show of items, with its standard errors.
+
+    Attributes
+    ----------
+    choices, pairs : (m + 1,) and (m,) arrays
+        Mean of B(k, m) at O, and mean of h times B(k, m - 1).
+    choice_errors, pair_errors : arrays of the same shapes
+        Of what phi is evaluated with.
+    """
+
+    choices: FloatArray
+    pairs: FloatArray
+    choice_errors: FloatArray
+    pair_errors: FloatArray
+
+    def __repr__(self) -> str:
+        return f"Moments(degree {len(self.pairs)})"
+
+
+def bernstein(chances: FloatArray, m: int) -> FloatArray:
+    """Return (p, m + 1): the chance that k of m choices are positive, at (p,) chances of each."""
+    k = np.arange(m + 1)
+    powers = chances[:, None] ** k * (1.0 - chances[:, None]) ** (m - k)
+    return np.asarray(binom(m, k) * powers)
+
+
+def _polynomials(chances: FloatArray, hidden: FloatArray, m: int) -> FloatArray:
+    """Return (p, 2 m + 1): the polynomials of choices and of pairs."""
+    return np.hstack([bernstein(chances, m), hidden[:, None] * bernstein(chances, m - 1)])
+
+
+def least_majorant(moments: Moments, *, weight: float, tau: float, caution: float) -> Majorant:
+    """Return the polynomial whose mean is the least upper bound on w P(Omega >= tau).
+
+    Parameters
+    ----------
+    moments : Moments
+        Of all items of one weight; need not be possible as they are, but for ``caution``.
+    weight : float
+        w, of either sign; the lower bound is that of -w, negated.
+    tau : float in (0, 1]
+        The cut-off.
+    caution : float, at least 0
+        How many standard errors each moment may be off: what a coefficient costs. At 0, and with
+        the moments of all items, the mean of phi is the sharp bound.
+
+    Notes
+    -----
+    phi is linear in h, so that for each O it is enough that it holds at the least and greatest h on
+    both sides of the cut-off. Where phi falls short between the nodes of the programme, its
+    constant rises by the most by which it does.
+    """
+    from scipy.optimize import linprog  # noqa: PLC0415 -- takes a while to load
+
+    m = len(moments.pairs)
+    wanted, at_nodes = _wanted(tau, weight, N_NODES), _at_nodes(m, tau, N_NODES)
+    means = np.concatenate([moments.choices, moments.pairs])
+    cost = caution * np.concatenate([moments.choice_errors, moments.pair_errors])
+    solution = linprog(
+        np.concatenate([[1.0], means + cost, cost - means]),
+        A_ub=-np.hstack([np.ones((len(wanted), 1)), at_nodes, -at_nodes]),
+        b_ub=-wanted,
+        bounds=[(None, None), *[(0.0, LARGEST)] * (2 * len(means))],
+    )
+    if solution.x is None:
+        return no_majorant(m, weight)
+    found = solution.x[1 : 1 + len(means)] - solution.x[1 + len(means) :]
+    found[: m + 1] += solution.x[0]
+    short = (_wanted(tau, weight, N_CHECKED) - _at_nodes(m, tau, N_CHECKED) @ found).max()
+    found[: m + 1] += max(float(short), 0.0)
+    return Majorant(frozen(found[: m + 1]), frozen(found[m + 1 :]))
+
+
+def no_majorant(m: int, weight: float) -> Majorant:
+    """Return the bound that needs no data: w, or 0 where w is negative."""
+    return Majorant(np.full(m + 1, max(weight, 0.0)), np.zeros(m))
+
+
+@lru_cache(maxsize=32)
+def _at_nodes(m: int, tau: float, n_nodes: int) -> FloatArray:
+    chances, hidden, _ = _nodes(tau, n_nodes)
+    return frozen(_polynomials(chances, hidden, m))
+
+
+def _wanted(tau: float, weight: float, n_nodes: int) -> FloatArray:
+    """Return (p,): w 1[Omega >= tau]; at the cut-off itself the larger of either side."""
+    side = _nodes(tau, n_nodes)[2]
+    return np.where(side == 0, max(weight, 0.0), np.where(side > 0, weight, 0.0))
+
+
+@lru_cache(maxsize=32)
+def _nodes(tau: float, n_nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return O, h and the side of the cut-off (-1, 0 or 1) of (p,) points at the ends of h."""
+    chances = np.unique(np.append(np.linspace(0.0, 1.0, n_nodes + 1), tau))
+    below = chances[chances <= tau]
+    none = np.sign(chances - tau)
+    ends = [
+        (chances, np.zeros_like(chances), none),
+        (below, tau - below, np.zeros_like(below)),
+        (chances, 1.0 - chances, np.full_like(chances, np.sign(1.0 - tau))),
+    ]
+    chances, hidden, side = (frozen(np.concatenate(parts)) for parts in zip(*ends, strict=True))
+    return chances, hidden, side
