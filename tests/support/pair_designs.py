@@ -77,11 +77,11 @@ def figures(n: int, seed: int = 0) -> dict[str, Figures]:
     pooled = 0.75 * SPREAD[2] / (SPREAD[1] + 0.75 * SPREAD[2])  # the true beta
     implied = numbers / N_CHOICES + pooled * (1 - numbers / N_CHOICES) >= CUT.tau
     translated = implied @ binom.pmf(numbers[:, None], N_CHOICES, (theta @ F.T)[:, 0])
-    found = {}
+    by_judge = {}
     for name, of_judge in judged(rng, theta).items():
         shares = of_judge @ SPACE.membership.T
         answers = decided(shares[:, 0])
-        found[name] = Figures(
+        by_judge[name] = Figures(
             mse=float(((shares - omega) ** 2).sum(axis=1).mean()),
             bias=float(np.mean(shares[:, 0] >= CUT.tau) - truth.mean()),
             consistency=alike(answers, rated),
@@ -89,7 +89,7 @@ def figures(n: int, seed: int = 0) -> dict[str, Figures]:
             mse_by_choices=float(((shares - implied_omega) ** 2).sum(axis=1).mean()),
             population=alike(answers, truth),
         )
-    return found
+    return by_judge
 
 
 def decided(shares: np.ndarray, n: int = N_REPLIES) -> np.ndarray:

@@ -45,14 +45,14 @@ def _task(human):
 
 def _ratings(human):
     for i, item in enumerate(human.items):
-        given = [
+        pairs = [
             place for place in np.argwhere(human.joint[i]) for _ in range(human.joint[i][*place])
         ]
         others = np.repeat(np.arange(2), human.forced_choice[i] - human.joint[i].sum(axis=1))
-        for rater, (k, v) in enumerate(given):
+        for rater, (k, v) in enumerate(pairs):
             yield Rating(item, f"r{rater}", "forced_choice", SPACE.options[k])
             yield Rating(item, f"r{rater}", "response_set", SPACE.sets[v])
-        for rater, k in enumerate(others, start=len(given)):
+        for rater, k in enumerate(others, start=len(pairs)):
             yield Rating(item, f"r{rater}", "forced_choice", SPACE.options[k])
 
 

@@ -52,7 +52,7 @@ class Majorant:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Moments:
+class PolynomialMeans:
     """What choices and pairs show of items, with its standard errors.
 
     Attributes
@@ -69,7 +69,7 @@ class Moments:
     pair_errors: FloatArray
 
     def __repr__(self) -> str:
-        return f"Moments(degree {len(self.pairs)})"
+        return f"PolynomialMeans(degree {len(self.pairs)})"
 
 
 def bernstein(chances: FloatArray, m: int) -> FloatArray:
@@ -84,12 +84,14 @@ def _polynomials(chances: FloatArray, hidden: FloatArray, m: int) -> FloatArray:
     return np.hstack([bernstein(chances, m), hidden[:, None] * bernstein(chances, m - 1)])
 
 
-def least_majorant(moments: Moments, *, weight: float, tau: float, caution: float) -> Majorant:
+def least_majorant(
+    moments: PolynomialMeans, *, weight: float, tau: float, caution: float
+) -> Majorant:
     """Return the polynomial whose mean is the least upper bound on w P(Omega >= tau).
 
     Parameters
     ----------
-    moments : Moments
+    moments : PolynomialMeans
         Of all items of one weight; need not be possible as they are, but for ``caution``.
     weight : float
         w, of either sign; the lower bound is that of -w, negated.
@@ -119,11 +121,11 @@ def least_majorant(moments: Moments, *, weight: float, tau: float, caution: floa
     )
     if solution.x is None:
         return no_majorant(m, weight)
-    found = solution.x[1 : 1 + len(means)] - solution.x[1 + len(means) :]
-    found[: m + 1] += solution.x[0]
-    short = (_wanted(tau, weight, N_CHECKED) - _at_nodes(m, tau, N_CHECKED) @ found).max()
-    found[: m + 1] += max(float(short), 0.0)
-    return Majorant(frozen(found[: m + 1]), frozen(found[m + 1 :]))
+    coefficients = solution.x[1 : 1 + len(means)] - solution.x[1 + len(means) :]
+    coefficients[: m + 1] += solution.x[0]
+    short = (_wanted(tau, weight, N_CHECKED) - _at_nodes(m, tau, N_CHECKED) @ coefficients).max()
+    coefficients[: m + 1] += max(float(short), 0.0)
+    return Majorant(frozen(coefficients[: m + 1]), frozen(coefficients[m + 1 :]))
 
 
 def no_majorant(m: int, weight: float) -> Majorant:

@@ -14,7 +14,7 @@ from harness.stats.data.forms import Cut, check_tau
 from harness.stats.indeterminacy.bounds import Bound
 from harness.stats.indeterminacy.dual_bounds import (
     Majorant,
-    Moments,
+    PolynomialMeans,
     least_majorant,
     no_majorant,
 )
@@ -211,11 +211,11 @@ def pair_bounds(
     ]
     engine = Engine.draw(units, resampling)
     level = 1.0 - (1.0 - resampling.level) / max(len(couples), 1)
-    found = bounded.bounds(wanted, engine, weights)
-    found |= bounded.bounds(apart, replace(engine, level=level), weights)
+    by_name = bounded.bounds(wanted, engine, weights)
+    by_name |= bounded.bounds(apart, replace(engine, level=level), weights)
     by_judge = {
         table.name: {
-            name: found[f"{table.name}\n{name}"]
+            name: by_name[f"{table.name}\n{name}"]
             for name in ("decision_consistency", "prevalence_bias")
         }
         for table in judges
@@ -224,8 +224,8 @@ def pair_bounds(
         BoundedDifference(
             first=judges[i].name,
             second=judges[j].name,
-            bound=found[f"{i}\n{j}"],
-            settled=_settled(found[f"{i}\n{j}"]),
+            bound=by_name[f"{i}\n{j}"],
+            settled=_settled(by_name[f"{i}\n{j}"]),
         )
         for i, j in couples
     )
@@ -271,11 +271,15 @@ class _Bounded:
         self, wanted: Sequence[_Wanted], engine: Engine, weights: FloatArray | None
     ) -> dict[str, Bound]:
         """Return the bounds of values, by name."""
-        jobs = [[self.sums(one, sign, weights)] for one in wanted for sign in (-1, 1)]
+        jobs = [
+            [self.sums(wanted_value, sign, weights)] for wanted_value in wanted for sign in (-1, 1)
+        ]
         ends = [next(iter(result.values())).estimate for result in estimate_all(jobs, engine)]
         return {
-            one.name: Bound(_clipped(low, one), _clipped(high, one), "pairs")
-            for one, low, high in zip(wanted, ends[::2], ends[1::2], strict=True)
+            wanted_value.name: Bound(
+                _clipped(low, wanted_value), _clipped(high, wanted_value), "pairs"
+            )
+            for wanted_value, low, high in zip(wanted, ends[::2], ends[1::2], strict=True)
         }
 
     def sums(self, wanted: _Wanted, sign: int, weights: FloatArray | None) -> ItemSums:
@@ -336,7 +340,7 @@ class _Bounded:
         choices, pairs = self.moments.fitted(others)
         paired_share = self.moments.has_pairs.sum() / self.moments.has_choices.sum()
         n = max(int((group & self.moments.has_choices).sum()), 1)
-        moments = Moments(
+        moments = PolynomialMeans(
             choices,
             pairs,
             np.sqrt(choices * (1.0 - choices) / n),

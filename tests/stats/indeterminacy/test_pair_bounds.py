@@ -19,7 +19,7 @@ from support.pair_designs import (
 )
 from support.rating_tables import seeded
 
-from harness.stats.indeterminacy.dual_bounds import Moments, least_majorant, no_majorant
+from harness.stats.indeterminacy.dual_bounds import PolynomialMeans, least_majorant, no_majorant
 from harness.stats.indeterminacy.pair_bounds import PairMoments, outer_end, pair_bounds
 
 POSITIVE = ("T",)
@@ -30,7 +30,7 @@ def exact_moments(chances, hidden, m):
     of_choices = binom.pmf(np.arange(m + 1), m, chances[:, None])
     of_pairs = hidden[:, None] * binom.pmf(np.arange(m), m - 1, chances[:, None])
     zeros = [np.zeros(m + 1), np.zeros(m)]
-    return Moments(of_choices.mean(axis=0), of_pairs.mean(axis=0), *zeros)
+    return PolynomialMeans(of_choices.mean(axis=0), of_pairs.mean(axis=0), *zeros)
 
 
 def greatest_share(moments, tau, sign, chances, hidden):
@@ -72,8 +72,8 @@ def test_bounds_are_those_of_a_search_over_all_distributions(m, sign):
     moments = exact_moments(chances, hidden, m)
     majorant = least_majorant(moments, weight=sign, tau=0.6, caution=0.0)
     bound = moments.choices @ majorant.of_choices + moments.pairs @ majorant.of_pairs
-    found = greatest_share(moments, 0.6, sign, chances, hidden)
-    assert found - 1e-6 <= bound <= found + 0.01
+    greatest = greatest_share(moments, 0.6, sign, chances, hidden)
+    assert greatest - 1e-6 <= bound <= greatest + 0.01
     truth = sign * np.mean(chances + hidden >= 0.6)
     assert bound >= truth - 1e-6
 
@@ -89,7 +89,7 @@ def test_no_distribution_is_above_the_bound(m, tau, weight, seed):
     rng = np.random.default_rng(seed)
     noise = [rng.dirichlet(np.ones(m + 1)), rng.random(m) / m]
     errors = [np.full(m + 1, 0.02), np.full(m, 0.05)]
-    majorant = least_majorant(Moments(*noise, *errors), weight=weight, tau=tau, caution=0.5)
+    majorant = least_majorant(PolynomialMeans(*noise, *errors), weight=weight, tau=tau, caution=0.5)
     only, _, hidden = rng.dirichlet([0.5, 0.5, 0.5], 500).T
     reached = only + hidden >= tau
     assert (majorant.at(only, hidden) >= weight * reached - 0.01).all()
@@ -102,8 +102,8 @@ def test_moments_are_unbiased():
     theta = np.tile([[0.3, 0.3, 0.4]], (20_000, 1))
     moments = PairMoments.of(raters(rng, theta, n_paired=10_000, n_pairs=2), POSITIVE)
     expected = exact_polynomials(np.array([[0.4, 0.3]]), 5)[0]
-    found = moments.choices.mean(axis=0), moments.pairs[moments.has_pairs].mean(axis=0)
-    np.testing.assert_allclose(np.concatenate(found), expected, atol=0.01)
+    greatest = moments.choices.mean(axis=0), moments.pairs[moments.has_pairs].mean(axis=0)
+    np.testing.assert_allclose(np.concatenate(greatest), expected, atol=0.01)
 
 
 def bounds_of(human, judges, **changed):
@@ -149,9 +149,9 @@ def test_decisions_that_the_bounds_settle_are_made_and_no_others():
     assert low > 0.5
     assert high == 1.0
     theta = draw_theta(rng, 400)
-    _, [open_one] = bounds_of(raters(rng, theta), judge_tables(rng, theta))
-    assert open_one.settled == "not_identified"
-    low, high = range_of(open_one.bound)
+    _, [open_difference] = bounds_of(raters(rng, theta), judge_tables(rng, theta))
+    assert open_difference.settled == "not_identified"
+    low, high = range_of(open_difference.bound)
     assert low < 0 < high
 
 
