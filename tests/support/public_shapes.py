@@ -61,7 +61,8 @@ def pick(labels: Sequence[str], i: int, k: int) -> str:
     return labels[(base + ((i * 5 + k * 3) % 4 == 0)) % len(labels)]
 
 
-def _csv(rows: Iterable[Sequence[object]], delimiter: str = ",") -> str:
+def table_text(rows: Iterable[Sequence[object]], delimiter: str = ",") -> str:
+    """Return rows as the text of a table."""
     file = io.StringIO()
     csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
     return file.getvalue()
@@ -89,7 +90,7 @@ def comments_one_hot() -> PublicShape:
             rows.append([sentence(i), f"eew{i}", *place, who, unclear, *cells])
             ticked = tuple(n for n in EMOTIONS if n in chosen) or ("example_very_unclear",)
             ratings[f"eew{i}", str(who), ticked] += 1
-    return PublicShape("goemotions.csv", _csv(rows), ratings)
+    return PublicShape("goemotions.csv", table_text(rows), ratings)
 
 
 def posts_by_id() -> PublicShape:
@@ -170,7 +171,7 @@ def stance_columns() -> PublicShape:
         shares = [round(0.9 if v == best else 0.05 + i / 1e4, 4) for v in labels]
         rows.append([sentence(i), *given, 1, 0, f"t{i}", mean, *shares, best])
         ratings.update((f"t{i}", "", v) for v in given)
-    return PublicShape("full_annotations.tsv", _csv(rows, "\t"), ratings)
+    return PublicShape("full_annotations.tsv", table_text(rows, "\t"), ratings)
 
 
 def acceptable_explanations() -> PublicShape:
@@ -185,7 +186,7 @@ def acceptable_explanations() -> PublicShape:
             rows.append([f"3A{i:03}XQ", sentence(i) + "?", *texts, "|".join(chosen)])
             if chosen:
                 ratings[f"3A{i:03}XQ", "", tuple(chosen)] += 1
-    return PublicShape("acceptable.csv", _csv(rows), ratings)
+    return PublicShape("acceptable.csv", table_text(rows), ratings)
 
 
 def people_beside_ratings() -> PublicShape:
@@ -205,7 +206,7 @@ def people_beside_ratings() -> PublicShape:
             more = [("Employed", "Student")[w % 2], ("Secondary", "College degree")[w % 2]]
             rows.append([i, w, f"{value}.0", sentence(i), *own, *more])
             ratings[str(i), str(w), value] += 1
-    return PublicShape("raw_data.csv", _csv(rows), ratings)
+    return PublicShape("raw_data.csv", table_text(rows), ratings)
 
 
 def counted_crowd() -> PublicShape:
@@ -218,7 +219,7 @@ def counted_crowd() -> PublicShape:
         n = [given.count(name) for name in names]
         rows.append([i, len(given), *n, n.index(max(n)), sentence(i)])
         ratings.update((str(i), "", v) for v in given)
-    return PublicShape("labeled_data.csv", _csv(rows), ratings)
+    return PublicShape("labeled_data.csv", table_text(rows), ratings)
 
 
 def numbered_preferences() -> PublicShape:
@@ -275,7 +276,7 @@ def schemes_of_labels() -> PublicShape:
             ticks = [v if v == value else "" for v in labels]
             rows.append([who, f"p{i}", sentence(i), *ticks, f"Time spent: 0d 0h 0m {5 + k}s"])
             ratings[f"p{i}", who, value] += 1
-    return PublicShape("annotated_instances.csv", _csv(rows), ratings)
+    return PublicShape("annotated_instances.csv", table_text(rows), ratings)
 
 
 def irony_of_replies() -> PublicShape:
@@ -292,7 +293,7 @@ def irony_of_replies() -> PublicShape:
             texts = [sentence(i + 90), sentence(i)]
             rows.append([f"5cf{w:02}", value, f"c{i}", *texts, place[0], *own, place[1]])
             ratings[f"c{i}", f"5cf{w:02}", value] += 1
-    return PublicShape("epic.csv", _csv(rows), ratings)
+    return PublicShape("epic.csv", table_text(rows), ratings)
 
 
 def labels_with_confidence() -> PublicShape:
@@ -307,7 +308,7 @@ def labels_with_confidence() -> PublicShape:
         cells = [c for k, v in enumerate(given) for c in (v, 1 + (i + k) % 5)]
         rows.append([f"cl-{i}", sentence(i), *cells])
         ratings.update((f"cl-{i}", f"Annotator{k}", v) for k, v in enumerate(given, 1))
-    return PublicShape("claims.csv", _csv(rows), ratings)
+    return PublicShape("claims.csv", table_text(rows), ratings)
 
 
 def toxicity_and_its_score() -> PublicShape:
@@ -319,7 +320,7 @@ def toxicity_and_its_score() -> PublicShape:
             score = int(pick(("-2", "-1", "0", "1", "2"), i, k))
             rows.append([f"{2232 + i}.0", 700 + (i * 3 + k) % 17, int(score < 0), f"{score}.0"])
             ratings[f"{2232 + i}.0", str(700 + (i * 3 + k) % 17), str(int(score < 0))] += 1
-    return PublicShape("toxicity_annotations.tsv", _csv(rows, "\t"), ratings)
+    return PublicShape("toxicity_annotations.tsv", table_text(rows, "\t"), ratings)
 
 
 def nested_reviews() -> PublicShape:

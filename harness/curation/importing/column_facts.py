@@ -213,7 +213,9 @@ class Facts:
             and not self.is_prose(name)
             and not self.is_list(name)
             and not self.is_counted(name)
-            and not (self.is_numbers(name) and any("." in label_of(v) for v in column.values))
+            and not (
+                self.is_numbers(name) and any("." in label_of(v) for v in column.values[:LOOKED_AT])
+            )
         )
 
     def shares(self, name: str, others: Sequence[str]) -> bool:

@@ -49,9 +49,23 @@ def find_counts(draft: RoleDraft) -> bool:
     """Find columns of the numbers, or shares, of raters by option."""
     facts = draft.facts
     numeric = [n for n in draft.free() if _may_count(draft, n)]
-    if (summed := added_up(draft.table, numeric)) and not _names_people(draft, summed[0]):
+    summed = added_up(draft.table, numeric)
+    if summed and _names_people(draft, summed[0]):
+        summed = None
+    if summed and is_usual(numbers(facts[summed[1]])):
         draft.set(counts=summed[0], total=summed[1])
         return True
+    if _find_named_counts(draft, numeric):
+        return True
+    if summed:
+        draft.set(counts=summed[0], total=summed[1])
+        _ask_about_sum(draft, *summed)
+    return summed is not None
+
+
+def _find_named_counts(draft: RoleDraft, numeric: Sequence[str]) -> bool:
+    """Find columns that are called after options, or counts, or add up to one number."""
+    facts = draft.facts
     totals = [n for n in numeric if _is_total(n)]
     marked = [n for n in numeric if n not in totals and _is_marked(n)]
     columns = marked if len(marked) > 1 else [n for n in numeric if n not in totals]
@@ -74,6 +88,16 @@ def find_counts(draft: RoleDraft) -> bool:
             {"counts": (), "total": "", "raters": tuple(columns)},
         )
     return True
+
+
+def _ask_about_sum(draft: RoleDraft, columns: Sequence[str], total: str) -> None:
+    """Ask whether columns whose sum differs between rows count raters, or are scores."""
+    listed = quote(",".join(columns))
+    draft.ask(
+        f"{names_of(columns)} add up to {total}: give --counts {listed} --total {quote(total)} if "
+        f"they count raters, or --criteria {listed} if they are scores",
+        {"counts": (), "total": "", "criteria": tuple(columns)},
+    )
 
 
 def _names_people(draft: RoleDraft, columns: Sequence[str]) -> bool:
@@ -142,7 +166,29 @@ def find_votes(draft: RoleDraft) -> bool:
         find_total(draft)
         _vote_doubts(draft, columns)
     else:
+        return bool(rows) and _which_votes(draft, columns)
+    return True
+
+
+def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:
+    """Draft the first of several columns that may hold all ratings of an item, and ask."""
+    facts = draft.facts
+    lists = {n: [list_of(text) for text in facts[n].texts] for n in columns}
+    listed = [n for n in columns if lists[n][-1] is not None and _repeats(lists[n])]
+    counted = [n for n in columns if facts.is_counted(n)]
+    if counted:  # a list of numbers beside them is the same counts
+        listed = [n for n in listed if not all(map(is_number, facts.labels(n)))]
+    whole = counted + [n for n in listed if recur(facts[n])]
+    if not whole:
         return False
+    draft.set(votes=(whole[0],))
+    _vote_doubts(draft, whole[:1])
+    if len(whole) > 1:
+        draft.ask(
+            f"{names_of(whole)} may each hold the ratings: give --votes {quote(whole[0])}",
+            *({"votes": (name,)} for name in whole[1:]),
+            about="votes",
+        )
     return True
 
 
@@ -203,6 +249,8 @@ def _parallel(draft: RoleDraft, columns: Sequence[str]) -> tuple[str, str] | Non
         return None
     repeating = [n for n in columns if _repeats(lists[n])]
     named = [n for n in columns if draft.is_rater_named(n)]
+    if len(repeating) == len(columns) and not named:
+        return None  # nobody is named twice in a list of raters
     who = [n for n in columns if n not in repeating] if len(repeating) == 1 else named
     if len(who) != 1 or (named and named != who):
         draft.ask(f"{names_of(columns)}: one may list raters: give --votes and --rater")

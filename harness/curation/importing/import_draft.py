@@ -27,6 +27,7 @@ UNSAID = frozenset({"elicitation"})  # found by its name alone
 JOINED = frozenset({"ignore", "abstain", "rename"})  # settings that doubts add labels to
 UNKNOWN = (PLACEHOLDER, NUMBER)  # stand for what only the user knows
 MEANINGS = {  # what has to be so where one, or several, have a role or stand in a setting
+    "id": ("{} names the item", "{} name the item"),
     "raters": ("{} is a rater", "{} are raters"),
     "judges": ("{} is a model", "{} are models"),
     "rater": ("{} names the rater", ""),
@@ -35,6 +36,7 @@ MEANINGS = {  # what has to be so where one, or several, have a role or stand in
     "criterion": ("{} is what is rated", ""),
     "set": ("{} is a response set", ""),
     "sets": ("{} is an option of a set", "{} are the options of a set"),
+    "votes": ("{} holds the ratings", "{} hold the ratings"),
     "counts": ("{} is a number of raters", "{} are numbers of raters"),
     "pattern": ("columns are called {}", ""),
     "text": ("{} is shown to judges", "{} are shown to judges"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.label_joins import separator_of
+from harness.curation.importing.nested_cells import unnested
 from harness.curation.importing.option_guess import (
     NUMBER,
     LabelCounts,
@@ -20,6 +21,7 @@ from harness.curation.importing.option_guess import (
     merged,
     pairs_of,
 )
+from harness.curation.importing.reading_facts import facts_of
 from harness.curation.importing.role_guess import guess_roles
 from harness.curation.importing.structures import structured
 from harness.errors import TaskError
@@ -49,7 +51,7 @@ from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import as_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.tasks.columns.formats import Reading
     from harness.tasks.columns.table_answers import AnswerSettings
@@ -122,6 +124,7 @@ def make_plans(
         If a column is unknown, nothing looks like ratings, or the labels cannot be options.
     """
     rated = rated or RatedOptions()
+    table = _with_ratings(table, lambda of: _plans(name, of, roles, settings, rated), roles)
     plans = _plans(name, table, roles, settings, rated)
     joins = [doubt for plan in plans for doubt in plan.doubts if "separator" in doubt.accept]
     if not joins:
@@ -133,6 +136,35 @@ def make_plans(
     except TaskError:
         return plans
     return tuple(replace(plan, doubts=(joins[0], *plan.doubts)) for plan in apart)
+
+
+def _with_ratings(
+    table: Table,
+    plans_of: Callable[[Table], tuple[ImportPlan, ...]],
+    roles: Mapping[str, Sequence[str]],
+) -> Table:
+    """Return the table, or its unnested form where the ratings are in objects inside cells.
+
+    The user's columns say which it is. Otherwise a table that can be read unasked stays as it is.
+    """
+    nested = None if table.reading.columns else unnested(table)
+    if nested is None:
+        return table
+    named = {part for names in roles.values() for name in names for part in name.split(",")}
+    if not named.isdisjoint(nested.columns.keys() ^ table.columns.keys()):
+        return table if named.isdisjoint(nested.columns.keys() - table.columns.keys()) else nested
+    try:
+        plans = plans_of(table)
+    except TaskError:
+        plans = ()
+    if plans and not any(plan.doubts for plan in plans) and not facts_of(plans).is_absurd:
+        has_labels = nested.columns.keys() >= {*plans[0].mapping.rating_columns}
+        return table if has_labels else nested
+    try:
+        mapping = plans_of(nested)[0].mapping
+    except TaskError:
+        return table
+    return table if table.columns.keys() >= {*mapping.rating_columns} else nested
 
 
 def _plans(

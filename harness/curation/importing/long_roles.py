@@ -51,9 +51,9 @@ def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
     best = None
     for item in items:
         raters = [draft.mapping.rater] if draft.mapping.rater else rater_columns(draft, item)
-        found = [(item, rater) for rater in raters if rater not in item]
-        if found and best is None:
-            best = found
+        pairs = [(item, rater) for rater in raters if rater not in item]
+        if pairs and best is None:
+            best = pairs
     if not best and not draft.mapping.id:
         best = _named_item(draft, draft.mapping.rater)
     if not best:
@@ -105,7 +105,8 @@ def find_repeated(draft: RoleDraft) -> bool:
     if not items or not _repeats_as_rated(draft, items[0]):
         return False
     named = facts.called(items[0][0], column_words.ITEMS)
-    if not mapping.id and ((facts.is_labels(items[0][0]) and not named) or _names_rows(draft)):
+    is_label = facts.is_labels(items[0][0]) and not (named or facts.is_prose(items[0][0]))
+    if not mapping.id and (is_label or _names_rows(draft)):
         return False
     within = [n for n in draft.free() if n not in items[0]]
     varying = [n for n in within if not draft.facts.determines(items[0], n)]
@@ -140,7 +141,9 @@ def _names_rows(draft: RoleDraft) -> bool:
     """Return whether a text, or a column that is called after items, differs in every row."""
     facts = draft.facts
     return any(
-        facts.keys(name) >= KEY and (facts.is_prose(name) or facts.called(name, column_words.ITEMS))
+        facts.keys(name) >= KEY
+        and (facts.is_prose(name) or facts.called(name, column_words.ITEMS))
+        and not facts.called(name, column_words.REMARK_COLUMNS)
         for name in draft.free()
     )
 
@@ -162,7 +165,7 @@ def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bo
     """Whether the ratings stand in columns of people, so that no other column names the rater."""
     columns = _ratings(draft, item, rater)
     people = [n for n, who in who_are(columns).items() if who == "person"]
-    return len(people) > 1 and not draft.facts.called(rater, column_words.RATERS)
+    return len(people) > 1 and not draft.facts.called(rater, column_words.PEOPLE)
 
 
 def _rated_of_item(draft: RoleDraft) -> None:
@@ -237,6 +240,7 @@ def item_keys(draft: RoleDraft) -> list[tuple[str, ...]]:
     facts = draft.facts
     repeated = [n for n in free if 1 < draft.table.n_distinct((n,)) <= 0.95 * draft.table.n_rows]
     texts = [n for n in repeated if facts.is_prose(n) and facts.is_filled(n)]
+    texts = [n for n in texts if not facts.called(n, column_words.REMARK_COLUMNS)] or texts
     names = [
         n
         for n in repeated
@@ -305,7 +309,7 @@ def _is_measure(draft: RoleDraft, name: str) -> bool:
 
 def rater_columns(draft: RoleDraft, item: tuple[str, ...]) -> list[str]:
     """Return the columns that with the item tell rows apart and recur with other items."""
-    found = []
+    columns = []
     people = _numbered_people(draft)
     for name in draft.free():
         if (
@@ -326,8 +330,8 @@ def rater_columns(draft: RoleDraft, item: tuple[str, ...]) -> list[str]:
         fixed = draft.facts.determines(item, name)
         share = _key_share(draft, item, name)
         if recurs and not fixed and share >= MOST and not _shares_labels(draft, name):
-            found.append((share < KEY, not draft.is_rater_named(name), name))
-    exact = [entry for entry in found if not entry[0]] or found
+            columns.append((share < KEY, not draft.is_rater_named(name), name))
+    exact = [entry for entry in columns if not entry[0]] or columns
     if not exact:
         return []
     named = [name for _, unnamed, name in exact if not unnamed]
@@ -371,7 +375,7 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
     """Return the columns that differ between raters and between items, and may be ratings."""
     facts = draft.facts
     within = tuple(filter(None, [_criterion(draft, item, rater)]))
-    found = [
+    ratings = [
         n
         for n in draft.free()
         if n not in {*item, rater, *within}
@@ -383,8 +387,10 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
         and not draft.facts.determines((*item, *within), n)
         and not draft.facts.determines((rater,), n)
     ]
-    clear = [n for n in found if not facts.called(n, column_words.MARGINS - column_words.MEASURES)]
-    return clear or found
+    clear = [
+        n for n in ratings if not facts.called(n, column_words.MARGINS - column_words.MEASURES)
+    ]
+    return clear or ratings
 
 
 def _repeats_often(draft: RoleDraft, name: str) -> bool:
@@ -447,11 +453,11 @@ def _label_roles(draft: RoleDraft) -> None:
         return
     facts = draft.facts
     within = tuple(filter(None, [mapping.criterion]))
-    found = _ratings(draft, mapping.id, mapping.rater)
-    models = [n for n in found if who_are([n])[n] == "model"]
-    found = [n for n in found if n not in models]
-    lists = [n for n in found if facts.is_list(n)]
-    single = [n for n in found if n not in lists]
+    ratings = _ratings(draft, mapping.id, mapping.rater)
+    models = [n for n in ratings if who_are([n])[n] == "model"]
+    ratings = [n for n in ratings if n not in models]
+    lists = [n for n in ratings if facts.is_list(n)]
+    single = [n for n in ratings if n not in lists]
     measures = [n for n in single if facts.called(n, column_words.MARGINS | column_words.SUMMARIES)]
     if len(lists) == 1 and len(single) <= 1:
         draft.set(set=lists[0], label=single[0] if single else "")
@@ -467,13 +473,13 @@ def _label_roles(draft: RoleDraft) -> None:
             draft.ask(f"{single[0]} may be no rating: give --label", about="label")
     elif single and not lists:
         _several_ratings(draft, single, measures)
-    elif found:
+    elif ratings:
         draft.ask(
-            f"{names_of(found)} may each be a rating: give --label or --criteria",
-            *({"label": other} for other in found[1:]),
-            {"label": "", "criteria": tuple(found)},
+            f"{names_of(ratings)} may each be a rating: give --label or --criteria",
+            *({"label": other} for other in ratings[1:]),
+            {"label": "", "criteria": tuple(ratings)},
         )
-        draft.set(label=found[0])
+        draft.set(label=ratings[0])
     else:
         _no_ratings(draft, within)
     _agreed_ratings(draft)

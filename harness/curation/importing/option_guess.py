@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -209,7 +209,9 @@ def guess_answers(
     doubts = _decimal_questions(names, settings)
     if not settings.options and not doubts:
         doubts = _label_questions(names, meanings, settings)
-    scale = settings.scale or _scale(names, where, pairs=bool(pairs))
+    scale = settings.scale or _scale(names, pairs=bool(pairs))
+    if scale == "continuous":
+        return _numbers(counts, settings, where, [*map(float, names)])
     if not settings.scale and not any("decimal" in doubt.accept for doubt in doubts):
         doubts += _scale_questions(names, scale, pairs=pairs, listed=bool(settings.options))
     names = names if settings.options else _in_order(names, scale, notes)
@@ -240,6 +242,25 @@ def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
     if settings.scale == "continuous" and not doubts and all(n is None for n in numbers):
         raise TaskError(f"{where}: no rating is a number. Name other columns, or another --scale.")
     return AnswerGuess(TableAnswers.of(settings, where, abstain=counts.abstains), tuple(doubts))
+
+
+def _numbers(
+    counts: LabelCounts, settings: AnswerSettings, where: str, steps: Sequence[float]
+) -> AnswerGuess:
+    """Read many numbers, or parts of numbers, as continuous, and ask."""
+    if settings.separator:
+        raise TaskError(
+            f"{where}: --separator divides the ratings into many numbers. Leave it out."
+        )
+    guess = _open_answers(counts, settings.model_copy(update={"scale": "continuous"}), where)
+    question = (
+        f"found {len(steps)} different numbers from {min(steps):g} to {max(steps):g}, which looks "
+        "continuous: give --scale continuous (and --bounds), or --scale ordinal to use each number "
+        "as a step"
+    )
+    ordinal = () if len(steps) > MAX_LABELS else ({"scale": "ordinal"},)
+    doubt = Doubt(question, {"scale": "continuous"}, ordinal)
+    return replace(guess, doubts=(doubt, *guess.doubts))
 
 
 def _options(
@@ -492,7 +513,7 @@ def _check_number(names: Sequence[str], where: str) -> None:
         raise TaskError(f"{where}: found {len(names)} options. A task has at most {MAX_LABELS}.")
 
 
-def _scale(names: Sequence[str], where: str, *, pairs: bool = False) -> Scale:
+def _scale(names: Sequence[str], *, pairs: bool = False) -> Scale:
     numbers = [as_number(name) for name in names]
     if len(names) == N_BINARY:
         sides = column_words.are_sides(names, tied=False)
@@ -501,11 +522,7 @@ def _scale(names: Sequence[str], where: str, *, pairs: bool = False) -> Scale:
     if None not in numbers:
         steps = [number for number in numbers if number is not None]
         if len(steps) > MAX_STEPS or not all(step.is_integer() for step in steps):
-            raise TaskError(
-                f"{where}: found {len(names)} different numbers from {min(steps):g} to "
-                f"{max(steps):g}, which looks continuous. Say --scale continuous (and --bounds), "
-                "or --scale ordinal to use each number as a step."
-            )
+            return "continuous"
         return "ordinal"
     if step_numbers_of(names) or known_order(names):
         return "ordinal"

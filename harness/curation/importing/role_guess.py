@@ -21,6 +21,8 @@ from harness.curation.importing.long_roles import (
     time_of_ratings,
 )
 from harness.curation.importing.role_draft import RoleDraft, names_of
+from harness.curation.importing.structure_readings import find_crossed
+from harness.curation.importing.structures import names_cell
 from harness.curation.importing.wide_roles import (
     find_item_of_rows,
     find_pattern,
@@ -43,6 +45,7 @@ LAYOUT_ROLES = (
 )
 LAYOUTS = (  # in the order of trial
     *(find_votes, find_counts, find_long, find_lone_rater, find_pattern, find_repeated, find_wide),
+    find_crossed,
 )
 
 
@@ -79,6 +82,7 @@ def guess_roles(
     if scale in {None, "pairwise"}:
         _swapped_sides(draft)
     _rejected_work(draft)
+    _named_cells(draft)
     if "group" not in fixed and not draft.mapping.group:
         draft.set(group=group_column(draft.facts, draft.mapping))
     _left_out(draft)
@@ -139,6 +143,19 @@ def _may_name_sides(draft: RoleDraft, first: str, second: str) -> bool:
     sides = {label for label in labels if not column_words.contains_word(label, column_words.TIES)}
     pairs = (*column_words.SIDES, {"0", "1"}, {first.casefold(), second.casefold()})
     return sides in pairs or column_words.are_sides(sorted(sides), tied=False)
+
+
+def _named_cells(draft: RoleDraft) -> None:
+    """Refuse ratings that repeat a cell of their row, whose labels differ from row to row."""
+    mapping = draft.mapping
+    columns = [n for n in (mapping.label, *mapping.criteria, *mapping.raters) if n]
+    if named := [n for n in columns if names_cell(draft.table, n)]:
+        verb = "repeats" if len(named) == 1 else "repeat"
+        question = (
+            f"{names_of(named)} {verb} another cell of the row: write which column a rater chose, "
+            "such as 1 or 2, so that a label means the same in each row"
+        )
+        draft.doubts.append(Doubt(question, in_table=True))
 
 
 def _rejected_work(draft: RoleDraft) -> None:

@@ -32,6 +32,7 @@ LOOKED_AT = 2000  # rows, evenly spaced
 N_PAIR = 2  # columns: labels and their raters
 MOST_NUMBERS = 40  # columns among which sums are looked for
 USUAL = 0.5  # of the rows, those with the most common total, if it counts raters
+STEADY = 0.15  # of the mean, the spread of totals that may count raters
 VOTED = frozenset({"votes", "rater"})  # roles whose columns may join labels or raters
 MARKS = (",", ";", "|")
 ENDS = (":::", "::", "__", "_", ".", ":", "/", "-")
@@ -41,8 +42,8 @@ SAME = 0.5  # of the rows, those whose ratings recur in another row, to see what
 def added_up(table: Table, names: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
     """Return neighbouring columns that add up to another one, which is then a number of raters.
 
-    Scores by criterion have a sum, too. A number of raters is told from it by being the same in
-    most rows, and counts by being other than 0 and 1.
+    Scores by criterion have a sum, too. A number of raters is told from it by being nearly the same
+    in all rows, and counts by being other than 0 and 1.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def added_up(table: Table, names: Sequence[str]) -> tuple[tuple[str, ...], str] 
     sums = [
         (columns, total)
         for total in names
-        if is_usual(cells[total])
+        if is_usual(cells[total]) or is_steady(cells[total])
         for columns in _runs([name for name in names if name != total], cells, total)
     ]
     return max(sums, key=lambda entry: len(entry[0]), default=None)
@@ -77,6 +78,11 @@ def _spaced(table: Table, names: Sequence[str]) -> Table:
 def is_usual(totals: CellNumbers) -> bool:
     """Return whether most rows have the same total, as numbers of raters do and scores don't."""
     return bool(np.unique(totals, return_counts=True)[1].max() >= USUAL * len(totals))
+
+
+def is_steady(totals: CellNumbers) -> bool:
+    """Return whether totals differ little, as those of counts may and sums of scores don't."""
+    return bool(np.std(totals) <= STEADY * np.mean(totals))
 
 
 def _runs(names: Sequence[str], cells: Mapping[str, CellNumbers], to: str) -> list[tuple[str, ...]]:
@@ -191,6 +197,28 @@ def follows_from(table: Table, name: str, raters: Sequence[str]) -> bool:
     recurring = np.bincount(place)[place] > 1
     follows = table.is_constant_within(place, name)
     return bool(follows and len(rows) > 1 and recurring.mean() >= SAME)
+
+
+def names_cell(table: Table, name: str) -> bool:
+    """Return whether each cell of a column is that of another column of its row.
+
+    The others differ from each other in every row, as the sides that a rater chooses among do, so
+    the cell says which of them is chosen and isn't a label.
+    """
+    table = _spaced(table, [*table.columns])
+    column = table.columns[name]
+    if column.n_filled < max(MIN_ROWS, table.n_rows):
+        return False
+    codes = _shared_codes([*table.columns.values()])
+    names = [*table.columns]
+    own = codes[:, names.index(name)]
+    equal = [k for k in range(len(names)) if names[k] != name and np.any(codes[:, k] == own)]
+    sides = codes[:, [k for k in equal if not np.array_equal(codes[:, k], own)]]
+    is_one = np.sum(sides == own[:, None], axis=1) == 1
+    ranked = np.sort(sides, axis=1)
+    apart = np.all(ranked[:, 1:] != ranked[:, :-1], axis=1)
+    several = 1 < sides.shape[1] < min(len(column.values), len(np.unique(ranked, axis=0)))
+    return several and bool(np.all(is_one & apart))
 
 
 def _shared_codes(columns: Sequence[Column]) -> Codes:

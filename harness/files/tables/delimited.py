@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from contextlib import closing
 from io import BytesIO
 from itertools import chain, count
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from harness.files.tables.checks import Limits
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+NUMBERS = re.compile(r"-?[\d.]+( -?[\d.]+){2,}")  # with spaces between them
 READ_AT_ONCE = 1 << 18  # bytes
 N_OPENING = 20  # lines in which the header is looked for
 WESTERN = frozenset(
@@ -215,7 +217,12 @@ def _header(texts: Iterator[str]) -> list[str]:
 
 
 def _separator(header: str) -> str:
-    """Return the separator that occurs most often in the header, by default the comma."""
+    """Return the separator that occurs most often in the header, by default the comma.
+
+    A first line of numbers with spaces between them, and nothing else, is divided by the spaces.
+    """
+    if NUMBERS.fullmatch(header.strip()):
+        return " "
     return max(SEPARATORS, key=lambda mark: (header.count(mark), mark == ","))
 
 
@@ -224,6 +231,8 @@ def ragged(n_cells: int, n_columns: int, separator: str) -> str:
     cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
     many = n_cells > n_columns
     remedy = (
-        f"Quote cells that hold {SEPARATORS[separator]}" if many else "Write the empty ones, too"
+        f"Quote cells that hold {SEPARATORS.get(separator, 'a space')}"
+        if many
+        else "Write the empty ones, too"
     )
     return f"found {cells} where the header has {n_columns}. {remedy}."

@@ -69,7 +69,7 @@ MEASURES = _words(
     "confianca duracao tempo dificuldade sicurezza durata 置信度 时间 难度 用时"
 )
 REMARK_COLUMNS = _words(
-    "comment comments remark remarks reason reasons rationale explanation explain "
+    "comment comments remark remarks reason reasons reasoning rationale explanation explain "
     "justification note notes feedback kommentar kommentare bemerkung bemerkungen anmerkung "
     "begrundung grund erklarung commentaire commentaires remarque raison explication "
     "comentario comentarios observacion observaciones razon motivo justificacion explicacion "

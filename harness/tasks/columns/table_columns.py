@@ -534,11 +534,11 @@ def _or_none(text: str, option: str, *, is_set: bool) -> str:
 def item_names(table: Table, columns: Sequence[str]) -> list[str]:
     """Return the name of each row's item; "" where a cell is empty.
 
-    Without columns, rows are named by their lines. A name that is too long or has line breaks
-    becomes a short digest.
+    Without columns, rows are named by their lines, several of a line by their number, too.
+    A name that is too long or has line breaks becomes a short digest.
     """
     if not columns:
-        return [f"row-{line}" for line in table.lines.tolist()]
+        return _numbered(table.lines.tolist())
     cells = []
     for name in columns:
         column = table.columns[name]
@@ -547,6 +547,16 @@ def item_names(table: Table, columns: Sequence[str]) -> list[str]:
     if len(cells) == 1:
         return [_short(name) for name in cells[0]]
     return [_short(JOINT.join(parts)) if all(parts) else "" for parts in zip(*cells, strict=True)]
+
+
+def _numbered(lines: Sequence[int]) -> list[str]:
+    """Name rows by their lines; the second row of a line is its ``.2``."""
+    seen: Counter[int] = Counter()
+    names = []
+    for line in lines:
+        seen[line] += 1
+        names.append(f"row-{line}" if seen[line] == 1 else f"row-{line}.{seen[line]}")
+    return names
 
 
 def _short(name: str) -> str:

@@ -1,0 +1,151 @@
+"""Ratings inside cells: lists of objects, each of which is a row, and lists by criterion."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.files.tables.strict_json import parse_json
+from harness.tasks.columns.cell_values import ballots_by_rater, list_of, readable
+from harness.tasks.columns.column_words import LABELS, RATERS, contains_word
+from harness.tasks.columns.table_columns import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from harness.files.json_values import JsonObject
+    from harness.files.tables import Row
+    from harness.tasks.columns.table_columns import Column, Table
+
+MOST_DEEP = 3  # levels of lists: questions, systems and reviews
+LOOKED_AT = 200  # distinct cells by which a column is known
+SHARED = 0.5  # of the fields of all objects, those that one has on average
+RATED = LABELS | RATERS  # words in the names of fields
+LIST = "list"  # the column that says from which list an object is
+
+
+def unnested(table: Table) -> Table | None:
+    """Return the table with a row per object in its cells; None if there are no such objects.
+
+    A column of lists of objects becomes a row per object, with a column per field. If several
+    columns list objects with the same fields, a column says which. A column of objects that hold
+    a list per field, the same fields in each row, becomes a column per field. Conversations are
+    texts, and objects that name a rater and a label are read as they are.
+
+    Parameters
+    ----------
+    table : Table
+        The table as it was read.
+    """
+    former, known, notes = table, set[str](), list[str]()
+    for _ in range(MOST_DEEP):
+        table = _spread(table, notes)
+        lists = _listing(table, known)
+        known |= {*table.columns}
+        if not lists:
+            break
+        shown = ", ".join(lists)
+        notes.append(f"each object in {shown} is read as a row (--drop leaves a column out)")
+        table = _made(table, _rows(table, lists))
+    return None if table is former else replace(table, notes=(*former.notes, *dict.fromkeys(notes)))
+
+
+def _made(table: Table, rows: Iterator[tuple[int, Row]]) -> Table:
+    """Return rows as a table that keeps what is known of the former one."""
+    made = encode(table.path, rows)
+    return replace(made, notes=table.notes, ragged=table.ragged, reading=table.reading)
+
+
+def _listing(table: Table, known: Collection[str]) -> list[str]:
+    """Return the new columns that list objects, those with the fields of the likeliest one."""
+    fields = {n: _fields(column) for n, column in table.columns.items() if n not in known}
+    rated = [of for of in fields.values() if any(contains_word(n, RATED) for n in of)]
+    likeliest = next((of for of in (*rated, *fields.values()) if of), frozenset[str]())
+    return [name for name, of in fields.items() if of and of == likeliest]
+
+
+def _fields(column: Column) -> frozenset[str]:
+    """Return the fields of the objects that a column lists; none if it lists something else."""
+    cells = [_objects(text) for text in column.values[:LOOKED_AT]]
+    listed = [entry for entries in cells for entry in entries]
+    if not listed or not all(cells) or _is_known(column.values[:LOOKED_AT]):
+        return frozenset()
+    fields = Counter(name for entry in listed for name in entry)
+    is_shared = fields.total() >= SHARED * len(fields) * len(listed)
+    return frozenset(fields) if is_shared else frozenset()
+
+
+def _is_known(texts: Sequence[str]) -> bool:
+    """Return whether cells are conversations, or say who gave which label."""
+    return any(readable(text) != text for text in texts) or all(
+        ballots_by_rater(text) is not None for text in texts
+    )
+
+
+def _objects(text: str) -> list[JsonObject]:
+    """Return the objects that a cell lists; none if it isn't a list of objects only."""
+    parsed = _parsed(text, "[")
+    if not isinstance(parsed, list):
+        return []
+    objects = [entry for entry in parsed if isinstance(entry, dict) and entry]
+    return objects if len(objects) == len(parsed) else []
+
+
+def _parsed(text: str, opening: str) -> object:
+    if not text.startswith(opening):
+        return None
+    try:
+        return parse_json(text)
+    except ValueError:
+        return None
+
+
+def _rows(table: Table, lists: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    """Yield line and cells of each object, with the other cells of its row."""
+    others = [column for name, column in table.columns.items() if name not in lists]
+    cells = {name: [_objects(text) for text in table.columns[name].texts] for name in lists}
+    for row, line in enumerate(table.lines.tolist()):
+        outer = {column.name: column.texts[column.codes[row]] for column in others}
+        for name in lists:
+            place = {LIST: name} if len(lists) > 1 else {}
+            for entry in cells[name][table.columns[name].codes[row]]:
+                inner = {_free(field, outer): _cell(value) for field, value in entry.items()}
+                yield line, outer | place | inner
+
+
+def _free(field: str, outer: Mapping[str, object]) -> str:
+    while field in outer:
+        field += "_"
+    return field
+
+
+def _cell(value: object) -> object:
+    nested = isinstance(value, list | dict)
+    return json.dumps(value, ensure_ascii=False) if nested else value
+
+
+def _spread(table: Table, notes: list[str]) -> Table:
+    """Give a column to each field of objects that hold a list per field."""
+    columns: dict[str, Column] = {}
+    for name, column in table.columns.items():
+        fields = [*_lists(column.values[0])] if column.values else []
+        objects = [_lists(text) for text in column.texts] if fields else []
+        if not fields or any([*of] != fields for of in objects[1:]):
+            columns[name] = column
+            continue
+        notes.append(f"{name} holds a list for each of {', '.join(fields)}")
+        for field in fields:
+            texts = ["", *(json.dumps(of[field], ensure_ascii=False) for of in objects[1:])]
+            spread = table.with_texts(name, texts).columns[name]
+            columns[f"{name}.{field}"] = replace(spread, name=f"{name}.{field}")
+    return replace(table, columns=columns) if columns.keys() != table.columns.keys() else table
+
+
+def _lists(text: str) -> JsonObject:
+    """Return an object whose fields are lists; an empty one for another cell."""
+    parsed = None if list_of(text) is not None else _parsed(text, "{")
+    if not isinstance(parsed, dict) or not all(isinstance(of, list) for of in parsed.values()):
+        return {}
+    return parsed

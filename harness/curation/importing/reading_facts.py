@@ -1,0 +1,125 @@
+"""Facts about what comes out when a reading of a table is carried out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.files.plain_text import visible
+from harness.tasks.columns.table_reader import Rejected, TableAnswer, TableItem
+from harness.tasks.item import OPEN_SCALES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.tasks.columns.table_reader import TableTask
+
+MIN_RATINGS = 20  # from which facts may be absurd
+MOST_UNUSED = 2 / 3  # of the cells
+OPTIONS_PER_RATING = 0.5
+N_SHOWN = 4  # options, and ratings of an item, that a line lists
+LINE_CHARS = 76
+
+
+@dataclass(slots=True)
+class ReadingFacts:
+    """What a reading makes of a sample.
+
+    Attributes
+    ----------
+    raters : dict of str to int
+        Ratings per rater.
+    items : dict of str to int
+        Ratings per item.
+    values : Counter of str
+        How often each option is chosen; a set counts for each of its options.
+    n_unused : int
+        Rows and cells that can't be used.
+    first_item : str
+        Its name.
+    example : list of (str, str)
+        Rater and value of the first ratings of the first item.
+    has_options : bool
+        Whether values are options, not numbers or texts.
+    """
+
+    raters: Counter[str] = field(default_factory=Counter)
+    items: Counter[str] = field(default_factory=Counter)
+    values: Counter[str] = field(default_factory=Counter)
+    n_unused: int = 0
+    first_item: str = ""
+    example: list[tuple[str, str]] = field(default_factory=list)
+    has_options: bool = True
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+        return sum(self.raters.values())
+
+    @property
+    def per_item(self) -> float:
+        """Median number of ratings of an item."""
+        return float(np.median([*self.items.values()])) if self.items else 0.0
+
+    def add(self, entry: TableItem | TableAnswer | Rejected) -> None:
+        """Count what the reader yields; verdicts of judges aren't counted."""
+        if isinstance(entry, Rejected):
+            self.n_unused += 1
+        elif isinstance(entry, TableAnswer) and not entry.is_judge:
+            self.raters[entry.name] += 1
+            self.items[entry.item] += 1
+            self.values.update(_labels(entry))
+            self.first_item = self.first_item or entry.item
+            if entry.item == self.first_item:
+                self._show(entry)
+
+    def _show(self, entry: TableAnswer) -> None:
+        """Add a rating to the example."""
+        if len(self.example) < N_SHOWN:
+            self.example.append((entry.name, " + ".join(_labels(entry))))
+
+    @property
+    def is_absurd(self) -> bool:
+        """Whether most cells can't be used, or most options occur once."""
+        n = self.n_ratings
+        many_options = self.has_options and len(self.values) > OPTIONS_PER_RATING * n
+        unusable = self.n_unused > MOST_UNUSED * (n + self.n_unused)
+        return n + self.n_unused >= MIN_RATINGS and (unusable or many_options)
+
+    def lines(self) -> tuple[str, str]:
+        """Return the counts, and the first item as a person would see it."""
+        uses = ", ".join(f"{value}: {n}" for value, n in self.values.most_common(N_SHOWN))
+        more = ", ..." if len(self.values) > N_SHOWN else ""
+        sizes = (
+            f"{len(self.items)} items, {len(self.raters)} raters, {self.per_item:g} ratings each"
+        )
+        unused = f", {self.n_unused} unusable cells" if self.n_unused else ""
+        counts = f"{sizes}{unused} ({uses}{more})"
+        ratings = ", ".join(f"{who}: {value}" for who, value in self.example)
+        return clipped(counts), clipped(f"{self.first_item}: {ratings}")
+
+
+def _labels(entry: TableAnswer) -> tuple[str, ...]:
+    """Return the options of an answer."""
+    return (entry.value,) if isinstance(entry.value, str) else entry.value
+
+
+def clipped(text: str) -> str:
+    """Return a text on one line, cut at the width of a line."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 3]}..."
+
+
+def facts_of(plans: Iterable[TableTask]) -> ReadingFacts:
+    """Carry out the plans of a reading and count what comes out."""
+    facts = ReadingFacts()
+    for plan in plans:
+        facts.has_options &= plan.answers.scale not in OPEN_SCALES
+        ignored = set(plan.answers.ignore)
+        for entry in plan.reader().rated():
+            if not (isinstance(entry, TableAnswer) and ignored.intersection(_labels(entry))):
+                facts.add(entry)
+    return facts

@@ -1,0 +1,145 @@
+"""Readings that the structure of a table allows, where nothing else says what its columns are.
+
+They are enumerated, not guessed: each pair of an item, of one column or several, and a rater that
+together tell the rows apart, with each column of answers that differ between the raters of an item.
+`harness.curation.importing.readings` carries them out and shows those whose facts make sense.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.curation.importing.column_facts import KEY
+from harness.curation.importing.role_draft import names_of
+from harness.curation.importing.structures import numbers
+from harness.tasks.columns import column_words
+from harness.tasks.columns.rater_names import names_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harness.curation.importing.role_draft import RoleDraft
+
+    Roles = dict[str, object]
+
+MOST_NAMES = 8  # columns that may name items and raters
+MOST_ITEM_COLUMNS = 3
+MOST_ANSWERS = 3  # columns of answers of a pair of item and rater
+MOST_READINGS = 12
+RATERS_PER_ITEM = 1.5  # at least, on average
+EMPTY: dict[str, object] = {"rater": "", "label": "", "raters": (), "criteria": ()}
+
+
+def find_crossed(draft: RoleDraft) -> bool:
+    """Draft the likeliest pair of item and rater that tell rows apart, and ask about the others."""
+    readings = sorted(_crossed(draft), key=lambda roles: _evidence(draft, roles), reverse=True)
+    if not readings:
+        return False
+    first, *others = readings[:MOST_READINGS]
+    draft.set(**first)  # type: ignore[arg-type]  # names of columns
+    item, rater = first["id"], str(first["rater"])
+    assert isinstance(item, tuple), "made so below"
+    draft.ask(
+        f"{names_of(item)} may name the item, {rater} the rater and {first['label']} the rating: "
+        f"give --id {quote(','.join(item))} --rater {quote(rater)} --label "
+        f"{quote(str(first['label']))}",
+        *(EMPTY | roles for roles in others),
+        about="rater",
+    )
+    return True
+
+
+def _crossed(draft: RoleDraft) -> Iterator[Roles]:
+    """Yield items, raters and answers that a row per rating may have."""
+    names = _names(draft)
+    for size in range(1, MOST_ITEM_COLUMNS + 1):
+        is_any = False
+        for rater in names:
+            others = [name for name in names if name != rater]
+            for item in combinations(others, size):
+                if _are_crossed(draft, item, rater):
+                    for label in _answers(draft, item, rater):
+                        is_any = True
+                        yield {"id": item, "rater": rater, "label": label}
+        if is_any:
+            return
+
+
+def _names(draft: RoleDraft) -> list[str]:
+    """Return the columns whose values recur, as those of items and raters do."""
+    facts, n_rows = draft.facts, draft.table.n_rows
+    names = [
+        name
+        for name in draft.free()
+        if (facts.is_name(name) or (facts.is_prose(name) and facts.is_filled(name)))
+        and 1 < len(facts[name].values) <= n_rows / RATERS_PER_ITEM
+        and not _is_measured(draft, name)
+    ]
+    return names[:MOST_NAMES]
+
+
+def _is_measured(draft: RoleDraft, name: str) -> bool:
+    """Return whether a column is called after ratings of numbers, or after times and measures."""
+    facts = draft.facts
+    words = column_words.LABELS if facts.is_numbers(name) else frozenset[str]()
+    words |= column_words.MARGINS
+    return facts.called(name, words) and not facts.called(name, column_words.ITEMS)
+
+
+def _are_crossed(draft: RoleDraft, item: Sequence[str], rater: str) -> bool:
+    """Return whether items have several raters, raters several items, and each pair one row."""
+    n_items = draft.facts.keys(*item) * draft.table.n_rows
+    return (
+        draft.table.n_rows >= RATERS_PER_ITEM * n_items
+        and draft.facts.keys(*item, rater) >= KEY
+        and not any(draft.facts.keys(n) >= KEY for n in item)
+        and not draft.facts.determines((rater,), item[0])
+    )
+
+
+def _answers(draft: RoleDraft, item: Sequence[str], rater: str) -> list[str]:
+    """Return the columns of labels or numbers that neither the item nor the rater determines."""
+    facts = draft.facts
+    answers = [
+        name
+        for name in draft.free()
+        if name not in {*item, rater}
+        and (facts.is_labels(name) or facts.is_numbers(name))
+        and not facts.is_plain(name)
+        and not names_model(name)
+        and not facts.determines(item, name)
+        and not facts.determines((rater,), name)
+        and not (facts.is_numbers(name) and rises(numbers(facts[name])))
+    ]
+    clear = [n for n in answers if not facts.called(n, column_words.MARGINS)] or answers
+    called = [n for n in clear if facts.called(n, column_words.LABELS)] or clear
+    return called[:MOST_ANSWERS]
+
+
+def rises(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bool:
+    """Return whether numbers only rise from row to row, as times and row numbers do.
+
+    Examples
+    --------
+    >>> rises(np.array([3.0, 3.0, 8.0])), rises(np.array([3.0, 2.0]))
+    (True, False)
+    """
+    return bool(np.all(np.diff(values) >= 0))
+
+
+def _evidence(draft: RoleDraft, roles: Roles) -> tuple[int, int, int]:
+    """Return what names and dependences say for a reading; more is likelier."""
+    facts, rater, item = draft.facts, str(roles["rater"]), roles["id"]
+    assert isinstance(item, tuple), "made so above"
+    named = draft.is_rater_named(rater) - any(map(draft.is_rater_named, item))
+    of_items = sum(facts.called(name, column_words.ITEMS) for name in item)
+    depends = sum(
+        facts.determines(item, name) and not facts.determines((rater,), name)
+        for name in draft.free()
+        if len(facts[name].values) > 1
+    )
+    return named, of_items, depends

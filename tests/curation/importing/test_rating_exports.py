@@ -1,0 +1,132 @@
+"""Published forms with nested, crossed and counted ratings are read right, or asked about."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from collections import Counter
+
+import pytest
+from support import rating_exports
+from support.processes import invoke
+
+from harness.errors import HarnessError
+from harness.tasks.schema import read_task_file
+
+AT_ONCE = (
+    rating_exports.sentences_of_summaries,
+    rating_exports.scores_of_dialogues,
+    rating_exports.classifications,
+    rating_exports.people_beside_models,
+)
+ASKED = (
+    rating_exports.listening_test,
+    rating_exports.photo_counts,
+    rating_exports.scores_of_experts_and_crowd,
+    rating_exports.explanations_without_raters,
+    rating_exports.scores_without_header,
+    rating_exports.preferences_with_reasons,
+    rating_exports.hundred_labels,
+    rating_exports.opinions_of_voices,
+    rating_exports.numbers_by_worker,
+    rating_exports.preferred_pictures,
+    rating_exports.opinions_of_screens,
+)
+MOST_ROUNDS = 4
+MOST_LINES = 25
+
+
+def commands(done):
+    lines = [line.strip() for line in done.output.splitlines()]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("harness curate import")]
+
+
+def plain(value):
+    """Write a number without a sign for its kind: 1 and 1.0 are one rating."""
+    try:
+        return f"{float(value):g}"
+    except ValueError:
+        return value.casefold()
+
+
+def written(place):
+    """Return how often each item has each label, and the raters, of all tasks together."""
+    items, raters = {}, set()
+    for folder in sorted(path.parent for path in place.glob("made*/task.yaml")):
+        file = read_task_file(folder / "task.yaml")
+        labels = {option.key: option.label for option in file.options or ()}
+        with (folder / "ratings.csv").open(encoding="utf-8", newline="") as rows:
+            for row in csv.DictReader(rows):
+                if row["value"] in file.ignore_labels:
+                    continue
+                value = plain(labels.get(row["value"], row["value"]))
+                items.setdefault((folder.name, row["item"]), Counter())[value] += 1
+                raters.add(row["rater"])
+    return Counter(frozenset(of.items()) for of in items.values()), raters
+
+
+def is_right(place, shape):
+    items = {}
+    for item, _, value in shape.ratings.elements():
+        items.setdefault(item, Counter())[plain(value)] += 1
+    named = {rater for _, rater, _ in shape.ratings} - {""}
+    by_item, raters = written(place)
+    expected = Counter(frozenset(of.items()) for of in items.values())
+    return by_item == expected and (not named or len(raters) == len(named))
+
+
+def first_import(make, place, monkeypatch):
+    monkeypatch.chdir(place)
+    shape = make()
+    (place / shape.name).write_text(shape.content, encoding="utf-8")
+    return shape, invoke("curate", "import", shape.name, "--as", "made")
+
+
+@pytest.mark.parametrize("make", AT_ONCE)
+def test_nested_ratings_are_read_without_a_question(make, tmp_path, monkeypatch):
+    shape, done = first_import(make, tmp_path, monkeypatch)
+    assert done.exit_code == 0, done.exception
+    assert is_right(tmp_path, shape), done.output
+
+
+@pytest.mark.parametrize("make", ASKED)
+def test_a_printed_command_reads_each_form(make, tmp_path, monkeypatch):
+    """Forms that were without a task, or only with a wrong one, have a command that is right."""
+    shape, done = first_import(make, tmp_path, monkeypatch)
+    assert isinstance(done.exception, HarnessError)
+    assert not list(tmp_path.glob("*/task.yaml"))
+    assert len(done.output.splitlines()) <= MOST_LINES
+    reached = [(commands(done), 1)]
+    for words, depth in ((w, d) for listed, d in reached for w in listed):
+        place = tmp_path / f"round-{len(reached)}"
+        place.mkdir()
+        (place / shape.name).write_text(shape.content, encoding="utf-8")
+        monkeypatch.chdir(place)
+        pasted = invoke(*words)
+        if is_right(place, shape):
+            return
+        reached += [(commands(pasted), depth + 1)] if depth < MOST_ROUNDS else []
+    pytest.fail(f"{done.exception}\n{done.output}")
+
+
+def test_a_choice_that_repeats_a_cell_of_its_row_is_no_label(tmp_path, monkeypatch):
+    """The words to choose among differ from row to row, so they aren't the options of a task."""
+    _, done = first_import(rating_exports.best_and_worst, tmp_path, monkeypatch)
+    assert "repeats another cell of the row" in str(done.exception)
+    assert not commands(done)
+
+
+def test_lists_of_objects_beside_ratings_are_left_alone(tmp_path, monkeypatch):
+    """A row per object would rate each item several times."""
+    monkeypatch.chdir(tmp_path)
+    words = [{"start": 0, "end": 4, "kind": "name"}, {"start": 5, "end": 9, "kind": "place"}]
+    rows = [
+        {"id": f"d{i}", "text": rating_exports.sentence(i), "found": words[: 1 + i % 2]}
+        | {f"annotator_{k}": rating_exports.pick(("yes", "no"), i, k) for k in (1, 2, 3)}
+        for i in range(20)
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(rows), encoding="utf-8")
+    done = invoke("curate", "import", "t.json", "--as", "made", "--text", "text")
+    assert done.exit_code == 0, done.exception
+    assert "20 items, 3 raters, 60 ratings" in done.output
