@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.api.asked_runs import Run, arun, confirm, load_run, run
+    from harness.api.improvements import improve
     from harness.api.revalidations import revalidate
     from harness.api.table_tasks import load_task
     from harness.api.unrated_estimates import estimate
@@ -32,6 +33,7 @@ __all__ = [
     "confirm",
     "confirm_verdicts",
     "estimate",
+    "improve",
     "load_run",
     "load_task",
     "revalidate",
@@ -48,6 +50,7 @@ _MODULES = {  # where each stands
     "confirm": "api.asked_runs",
     "confirm_verdicts": "api.validations",
     "estimate": "api.unrated_estimates",
+    "improve": "api.improvements",
     "load_run": "api.asked_runs",
     "load_task": "api.table_tasks",
     "revalidate": "api.revalidations",

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from harness.analysis import Source
+from harness.analysis.improvement import Improvement
 from harness.analysis.result import Validation as Validation
 from harness.api.asked_runs import Run as Run
 from harness.api.table_tasks import TableMapping, TableRows, TaskLike
@@ -34,6 +35,7 @@ __all__ = [
     "confirm",
     "confirm_verdicts",
     "estimate",
+    "improve",
     "load_run",
     "load_task",
     "revalidate",
@@ -160,6 +162,28 @@ def estimate(
     no_store: bool = False,
     out: str | Path | None = None,
 ) -> Estimation: ...
+def improve(
+    task: TaskLike | Run,
+    judge: str,
+    *,
+    mapping: TableMapping | None = None,
+    observer: Observer | None = None,
+    rounds: int = 3,
+    candidates: int = 4,
+    within: float | None = None,
+    criterion: str | None = None,
+    seed: int = 0,
+    holdout: float | None = None,
+    max_cost: float | None = None,
+    max_cost_soft: bool = False,
+    keep_going: bool = False,
+    base_url: str | None = None,
+    key_env: str | None = None,
+    judges_file: str | Path | None = None,
+    allow_redirects: bool = False,
+    cache: str | Path | None = None,
+    out: str | Path | None = None,
+) -> Improvement: ...
 def load_run(
     run: str | Path | None = None,
     *,

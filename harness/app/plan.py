@@ -111,6 +111,8 @@ class Plan:
         What its judges are asked afterwards about changed items; None where they are not probed.
     resume_options : tuple of str
         Options that a resume of the run needs, as its folder does not say where judges are.
+    is_part : bool
+        Whether its caller says how it is resumed.
     is_closed : bool
         Whether nothing more is sent, and only batches that were handed in are collected.
     kept_answers : tuple of str
@@ -127,6 +129,7 @@ class Plan:
     embedder: JudgeSpec | None = None
     probe: Plan | None = None
     resume_options: tuple[str, ...] = ()
+    is_part: bool = False
     is_closed: bool = False
     kept_answers: tuple[str, ...] = ()
 

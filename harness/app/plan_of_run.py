@@ -131,11 +131,13 @@ def plan_confirmation(
     limit: Limit = NO_LIMIT,
     task: str | None = None,
     server: Server = NO_SERVER,
+    compared_with: str = "",
 ) -> Plan:
     """Plan to ask a judge of a run about the items that were held out, or the rest of that.
 
     Its run folder is ``confirmation`` in that of the run. Parameters are those of
-    `plan_resumed_run`.
+    `plan_resumed_run`; ``compared_with`` is another judge of the run to ask beside it, which is not
+    ranked.
 
     Raises
     ------
@@ -146,15 +148,16 @@ def plan_confirmation(
     manifest = folder.manifest
     if manifest.config.holdout is None or manifest.config.confirms:
         raise RunError(f"{folder.path}: holds no items out. Start a run with --holdout 0.3.")
-    spec = _asked_judge(folder, judge)
+    asked = [_asked_judge(folder, name) for name in (judge, compared_with) if name]
     if (folder.path / CONFIRMATION / "manifest.json").exists():
         begun = RunFolder.open(folder.path / CONFIRMATION)
         if begun.manifest.state != "done" and begun.manifest.judges[0].name == judge:
             return plan_resumed_run(begun, limit=limit, task=task, server=server)
-    specs = _own([spec], manifest.config, server)
+    specs = _own(asked, manifest.config, server)
     loaded = folder.load_task(task)
     check_unspent(folder, loaded)
     changes = {"confirms": folder.path.name, "limit": None, "new_ledger": False, "probe": None}
+    changes |= {"compared_with": compared_with}
     changes |= NO_RACE
     config = manifest.config.model_copy(update=changes | limit.changes())
     prompts = prompts_of(folder, loaded, specs)

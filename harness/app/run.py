@@ -297,7 +297,7 @@ def _ask(
     asked = ask_open_units(
         plan, folder, store, observer=observer, retry=retry, stop=stop, follow=follow
     )
-    if folder.manifest.state == "stopped":
+    if folder.manifest.state == "stopped" and not plan.is_part:
         is_unreadable = UNREADABLE in folder.manifest.ended.values()
         options = [*plan.resume_options, *(["--keep-going"] if is_unreadable else [])]
         options += place.resume_words

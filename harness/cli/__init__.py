@@ -58,6 +58,9 @@ GROUPS = {  # as the help shows them
         "resume": CommandSource("resume:resume", "Resume a run or a probe that was stopped."),
         "validate": CommandSource("validate:validate", "Validate a run or verdicts."),
         "confirm": CommandSource("confirm:confirm", "Test one judge on held-out items."),
+        "improve": CommandSource(
+            "improve:improve", "Find a better way of asking a judge.", ("racing",)
+        ),
         "report": CommandSource("report:report", "Write a report, compare runs, or list them."),
     },
     "Use": {

@@ -41,6 +41,7 @@ from harness.options.declaration import (
     HISTORY,
     IMPORT,
     IMPORT_VERDICTS,
+    IMPROVE,
     JUDGES,
     NEXT,
     NEXT_ESTIMATE,
@@ -209,7 +210,7 @@ class Seed(Options):
         0,
         "Seed of everything random.",
         (
-            *(RUN, VALIDATE, CONFIRM_VERDICTS, *SELFTESTS, SIMULATE, PROBE, PROMPT),
+            *(RUN, IMPROVE, VALIDATE, CONFIRM_VERDICTS, *SELFTESTS, SIMULATE, PROBE, PROMPT),
             *(REVALIDATE, EXPORT, ANNOTATE, AUDIT, DIFF, DROP_FINDING, NEXT, NEXT_FINDING),
             *(NEXT_ESTIMATE, SAMPLE, SAMPLE_LEVELS, EXPORT_TEAM),
             *(PLAN_ANNOTATORS, PLAN_ANNOTATORS_VERDICTS),
@@ -263,7 +264,7 @@ class Items(Options):
     criterion: str | None = option(
         None,
         "Only items with this criterion.",
-        (RUN, VALIDATE, CONFIRM_VERDICTS, PROBE, PROMPT, *PLANS),
+        (RUN, IMPROVE, VALIDATE, CONFIRM_VERDICTS, PROBE, PROMPT, *PLANS),
     )
 
 
@@ -286,8 +287,12 @@ class Holdout(Options):
     holdout: float | None = option(
         None,
         "Share of the items to hold out until harness confirm, e.g. 0.3.",
-        (RUN, VALIDATE),
+        (RUN, IMPROVE, VALIDATE),
         metavar="SHARE",
+        texts={
+            IMPROVE: "Share of the items to hold out until the end of the search, if none is held "
+            "out yet; 0.3 by default."
+        },
         gt=0,
         lt=1,
     )
@@ -405,7 +410,11 @@ class Racing(Options):
         None,
         f"In a {{race}}, difference of mean losses that does not matter, or 0 to find the one best "
         f"judge; {WITHIN} by default.",
-        (RUN,),
+        (RUN, IMPROVE),
+        texts={
+            IMPROVE: "Difference of mean disagreements with a rater that does not matter; "
+            f"{WITHIN} by default."
+        },
         ge=0,
         lt=1,
         allow_inf_nan=False,
@@ -414,6 +423,17 @@ class Racing(Options):
         False,
         "After a {race}, ask the judge it returns about the other items too, and validate it.",
         (RUN, RESUME),
+    )
+
+
+class Searching(Options):
+    """How long a search for a better way of asking goes on."""
+
+    rounds: int = option(
+        3, "Rounds of candidates, each against the best so far.", (IMPROVE,), ge=1, le=20
+    )
+    candidates: int = option(
+        4, "Other ways of asking in a round, at most.", (IMPROVE,), ge=1, le=20
     )
 
 
@@ -556,7 +576,7 @@ class Cache(Options):
     cache: Path | None = option(
         None,
         "Folder of the response cache. Default: $HARNESS_CACHE.",
-        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, DOCTOR, CACHE, CACHE_CLEAR),
+        (RUN, RESUME, CONFIRM, IMPROVE, ESTIMATE, PROBE, DOCTOR, CACHE, CACHE_CLEAR),
     )
 
 
@@ -697,9 +717,10 @@ class JudgeName(Options):
     judge: str = option(
         ...,
         "The judge of that run to ask.",
-        (ESTIMATE, CONFIRM, CONFIRM_VERDICTS, PROMPT),
+        (ESTIMATE, CONFIRM, CONFIRM_VERDICTS, IMPROVE, PROMPT),
         flag="--judge -j",
         texts={
+            IMPROVE: "The judge to improve: an alias or a litellm model, or a judge of the run.",
             CONFIRM: "The judge to confirm; only one can be.",
             PROMPT: "Alias or litellm model.",
         },
@@ -761,7 +782,7 @@ class FailUnless(Options):
     fail_unless: Literal["use", "use_if_independent", "best_not_proven"] | None = option(
         None,
         "Exit with 1 unless the recommendation is this one or a stronger one.",
-        (RUN, RESUME, CONFIRM, *VALIDATING),
+        (RUN, RESUME, CONFIRM, IMPROVE, *VALIDATING),
     )
 
 

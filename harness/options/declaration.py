@@ -48,6 +48,7 @@ Model = TypeVar("Model", bound="Options")
 RUN, RESUME = "run", "resume"
 CONFIRM, CONFIRM_VERDICTS = "confirm", "confirm --verdicts"
 ESTIMATE = "estimate"
+IMPROVE = "improve"
 SELFTEST, SELFTEST_TASK = "lab selftest", "lab selftest TASK"
 SELFTEST_VERDICTS, SELFTEST_RUN = "lab selftest TASK --verdicts", "lab selftest --run"
 SELFTESTS = (SELFTEST, SELFTEST_TASK, SELFTEST_VERDICTS, SELFTEST_RUN)
@@ -105,7 +106,7 @@ PANELS = (  # of a help page, in order
     *("Storage", "Output"),
 )
 VALIDATING = (VALIDATE, VALIDATE_RUN, CONFIRM_VERDICTS)
-ASKING = (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, REVALIDATE, ACCEPT)
+ASKING = (RUN, RESUME, CONFIRM, IMPROVE, ESTIMATE, PROBE, REVALIDATE, ACCEPT)
 
 
 class Options(BaseModel):

@@ -178,7 +178,7 @@ def tried_in_run(folder: RunFolder) -> TriedJudges | None:
     """
     lines = read_ledger(folder.path / LEDGER)
     if folder.manifest.config.confirms:
-        return _confirming(lines)
+        return _confirming(lines, is_compared=bool(folder.manifest.config.compared_with))
     return next((line.standing for line in reversed(lines) if line.standing), None)
 
 
@@ -198,7 +198,7 @@ def count_run(folder: RunFolder, source: Source, *, new_ledger: bool = False) ->
     judges.pop("", None)
     copied = read_ledger(folder.path / LEDGER)
     if config.confirms:
-        return _confirming(copied)
+        return _confirming(copied, is_compared=bool(config.compared_with))
     contents = _contents(source, _original(folder, source.task), judges)
     if not judges or not contents.keys.size:
         return None
@@ -285,7 +285,8 @@ def fix_holdout(folder: RunFolder, task: Task) -> None:
         if config.confirms:
             _check_unspent(writer.series)
             items = _select(task, config.criterion, config.holdout, held_out=True)
-            judges = {p: name for name, p in folder.manifest.fingerprints.items()}
+            prints = folder.manifest.fingerprints.items()
+            judges = {p: name for name, p in prints if name != config.compared_with}
             confirmed = LedgerLine(at=_now(), run=config.confirms, confirmed=judges)
             writer.write(confirmed, contents_of(task, items, {}))
         else:
@@ -318,8 +319,7 @@ def holdout_of(
         raise RunError(
             f"{where}: a holdout of {recorded:g} is fixed for these ratings. Leave --holdout out."
         )
-    current = () if new_ledger else _series_of_task(task, criterion).current
-    if tried := [name for line in current for name in line.judges.values()]:
+    if tried := [] if new_ledger else judges_tried(task, criterion):
         n_tried = "1 judge was" if len(tried) == 1 else f"{len(tried)} judges were"
         raise RunError(
             f"{where}: {n_tried} tried on all of these items, e.g. {tried[0]}. Hold items out "
@@ -327,6 +327,18 @@ def holdout_of(
         )
     select_items(task, criterion=criterion, limit=None, holdout=wanted, held_out=True)
     return wanted
+
+
+def judges_tried(task: Task, criterion: str | None) -> list[str]:
+    """Return the judges that were tried on items of a task since its ledger began.
+
+    Raises
+    ------
+    RunError
+        If the ledger can't be read.
+    """
+    current = _series_of_task(task, criterion).current
+    return [name for line in current for name in line.judges.values()]
 
 
 def recorded_holdout(task: Task, criterion: str | None) -> float | None:
@@ -483,10 +495,15 @@ def _replied_alike(lines: Iterable[LedgerLine], sample: ItemDigests, judge: str)
     return ""
 
 
-def _confirming(lines: Sequence[LedgerLine]) -> TriedJudges:
-    """Return the standing of the judge that is confirmed: the only one on its items."""
+def _confirming(lines: Sequence[LedgerLine], *, is_compared: bool = False) -> TriedJudges:
+    """Return the standing of the judge that is confirmed: the only one on its items.
+
+    If its gain on another judge is tested there, too, each of the two claims has half of alpha.
+    """
     n_forgotten = len({p for line in lines for p in line.confirmed}) - 1
-    return TriedJudges(n_forgotten=max(n_forgotten, 0), held_out=True)
+    return TriedJudges(
+        n_forgotten=max(n_forgotten, 0), n_contending=int(is_compared), held_out=True
+    )
 
 
 def _check_unspent(series: ItemSeries) -> None:

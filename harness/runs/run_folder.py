@@ -94,6 +94,9 @@ class RunConfig(RunOptions):
         Path of the user's file of judges, absolute; None where there was none.
     confirms : str
         Name of the run whose held-out items these are; "" for a run that is no confirmation.
+    compared_with : str
+        Judge of a confirmation that is asked beside the confirmed one, for their difference alone:
+        it is not ranked. "" for none.
     changed_by : str
         Name of the probe that changed the items, so that judges are not ranked on them; "" for a
         run that is not a probe.
@@ -105,6 +108,7 @@ class RunConfig(RunOptions):
     choices: Choices = Choices()
     judges_from: str | None = None
     confirms: str = ""
+    compared_with: str = ""
     changed_by: str = ""
     blank: tuple[str, ...] = ()
 
@@ -120,6 +124,7 @@ ASKED = {  # fields of the configuration that decide which requests are made
     "shuffle_options",
     "holdout",
     "confirms",
+    "compared_with",
     "race",
     "within",
 }

@@ -126,9 +126,23 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     )
     if config.race:
         return edge("racing", RacedSources).raced_source(folder, source, replies)
+    if config.compared_with:
+        source = only(source, {name for name in planned if name != config.compared_with})
     if task.embedding is None or not folder.embeddings.exists():
         return source
     return replace(source, vectors=read_vectors(folder.embeddings, texts_of(source)))
+
+
+def only(source: Source, names: Container[str]) -> Source:
+    """Return a source with some of its judges."""
+    return replace(
+        source,
+        judges=tuple(facts for facts in source.judges if facts.name in names),
+        verdicts={n: verdicts for n, verdicts in source.verdicts.items() if n in names},
+        planned={n: planned for n, planned in source.planned.items() if n in names},
+        replies_voted_on={n: row for n, row in source.replies_voted_on.items() if n in names},
+        scores={n: scores for n, scores in source.scores.items() if n in names},
+    )
 
 
 def compared_source(folder: RunFolder) -> Source:

@@ -194,6 +194,18 @@ def test_held_out_items_are_confirmed_as_the_note_says(place, stub):
     assert "confirm" in done.output.lower()
 
 
+@situation("_search: harness improve {} --judge {} {}")
+def test_a_search_that_stopped_goes_on_as_it_says(place, stub):
+    """It stops at the limit of cost, which the command raises."""
+    price = {"price": {"input": 1000.0, "output": 1000.0}}
+    write_judges(stub, far=({"say": "A"}, price))
+    words = ("--judge", "far", "--judges-file", "my judges.yaml", "--rounds", 1, "--candidates", 1)
+    stopped = invoke("improve", "--task", "./a task", *words, "--max-cost", 2)
+    assert stopped.exit_code == 4, stopped.stdout
+    done = run_command(last_command(stopped.stdout, "harness improve"), codes={0, 4})
+    assert "development items" in done.output
+
+
 @situation("study: harness report {} {}")
 def test_two_runs_of_a_task_are_compared_as_the_study_says(good_run, stub):
     """`harness report` was printed without the runs."""

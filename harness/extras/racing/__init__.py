@@ -9,10 +9,28 @@ from harness.extras.racing.race_outcome import raced_source
 from harness.extras.racing.race_pool import pool_of
 from harness.extras.racing.race_rounds import rounds
 
-__all__ = ["pool_of", "race_options", "raced_source", "rounds"]
+__all__ = ["improve", "plan_first_round", "pool_of", "race_options", "raced_source", "rounds"]
 
 if TYPE_CHECKING:
-    from harness.app.plan import RaceEdge
+    from harness.analysis.improvement import Improvement
+    from harness.app.judge_search import JudgeSearch, SearchEdge, Watch
+    from harness.app.plan import Plan, RaceEdge
     from harness.extras import racing
+    from harness.judging.running.stopping import StopRequests
 
     OFFERED: RaceEdge = racing
+    SEARCHES: SearchEdge = racing
+
+
+def plan_first_round(search: JudgeSearch) -> Plan | None:
+    """Plan the first round of a search; see `harness.extras.racing.search.plan_round`."""
+    from harness.extras.racing import search as searching  # noqa: PLC0415 -- plans load this
+
+    return searching.plan_first_round(search)
+
+
+def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None) -> Improvement:
+    """Search for a better way of asking a judge; see `harness.extras.racing.search.improve`."""
+    from harness.extras.racing import search as searching  # noqa: PLC0415 -- as above
+
+    return searching.improve(search, watch, stop)

@@ -14,6 +14,7 @@ from harness.extras.racing.race_pool import pool_of
 from harness.judging.judges.config import control_judges
 from harness.judging.judges.response_errors import is_lasting
 from harness.judging.running.budget import paid_replies
+from harness.runs.sources import only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,16 +88,7 @@ def raced_source(
             s.name: s.explain(manifest.ended[s.name]) for s in pool.specs if s.name in dropped
         },
     )
-    return replace(
-        source,
-        race=race,
-        judges=tuple(facts for facts in source.judges if facts.name in names),
-        verdicts={name: source.verdicts[name] for name in names},
-        planned={name: source.planned[name] for name in names},
-        replies_voted_on={
-            name: of_judge for name, of_judge in source.replies_voted_on.items() if name in names
-        },
-    )
+    return replace(only(source, names), race=race)
 
 
 def _why_unfit(leader: JudgeSpec, pool: RacePool, source: Source) -> Unfit:

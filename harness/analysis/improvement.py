@@ -1,0 +1,131 @@
+"""What a search for a better way of asking a judge improvement."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from harness.analysis.serialize import to_json
+
+if TYPE_CHECKING:
+    from harness.analysis import Validation
+    from harness.stats.selection.paired_gain import PairedGain
+
+NoClaim: TypeAlias = Literal["", "seen", "spent"]
+SearchEnding: TypeAlias = Literal["improved", "not_improved", "no_claim", "stopped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A way of asking that was raced.
+
+    Attributes
+    ----------
+    round : int
+        1 for the first.
+    judge : str
+        Its name, which says how it is asked.
+    fingerprint : str
+        As it is counted in the ledger.
+    n_items, n_calls : int
+        Development items that it was asked about in its round, and replies.
+    usd : float or None
+        What these replies cost when they were bought; None where a price is not known.
+    left_at_items : int or None
+        Items drawn when it was shown to be no better than the best; None where it was not.
+    is_best : bool
+        Whether it had the lowest loss of its round.
+    """
+
+    round: int
+    judge: str
+    fingerprint: str
+    n_items: int
+    n_calls: int
+    usd: float | None
+    left_at_items: int | None
+    is_best: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Improvement:
+    """How a search ended.
+
+    Attributes
+    ----------
+    task, judge : str
+        What was rated, and the judge as it was asked first.
+    best : str
+        The way of asking with the lowest loss on development items; ``judge`` where none is lower.
+    ending : str
+        "improved": the gain on held-out items is significant; "not_improved"; "no_claim": ``best``
+        is another one, and no items are left to show it on, as ``no_claim`` says; "stopped".
+    no_claim : str
+        "seen": judges were tried on all items before the search; "spent": the held-out items were
+        used; "" where a claim is possible.
+    spent_by : str
+        How they were used.
+    path : str
+        Folder of the search.
+    candidates : tuple of Candidate
+        In the order of the rounds.
+    n_development, n_held_out : int
+        Items.
+    n_calls, n_calls_full : int
+        Replies that the rounds asked for, and those of every candidate on every development item.
+    gain : PairedGain or None
+        On held-out items; where no claim is possible, on the development items that both were asked
+        about, without an interval. None where ``best`` is ``judge``, or asking stopped.
+    validation : Validation or None
+        Of ``best`` alone on the held-out items.
+    n_needed : int or None
+        Newly rated items that show a gain of ``worth`` in 80 % of searches; None with a claim.
+    worth : float
+        That gain.
+    cost_ratio : float or None
+        Cost of a reply of ``best`` over that of ``judge``; None where either has no price.
+    cost_usd, assumed_usd : float
+        Of the whole search, as in `RunResult`.
+    exit_code : int
+        See `harness.errors.ExitCode`.
+    resume : str
+        The command that goes on; "" where nothing is left.
+    """
+
+    task: str
+    judge: str
+    best: str
+    ending: SearchEnding
+    no_claim: NoClaim = ""
+    spent_by: str = ""
+    path: str
+    candidates: tuple[Candidate, ...]
+    n_development: int
+    n_held_out: int
+    n_calls: int
+    n_calls_full: int
+    gain: PairedGain | None = None
+    validation: Validation | None = None
+    n_needed: int | None = None
+    worth: float
+    cost_ratio: float | None = None
+    cost_usd: float
+    assumed_usd: float = 0.0
+    exit_code: int = 0
+    resume: str = ""
+
+    @property
+    def is_improvement(self) -> bool:
+        """Whether the gain on held-out items is significant."""
+        return self.ending == "improved"
+
+    def to_json(self) -> str:
+        """Return the result as JSON; ``validation`` is as in ``metrics.json``."""
+        plain = json.loads(to_json(replace(self, validation=None)))
+        if self.validation is not None:
+            plain["validation"] = json.loads(self.validation.to_json())
+        return json.dumps(plain, indent=1)
+
+    def __repr__(self) -> str:
+        return f"Improvement({self.judge!r} -> {self.best!r}, {self.ending})"

@@ -1,0 +1,91 @@
+"""Searches for a better way of asking a judge."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.api.asked_runs import Run, folder_of
+from harness.api.calling import TURN, LogObserver, wait_for
+from harness.api.table_tasks import load_task
+from harness.app.judge_search import JudgeSearch, SearchEdge, search_of_run
+from harness.judging.running.stopping import StopRequests
+from harness.loading import edge
+from harness.options.concerns import RunOptions, RunPlace, Searching, Server
+from harness.options.declaration import IMPROVE
+from harness.options.keyword_arguments import Given, keywords
+
+if TYPE_CHECKING:
+    from harness.analysis.improvement import Improvement
+    from harness.api.table_tasks import TableMapping, TaskLike
+    from harness.judging.running.recorder import Observer
+
+
+@keywords(Searching, RunOptions, Server, RunPlace, uses=(IMPROVE,))
+def improve(
+    task: TaskLike | Run,
+    judge: str,
+    *,
+    mapping: TableMapping | None = None,
+    observer: Observer | None = None,
+    **options: Any,  # noqa: ANN401 -- see its signature
+) -> Improvement:
+    """Search for a better way of asking a judge, and test what it gains on held-out items.
+
+    The same call goes on with a search that was interrupted, and returns the result of one that has
+    ended.
+
+    Parameters
+    ----------
+    task : str, Path, Task, list of dict, DataFrame or Run
+        The rated items: as for `run`, or those of a run that asked the judge.
+    judge : str
+        An alias or a litellm model, as it is asked now.
+    mapping : dict, optional
+        For a table: which column is what, see `TableMapping`.
+    observer : Observer, optional
+        As for `run`.
+    **options
+
+    Returns
+    -------
+    Improvement
+        ``best`` is the way of asking that the search chose, ``gain`` its gain on the held-out items
+        with an interval, and ``validation`` what it is recommended for.
+
+    Raises
+    ------
+    HarnessError
+        If the task, the judge or an option is wrong. Nothing was spent.
+
+    Examples
+    --------
+    >>> found = harness.improve("toxicity", "smollm2", rounds=1, candidates=1)
+    >>> improvement.best
+    'smollm2@verbalised'
+    """
+    given = Given(options, IMPROVE, Searching, RunOptions, Server, RunPlace)
+    place, settings = given.read(RunPlace), given.read(RunOptions)
+    if isinstance(task, Run):
+        subject, own = search_of_run(folder_of(task, place.out), judge)
+        settings = settings.model_copy(update=own)
+    else:
+        subject = load_task(str(task) if isinstance(task, Path) else task, mapping=mapping)
+    search = JudgeSearch(
+        task=subject,
+        judge=judge,
+        options=given.read(Searching),
+        settings=settings,
+        server=given.read(Server),
+        place=place,
+        command=("harness.improve",),
+    )
+    stop = StopRequests()
+    return wait_for(partial(_searched, search, observer or LogObserver(), stop), stop)
+
+
+def _searched(search: JudgeSearch, observer: Observer, stop: StopRequests) -> Improvement:
+    with TURN:
+        return edge("racing", SearchEdge).improve(search, lambda _: nullcontext(observer), stop)

@@ -1,0 +1,137 @@
+"""`harness improve`: search for a better way of asking a judge, and test what it gains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from harness.cli import options
+from harness.cli.binding import takes
+from harness.cli.output import echo, echo_json
+from harness.cli.run import cost_text, print_costs
+from harness.errors import ExitCode
+from harness.options.concerns import (
+    Handling,
+    JudgeName,
+    RunOptions,
+    RunPlace,
+    Searching,
+    Server,
+    TaskOption,
+)
+from harness.options.declaration import IMPROVE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.analysis.improvement import Improvement
+    from harness.app.judge_search import JudgeSearch
+    from harness.app.plan import Plan
+
+
+class ImproveSubject(TaskOption, JudgeName):
+    """Which judge is improved, on which task."""
+
+
+@takes(IMPROVE)
+def improve(
+    run: options.FinishedRun = None,
+    *,
+    subject: ImproveSubject,
+    wanted: Searching,
+    settings: RunOptions,
+    server: Server,
+    place: RunPlace,
+    handling: Handling,
+) -> None:
+    """Search for a better way of asking a judge, and test what it gains on held-out items.
+
+    Other ways of asking are raced against the best so far on development items. The best and the
+    judge as it is are then asked about the items that were held out, once. The same command goes on
+    with a search that was interrupted.
+
+    \b
+    Examples:
+      harness improve --task toxicity --judge smollm2
+      harness improve --task ./my-task --judge gpt --max-cost 5
+      harness improve toxicity-20260101T120000Z-1a2b3c --judge gpt
+    """
+    from harness.app.judge_search import SearchEdge
+    from harness.loading import edge
+
+    if run is not None and subject.task is not None:
+        raise typer.BadParameter("give a run or --task, not both")
+    search = _search(run, subject, wanted, settings, server, place)
+    if handling.dry_run:
+        if plan := edge("racing", SearchEdge).plan_first_round(search):
+            print_costs(plan, as_json=handling.as_json)
+        return
+    improvement = edge("racing", SearchEdge).improve(
+        search, lambda plan: _watched(plan, quiet=handling.quiet)
+    )
+    _print(improvement, handling)
+    codes = [improvement.exit_code]
+    if improvement.validation is not None:
+        codes.append(options.exit_code_of(improvement.validation, handling.fail_unless))
+    raise typer.Exit(ExitCode.most_important(codes))
+
+
+def _search(
+    run: str | None,
+    subject: ImproveSubject,
+    wanted: Searching,
+    settings: RunOptions,
+    server: Server,
+    place: RunPlace,
+) -> JudgeSearch:
+    from harness.app.judge_search import JudgeSearch, search_of_run
+    from harness.runs.run_folder import find_run
+    from harness.tasks import load_task
+
+    words: Sequence[str]
+    if subject.task is None:
+        folder = find_run(place.out, run)
+        task, own = search_of_run(folder, subject.judge)
+        settings = settings.model_copy(update=own)
+        words = [str(folder.path)]
+    else:
+        task = load_task(subject.task)
+        words = ["--task", subject.task, *_own_words(settings)]
+    command = ["harness", "improve", *words, "--judge", subject.judge, *wanted.words()]
+    command += [*server.words(), *place.words()]
+    return JudgeSearch(
+        task=task,
+        judge=subject.judge,
+        options=wanted,
+        settings=settings,
+        server=server,
+        place=place,
+        command=tuple(command),
+    )
+
+
+def _own_words(settings: RunOptions) -> list[str]:
+    """Return the words of the options of a search that a run folder doesn't say."""
+    names = ("criterion", "seed", "holdout", "within")
+    chosen = {name: getattr(settings, name) for name in names if getattr(settings, name)}
+    return [word for name, value in chosen.items() for word in (f"--{name}", str(value))]
+
+
+def _watched(plan: Plan, *, quiet: bool) -> Any:  # noqa: ANN401 -- a context of an observer
+    from harness.cli.progress import watch
+
+    return watch(plan.n_planned, quiet=quiet, says_why=False)
+
+
+def _print(improvement: Improvement, handling: Handling) -> None:
+    from harness.cli.improve_text import render
+
+    if handling.as_json:
+        echo_json(improvement.to_json())
+        return
+    echo(render(improvement))
+    if not handling.quiet:
+        unknown = [row.judge for row in improvement.candidates if row.usd is None and row.n_calls]
+        cost = cost_text(improvement.cost_usd, improvement.assumed_usd, unknown)
+        echo(f"\nFolder: {improvement.path}   {cost}")

@@ -1,0 +1,145 @@
+"""A search for a better way of asking as text, 80 columns wide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.report.formatting import counted, level_text, percent
+from harness.report.recommendation import summary
+from harness.report.text_table import draw_table, paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.analysis.improvement import Candidate, Improvement
+
+HEADS = ("round", "way of asking", "items", "replies", "cost", "left after")
+SAME_COST = 0.05  # a ratio nearer to 1 is no other cost
+
+
+def render(improvement: Improvement) -> str:
+    """Return the whole result: what was tried, what it gained, and the recommendation."""
+    blocks = [
+        _headline(improvement),
+        draw_table(HEADS, [_row(row) for row in improvement.candidates]),
+    ]
+    blocks += [
+        _block(lines) for lines in (list(_gained(improvement)), _recommended(improvement)) if lines
+    ]
+    return "\n\n".join(blocks)
+
+
+def _block(lines: list[str]) -> str:
+    return "\n".join(map(paragraph, lines))
+
+
+def _headline(improvement: Improvement) -> str:
+    held_out = f"{improvement.n_held_out} held out" if improvement.n_held_out else "none held out"
+    development = counted([improvement.n_development], "development item")
+    return paragraph(f"{improvement.task}  {development}, {held_out}  {improvement.judge}")
+
+
+def _row(row: Candidate) -> list[str]:
+    left = f"{row.left_at_items} items" if row.left_at_items is not None else ""
+    cost = "unknown" if row.usd is None else f"${row.usd:.4f}"
+    name = f"{row.judge} (best)" if row.is_best else row.judge
+    return [str(row.round), name, str(row.n_items), str(row.n_calls), cost, left]
+
+
+def _gained(improvement: Improvement) -> Iterator[str]:
+    asked = percent(improvement.n_calls / max(improvement.n_calls_full, 1))
+    yield (
+        f"The rounds asked for {improvement.n_calls:,} replies, {asked} of those of every way of "
+        "asking on every development item."
+    )
+    if improvement.ending == "stopped":
+        yield f"The search has not ended. Go on with: `{improvement.resume}`"
+    elif improvement.ending == "improved":
+        yield f"Improvement found: {improvement.best}. {_share(improvement)}"
+    elif improvement.ending == "no_claim":
+        yield from _unclaimed(improvement)
+    elif improvement.gain is None:
+        yield (
+            f"No improvement found: {_others(improvement)} no better than {improvement.judge} on "
+            "the development items. The held-out items are not used."
+        )
+    else:
+        yield (
+            f"No improvement found: {improvement.best} was the best on the development items, and "
+            f"its gain on the held-out ones is not significant. {_share(improvement)}"
+        )
+
+
+def _others(improvement: Improvement) -> str:
+    n = len({row.judge for row in improvement.candidates} - {improvement.judge})
+    return f"{n} other way of asking is" if n == 1 else f"{n} other ways of asking are"
+
+
+def _share(improvement: Improvement) -> str:
+    """Say on how many items of 100 each way of asking agrees with a rater, and the interval."""
+    gain = improvement.gain
+    assert gain is not None
+    before, after = (f"{100 * share:.0f}" for share in (gain.before, gain.after))
+    place = "development item" if improvement.no_claim else "held-out item"
+    items = counted([gain.n_items], place)
+    between = f"{_between(improvement)}; {items}" if not improvement.no_claim else items
+    return (
+        f"It agrees with another rater's answer on {after} of 100 items instead of {before} "
+        f"({between}){_cost(improvement)}."
+    )
+
+
+def _between(improvement: Improvement) -> str:
+    gain = improvement.gain
+    assert gain is not None
+    if gain.low is None or gain.high is None:
+        why = "fewer than six answers changed" if gain.n_items > gain.n_better else "too few items"
+        return f"no interval, as {why}"
+    low, high = (f"{abs(100 * end):.0f}" for end in (gain.low, gain.high))
+    if gain.low > 0.0:
+        between = f"{low} to {high} more"
+    elif gain.high < 0.0:
+        between = f"{high} to {low} fewer"
+    else:
+        between = f"between {low} fewer and {high} more"
+    return f"{between}, {level_text(gain.level)}"
+
+
+def _cost(improvement: Improvement) -> str:
+    ratio = improvement.cost_ratio
+    if ratio is None or abs(ratio - 1.0) < SAME_COST:
+        return ""
+    return f", at {ratio:.2g} times the cost"
+
+
+def _unclaimed(improvement: Improvement) -> Iterator[str]:
+    why = (
+        "on items already seen"
+        if improvement.no_claim == "seen"
+        else "the held-out items are spent"
+    )
+    text = f"{improvement.best} is the best on the development items, {why}: no claim."
+    if improvement.gain is not None:
+        text += f" {_share(improvement)}"
+    yield text
+    if improvement.no_claim == "seen":
+        yield (
+            "A judge that looked bad on these items looks better in the next try by chance alone, "
+            "so a gain on them shows nothing."
+        )
+    else:
+        yield f"{improvement.spent_by[:1].upper()}{improvement.spent_by[1:]}."
+    if improvement.n_needed is not None:
+        yield (
+            f"A claim needs new ratings: with {improvement.n_needed:,} newly rated items held out, "
+            f"a gain of {100 * improvement.worth:g} of 100 items is shown 4 times in 5."
+        )
+
+
+def _recommended(improvement: Improvement) -> list[str]:
+    if improvement.validation is None:
+        return []
+    return [
+        *summary(improvement.validation),
+        "The gain and this recommendation each have half of the error of 0.05.",
+    ]

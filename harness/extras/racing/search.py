@@ -1,0 +1,406 @@
+"""A search for a better way of asking a judge: races in rounds, then a test on held-out items.
+
+Every round is a run of its own in the folder of the search, and the last one holds the
+confirmation. All that follows is read from these folders, so that a search that was interrupted
+goes on with the same command.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from harness.analysis import validate
+from harness.analysis.improvement import Candidate, Improvement
+from harness.analysis.ratings import select_items
+from harness.app.embeddings import run_cost_usd
+from harness.app.plan import check_judges, plan_run
+from harness.app.plan_of_run import plan_confirmation, plan_resumed_run
+from harness.app.run import run_plan, start
+from harness.errors import ExitCode, JudgeError, RunError, TaskError
+from harness.extras.racing.race_pool import pool_of
+from harness.extras.racing.search_moves import example_items, names_to_try
+from harness.judging.running.budget import paid_replies
+from harness.options.concerns import WITHIN, Choices, Limit, RunOptions
+from harness.runs.ledger import check_unspent, holdout_of, judges_tried, recorded_holdout
+from harness.runs.run_folder import CONFIRMATION, RunFolder
+from harness.runs.sources import source_of
+from harness.stats.planning.sample_size import sample_size_for_difference, sd_to_plan_with
+from harness.stats.selection.paired_gain import paired_gain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from harness.analysis.improvement import NoClaim, SearchEnding
+    from harness.analysis.race_result import RaceResult
+    from harness.app.judge_search import JudgeSearch, Watch
+    from harness.app.plan import Plan
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.running.stopping import StopRequests
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.selection.paired_gain import PairedGain
+    from harness.tasks import Task
+
+HOLDOUT = 0.3  # share of the items, where none is held out yet
+CHOICES = Choices(ranks_by="forced_choice")  # a gain is in agreement with a rater's answer
+
+
+class Paid(NamedTuple):
+    """What a search has cost, and what calls may have that nobody reported."""
+
+    usd: float
+    at_most_usd: float
+
+
+def plan_round(search: JudgeSearch, number: int, best: str, limit: Limit) -> Plan | None:
+    """Plan a round: the judge, the best so far, and candidates; None if there are none left.
+
+    Raises
+    ------
+    HarnessError
+        If the judge, the task or an option is wrong.
+    """
+    folders = search.folders()
+    tried = {spec.name for folder in folders for spec in folder.manifest.judges}
+    names = names_to_try(
+        search.judge, best, tried, search.task, search.server, shows_examples=number > 1
+    )
+    if not names and number == 1:
+        raise JudgeError(
+            f"{search.judge}: no other way of asking it applies. Improve a judge that reads prompts"
+        )
+    holdout = folders[0].manifest.config.holdout if folders else _holdout(search)
+    pool = _examples(search, folders[0], holdout) if folders else None
+    own = search.settings
+    options = own.model_copy(
+        update={
+            "race": True,
+            "within": search.within,
+            "holdout": holdout,
+            **{name: getattr(limit, name) for name in Limit.model_fields},
+        }
+    )
+    return _plan_of(search, best, names[: search.options.candidates], options, pool)
+
+
+def _plan_of(
+    search: JudgeSearch, best: str, names: Sequence[str], options: RunOptions, pool: Task | None
+) -> Plan | None:
+    """Plan a race of some candidates, without those that have too few examples to be shown."""
+    while names:
+        asked = list(dict.fromkeys((search.judge, best, *names)))
+        try:
+            return plan_run(
+                search.task, asked, options, choices=CHOICES, server=search.server, pool=pool
+            )
+        except TaskError:
+            few = [name for name in names if "few-shot" not in name]
+            if len(few) == len(names):
+                raise
+            names = few
+    return None
+
+
+def _holdout(search: JudgeSearch) -> float | None:
+    """Return the share of the items to hold out; None if judges were tried on all of them."""
+    criterion = search.settings.criterion
+    if search.settings.holdout is not None:
+        return holdout_of(search.task, criterion, search.settings.holdout, new_ledger=False)
+    recorded = recorded_holdout(search.task, criterion)
+    if recorded is not None:
+        return recorded
+    return None if judges_tried(search.task, criterion) else HOLDOUT
+
+
+def _examples(search: JudgeSearch, first: RunFolder, holdout: float | None) -> Task | None:
+    """Return what judges may be shown; None for those drawn at first, if the judge is shown any."""
+    own = next(spec for spec in first.manifest.judges if spec.name == search.judge)
+    if own.asking.n_demonstrations:
+        return None
+    verdicts = [v for v in first.read_verdicts().final.values() if v.judge == search.judge]
+    return example_items(search.task, search.settings.criterion, holdout, verdicts)
+
+
+def plan_first_round(search: JudgeSearch) -> Plan | None:
+    """Plan the first round of a search; see `plan_round`."""
+    own = search.settings
+    limit = Limit(**{name: getattr(own, name) for name in Limit.model_fields})
+    return plan_round(search, 1, search.judge, limit)
+
+
+def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None) -> Improvement:
+    """Search for a better way of asking a judge, and test what it gains.
+
+    Parameters
+    ----------
+    search : JudgeSearch
+        What is improved.
+    watch : callable
+        Returns the observer of a plan.
+    stop : StopRequests, optional
+        Stops the search from another thread.
+
+    Raises
+    ------
+    HarnessError
+        If the judge, the task or an option is wrong, or a folder cannot be used.
+    """
+    best = search.judge
+    for number in range(1, search.options.rounds + 1):
+        folder, code = _raced(search, number, best, watch, stop)
+        if folder is None:
+            break
+        race = _race_of(folder)
+        if race.ending is None:
+            return _improvement(search, best, "stopped", exit_code=code or ExitCode.INCOMPLETE)
+        best = race.leader or best
+    return _ended(search, best, watch, stop)
+
+
+def _raced(
+    search: JudgeSearch, number: int, best: str, watch: Watch, stop: StopRequests | None
+) -> tuple[RunFolder | None, int]:
+    """Run a round, or what is left of it; no folder if there is nothing to try."""
+    path = search.path / f"round-{number}"
+    if not (path / "manifest.json").exists():
+        plan = plan_round(search, number, best, _left(search, path))
+        if plan is None:
+            return None, ExitCode.DONE
+        check_judges(plan)
+        folder = start(plan, search.path, path.name)
+        plan = replace(plan, folder=folder)
+    else:
+        folder = RunFolder.open(path)
+        if folder.manifest.state == "done":
+            return folder, ExitCode.DONE
+        plan = plan_resumed_run(folder, limit=_left(search, path), server=search.server)
+    return folder, _run(search, plan, watch, stop)
+
+
+def _run(search: JudgeSearch, plan: Plan, watch: Watch, stop: StopRequests | None) -> int:
+    with watch(plan) as observer:
+        part = replace(plan, is_part=True)
+        place = search.place.model_copy(update={"out": search.path})
+        return run_plan(part, observer=observer, out=search.path, place=place, stop=stop).exit_code
+
+
+def _left(search: JudgeSearch, path: Path) -> Limit:
+    """Return what is left of the limit of cost for a run folder of the search."""
+    own = search.settings
+    limit = Limit(**{name: getattr(own, name) for name in Limit.model_fields})
+    others = [folder for folder in _all_folders(search) if folder.path != path]
+    return limit.after(_paid(others).at_most_usd)
+
+
+def _all_folders(search: JudgeSearch) -> Iterator[RunFolder]:
+    """Yield the rounds that were begun and their confirmation."""
+    for folder in search.folders():
+        yield folder
+        if (folder.path / CONFIRMATION / "manifest.json").exists():
+            yield RunFolder.open(folder.path / CONFIRMATION)
+
+
+def _paid(folders: Sequence[RunFolder]) -> Paid:
+    usd = [run_cost_usd(folder) for folder in folders]
+    most = [
+        max(cost, folder.manifest.paid_at_most_usd or 0.0)
+        for cost, folder in zip(usd, folders, strict=True)
+    ]
+    return Paid(sum(usd), sum(most))
+
+
+def _race_of(folder: RunFolder) -> RaceResult:
+    race = source_of(folder).race
+    assert race is not None, "a round is a race"
+    return race
+
+
+def _ended(search: JudgeSearch, best: str, watch: Watch, stop: StopRequests | None) -> Improvement:
+    """Test the best way of asking on the held-out items, once, if there are any."""
+    last = search.folders()[-1]
+    if best == search.judge:
+        return _improvement(search, best, "not_improved")
+    begun = last.path / CONFIRMATION
+    if last.manifest.config.holdout is None:
+        return _without_claim(search, best, last, "seen")
+    if not (begun / "manifest.json").exists():
+        try:
+            check_unspent(last, search.task)
+        except RunError as error:
+            return _without_claim(search, best, last, "spent", error.problem)
+    elif RunFolder.open(begun).manifest.state == "done":
+        return _tested(search, best, RunFolder.open(begun), ExitCode.DONE)
+    plan = plan_confirmation(
+        last,
+        best,
+        limit=_left(search, begun),
+        server=search.server,
+        compared_with=search.judge,
+    )
+    if plan.folder is None:
+        config = plan.config.model_copy(update={"confirms": search.path.name})
+        plan = replace(plan, config=config)
+        check_judges(plan)
+        plan = replace(plan, folder=start(plan, last.path))
+    code = _run(search, plan, watch, stop)
+    return _tested(search, best, RunFolder.open(begun), code)
+
+
+def _tested(search: JudgeSearch, best: str, folder: RunFolder, code: int) -> Improvement:
+    pair = _pair(folder, search.judge, best)
+    if folder.manifest.state != "done" or pair is None:
+        return _improvement(search, best, "stopped", exit_code=code or ExitCode.INCOMPLETE)
+    gain = pair.gain()
+    return _improvement(
+        search,
+        best,
+        "improved" if gain.is_shown else "not_improved",
+        gain=gain,
+        validation=validate(source_of(folder)),
+        cost_ratio=pair.cost_ratio,
+    )
+
+
+def _without_claim(
+    search: JudgeSearch, best: str, folder: RunFolder, why: NoClaim, spent_by: str = ""
+) -> Improvement:
+    pair = _pair(folder, search.judge, best)
+    if pair is None:
+        return _improvement(search, best, "no_claim", no_claim=why, spent_by=spent_by)
+    gains = pair.before - pair.after
+    n_needed = None
+    if len(gains) > 1 and (sd := float(gains.std(ddof=1))):
+        spread = sd_to_plan_with(sd, len(gains))
+        n_needed = sample_size_for_difference(spread, search.within or WITHIN)
+    gain = replace(pair.gain(), low=None, high=None, reason="")
+    return _improvement(
+        search,
+        best,
+        "no_claim",
+        no_claim=why,
+        spent_by=spent_by,
+        gain=gain,
+        n_needed=n_needed,
+        cost_ratio=pair.cost_ratio,
+    )
+
+
+class Pair(NamedTuple):
+    """What two judges lost on the items that both were asked about, and what replies cost."""
+
+    before: FloatArray
+    after: FloatArray
+    groups: IntArray
+    cost_ratio: float | None
+
+    def gain(self) -> PairedGain:
+        """Return the gain of the second on the first."""
+        return paired_gain(self.before, self.after, self.groups)
+
+
+def _pair(folder: RunFolder, first: str, second: str) -> Pair | None:
+    """Compare two judges of a run folder; None without items that both replied to.
+
+    A call that failed says nothing about either, so that its item is left out.
+    """
+    task = folder.load_task()
+    specs = folder.manifest.judges
+    replies: dict[str, list[Verdict]] = {spec.name: [] for spec in specs}
+    for verdict in folder.read_verdicts().final.values():
+        if verdict.outcome != "failed" and verdict.judge in replies:
+            replies[verdict.judge].append(verdict)
+    pool = pool_of(task, specs, folder.manifest.config)
+    losses = pool.losses_on(slice(None), replies)
+    row = {spec.name: j for j, spec in enumerate(specs)}
+    before, after = losses[row[first]], losses[row[second]]
+    replied = ~np.isnan(before) & ~np.isnan(after)
+    if not replied.any():
+        return None
+    names = [f"g{item.group}" if item.group is not None else f"i{item.id}" for item in pool.items]
+    _, groups = np.unique(names, return_inverse=True)
+    usd = [_usd_per_item(replies[name]) for name in (first, second)]
+    ratio = usd[1] / usd[0] if all(usd) else None
+    return Pair(before[replied], after[replied], groups[replied], ratio)
+
+
+def _usd_per_item(verdicts: Sequence[Verdict]) -> float:
+    """Return the cost of a judge's replies to an item; 0 if a price is not known."""
+    costs = [reply.cost_usd for _, bought in paid_replies(verdicts) for reply in bought]
+    items = {verdict.item for verdict in verdicts}
+    return sum(cost or 0.0 for cost in costs) / max(len(items), 1) if None not in costs else 0.0
+
+
+def _improvement(
+    search: JudgeSearch, best: str, ending: SearchEnding, **facts: object
+) -> Improvement:
+    """Return the result of a search, with what its rounds asked."""
+    folders = search.folders()
+    candidates = tuple(_candidates(folders))
+    rows = [row for folder in folders for row in _race_of(folder).judges]
+    most = {name: max(r.n_calls for r in rows if r.judge == name) for name in _names(rows)}
+    full = {row.judge: row.n_calls_full for row in rows}
+    paid = _paid(list(_all_folders(search)))
+    exit_code = int(str(facts.pop("exit_code", 0)))
+    config = folders[0].manifest.config
+    items = select_items(search.task, criterion=config.criterion, limit=None)
+    development = select_items(
+        search.task, criterion=config.criterion, limit=None, holdout=config.holdout
+    )
+    return Improvement(
+        task=search.task.name,
+        judge=search.judge,
+        best=best,
+        ending=ending,
+        path=str(search.path),
+        candidates=candidates,
+        n_development=len(development),
+        n_held_out=len(items) - len(development),
+        n_calls=sum(most.values()),
+        n_calls_full=sum(full.values()),
+        worth=search.within or WITHIN,
+        cost_usd=paid.usd,
+        assumed_usd=paid.at_most_usd - paid.usd,
+        exit_code=exit_code,
+        resume=_resume(search, exit_code) if ending == "stopped" else "",
+        **facts,  # type: ignore[arg-type]  # the other fields, by name
+    )
+
+
+def _names(rows: Sequence[object]) -> list[str]:
+    return list(dict.fromkeys(str(getattr(row, "judge", "")) for row in rows))
+
+
+def _candidates(folders: Sequence[RunFolder]) -> Iterator[Candidate]:
+    """Yield the ways of asking that each round added."""
+    seen: set[str] = set()
+    for number, folder in enumerate(folders, 1):
+        race = _race_of(folder)
+        for row in race.judges:
+            if row.judge not in seen:
+                yield Candidate(
+                    round=number,
+                    judge=row.judge,
+                    fingerprint=folder.manifest.fingerprints.get(row.judge, ""),
+                    n_items=row.n_items,
+                    n_calls=row.n_calls,
+                    usd=row.usd,
+                    left_at_items=row.left_at_items,
+                    is_best=bool(race.ending) and row.judge == race.leader,
+                )
+        seen.update(row.judge for row in race.judges)
+
+
+def _resume(search: JudgeSearch, exit_code: int) -> str:
+    """Return the command that goes on; the limit of cost is to be raised where it ended this."""
+    words = list(search.command)
+    limit = search.settings.max_cost
+    if limit is not None:
+        words += [
+            "--max-cost",
+            f"{2 * limit or 1:g}" if exit_code == ExitCode.COST_LIMIT else f"{limit:g}",
+        ]
+    return shlex.join(words)

@@ -1,0 +1,169 @@
+"""What a search tries: other ways of asking a judge, and the items that it is shown as examples."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from harness.analysis.ratings import select_items
+from harness.errors import JudgeError, JudgeUnavailable
+from harness.judging.judges.config import CHAT_KINDS, load_judges
+from harness.judging.judges.judge_registry import easier_strategies, look_up, resolve
+from harness.judging.prompts.demonstrations import answers_of, group_of
+from harness.judging.strategies.strategy_registry import joined, named, split_strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Verdict
+    from harness.options.concerns import Server
+    from harness.tasks import Item, Task
+
+ALONE = ("verbalised", "logprob-calibrated", "cot", "json", "logprob", "self-consistency:3")
+SHOWN = ("few-shot:4", "few-shot:8", "few-shot:2", "few-shot:6")
+ADDED = ("few-shot:4", "few-shot:8", "self-consistency:5", "cot")  # to the best so far
+N_EXAMPLES = 12  # per criterion; a judge is shown up to 8, never the item itself
+REPEATED = "self-consistency"  # judges of this package reply alike every time
+SLOW_LOCALLY = "cot"  # a small model in this process takes minutes for the reasons on a few items
+
+
+def names_to_try(
+    judge: str,
+    best: str,
+    tried: Iterable[str],
+    task: Task,
+    server: Server,
+    *,
+    shows_examples: bool,
+) -> list[str]:
+    """Return other ways of asking a judge that apply to it, those to try first at the start.
+
+    Parameters
+    ----------
+    judge : str
+        The judge as it was asked first.
+    best : str
+        The best so far, a way of asking the same one.
+    tried : iterable of str
+        What was raced already.
+    task : Task
+        What is rated.
+    server : Server
+        Where judges are that are not aliases.
+    shows_examples : bool
+        Whether development items may be shown with their answers.
+
+    Raises
+    ------
+    JudgeError
+        If the judge is unknown.
+    """
+    registry = load_judges(server.judges_file)
+    base = judge if judge in registry else split_strategy(judge)[0]
+    plain = look_up(base, registry, server)
+    wanted = [f"{base}@{name}" for name in ALONE if is_likely(name, plain, task)]
+    if shows_examples:
+        joint = [_joined(base, best, name) for name in ADDED if is_likely(name, plain, task)]
+        examples = [f"{base}@{name}" for name in SHOWN]
+        wanted = [*examples, *filter(None, joint), base, *wanted]
+    raced = {best, *tried}
+    return [
+        name
+        for name in dict.fromkeys(wanted)
+        if name not in raced and _applies(name, task, registry, server)
+    ]
+
+
+def is_likely(strategy: str, plain: JudgeSpec, task: Task) -> bool:
+    """Return whether a strategy can pay for a judge, which `resolve` alone doesn't say."""
+    is_chat = plain.kind in CHAT_KINDS
+    if strategy == SLOW_LOCALLY or strategy.startswith(REPEATED):
+        return plain.remote
+    if strategy == "json":
+        return plain.answer != "schema"
+    if named(strategy).needs_logprobs and is_chat and strategy != "verbalised":
+        return "logprob" in easier_strategies(plain, task)
+    return True
+
+
+def _joined(base: str, best: str, added: str) -> str | None:
+    """Return the best way so far with another added to it; None if the two don't go together."""
+    own = split_strategy(best)[1]
+    if not own or best == base:
+        return f"{base}@{added}"
+    try:
+        whole = joined(named(own), named(added))
+    except ValueError:
+        return None
+    return None if whole is None else f"{base}@{whole.name}"
+
+
+def _applies(name: str, task: Task, registry: Mapping[str, JudgeSpec], server: Server) -> bool:
+    try:
+        resolve([name], task, registry, server)
+    except (JudgeError, JudgeUnavailable):
+        return False
+    return True
+
+
+def example_items(
+    task: Task, criterion: str | None, holdout: float | None, verdicts: Sequence[Verdict]
+) -> Task:
+    """Return a task of the development items that judges may be shown with their answers.
+
+    Of each answer in turn: those that the judge got wrong come first, then those on which more of
+    the raters agree. A group has one item at most.
+
+    Parameters
+    ----------
+    task : Task
+        The rated items.
+    criterion, holdout
+        As of the run; no held-out item is shown.
+    verdicts : sequence of Verdict
+        Those of the judge as it was asked first.
+    """
+    items = select_items(task, criterion=criterion, limit=None, holdout=holdout)
+    answers = answers_of(task, "forced_choice")
+    replied = {v.item: v.value for v in verdicts if v.outcome == "answered"}
+    asked = {v.item for v in verdicts}
+    agreeing = _agreement(task, answers)
+
+    def place(item: Item) -> tuple[bool, float, str]:
+        is_wrong = item.id in asked and replied.get(item.id) != answers[item.id]
+        return not is_wrong, -agreeing[item.id], sha256(item.id.encode()).hexdigest()
+
+    by_cell: defaultdict[str, defaultdict[str, list[Item]]] = defaultdict(lambda: defaultdict(list))
+    for item in sorted((item for item in items if item.id in answers), key=place):
+        by_cell[item.criterion or ""][str(answers[item.id])].append(item)
+    ids: set[str] = set()
+    for of_criterion in by_cell.values():
+        of_groups: dict[str, str] = {}
+        for item in _in_turns(list(of_criterion.values())):
+            of_groups.setdefault(group_of(item), item.id)
+        ids.update(list(of_groups.values())[:N_EXAMPLES])
+    return task.model_copy(
+        update={
+            "items": tuple(item for item in task.items if item.id in ids),
+            "ratings": tuple(rating for rating in task.ratings if rating.item in ids),
+            "ignored": tuple(rating for rating in task.ignored if rating.item in ids),
+        }
+    )
+
+
+def _agreement(task: Task, answers: Mapping[str, object]) -> dict[str, float]:
+    """Return the share of an item's raters who gave its most frequent answer."""
+    n, n_alike = Counter[str](), Counter[str]()
+    for rating in task.ratings:
+        if rating.elicitation == "forced_choice" and rating.item in answers:
+            n[rating.item] += 1
+            n_alike[rating.item] += rating.value == answers[rating.item]
+    return {item: n_alike[item] / n[item] for item in n}
+
+
+def _in_turns(rows: Sequence[Sequence[Item]]) -> Iterator[Item]:
+    """Yield the first item of each row, then the second, and so on."""
+    for i in range(max(map(len, rows), default=0)):
+        yield from (row[i] for row in rows if i < len(row))

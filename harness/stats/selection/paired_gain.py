@@ -1,0 +1,108 @@
+"""What a judge gains on another in agreement with raters, on the same items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE
+from harness.stats.inference.interval_methods import MIN_UNITS
+from harness.stats.inference.non_inferiority import bounded_mean_interval
+from harness.stats.modes import MadeBy
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
+from harness.stats.selection.paired_runs import FEW_DIFFER, MIN_DIFFERING
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import FloatArray, IntArray
+
+RANGE = (-1.0, 1.0)  # of the difference of two losses in [0, 1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedGain:
+    """How much less one judge loses than another.
+
+    Attributes
+    ----------
+    n_items, n_units : int
+        Items, and groups of items that are not independent.
+    before, after : float
+        Mean of 1 - loss of each judge, in [0, 1].
+    gain : float
+        ``after - before``.
+    low, high : float or None
+        Interval of the gain.
+    level : float
+        Its coverage; the gain is shown to be above 0 with half of the rest as error.
+    reason : str
+        Why there is no interval: ``fewer_than_six_differ`` or ``too_few_items``.
+    n_better, n_worse : int
+        Units on which the second judge loses less, and more.
+    """
+
+    n_items: int
+    n_units: int
+    before: float
+    after: float
+    gain: float
+    low: Annotated[float | None, MadeBy("inverted test")] = None
+    high: Annotated[float | None, MadeBy("inverted test")] = None
+    level: float
+    reason: Reason = ""
+    n_better: int
+    n_worse: int
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the interval lies above 0."""
+        return self.low is not None and self.low > 0.0
+
+
+def paired_gain(
+    before: FloatArray, after: FloatArray, groups: IntArray, *, level: float = 0.95
+) -> PairedGain:
+    """Return the gain of one judge on another, with its interval.
+
+    Parameters
+    ----------
+    before, after : (n,) arrays in [0, 1]
+        What each judge loses on each item.
+    groups : (n,) int array
+        The unit of each item; items of one unit are not independent.
+    level : float, optional
+        Coverage of the interval.
+
+    Notes
+    -----
+    The interval is that of `bounded_mean_interval`. With fewer than six units that differ there is
+    none, as in `paired_runs`. `benchmarks/improve.py` has its error rate after a search.
+
+    Raises
+    ------
+    ValueError
+        Without items, or if a loss is nan.
+    """
+    gains = before - after
+    if not len(gains) or np.isnan(gains).any():
+        raise ValueError("a gain needs items, and the losses of both judges on each")
+    _, place = np.unique(groups, return_inverse=True)
+    units = np.bincount(place, weights=gains)
+    n_better, n_worse = int((units > TOLERANCE).sum()), int((units < -TOLERANCE).sum())
+    point = PairedGain(
+        n_items=len(gains),
+        n_units=len(units),
+        before=1.0 - float(before.mean()),
+        after=1.0 - float(after.mean()),
+        gain=float(gains.mean()),
+        level=level,
+        n_better=n_better,
+        n_worse=n_worse,
+    )
+    if len(units) < MIN_UNITS:
+        return replace(point, reason="too_few_items")
+    if n_better + n_worse < MIN_DIFFERING:
+        return replace(point, reason=FEW_DIFFER)
+    low, high = bounded_mean_interval(gains, place, RANGE, level) or (None, None)
+    return replace(point, low=low, high=high)

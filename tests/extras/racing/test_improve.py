@@ -1,0 +1,210 @@
+"""`harness improve` against a server that counts: what it asks, and what it claims."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from support.processes import call_harness
+from support.task_folders import make_task_folder, write_jsonl
+
+import harness
+from harness.analysis.ratings import is_held_out
+from harness.errors import JudgeError, RunError
+from harness.extras.racing.search_moves import example_items, names_to_try
+from harness.options.concerns import NO_SERVER
+from harness.runs.ledger import LEDGER, read_ledger
+from harness.runs.run_folder import CONFIRMATION, RunFolder
+
+N_ITEMS = 150
+PRICE = {"input": 1.0, "output": 1.0}
+COT = "Reasons, then the last line:"  # only a question for reasons has this line
+SAYS = {COT: ["B"], "Answer:": ["A"]}
+
+
+@pytest.fixture
+def place(tmp_path, stub, monkeypatch):
+    """A task whose raters say B four times in five, and a judge that does if it gives reasons."""
+    stub.reset()
+    stub.set_table("far", SAYS)
+    make_task_folder(tmp_path / "task", N_ITEMS, response_sets=False)
+    rng = random.Random(7)
+    items = [{"id": f"i{i}", "text": f"This is comment number {i}."} for i in range(N_ITEMS)]
+    write_jsonl(tmp_path / "task" / "items.jsonl", items)
+    ratings = [
+        {"item": f"i{i}", "rater": f"r{j}", "value": rng.choices("AB", [0.2, 0.8])[0]}
+        for i in range(N_ITEMS)
+        for j in range(3)
+    ]
+    write_jsonl(tmp_path / "task" / "ratings.jsonl", ratings)
+    judges = {
+        "far": {"model": "far", "base_url": stub.url(table="far")},
+        "same": {"model": "same", "base_url": stub.url(say="B")},
+    }
+    shared = {"kind": "endpoint", "samples": 1, "price": PRICE}
+    content = {"judges": {name: shared | judge for name, judge in judges.items()}}
+    (tmp_path / "judges.yaml").write_text(json.dumps(content), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_JUDGES", str(tmp_path / "judges.yaml"))
+    return tmp_path
+
+
+def improve(place, *words, judge="far", code=0):
+    """Run the command on the task; return its JSON."""
+    task = () if words[:1] == ("runs",) else ("--task", "task")
+    done = call_harness(
+        "improve", *task, "--judge", judge, "--rounds", 1, "--json", *words, cwd=place
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def folders(result):
+    path = harness.load_run(f"{result['path']}/round-1").path
+    return RunFolder.open(path), RunFolder.open(path / CONFIRMATION)
+
+
+def test_a_better_way_of_asking_is_found_and_shown_on_held_out_items(place, stub):
+    """The rounds see development items alone; both ways are asked about the others, once."""
+    result = improve(place)
+    assert (result["best"], result["ending"]) == ("far@cot", "improved")
+    gain = result["gain"]
+    assert gain["low"] > 0.3 < gain["after"] - gain["before"]
+    task = harness.load_task("task")
+    held_out = {item.id for item in task.items if is_held_out(item, 0.3)}
+    assert gain["n_items"] == len(held_out) == result["n_held_out"]
+    race, confirmation = folders(result)
+    asked = {verdict.item for verdict in race.read_verdicts().final.values()}
+    assert not asked & held_out
+    final = confirmation.read_verdicts().final.values()
+    assert sorted((v.judge, v.item) for v in final) == sorted(
+        (judge, item) for judge in ("far", "far@cot") for item in held_out
+    )
+    n_requests = stub.stats()["requests"]
+    assert improve(place) == result
+    assert stub.stats()["requests"] == n_requests
+
+
+def test_the_winner_alone_is_recommended_at_half_of_alpha(place):
+    """The other half is that of the gain; the ledger has the search and one confirmed judge."""
+    result = improve(place)
+    evidence = result["validation"]["evidence"]
+    assert [row["judge"] for row in evidence["judges"]] == ["far@cot"]
+    assert evidence["alpha"] == pytest.approx(0.041 / 2)
+    assert evidence["held_out"] is True
+    lines = read_ledger(folders(result)[1].path / LEDGER)
+    assert [tuple(line.confirmed.values()) for line in lines if line.confirmed] == [("far@cot",)]
+    tried = {name for line in lines for name in line.judges.values()}
+    assert tried == {row["judge"] for row in result["candidates"]}
+    assert len({row["fingerprint"] for row in result["candidates"]}) == len(tried)
+
+
+def test_nothing_is_claimed_on_items_that_were_seen(place):
+    """The judge was tried on all items: the search goes on, without an interval."""
+    harness.run("task", ["far"], out="runs", elicitations="forced_choice")
+    [run] = (place / "runs").iterdir()
+    done = call_harness("improve", run, "--judge", "far", "--rounds", 1, cwd=place)
+    words = " ".join(done.stdout.split())
+    assert "on items already seen: no claim" in words, done.stderr
+    assert "newly rated items held out, a gain of 5 of 100 items is shown 4 times in 5" in words
+    assert "Improvement found" not in words
+    result = improve(place)
+    assert (result["ending"], result["no_claim"], result["gain"]["low"]) == (
+        "no_claim",
+        "seen",
+        None,
+    )
+    assert result["validation"] is None
+
+
+def test_a_second_search_finds_the_holdout_spent(place):
+    """It says when and for what, and asks about no held-out item."""
+    first = improve(place)
+    second = improve(place, "--candidates", 2)
+    assert (second["ending"], second["no_claim"]) == ("no_claim", "spent")
+    assert "were used at" in second["spent_by"]
+    assert second["path"] != first["path"]
+    assert not (harness.load_run(f"{second['path']}/round-1").path / CONFIRMATION).exists()
+
+
+def test_no_improvement_leaves_the_holdout_unspent(place):
+    """All ways of asking answer alike, so that the first is kept."""
+    result = improve(place, judge="same")
+    assert (result["best"], result["ending"], result["gain"]) == ("same", "not_improved", None)
+    assert improve(place)["ending"] == "improved"
+
+
+def test_later_rounds_show_development_items_alone(place, stub):
+    """No request of a round has the text of a held-out item, or an item as its own example."""
+    result = improve(place, "--rounds", 2, "--candidates", 2)
+    task = harness.load_task("task")
+    texts = {item.fields["text"] for item in task.items if is_held_out(item, 0.3)}
+    second = RunFolder.open(harness.load_run(f"{result['path']}/round-2").path)
+    names = [spec.name for spec in second.manifest.judges]
+    assert names[:2] == ["far", "far@cot"]
+    assert all("few-shot" in name for name in names[2:])
+    shown = (second.prompts / "demonstrations.json").read_text("utf-8")
+    assert not [text for text in texts if text in shown]
+    for request in stub.requests():
+        sent = json.loads(request["body"])
+        turns = [m["content"] for m in sent["messages"] if m["role"] == "user"]
+        lines = [line for turn in turns for line in turn.split("\n") if "comment number" in line]
+        assert len(lines) == len(set(lines))
+
+
+def test_examples_are_items_that_the_judge_got_wrong_and_raters_agree_on(place):
+    """Of each answer in turn; the judge says A everywhere, so that items of B come first."""
+    task = harness.load_task("task")
+    run = harness.run("task", ["far"], out="runs", elicitations="forced_choice", holdout=0.3)
+    verdicts = list(RunFolder.open(run.path).read_verdicts().final.values())
+    chosen = example_items(task, None, 0.3, verdicts)
+    shares = {
+        item.id: sum(r.value == "B" for r in task.ratings if r.item == item.id) / 3
+        for item in chosen.items
+    }
+    assert len(shares) == 12
+    assert {share for share in shares.values() if share > 0.5} == {1.0}
+    assert not [item for item in chosen.items if is_held_out(item, 0.3)]
+
+
+def test_what_is_tried_fits_the_judge(place):
+    """Only ways of asking that apply, each once; none for a judge that reads no prompt."""
+    task = harness.load_task("toxicity")
+    first = names_to_try("smollm2", "smollm2", [], task, NO_SERVER, shows_examples=False)
+    assert first[0] == "smollm2@verbalised"
+    assert "smollm2@cot" not in first
+    later = names_to_try("far", "far@cot", first, task, NO_SERVER, shows_examples=True)
+    assert "far@few-shot:4@cot" in later
+    assert len(later) == len(set(later))
+    assert "far@cot" not in later
+    with pytest.raises(JudgeError, match="no other way of asking it applies"):
+        harness.improve("toxicity", "lexicon")
+
+
+def test_python_searches_like_the_command(place):
+    """The same folder, so that the second only reads."""
+    there = improve(place)
+    here = harness.improve("task", "far", rounds=1)
+    assert here.path == there["path"]
+    assert (here.best, here.is_improvement) == ("far@cot", True)
+    assert "far@cot" in repr(here)
+    with pytest.raises(RunError, match="was not asked"):
+        harness.improve(harness.load_run(f"{here.path}/round-1"), "claude")
+
+
+def test_wrong_input_is_refused_before_anything_is_asked(place, stub):
+    """A run and a task, an unknown judge, a holdout that cannot be."""
+    for words in (
+        ("some-run", "--task", "task", "--judge", "far"),
+        ("--task", "task", "--judge", "nobody"),
+        ("--task", "task", "--judge", "far", "--rounds", "0"),
+        ("--task", "task", "--judge", "far", "--holdout", "1"),
+    ):
+        done = call_harness("improve", *words, cwd=place)
+        assert done.returncode == 2, words
+    assert stub.stats()["requests"] == 0
+    dry = call_harness("improve", "--task", "task", "--judge", "far", "--dry-run", cwd=place)
+    assert "far@cot" in dry.stdout
+    assert stub.stats()["requests"] == 0
+    assert not (place / "runs").exists()
