@@ -86,7 +86,8 @@ NOT_RUN = {  # texts with a command that no test runs, and why
         "annotate.js: harness annotate",
         "annotate: harness annotate",
         "new_task: harness curate",
-        "refusal: harness annotate",
+        "refusal: harness {}",
+        "view.js: harness view",
     },
     FILE: {
         "read_export: harness curate export --to argilla",

@@ -96,6 +96,8 @@ READ_WHOLE = {  # modules that read a file without a limit: files of the package
     "curation.verdicts.verdict_tables",
     "judging.judges.price",
     "report.html.rendering",
+    "report.served.loopback",
+    "report.served.run_pages",
     "revalidation.schedule",
     "stats.__init__",
     "files.tables.delimited",

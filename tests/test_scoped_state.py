@@ -107,7 +107,7 @@ CHANGES_OF_STATE = re.compile(
     r"|signal\.signal\(|add_signal_handler\(|setrlimit\(|gc\.(set_threshold|disable|freeze)\("
 )
 MAY_CHANGE_STATE = {
-    "annotation/local_page.py",  # signals of the command that serves the page
+    "report/served/loopback.py",  # signals of the commands that serve pages
     "cli/__init__.py",
     "judging/running/open_files.py",  # the soft limit of open files, which a run says
     "loading.py",  # puts back what it changes

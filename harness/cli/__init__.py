@@ -62,6 +62,7 @@ GROUPS = {  # as the help shows them
             "improve:improve", "Find a better way of asking a judge.", ("racing",)
         ),
         "report": CommandSource("report:report", "Write a report, compare runs, or list them."),
+        "view": CommandSource("view:view", "Show runs, and two side by side, on a local page."),
     },
     "Use": {
         "estimate": CommandSource(

@@ -75,6 +75,7 @@ from harness.options.declaration import (
     VALIDATE,
     VALIDATE_RUN,
     VALIDATING,
+    VIEW,
     Names,
     Options,
     option,
@@ -827,7 +828,7 @@ class Out(Options):
         "Folder of the run folders; $HARNESS_RUNS or ./runs by default.",
         (
             *(*ASKING, EXCLUDE, EXPORT, SCHEDULE, HISTORY, STUDY, SYSTEMS, REPORT, REPORT_TWO),
-            *(GATE, REPORT_LIST, SELF_PREFERENCE, NEXT_ESTIMATE),
+            *(GATE, REPORT_LIST, SELF_PREFERENCE, NEXT_ESTIMATE, VIEW),
         ),
     )
 

@@ -79,21 +79,13 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         )
     task = task or load_task(str(folder.path / "task"))
     folder.check_judges(task)
-    items = items_by_elicitation(task, config)
     verdicts_hash = folder.verdicts_hash()  # before reading: what is appended now is not missed
     log = folder.count_verdicts(task.by_id)
     replies = _by_judge(folder, log.by_judge)
-    samples = samples_of(manifest)
     dates = reply_dates(replies.values())
     verdicts = computed_verdicts(manifest.judges, replies, task)
     controls = control_judges(manifest.judges)
-    planned = {
-        spec.name: {
-            elicitation: len(items[elicitation]) * samples[spec.name]
-            for elicitation in elicitations_of(spec, items)
-        }
-        for spec in manifest.judges
-    }
+    planned = planned_units(manifest, task)
     source = Source(
         task=task,
         items=items_of(task, config),
@@ -143,6 +135,18 @@ def only(source: Source, names: Container[str]) -> Source:
         replies_voted_on={n: row for n, row in source.replies_voted_on.items() if n in names},
         scores={n: scores for n, scores in source.scores.items() if n in names},
     )
+
+
+def planned_units(manifest: Manifest, task: Task) -> dict[str, dict[Elicitation, int]]:
+    """Return the number of verdicts that a run is to have, by judge and elicitation."""
+    items, samples = items_by_elicitation(task, manifest.config), samples_of(manifest)
+    return {
+        spec.name: {
+            elicitation: len(items[elicitation]) * samples[spec.name]
+            for elicitation in elicitations_of(spec, items)
+        }
+        for spec in manifest.judges
+    }
 
 
 def compared_source(folder: RunFolder) -> Source:

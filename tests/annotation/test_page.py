@@ -9,6 +9,7 @@ import shutil
 import pytest
 from support.annotating import make_unrated_task, page_server
 from support.hostile_run import HOSTILE
+from support.local_pages import NARROW, WIDE, tab_of
 from support.packages import checking
 from support.processes import invoke
 from support.task_folders import write_jsonl
@@ -17,19 +18,6 @@ expect = checking("playwright", "playwright.sync_api").expect
 
 BIDI = "abc \u202egnp.exe \u2066 end \x1b[31m"
 N_ITEMS = 20
-WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 400, "height": 800}
-
-
-def tab_of(browser, viewport=WIDE, **options):
-    """Open a tab of its own, with its requests and console messages."""
-    tab = browser.new_context(viewport=viewport, **options).new_page()
-    tab.set_default_timeout(10_000)
-    tab.requests, tab.messages = [], []
-    tab.on("request", lambda request: tab.requests.append(request.url))
-    tab.on("console", lambda message: tab.messages.append(message.text))
-    tab.on("pageerror", lambda error: tab.messages.append(str(error)))
-    tab.on("dialog", lambda dialog: tab.messages.append(dialog.message))
-    return tab
 
 
 def answer(tab, *keys: str) -> None:

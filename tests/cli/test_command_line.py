@@ -33,6 +33,7 @@ TABLELESS = {
     ("lab", "schema"),
     ("report",),
     ("annotate",),
+    ("view",),
     ("cache", "clear"),
     ("cache", "copy"),
     ("revalidate", "export"),

@@ -1,0 +1,47 @@
+"""`harness view`: show runs on a local page."""
+
+from __future__ import annotations
+
+import typer
+
+from harness.cli.binding import takes
+from harness.cli.output import echo
+from harness.options.concerns import Out
+from harness.options.declaration import VIEW, Options, option
+
+
+class ViewOptions(Options):
+    """Where the page is."""
+
+    view_port: int | None = option(
+        None, "Port of the page. Default: any free one.", (VIEW,), flag="--port", ge=0, le=65535
+    )
+    open_view: bool = option(False, "Open the page in a browser.", (VIEW,), flag="--open")
+
+
+@takes(VIEW)
+def view(*, place: Out, wanted: ViewOptions) -> None:
+    """Show your runs on a page only this computer can open.
+
+    The page lists runs with their verdict, leader, cost and progress, opens their reports, and
+    shows two runs side by side by item. You can filter the items by agreement, outcome and field.
+    Nothing is sent anywhere. Ctrl-C ends it.
+
+    \b
+    Examples:
+      harness view
+      harness view --out runs --open
+    """
+    import asyncio
+
+    from harness.report.served.run_pages import serve_runs
+    from harness.runs.run_folder import default_out
+
+    def announce(address: str) -> None:
+        echo(f"Open {address}\nCtrl-C ends it.")
+        if wanted.open_view:
+            typer.launch(address)
+
+    asyncio.run(
+        serve_runs(place.out or default_out(), port=wanted.view_port or 0, announce=announce)
+    )

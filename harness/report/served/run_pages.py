@@ -1,0 +1,136 @@
+"""The page of `harness view`: its files, and what its script asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.errors import HarnessError, RunError
+from harness.files.plain_text import visible
+from harness.files.regular_files import TooLarge, read_file
+from harness.report.served.loopback import colours, response, serve_page
+from harness.report.served.run_list import run_rows
+from harness.report.served.side_by_side import RunItems, full_pair, side_by_side
+from harness.runs.run_folder import RunFolder, list_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from aiohttp import web
+
+MOST_OPEN = 4  # runs whose items are kept
+REPORT_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"  # beside its own
+
+
+class RunPages:
+    """Handlers of the page.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the run folders.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._files = {
+            "/": (_file("templates/view.html"), "text/html"),
+            "/view.css": (colours() + _file("static/view.css"), "text/css"),
+            "/view.js": (_file("static/view.js"), "text/javascript"),
+        }
+        self._items = lru_cache(MOST_OPEN)(_run_items)
+
+    def add_routes(self, router: web.UrlDispatcher) -> None:
+        """Add what the page asks for."""
+        for path in self._files:
+            router.add_get(path, self._send_file)
+        router.add_get("/runs", self._runs)
+        router.add_get("/report/{run}", self._report)
+        router.add_get("/items", self._side_by_side)
+        router.add_get("/item", self._item)
+
+    async def _send_file(self, request: web.Request) -> web.Response:
+        text, content_type = self._files[request.path]
+        return response(text, content_type=content_type)
+
+    async def _runs(self, _: web.Request) -> web.Response:
+        rows, warning = await asyncio.to_thread(run_rows, self._out)
+        return _json({"runs": rows, "warning": visible(warning)})
+
+    async def _report(self, request: web.Request) -> web.Response:
+        """Send a report without the page's origin: a run folder may be anybody's."""
+        try:
+            folder = self._folder(request.match_info["run"])
+            text = read_file(folder.path / "report.html").decode(errors="replace")
+        except (HarnessError, OSError, TooLarge):
+            return response("This run has no report yet.", status=404)
+        return response(text, content_type="text/html", policy=REPORT_POLICY)
+
+    async def _side_by_side(self, request: web.Request) -> web.Response:
+        return await self._answered(lambda: side_by_side(*self._pair(request)))
+
+    async def _item(self, request: web.Request) -> web.Response:
+        item = request.query.get("item", "")
+        return await self._answered(lambda: full_pair(*self._pair(request), item))
+
+    async def _answered(self, read: Callable[[], object]) -> web.Response:
+        """Read runs in a thread, and send the result or the problem."""
+        try:
+            return _json(await asyncio.to_thread(read))
+        except HarnessError as error:
+            return _json({"problem": visible(str(error))}, status=422)
+
+    def _pair(self, request: web.Request) -> tuple[RunItems, RunItems]:
+        first, second = (self._folder(request.query.get(n, "")) for n in ("first", "second"))
+        return self._items(first.path, first.verdicts_hash()), self._items(
+            second.path, second.verdicts_hash()
+        )
+
+    def _folder(self, name: str) -> RunFolder:
+        """Return the run of a name; a name is not a path."""
+        for folder in list_runs(self._out).readable:
+            if folder.path.name == name:
+                return folder
+        raise RunError(f"{name}: no such run in {self._out}.")
+
+
+def _run_items(path: Path, verdicts_hash: str) -> RunItems:
+    """Read the items of a run; the hash of its log tells versions apart."""
+    del verdicts_hash
+    return RunItems.of(RunFolder.open(path))
+
+
+def _json(content: object, status: int = 200) -> web.Response:
+    text = msgspec.json.encode(content).decode()
+    return response(text, content_type="application/json", status=status)
+
+
+def _file(name: str) -> str:
+    return (files("harness.report.served") / name).read_text(encoding="utf-8")
+
+
+async def serve_runs(
+    out: Path, *, port: int = 0, announce: Callable[[str], object] = print
+) -> None:
+    """Serve the page of the runs in a folder until SIGINT or SIGTERM.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the run folders.
+    port : int
+        Where to listen on loopback; 0 for any free port.
+    announce : callable
+        Gets the address to open.
+
+    Raises
+    ------
+    TaskError
+        If the port is taken.
+    """
+    await serve_page("view", RunPages(out).add_routes, port=port, announce=announce)
