@@ -29,6 +29,7 @@ version = "1.0"
 
 [project.entry-points."judge_harness.judges"]
 first-option = "first_option:FirstOption"
+text-length = "first_option:TextLength"
 random = "first_option:Shadow"
 broken = "first_option:missing"
 no-class = "first_option:same_mode"
@@ -70,6 +71,14 @@ class FirstOption(PromptedJudge):
 
 class Shadow(FirstOption):
     pass
+
+
+class TextLength(FirstOption):
+    """Gives the length of what it is asked, as a text metric would."""
+
+    async def ask(self, request):
+        length = str(len(request.messages[-1].content) / 100)
+        return Reply(request=request.hash, text=length, model="length", cost_usd=0.0)
 
 
 built_in = next(metric for metric in METRICS if metric.name == "hit_rate(h/h)")
@@ -245,6 +254,19 @@ def test_metrics_of_plug_ins_are_listed(in_process):
     assert listed["hit_rate(h/h)"] == "all tasks"
     assert "broken_metric" not in listed
     assert "plug-in 'broken_metric' of first-option cannot be loaded" in result.stderr
+
+
+def test_a_plug_in_may_give_numbers(in_process, tmp_path):
+    """Its numbers, asked for by ``@scoring-higher``, are mapped to options and order the items."""
+    judge = "text-length@scoring-higher"
+    result = in_process("run", "--task", "small", "--judges", judge)
+    assert result.returncode == 0, result.stderr
+    [scored] = metrics_of(tmp_path)["scores"]["judges"]
+    assert (scored["judge"], scored["better"], scored["is_declared"]) == (judge, "higher", True)
+    assert scored["strata"][0]["n_items"] == 12
+    [ranked] = [row for row in metrics_of(tmp_path)["judges"] if row["name"] == judge]
+    assert ranked["kind"] == "text-length"
+    assert ranked["metrics"]["hit_rate(h/h)"]["n_used"] == 12
 
 
 def test_unknown_kind_in_judges_yaml_is_one_line(in_process, tmp_path):

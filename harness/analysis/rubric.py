@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from harness.analysis.prepared import Prepared
     from harness.stats import RatingTable
 
+POOLED = ("micro", "two_stage")
 HIT_RATE, KAPPA = "hit_rate(h/h)", "cohen_kappa(h/h)"
 
 
-RubricLevel: TypeAlias = Literal[AggregationLevel, "criterion"]
+RubricLevel: TypeAlias = Literal[AggregationLevel, "criterion", "two_stage"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,8 @@ class RubricRow:
     name : str
         The criterion; "" where all are aggregated.
     level : str
-        "criterion"; "micro": all decisions pooled; "macro": the unweighted mean over criteria;
+        "criterion"; "micro": all decisions pooled; "two_stage": the same with intervals that
+        allow for other criteria of each item, too; "macro": the unweighted mean over criteria;
         "item": one verdict per item, by weights and threshold.
     weight : float or None
         Of the criterion.
@@ -67,7 +69,7 @@ class RubricResult:
     threshold : float
         Share of the weight that an item needs to be met.
     rows : tuple of RubricRow
-        The criteria in the order of task.yaml, then the levels micro, macro and item.
+        The criteria in the order of task.yaml, then the levels micro, two_stage, macro and item.
     """
 
     threshold: float
@@ -87,6 +89,7 @@ def section(p: Prepared) -> RubricResult | None:
         rows.append(_row(p, tables, "criterion", name, fields.weight))
     everything = (p.human, *p.judges)
     rows.append(_row(p, everything, "micro"))
+    rows.append(_row(p, everything, "two_stage"))
     rows.append(_row(p, everything, "macro", criteria=criteria))
     rows.append(_row(p, item_tables(p.task, p.source.items, everything), "item"))
     return RubricResult(threshold=rubric.threshold, rows=tuple(rows))
@@ -103,13 +106,14 @@ def _row(
 ) -> RubricRow:
     human, *judges = tables
     positive = (MET,) if level == "item" else p.task.positive
-    groups = p.groups if level == "micro" else criteria
+    groups = p.groups if level in POOLED else criteria
+    resampling = p.resampling(groups=groups)
     evaluation = evaluate(
         human,
         judges,
         tau=p.tau,
         positive=positive,
-        resampling=p.resampling(groups=groups),
+        resampling=replace(resampling, second_stage=level == "two_stage"),
         metrics=[find_metric(name, METRICS) for name in (HIT_RATE, KAPPA)],
         criteria=criteria,
     )

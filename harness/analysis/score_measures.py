@@ -27,10 +27,11 @@ from harness.stats.scores.concordance import (
     Scored,
     TiedPairs,
     jackknife_interval,
+    least_units,
     pairwise_accuracy,
     some_rows,
 )
-from harness.stats.scores.score_map import ScoreMap, folds_of
+from harness.stats.scores.score_map import folds_of, ratings_ascend
 from harness.stats.subsets.strata import default_strata, members_of
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.item import unit_numbers
@@ -50,7 +51,6 @@ N_CERTAINTIES = 5  # of the paper's strata: all items, and those by the raters' 
 ALL = "all"
 MAX_CELLS = 20_000_000  # of items by different ratings, held at once
 MAX_MEDIANS = 30  # that are told apart
-MIN_UNITS = 10  # units, below which nothing is estimated
 QUARTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -210,7 +210,9 @@ def _judge(
     units, ratings = rated.units[rows], rated.ratings[rows]
     half = folds_of(units, np.ones(len(rows), dtype=np.bool_), 2)
     found = scores.better not in SIGN
-    sign = SIGN.get(scores.better) or (1.0 if _ascends(values, ratings, half) else -1.0)
+    sign = SIGN.get(scores.better) or (
+        1.0 if ratings_ascend(values[half == 0], ratings[half == 0]) else -1.0
+    )
     items = Scored.of(sign * values, ratings, rated.numbers)
     measured = _Measured(items, units, unit, level, rated.why_none)
     shown = half == 1 if found else np.ones(len(rows), dtype=np.bool_)
@@ -226,7 +228,7 @@ def _judge(
                 name=stratum,
                 n_items=int((shown & members[rows]).sum()),
                 measures={
-                    name: measured.estimate(measure, shown & members[rows], _bounds(name))
+                    name: measured.estimate(name, measure, shown & members[rows])
                     for name, measure in MEASURES.items()
                 },
             )
@@ -235,16 +237,6 @@ def _judge(
         ),
         by_median=_by_median(values, items.median),
     )
-
-
-def _ascends(values: FloatArray, ratings: FloatArray, half: IntArray) -> bool:
-    """Return whether ratings ascend with scores on the first half of the items."""
-    used = half == 0
-    if not used.any():
-        return True
-    counts = ratings[used].sum(axis=1)
-    mean = ratings[used] @ np.arange(ratings.shape[1]) / counts
-    return ScoreMap.fit(values[used], mean[:, None], counts, "found").ascends
 
 
 def _item_scores(scores: JudgeScores, rated: _Rated) -> tuple[IntArray, FloatArray]:
@@ -263,7 +255,7 @@ def _some(items: Scored) -> Scored:
 
 
 def _bounds(name: str) -> tuple[float, float]:
-    return SHARE if name == "auc" else CORRELATION
+    return SHARE if name in ("auc", PAIRS) else CORRELATION
 
 
 class _Measured(NamedTuple):
@@ -275,17 +267,15 @@ class _Measured(NamedTuple):
     level: float
     why_none: NAReason
 
-    def estimate(
-        self, measure: ScoreMeasure, rows: BoolArray, bounds: tuple[float, float]
-    ) -> Estimate:
-        """Estimate a measure on some of the items."""
+    def estimate(self, name: str, measure: ScoreMeasure, rows: BoolArray) -> Estimate:
+        """Estimate a measure, by its name, on some of the items."""
         items, units, n = self.items.only(rows), self.units[rows], int(rows.sum())
         value = measure(items) if n else np.nan
         if np.isnan(value):
             return Estimate(value=None, reason="no_variance" if n else self.why_none, n_used=n)
-        if len(np.unique(units)) < MIN_UNITS:
+        if len(np.unique(units)) < least_units(name):
             return Estimate(value=value, interval_reason=TOO_FEW[self.unit], n_used=n)
-        ends = jackknife_interval(measure, items, units, level=self.level, bounds=bounds)
+        ends = jackknife_interval(measure, items, units, level=self.level, bounds=_bounds(name))
         if ends is None:
             return Estimate(value=value, interval_reason="undefined_in_resamples", n_used=n)
         return Estimate(
@@ -299,7 +289,7 @@ class _Measured(NamedTuple):
         places = np.flatnonzero(rows)
         places = places[some_rows(len(places))]
         kept = np.isin(np.arange(len(rows)), places)
-        return self.estimate(partial(pairwise_accuracy, width=width), kept, SHARE)
+        return self.estimate(PAIRS, partial(pairwise_accuracy, width=width), kept)
 
 
 def _by_median(values: FloatArray, median: FloatArray) -> tuple[ScoresAtMedian, ...]:

@@ -83,6 +83,8 @@ def _summarize(summary: VerdictSummary, output: Path, task: str, n_items: int) -
     lines = [f"Wrote {output}: {summary.n_verdicts} verdicts."]
     for judge, counts in summary.judges.items():
         outcomes = [f"{n} {outcome}" for outcome, n in counts.outcomes.items()]
+        if counts.gives_scores:
+            outcomes.append("numbers that aren't options, so they are scores")
         if counts.n_empty:
             outcomes.append(f"{counts.n_empty} empty, not written")
         lines.append(f"  {judge}: {len(counts.items)} of {n_items} items: {', '.join(outcomes)}")
@@ -110,6 +112,7 @@ def _as_json(summary: VerdictSummary, output: Path) -> dict[str, object]:
                 "n_items": len(counts.items),
                 "outcomes": counts.outcomes,
                 "n_empty": counts.n_empty,
+                "gives_scores": counts.gives_scores,
             }
             for judge, counts in summary.judges.items()
         },

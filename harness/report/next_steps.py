@@ -45,6 +45,12 @@ OTHER_METRIC = {  # where a metric that was named cannot rank, by the reason
 }
 
 
+OTHER_RATINGS: dict[str, tuple[str, str]] = {  # by why a judge has no rank: what ranks instead
+    "forced_choice_not_asked": ("response_set", "response sets"),
+    "response_set_not_asked": ("forced_choice", "forced choices"),
+}
+
+
 UNNAMED = {  # metrics that rank where none is named
     primary_metric("response_set"),
     primary_metric("forced_choice"),
@@ -70,7 +76,7 @@ def next_steps(v: Validation) -> list[str]:
         return [readable]
     if not v.judges:
         return [next_step(v.race, v.location) if v.race else _first_run(v)]
-    if first := _answering(v) or _resuming(v) or other_metric_step(v):
+    if first := _answering(v) or _resuming(v) or other_metric_step(v) or _other_ratings_step(v):
         return [first]
     if v.decision.verdict == "none":
         wrong = "it gets" if len(v.judges) == 1 else "they get"
@@ -112,6 +118,20 @@ def other_metric_step(v: Validation) -> str:
     if v.decision.leader is not None or v.ranking_metric in UNNAMED:
         return ""
     return OTHER_METRIC.get(v.judge(v.decision.unranked[0]).own.reason, "")
+
+
+def _other_ratings_step(v: Validation) -> str:
+    """Say how judges can be ranked that were not asked for the ratings that rank, else nothing."""
+    if v.decision.leader is not None or not v.decision.unranked:
+        return ""
+    first = v.judge(v.decision.unranked[0])
+    if first.own.reason not in OTHER_RATINGS:
+        return ""
+    key, name = OTHER_RATINGS[first.own.reason]
+    step = f"Rank by {name}: `--ranks-by {key}`."
+    if first.kind == "external":
+        return step
+    return f"{step} Or ask for both forms: `--elicitation forced_choice,response_set`."
 
 
 def nothing_answered(v: Validation) -> bool:

@@ -26,7 +26,7 @@ from harness.report.formatting import (
     span,
     with_bounds,
 )
-from harness.report.next_steps import next_line, nothing_answered, other_metric_step
+from harness.report.next_steps import next_line, nothing_answered
 from harness.report.race_text import race_lines
 from harness.report.ranking_rows import CONSISTENCY, HIT_RATE, alike_words, decided_alike
 from harness.report.verdict_words import (
@@ -42,7 +42,6 @@ from harness.report.words import (
     BASELINE_NAMES,
     GOAL_WORDS,
     METRIC_WORDS,
-    OTHER_RATINGS,
     READING,
 )
 
@@ -127,10 +126,9 @@ def _undefined(v: Validation) -> str:
         needed = f"{evidence.min_answered:.0%} of {evidence.n_rated} items{_times(evidence)}"
         return f"No judge can be recommended: none answered {needed}: {', '.join(names)}."
     first = v.judge(v.decision.unranked[0])
-    other = "" if other_metric_step(v) else OTHER_RATINGS.get(first.own.reason, "")
     return (
         f"No judge can be recommended: the {evidence.display_name} is NA for all of them "
-        f"({why_na(first)}{other})."
+        f"({why_na(first)})."
     )
 
 

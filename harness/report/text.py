@@ -31,7 +31,7 @@ from harness.report.score_table import score_table, strata_table
 from harness.report.slice_rows import terminal_slice_table
 from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import example_lines, sentence
-from harness.report.words import LEVELS, UNITS
+from harness.report.words import RUBRIC_LEVELS, UNITS
 from harness.stats.inference.metric import DESIGN_VALUE
 
 if TYPE_CHECKING:
@@ -122,11 +122,13 @@ def rubric_table(
     judges = [judge.name for judge in v.ranked_judges]
     rows = []
     for row in v.rubric.rows:
+        if row.level == "two_stage" and not intervals:
+            continue  # the values are those of level micro
         weight = "" if row.weight is None else f"{row.weight:g}"
         met = "" if row.met is None else percent(row.met)
         kappas = [row.kappa[judge] for judge in judges]
         cells = [estimate(k, 2) if intervals else number(k.value, 2) for k in kappas]
-        name = row.name if row.level == "criterion" else LEVELS[row.level]
+        name = row.name if row.level == "criterion" else RUBRIC_LEVELS[row.level]
         rows.append([name, weight, str(row.n), met, *cells])
     title = f"Kappa with most raters, by criterion. An item is met where {share}."
     return title, ["criterion", "weight", "rated", "met", *judges], rows

@@ -53,6 +53,8 @@ LEVELS: dict[AggregationLevel, str] = {
     "macro": "mean over criteria (macro)",
     "item": "one verdict per item",
 }
+RUBRIC_LEVELS = {str(level): text for level, text in LEVELS.items()}
+RUBRIC_LEVELS["two_stage"] = "pooled, also for other criteria"
 BASELINE_NAMES = {
     "uniform": "guessing",
     "prior": "marginal",
@@ -74,10 +76,8 @@ REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is N
     "no_overlap": "no item has ratings to compare",
     "not_shared": "not all judges answered the item",
     "empty_stratum": "no item in this stratum",
-    "forced_choice_not_asked": "not asked for forced choices; "
-    "--elicitation forced_choice,response_set asks for both",
-    "response_set_not_asked": "not asked for response sets; "
-    "--elicitation forced_choice,response_set asks for both",
+    "forced_choice_not_asked": "not asked for forced choices",
+    "response_set_not_asked": "not asked for response sets",
     "no_forced_choices": "no forced choices",
     "no_response_sets": "no response sets",
     "no_pairs": "no pairs",
@@ -165,8 +165,4 @@ FIXED_RATERS: dict[FixedRatersReason, str] = {
     "fewer_than_five_raters": "there are fewer than five",
     "raters_not_crossed": "not all of them rated most items",
     "not_computed": "other raters are not allowed for with these settings",
-}
-OTHER_RATINGS: dict[Reason, str] = {
-    "forced_choice_not_asked": "; --ranks-by response_set ranks by response sets",
-    "response_set_not_asked": "; --ranks-by forced_choice ranks by forced choices",
 }

@@ -101,9 +101,18 @@ def test_ranking_by_what_judges_were_not_asked_is_na_and_names_the_flags(choices
     for judge in validation.judges:
         estimate = judge.metrics["mse(srs/srs)"]
         assert (estimate.value, estimate.reason) == (None, "response_set_not_asked")
-    text = text_of(validation)
-    assert "--elicitation forced_choice,response_set asks for both" in text
-    assert "--ranks-by forced_choice ranks by forced choices" in text
+    text = " ".join(text_of(validation).split())
+    assert "Next: Rank by forced choices: `--ranks-by forced_choice`. Or ask for both" in text
+    assert "`--elicitation forced_choice,response_set`" in text
+
+
+def test_a_file_of_numbers_was_told_to_ask_for_both_forms():
+    """Nobody is asked for the verdicts of a file: what can be done is to rank by the others."""
+    source = without_sets(indeterminate_source(indeterminate_task(paired=60)))
+    judges = tuple(replace(judge, kind="external") for judge in source.judges)
+    text = " ".join(text_of(validate(replace(source, judges=judges))).split())
+    assert text.count("--elicitation") == 0
+    assert "Next: Rank by forced choices: `--ranks-by forced_choice`." in text
 
 
 def test_a_judge_that_was_not_asked_was_said_to_have_answered_none():

@@ -26,7 +26,6 @@ from harness.report.words import (
     LEVELS,
     MODES,
     ONE_RATING,
-    OTHER_RATINGS,
     RATINGS,
     READING,
     REASONS,
@@ -82,7 +81,6 @@ def test_each_reason_has_words():
     """Of 30 reasons that the statistics gave, a page showed the code: "NA (no positives)"."""
     assert REASONS.keys() == values(NAReason)
     assert FIXED_RATERS.keys() == values(FixedRatersReason) - {""}
-    assert OTHER_RATINGS.keys() <= REASONS.keys()
     for row in CHECKS:
         assert row.why_open.keys() <= values(CheckReason)
 

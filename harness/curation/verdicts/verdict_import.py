@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.curation.importing.convert import MaxRejected
 from harness.curation.verdicts.inspect_logs import inspect_entries
@@ -16,8 +16,15 @@ from harness.errors import VerdictError
 from harness.files.regular_files import reader, write_file, writing_to
 from harness.files.tables.checks import reading, short
 from harness.files.tables.writer import csv_text, jsonl_text, neutralized
-from harness.judging.parsing.external_verdicts import ValueReader, is_empty
-from harness.judging.parsing.verdict import PairValue
+from harness.judging.parsing.external_verdicts import (
+    NOT_AN_OPTION,
+    ValueReader,
+    is_empty,
+    is_number,
+    number_or_none,
+    score_judges,
+)
+from harness.judging.parsing.verdict import PairValue, Verdict
 from harness.tasks.item import ELICITATIONS, Elicitation
 
 if TYPE_CHECKING:
@@ -56,6 +63,7 @@ class JudgeCounts:
     items: set[str] = field(default_factory=set)
     outcomes: Counter[str] = field(default_factory=Counter)
     n_empty: int = 0  # empty cells, for which no verdict is written
+    gives_scores: bool = False  # numbers that aren't options, which `harness validate` maps to them
 
 
 @dataclass(slots=True)
@@ -120,6 +128,7 @@ def import_verdicts(
     matcher = _Matcher(task, selection)
     for path in sources:
         matcher.add(path.name, _selected(path, matcher.summary, selection))
+    matcher.take_scores()
     summary = matcher.summary
     _check_sources(matcher.sources | summary.left_out.keys(), selection)
     allowed = (max_rejected or MaxRejected()).allows(len(summary.rejected), summary.n_verdicts)
@@ -196,6 +205,14 @@ def _check_sources(sources: set[str], selection: Selection) -> None:
             )
 
 
+class _Number(NamedTuple):
+    """A number that is no option ("" if it isn't finite), its row, and how it's listed."""
+
+    text: str
+    row: dict[str, object]
+    rejected: RejectedVerdict
+
+
 class _Matcher:
     """Matches entries to the items and options of a task."""
 
@@ -204,7 +221,8 @@ class _Matcher:
         self._items = task.by_id
         self._values = ValueReader(task, _names(task, selection.rename))
         self._selection = selection
-        self._units: set[UnitOfJudge] = set()
+        self._verdicts: dict[UnitOfJudge, Verdict] = {}
+        self._numbers: dict[UnitOfJudge, _Number] = {}
         self.sources: set[str] = set()
         self.rows: list[dict[str, object]] = []
         self.summary = VerdictSummary()
@@ -258,13 +276,44 @@ class _Matcher:
         if outcome is None:
             parsed, value = self._values.read(entry.value, elicitation)
             outcome = parsed.outcome
+        reason = ""
+        row = dict(zip(COLUMNS, (*unit, _plain(value), outcome), strict=True))
         if outcome == "invalid" and not entry.outcome:
-            reason = f"value {short(entry.value)} is not {self._noun}; written as invalid"
-            self._reject(file, entry, judge, reason)
-        self._units.add(unit)
+            text = f"value {short(entry.value)} is not {self._noun}; written as invalid"
+            rejected = self._reject(file, entry, judge, text)
+            reason = parsed.reason
+            if reason == NOT_AN_OPTION.reason and is_number(entry.value):
+                number = number_or_none(entry.value) or ""
+                self._numbers[unit] = _Number(number, row, rejected)
+        self._verdicts[unit] = Verdict(
+            item=entry.item,
+            judge=judge,
+            elicitation=elicitation,
+            outcome=outcome,
+            sample=entry.sample,
+            value=value,
+            reason=reason,
+        )
         counts.items.add(entry.item)
         counts.outcomes[outcome] += 1
-        self.rows.append(dict(zip(COLUMNS, (*unit, _plain(value), outcome), strict=True)))
+        self.rows.append(row)
+
+    def take_scores(self) -> None:
+        """Write the numbers of judges that give scores, which were taken for invalid options."""
+        texts = {unit: number.text for unit, number in self._numbers.items()}
+        found = score_judges(self._task, self._verdicts.values(), texts)
+        written = ((judge, number) for (_, judge, _, _), number in self._numbers.items())
+        scores = [number for judge, number in written if judge in found and number.text]
+        for number in scores:
+            number.row.update(value=number.text, outcome="answered")
+        for judge in found:
+            counts = self.summary.judges[judge]
+            n = sum(number.row["judge"] == judge for number in scores)
+            counts.gives_scores = True
+            counts.outcomes["answered"] += n
+            counts.outcomes = counts.outcomes - Counter(invalid=n)
+        taken = {id(number.rejected) for number in scores}
+        self.summary.rejected = [r for r in self.summary.rejected if id(r) not in taken]
 
     def _problem(self, entry: Entry, judge: str, unit: UnitOfJudge) -> str:
         """Return why no verdict can be written, or ""."""
@@ -274,12 +323,14 @@ class _Matcher:
             return f"item {short(entry.item)} is not in the task"
         if not judge:
             return "the request failed, and its model is not named"
-        if unit in self._units:
+        if unit in self._verdicts:
             return f"the judge has rated this item before (sample {entry.sample})"
         return ""
 
-    def _reject(self, file: str, entry: Entry, judge: str, reason: str) -> None:
-        self.summary.rejected.append(RejectedVerdict(file, entry.line, entry.item, judge, reason))
+    def _reject(self, file: str, entry: Entry, judge: str, reason: str) -> RejectedVerdict:
+        rejected = RejectedVerdict(file, entry.line, entry.item, judge, reason)
+        self.summary.rejected.append(rejected)
+        return rejected
 
 
 def _names(task: Task, rename: Mapping[str, str]) -> dict[str, str]:

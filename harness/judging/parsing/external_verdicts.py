@@ -124,12 +124,12 @@ def read_verdicts(path: Path, task: Task) -> ExternalVerdicts:
                 f"(sample {verdict.sample}). Number repeats in a column 'sample'."
             )
         verdicts[unit] = verdict
-        if verdict.reason == NOT_AN_OPTION.reason and (text := number_or_none(row["value"])):
-            numbers[unit] = text
+        if verdict.reason == NOT_AN_OPTION.reason and is_number(row["value"]):
+            numbers[unit] = number_or_none(row["value"]) or ""
     found = score_judges(task, verdicts.values(), numbers, rules.scores)
     for unit, verdict in verdicts.items():
-        if verdict.judge in found and (unit in numbers or verdict.outcome == "answered"):
-            value = numbers.get(unit, verdict.value)
+        value = numbers.get(unit, verdict.value if verdict.outcome == "answered" else None)
+        if verdict.judge in found and value:
             verdicts[unit] = replace(verdict, outcome="answered", value=value, reason="")
     scores = rules.scores | dict.fromkeys(sorted(found), "found")
     return ExternalVerdicts(list(verdicts.values()), scores, frozenset(found))
@@ -138,7 +138,7 @@ def read_verdicts(path: Path, task: Task) -> ExternalVerdicts:
 def score_judges(
     task: Task,
     verdicts: Iterable[Verdict],
-    numbers: Collection[UnitOfJudge],
+    numbers: Mapping[UnitOfJudge, str],
     known: Collection[str] = (),
 ) -> set[str]:
     """Return the judges whose values are numbers, most of them not options of the task.
@@ -149,14 +149,14 @@ def score_judges(
         Its options must have an order.
     verdicts : iterable of Verdict
         As read without scores.
-    numbers : collection of UnitOfJudge
-        Those that aren't options, and are numbers.
+    numbers : mapping of UnitOfJudge to str
+        Those that aren't options, and are numbers; "" for one that isn't finite.
     known : collection of str
         Judges that are known to give scores.
     """
-    if not numbers or task.is_open or not has_order(task):
+    if not any(numbers.values()) or task.is_open or not has_order(task):
         return set()
-    n_numbers = Counter(judge for _, judge, _, _ in numbers)
+    n_numbers = Counter(judge for (_, judge, _, _), number in numbers.items() if number)
     n_options: Counter[str] = Counter()
     others = set(known)
     for verdict in verdicts:
@@ -169,14 +169,22 @@ def score_judges(
     return {judge for judge, n in n_numbers.items() if n >= n_options[judge]} - others
 
 
+def is_number(value: object) -> bool:
+    """Whether a cell is a number, such as 0.3, "0.3" or "nan", which a grader that fails writes."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return False
+    try:
+        float(value)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
 def number_or_none(value: object) -> str | None:
     """Return a finite number as a text; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if not isinstance(value, int | float | str) or not is_number(value):
         return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
+    number = float(value)
     return number_text(number) if isfinite(number) else None
 
 

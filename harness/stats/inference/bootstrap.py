@@ -59,11 +59,15 @@ class Resampling:
         Bootstrap replicates; 0 for none, and then no intervals.
     level : float in (0, 1)
         Confidence level of the intervals.
+    second_stage : bool
+        Whether the items of each group that is drawn are drawn anew, too (C. A. Field, A. H. Welsh,
+        Bootstrapping clustered data, Journal of the Royal Statistical Society B 69 (2007), 369-390:
+        the two-stage bootstrap). Intervals are wider than needed if groups hold few items.
 
     Raises
     ------
     ValueError
-        If a value is out of range.
+        If a value is out of range, or there are no groups for a second stage.
 
     Examples
     --------
@@ -75,21 +79,26 @@ class Resampling:
     groups: Sequence[str | None] | None = None
     n_resamples: int = N_RESAMPLES
     level: float = LEVEL
+    second_stage: bool = False
 
     def __post_init__(self) -> None:
         check_level(self.level)
+        if self.second_stage and self.groups is None:
+            raise ValueError("second_stage draws the items of groups, and groups is None")
         if self.n_resamples < 0:
             raise ValueError(f"n_resamples is {self.n_resamples}; wanted 0 or more")
 
     def __repr__(self) -> str:
         unit = "items" if self.groups is None else "groups"
+        unit += " and their items" if self.second_stage else ""
         return (
             f"Resampling({self.n_resamples} resamples of {unit}, {100 * self.level:g} % intervals)"
         )
 
     def units(self, n_items: int) -> Units:
         """Return what is resampled among n items; ValueError if ``groups`` has another length."""
-        return Units.of(n_items, self.groups)
+        units = Units.of(n_items, self.groups)
+        return replace(units, second_stage=self.second_stage)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -114,6 +123,8 @@ class Resamples:
         Weights are those of the rows.
     drawn : (B, R) array or None
         The weights, where they are kept.
+    of_item : (n,) int array or None
+        The unit of each item, if the items of a unit are drawn, too. Weights are those of items.
     """
 
     n_units: int
@@ -121,11 +132,14 @@ class Resamples:
     seed: int
     times: IntArray | None = None
     drawn: FloatArray | None = None
+    of_item: IntArray | None = None
 
     @classmethod
     def draw(cls, units: Units, n_resamples: int, rng: np.random.Generator) -> Self:
         """Take one seed from ``rng`` for resamples of these units."""
-        return cls(units.n_units, n_resamples, int(rng.integers(2**63)), units.times)
+        of_item = units.of_item if units.second_stage else None
+        seed = int(rng.integers(2**63))
+        return cls(units.n_units, n_resamples, seed, units.times, of_item=of_item)
 
     @property
     def n_replicates(self) -> int:
@@ -141,7 +155,8 @@ class Resamples:
 
     def kept(self) -> Self:
         """Draw the weights once for all passes, where they are few enough to be kept."""
-        is_few = 0 < self.n_units * self.n_replicates <= CHUNK_CELLS
+        n_weights = self.n_units if self.of_item is None else len(self.of_item)
+        is_few = 0 < n_weights * self.n_replicates <= CHUNK_CELLS
         return replace(self, drawn=np.asfortranarray(next(self.blocks()))) if is_few else self
 
     def of_kinds(self, kinds: Kinds) -> Self:
@@ -170,7 +185,8 @@ class Resamples:
             return
         rng = np.random.default_rng(self.seed)
         n_rows = self.n_units if self.times is None else len(self.times)
-        step = max(1, CHUNK_CELLS // max(n_rows, 1))
+        n_weights = n_rows if self.of_item is None else len(self.of_item)
+        step = max(1, CHUNK_CELLS // max(n_weights, 1))
         weights = np.empty((min(step, self.n_resamples), n_rows))
         for start in range(0, self.n_resamples, step):
             block = weights[: self.n_resamples - start]
@@ -178,7 +194,7 @@ class Resamples:
                 _draw_into(block, rng, np.full(len(block), self.n_units))
             else:
                 block[:] = rng.multinomial(self.n_units, self.times / self.n_units, len(block))
-            yield block
+            yield block if self.of_item is None else _within_units(block, self.of_item, rng)
 
     def sums(
         self, parts: Sequence[Summands], units: Units
@@ -199,6 +215,8 @@ class Resamples:
 
     def _distinct(self, parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
         if not self.n_replicates or not parts or self.drawn is not None:
+            return None
+        if self.of_item is not None:
             return None
         return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
 
@@ -249,6 +267,22 @@ def _draw_into(weights: FloatArray, rng: np.random.Generator, n_drawn: IntArray)
     for start in range(0, len(weights), step):
         part = weights[start : start + step]
         part[:] = _drawn(rng, n_drawn[start : start + step], weights.shape[1])
+
+
+def _within_units(times: FloatArray, of_item: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Draw the items of units that were drawn so often, (b, U), with replacement: (b, n).
+
+    As many as the unit has, each time that it was drawn.
+    """
+    weights, size = np.empty((len(times), len(of_item))), np.bincount(of_item)
+    order = np.argsort(of_item, kind="stable")
+    first = np.cumsum(size) - size
+    for n in np.unique(size[size > 0]).tolist():
+        units = np.flatnonzero(size == n)
+        n_drawn = (times[:, units] * n).astype(np.int64)
+        items = order[first[units][:, None] + np.arange(n)]
+        weights[:, items] = rng.multinomial(n_drawn, np.full(n, 1.0 / n))
+    return weights
 
 
 def _width(parts: Sequence[Summands]) -> int:
@@ -338,12 +372,15 @@ class Units:
         What a unit is.
     times : (n,) int array or None
         How many items each row stands for, and so how many units; None where every row is one item.
+    second_stage : bool
+        Whether the items of a drawn group are drawn, too.
     """
 
     of_item: IntArray
     n_units: int
     kind: ResampledUnit
     times: IntArray | None = None
+    second_stage: bool = False
 
     @classmethod
     def of(cls, n_items: int, groups: Sequence[str | None] | None) -> Self:
@@ -378,9 +415,17 @@ class Units:
             return int(np.count_nonzero(np.bincount(self.of_item[used])))
         return how_many(used, self.times)
 
+    @property
+    def by_item(self) -> bool:
+        """Whether weights are drawn for items, not for groups of them."""
+        return self.kind == "item" or self.second_stage
+
     def sums(self, parts: Sequence[Summands]) -> Sequence[Summands]:
-        """Return (U, d) for each of several (n, d) contributions: added up within each unit."""
-        if self.kind == "item":
+        """Return (U, d) for each of several (n, d) contributions: added up within each unit.
+
+        What is drawn by item isn't added up.
+        """
+        if self.by_item:
             return parts
         from scipy.sparse import csc_array  # noqa: PLC0415 -- heavy
 

@@ -164,7 +164,7 @@ class Engine:
         for by_unit in self.resamples.blocks():
             for start in range(0, len(by_unit), step):
                 times = by_unit[start : start + step]
-                yield times if self.units.kind == "item" else times[:, self.units.of_item]
+                yield times if self.units.by_item else times[:, self.units.of_item]
 
     def of_sums(self, sums: Sequence[ItemSums]) -> list[list[Replicated]]:
         """Evaluate metrics of the same items on the data and on the resamples.

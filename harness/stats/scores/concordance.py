@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 N_BLOCKS = 50  # of items that the jackknife leaves out in turn
 MAX_PAIRED = 1000  # items of which all pairs are compared; of more, a seeded sample
+MIN_UNITS, UNITS_FOR_MEDIANS = 10, 30
 NEVER = 1e-12
 DIGITS = 9
 
@@ -119,6 +120,15 @@ MEASURES: dict[str, ScoreMeasure] = {
     "kendall_tau_b_mean": lambda items: kendall(items, items.mean),
     "kendall_tau_b_median": lambda items: kendall(items, items.median),
 }
+
+
+def least_units(name: str) -> int:
+    """Return how many items or groups a measure needs for an interval.
+
+    With fewer, too few intervals of correlations with medians, which have many ties, contain their
+    value (`benchmarks/score_coverage.py`).
+    """
+    return UNITS_FOR_MEDIANS if name.endswith("_median") else MIN_UNITS
 
 
 # Pairwise accuracy

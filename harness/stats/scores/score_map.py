@@ -96,6 +96,18 @@ def _isotonic(means: FloatArray, mass: FloatArray, *, ascends: bool) -> FloatArr
     return np.stack(columns, axis=1)
 
 
+def ratings_ascend(scores: FloatArray, ratings: FloatArray) -> bool:
+    """Return whether ratings ascend with (n,) scores, as they count as doing without items.
+
+    ``ratings`` (n, K) say how many raters chose each option, the worst option first.
+    """
+    if not len(scores):
+        return True
+    counts = ratings.sum(axis=1)
+    mean = ratings @ np.arange(ratings.shape[1]) / counts
+    return ScoreMap.fit(scores, mean[:, None], counts, "found").ascends
+
+
 def mean_map(maps: Sequence[ScoreMap]) -> ScoreMap:
     """Return the mean of maps: exact, as each is linear between the scores of all."""
     knots = np.unique(np.concatenate([each.scores for each in maps]))

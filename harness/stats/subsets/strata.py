@@ -389,7 +389,7 @@ def _in_stratum(
 
     The other items are left out of their groups; where items are resampled, they add nothing.
     """
-    if engine.units.kind != "group":
+    if engine.units.by_item:
         times = engine.units.times
         return [[sums.within(inside, times) for sums in group] for group in groups], engine
     within = inside[inside]

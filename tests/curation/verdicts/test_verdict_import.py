@@ -13,7 +13,7 @@ from support.processes import invoke
 from harness.curation.importing import MaxRejected
 from harness.curation.verdicts import Selection, import_verdicts
 from harness.errors import HarnessError, VerdictError
-from harness.judging.parsing.external_verdicts import read_external
+from harness.judging.parsing.external_verdicts import read_external, read_verdicts
 from harness.judging.parsing.verdict import PairValue
 from harness.tasks import CANNOT_ASSESS, Item, Option, Task, load_task
 
@@ -403,9 +403,43 @@ def test_the_command_counts_every_entry(tmp_path):
     assert json.loads(result.output) == {
         "file": str(output),
         "n_verdicts": 1,
-        "judges": {"s": {"n_items": 1, "outcomes": {"answered": 1}, "n_empty": 0}},
+        "judges": {
+            "s": {"n_items": 1, "outcomes": {"answered": 1}, "n_empty": 0, "gives_scores": False}
+        },
         "left_out": {"s.answer": 2},
         "n_unmatched": 1,
         "unmatched_file": str(tmp_path / "v.rejected.csv"),
     }
     assert invoke("validate", "-t", "toxicity", "--verdicts", output).exit_code == 0
+
+
+def test_numbers_of_a_grader_were_written_as_invalid(tmp_path, task):
+    """On ordered options they are scores, as `harness validate` takes them; other judges aren't."""
+    ordered = task.model_copy(
+        update={"scale": "binary", "options": task.options[:2], "positive": ("A",)}
+    )
+    path = written(tmp_path / "wide.csv", "id,rm,gpt\na,1.94,A\nb,-0.6,2\nc,.3,B\n4,nan,A\n")
+    output = tmp_path / "out.jsonl"
+    selection = Selection(judges={"rm": "reward", "gpt": ""})
+    summary = import_verdicts([path], ordered, output, selection, ANY)
+    reward, gpt = summary.judges["reward"], summary.judges["gpt"]
+    assert (reward.gives_scores, gpt.gives_scores) == (True, False)
+    assert reward.outcomes == {"answered": 3, "invalid": 1}
+    assert gpt.outcomes == {"answered": 3, "invalid": 1}
+    assert [r.reason for r in summary.rejected] == [
+        "value '2' is not an option; written as invalid",
+        "value 'nan' is not an option; written as invalid",
+    ]
+    read = read_verdicts(output, ordered)
+    assert read.scores == {"reward": "found"}
+    assert [v.value for v in read.verdicts if v.judge == "reward"] == ["1.94", "-0.6", "0.3", None]
+
+
+def test_numbers_on_options_without_an_order_stay_invalid(tmp_path, task):
+    """A score orders items, and nominal options have no order."""
+    path = written(tmp_path / "wide.csv", "id,rm\na,1.94\nb,-0.6\n")
+    summary = import_verdicts(
+        [path], task, tmp_path / "out.csv", Selection(judges={"rm": "reward"}), ANY
+    )
+    assert summary.judges["reward"].outcomes == {"invalid": 2}
+    assert len(summary.rejected) == 2

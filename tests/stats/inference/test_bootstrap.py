@@ -8,8 +8,12 @@ from harness import stats
 from harness.stats.data.arrays import Rows
 from harness.stats.inference import bootstrap
 from harness.stats.inference.bootstrap import Resamples, Units
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import percentile_ends
-from harness.stats.inference.metric import mean
+from harness.stats.inference.item_sums import ItemSums
+from harness.stats.inference.metric import Metric, mean
+
+MEAN = Metric(name="mean", value=mean, reason=lambda _: "no_items")
 
 
 def weighted(values):
@@ -41,6 +45,45 @@ def test_bootstrap_draws_with_replacement():
     assert (weights.sum(axis=1) == 50).all()
     assert weights.max() > 1
     assert weights.mean(axis=0) == pytest.approx(np.ones(50), abs=0.3)
+
+
+def test_the_second_stage_draws_the_items_of_each_group_that_was_drawn():
+    """A group drawn twice gives twice its size, of its own items; a group of one gives that one."""
+    groups = ["a", "b", "a", "c", "b", "a"]
+    resampling = stats.Resampling(rng=np.random.default_rng(2), groups=groups, second_stage=True)
+    units = resampling.units(6)
+    weights = np.concatenate(list(Resamples.draw(units, 4000, resampling.rng).weights()))
+    sizes = np.array([3, 2, 1])
+    of_group = np.stack([weights[:, units.of_item == u].sum(axis=1) for u in range(3)], axis=1)
+    assert (of_group % sizes == 0).all()
+    assert ((of_group / sizes).sum(axis=1) == 3).all()
+    assert weights.mean(axis=0) == pytest.approx(np.ones(6), abs=0.1)
+    assert (weights[:, 0] != weights[:, 2]).any()
+
+
+def test_two_stages_vary_as_the_formula_says():
+    """Groups of equal size: the variance of the first stage, and that within groups once more."""
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=(60, 4)) + rng.normal(size=(60, 1))
+    between = values.mean(axis=1).var() / 60
+    within = values.var(axis=1).mean() / (60 * 4)
+    groups = [str(u) for u in np.repeat(np.arange(60), 4)]
+    widths = {}
+    for second_stage in (False, True):
+        resampling = stats.Resampling(
+            rng=np.random.default_rng(3), groups=groups, n_resamples=6000, second_stage=second_stage
+        )
+        engine = Engine.draw(resampling.units(240), resampling)
+        sums = ItemSums(contributions=weighted(values.ravel()), metrics=(MEAN,))
+        widths[second_stage] = float(engine.of_sums([sums])[0][0].replicates.var())
+    assert widths[False] == pytest.approx(between, rel=0.06)
+    assert widths[True] == pytest.approx(between + within, rel=0.06)
+
+
+def test_a_second_stage_without_groups_is_refused():
+    """There is nothing to draw within an item."""
+    with pytest.raises(ValueError, match="groups is None"):
+        stats.Resampling(rng=np.random.default_rng(0), second_stage=True)
 
 
 def test_weights_do_not_depend_on_the_size_of_chunks(monkeypatch):
