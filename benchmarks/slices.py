@@ -72,6 +72,8 @@ class Design:
     group: int = 1
     expected: float | None = None
     is_power: bool = field(default=False)
+    bounds: tuple[float, float] = (0.0, 1.0)
+    less_is_worse: bool = True
 
     def members(self, rng: np.random.Generator) -> np.ndarray:
         """Draw (F, n) slices: in each field, every value is on as many units."""
@@ -99,6 +101,32 @@ class Design:
         human = (n_right * (n_right - 1) + n_wrong * (n_wrong - 1)) / (self.m * (self.m - 1))
         expected = right * rated + (1.0 - right) * (1.0 - rated)
         return tuple(np.repeat(row, self.group) for row in (agreement, human, expected))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfNumbers(Design):
+    """How raters and a judge answer with numbers between 0 and 100.
+
+    Attributes
+    ----------
+    judge, raters : (float, float)
+        Standard deviations of their errors outside the first slice, and inside.
+    """
+
+    bounds: tuple[float, float] = (0.0, 100.0)
+    less_is_worse: bool = False
+
+    def draw(self, inside: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """Draw (n,) distances of the judge and a rater from the others, and the first's mean."""
+        units = inside[:: self.group]
+        error, rated = (np.where(units, side[1], side[0]) for side in (self.judge, self.raters))
+        answers = error * rng.normal(size=len(units))
+        ratings = rated * rng.normal(size=(self.m, len(units)))
+        others = (ratings.sum(axis=0) - ratings) / (self.m - 1)
+        judge = np.abs(answers - others).mean(axis=0)
+        human = np.abs(ratings - others).mean(axis=0)
+        expected = np.sqrt(2.0 / np.pi * (error**2 + rated**2 / (self.m - 1)))
+        return tuple(np.repeat(row, self.group) for row in (judge, human, expected))
 
 
 def _power(n_slices: int, spread: float, expected: float) -> Design:
@@ -155,7 +183,23 @@ OTHER_POWER = (
         is_power=True,
     ),
 )
-DESIGNS = (*POWER, *OTHER_POWER, *NO_EFFECT)
+OTHER_NUMBERS = (
+    {"name": "numbers: both alike everywhere", "judge": (8.0, 8.0), "raters": (8.0, 8.0)},
+    {"name": "numbers: both twice as far in a slice", "judge": (8.0, 16.0), "raters": (8.0, 16.0)},
+    {"name": "numbers: raters twice as far in a slice", "judge": (8.0, 8.0), "raters": (8.0, 16.0)},
+)
+NUMBERS = tuple(OfNumbers(n_slices=n, **errors) for n in FIELDS for errors in OTHER_NUMBERS)
+NUMBERS_POWER = tuple(
+    OfNumbers(
+        n_slices=n,
+        name="numbers: the judge twice as far on 60 items",
+        judge=(8.0, 16.0),
+        raters=(8.0, 8.0),
+        is_power=True,
+    )
+    for n in FIELDS
+)
+DESIGNS = (*POWER, *OTHER_POWER, *NO_EFFECT, *NUMBERS_POWER, *NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -209,12 +253,13 @@ def _outcome(design: Design, rng: np.random.Generator) -> tuple[float, ...]:
     """Return spread, whether a slice is named, whether all intervals hold (twice), and width."""
     members = design.members(rng)
     judge, human, expected = design.draw(members[0], rng)
-    units = np.arange(N) // design.group
+    units, (low, high) = np.arange(N) // design.group, design.bounds
     means, beyond = (
         slice_means(values, members, units=units, level=LEVEL, bounds=bounds, rng=rng)
-        for values, bounds in ((judge, (0.0, 1.0)), (judge - human, (-1.0, 1.0)))
+        for values, bounds in ((judge, design.bounds), (judge - human, (low - high, high - low)))
     )
-    worst = worst_slice(means, beyond, np.ones(len(members), np.bool_))
+    every = np.ones(len(members), np.bool_)
+    worst = worst_slice(means, beyond, every, less_is_worse=design.less_is_worse)
     named = worst == 0 if design.is_power else worst is not None
     inside = members @ expected / members.sum(axis=1)
     gap = inside - ~members @ expected / (~members).sum(axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -25,18 +25,26 @@ from harness.stats.subsets.slices import SliceMeans, slice_means, worst_slice
 from harness.stats.subsets.strata import members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from harness.analysis.inputs import Source
     from harness.analysis.prepared import Prepared
-    from harness.stats import Metric, RatingTable
+    from harness.stats import Metric, RatingTable, Resampling
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.inference.bootstrap import Units
     from harness.stats.selection.replies import CommonItems
     from harness.tasks import Item, Task
 
 SlicedMeasure: TypeAlias = Literal[
-    "agreement", "disagreement", "consistency", "answered_fraction", "signed_error"
+    "agreement",
+    "distance",
+    "similarity",
+    "disagreement",
+    "consistency",
+    "answered_fraction",
+    "signed_error",
 ]
+ComparedMeasure: TypeAlias = Literal["agreement", "distance", "similarity"]
 
 BY_CONSTRUCTION: tuple[FieldKind, ...] = ("certainty", "criterion", "position")
 CERTAINTIES = {  # by stratum
@@ -103,14 +111,16 @@ class JudgeSlice:
     n_items : int
         Items in it, with or without an answer.
     measures : dict of str to SliceMeasure
-        ``agreement`` with another rater's answer, ``disagreement`` by the metric that ranks,
-        ``consistency`` (share of decisions or answers that match the raters'),
+        ``agreement`` with another rater's answer. On a scale of numbers, the ``distance`` from the
+        mean of the raters but one. On a scale of texts, the ``similarity`` to the raters' texts.
+        ``disagreement`` by the metric that ranks, ``consistency``
+        (share of decisions or answers that match the raters'),
         ``answered_fraction``, and ``signed_error`` (mean answer minus the raters', or share of
         positive answers minus theirs).
     human : SliceMeasure or None
-        Agreement of one rater with another, on the same items.
+        The same of one rater, on the same items.
     beyond_human : Estimate or None
-        How much more the agreement of the judge differs from the rest than that of a rater.
+        How much more the judge differs from the rest than a rater does.
     """
 
     field: str
@@ -130,9 +140,10 @@ class SlicedJudge:
     rows : tuple of JudgeSlice
         In the order of the fields and their values.
     worst : int or None
-        Place of the slice where it is shown to agree less than on the other items, and by more than
-        raters do: of several, the one with the largest difference. Slices by certainty, criterion
-        and position don't count, as they are worse by construction.
+        Place of the slice where it is shown to agree less (to be further from the raters) than on
+        the other items, and by more than raters do: of several, the one with the largest
+        difference. Slices by certainty, criterion and position don't count, as they are worse by
+        construction.
     """
 
     judge: str
@@ -158,12 +169,15 @@ class Slices:
         all of them, and those of the differences all differences, with the confidence of the run.
     unit : str
         What is independent: items, or groups of them. Intervals are for these raters.
+    compared : {"agreement", "distance", "similarity"}
+        The measure by which a judge is compared with raters.
     """
 
     fields: tuple[FieldOfSlices, ...]
     n_slices: int
     unit: ResampledUnit
     judges: tuple[SlicedJudge, ...]
+    compared: ComparedMeasure = "agreement"
 
     def of(self, judge: str) -> SlicedJudge | None:
         """Return one judge by slice; None if it isn't ranked."""
@@ -183,14 +197,12 @@ def section(p: Prepared, *, as_in_task: bool = False) -> Slices | None:
     if not fields:
         return None
     assert p.footing is not None, "judges are ranked"
-    units = p.resampling(groups=p.groups).units(len(p.source.items))
-    slicing = _Slicing(p, fields, np.vstack([field.members for field in fields]), units)
-    tables = (table for table in p.compared.judges if table.name in p.footing.judges)
-    return Slices(
-        fields=tuple(map(_field_facts, fields)),
-        n_slices=len(slicing.members),
-        unit=units.kind,
-        judges=tuple(slicing.judge(table) for table in tables),
+    slicing = Slicing.of(fields, p.source, p.resampling(groups=p.groups))
+    measured = _OptionMeasures(p)
+    return slicing.slices(
+        (table.name, measured.sides(table), dict(measured.others(table)))
+        for table in p.compared.judges
+        if table.name in p.footing.judges
     )
 
 
@@ -247,7 +259,7 @@ def _field_facts(field: SlicedField) -> FieldOfSlices:
     )
 
 
-class _Values(NamedTuple):
+class ItemValues(NamedTuple):
     """A measure of each item; nan for an item that doesn't enter."""
 
     values: FloatArray
@@ -260,28 +272,69 @@ class _Values(NamedTuple):
         return not bool(np.isnan(self.values).all())
 
 
-class _Slicing(NamedTuple):
+class Sides(NamedTuple):
+    """The measure that compares a judge with one rater: of both, and their difference."""
+
+    judge: ItemValues
+    human: ItemValues
+    beyond: ItemValues
+
+
+class Slicing(NamedTuple):
     """What all judges share."""
 
-    p: Prepared
     fields: tuple[SlicedField, ...]
     members: BoolArray  # (F, n)
     units: Units
+    level: float
+    seed: int
+    compared: ComparedMeasure
 
-    def judge(self, table: RatingTable) -> SlicedJudge:
+    @classmethod
+    def of(
+        cls,
+        fields: tuple[SlicedField, ...],
+        source: Source,
+        resampling: Resampling,
+        compared: ComparedMeasure = "agreement",
+    ) -> Self:
+        """Take the slices of the items of a source."""
+        members = np.vstack([field.members for field in fields])
+        units, settings = resampling.units(len(source.items)), source.settings
+        return cls(fields, members, units, settings.confidence, settings.seed, compared)
+
+    def slices(
+        self, judges: Iterable[tuple[str, Sides | None, dict[SlicedMeasure, ItemValues]]]
+    ) -> Slices:
+        """Compare judges, by name, sides and further measures, in each slice with the others."""
+        return Slices(
+            fields=tuple(map(_field_facts, self.fields)),
+            n_slices=len(self.members),
+            unit=self.units.kind,
+            judges=tuple(self.judge(*judge) for judge in judges),
+            compared=self.compared,
+        )
+
+    def judge(
+        self, name: str, sides: Sides | None, others: dict[SlicedMeasure, ItemValues]
+    ) -> SlicedJudge:
         """Return a judge by slice."""
         means: dict[SlicedMeasure, SliceMeans] = {}
         human = beyond = None
-        if (sides := self.agreement(table)) is not None:
-            means["agreement"], human, beyond = map(self.means, sides)
-        means |= {name: self.means(of_items) for name, of_items in self.measures(table)}
+        if sides is not None:
+            means[self.compared], human, beyond = map(self.means, sides)
+        means |= {measure: self.means(of_items) for measure, of_items in others.items()}
         rows = tuple(self.rows(means, human, beyond))
         eligible = np.repeat(
             [field.kind not in BY_CONSTRUCTION for field in self.fields],
             [len(field.values) for field in self.fields],
         )
-        worst = worst_slice(means["agreement"], beyond, eligible) if beyond else None
-        return SlicedJudge(judge=table.name, rows=rows, worst=worst)
+        worst = None
+        if beyond is not None:
+            worst = worst_slice(
+                means[self.compared], beyond, eligible, less_is_worse=self.compared != "distance"
+            )
+        return SlicedJudge(judge=name, rows=rows, worst=worst)
 
     def rows(
         self,
@@ -302,119 +355,17 @@ class _Slicing(NamedTuple):
                 beyond_human=None if beyond is None else self.measure(beyond, f).difference,
             )
 
-    def means(self, of_items: _Values) -> SliceMeans:
+    def means(self, of_items: ItemValues) -> SliceMeans:
         """Return the means of all slices."""
         return slice_means(
             of_items.values,
             self.members,
             units=self.units.of_item,
-            level=self.p.settings.confidence,
+            level=self.level,
             bounds=of_items.bounds,
-            rng=self.p.rng(),
+            rng=np.random.default_rng(self.seed),
             weights=of_items.weights,
         )
-
-    def measures(self, table: RatingTable) -> Iterator[tuple[SlicedMeasure, _Values]]:
-        """Yield what each item has of each measure that is defined."""
-        assert self.p.footing is not None
-        if (ranks := self.of_metric(self.p.footing.metric, table)) is not None:
-            yield "disagreement", ranks
-        if (matches := self.matches(table)) is not None:
-            yield "consistency", matches
-        yield "answered_fraction", self.answered(table)
-        if (errors := self.signed_errors(table)) is not None:
-            yield "signed_error", errors
-
-    def agreement(self, table: RatingTable) -> tuple[_Values, _Values, _Values] | None:
-        """Return the agreement of the judge and of one rater, and their difference."""
-        common = self.p.common.get("forced_choice")
-        if common is None or table.name not in common.judges:
-            return None
-        scoring = self.scoring(SHARE_AGREEING, common)
-        replies = replies_of(table, SHARE_AGREEING.judge_form)
-        sides = scoring.one_human_by_kind(replies, common.shared & replies.answered(1.0))
-        if not sides.used.any():
-            return None
-        judge, human = (
-            np.where(sides.used, side[:, 0], np.nan) for side in (sides.judge, sides.human)
-        )
-        return (
-            _Values(judge, SHARE, scoring.weights),
-            _Values(human, SHARE, scoring.weights),
-            _Values(judge - human, (-1.0, 1.0), scoring.weights),
-        )
-
-    def of_metric(self, metric: Metric, table: RatingTable) -> _Values | None:
-        """Return a metric of each item; None if it isn't a mean over items that are compared."""
-        common = self.p.common.get(ELICITATION_OF[metric.judge_form])
-        if common is None or table.name not in common.judges or not metric.is_item_mean:
-            return None
-        scoring = self.scoring(metric, common)
-        replies = replies_of(table, metric.judge_form)
-        totals = scoring.sums(replies, common.shared, common.n_replies)
-        return _Values(ratio(totals[:, 0], totals[:, 1]), metric.bounds, scoring.weights)
-
-    def scoring(self, metric: Metric, common: CommonItems) -> Scoring:
-        """Bind a metric to the ratings, as where judges are compared."""
-        compared = self.p.compared
-        scoring = Scoring.of(
-            compared.human,
-            metric,
-            Cut(self.p.tau, compared.positive),
-            implied=self.p.implied if compares_sets(metric) else None,
-            weights=compared.weights,
-        )
-        if compared.criteria is None:
-            return scoring
-        return scoring.counting_criteria_alike(compared.criteria, common.shared)
-
-    def matches(self, table: RatingTable) -> _Values | None:
-        """Return which decisions, or else answers, match the raters'."""
-        metrics = (find_metric(name, self.p.compared.rows) for name in self.matching)
-        of_items = (self.of_metric(metric, table) for metric in metrics)
-        return next((values for values in of_items if values and values.is_defined), None)
-
-    @property
-    def matching(self) -> list[str]:
-        """The metrics that say how often a judge matches the raters, the first choice first."""
-        rows = (row for row in self.p.compared.rows if is_identified(row, self.p.sets))
-        names = {row.name for row in rows}
-        return [name for name in MATCHES if name in names]
-
-    def answered(self, table: RatingTable) -> _Values:
-        """Return which rated items the judge answered often enough to be compared."""
-        footing, common = self.p.footing, self.p.compared
-        assert footing is not None
-        metric = footing.metric
-        replies = replies_of(table, metric.judge_form)
-        rated = counts_of(common.human, metric.human_form).any(axis=1)
-        answered = replies.answered(footing.n_replies).astype(np.float64)
-        return _Values(np.where(rated, answered, np.nan), SHARE, common.weights)
-
-    def signed_errors(self, table: RatingTable) -> _Values | None:
-        """Return the mean answer of the judge minus the raters', as numbers or positive shares."""
-        common = self.p.common.get("forced_choice")
-        numbers = self.numbers()
-        if numbers is None or common is None or table.name not in common.judges:
-            return None
-        human, judge = (
-            row_shares(np.asarray(side.forced_choice, dtype=np.float64)) @ numbers
-            for side in (self.p.compared.human, table)
-        )
-        width = float(numbers.max() - numbers.min())
-        errors = np.where(common.shared, judge - human, np.nan)
-        return _Values(errors, (-width, width), self.p.compared.weights)
-
-    def numbers(self) -> FloatArray | None:
-        """Return what the options stand for: numbers of an ordinal scale, or 1 if positive."""
-        options, task = self.p.compared.human.space.options, self.p.task
-        if self.p.settings.mode != "third_class" and task.scale == "ordinal":
-            scale = OptionScale.of(task)
-            assert scale.numbers is not None, "an ordinal scale has numbers"
-            of_option = dict(zip(scale.options, scale.numbers.tolist(), strict=True))
-            return np.array([of_option[option] for option in options])
-        positive = self.p.compared.positive
-        return np.array([float(option in positive) for option in options]) if positive else None
 
     def measure(self, means: SliceMeans, f: int) -> SliceMeasure:
         """Return one measure of one slice."""
@@ -433,6 +384,114 @@ class _Slicing(NamedTuple):
         if np.isnan(ends).any():
             few: Reason = TOO_FEW[self.units.kind] if n < MIN_UNITS else "no_variance"
             return Estimate(value=value, interval_reason=few, n_used=n)
-        level, unit = self.p.settings.confidence, self.units.kind
+        level, unit = self.level, self.units.kind
         interval = Interval(float(ends[0]), float(ends[1]), level, "simultaneous", unit)
         return Estimate(value=value, interval=interval, n_used=n)
+
+
+class _OptionMeasures(NamedTuple):
+    """What each item has of each measure, where judges choose among options."""
+
+    p: Prepared
+
+    def others(self, table: RatingTable) -> Iterator[tuple[SlicedMeasure, ItemValues]]:
+        """Yield the measures that are defined."""
+        assert self.p.footing is not None
+        if (ranks := self.of_metric(self.p.footing.metric, table)) is not None:
+            yield "disagreement", ranks
+        if (matches := self.matches(table)) is not None:
+            yield "consistency", matches
+        yield "answered_fraction", self.answered(table)
+        if (errors := self.signed_errors(table)) is not None:
+            yield "signed_error", errors
+
+    def sides(self, table: RatingTable) -> Sides | None:
+        """Return the agreement of the judge and of one rater, and their difference."""
+        common = self.p.common.get("forced_choice")
+        if common is None or table.name not in common.judges:
+            return None
+        scoring = self.scoring(SHARE_AGREEING, common)
+        replies = replies_of(table, SHARE_AGREEING.judge_form)
+        sides = scoring.one_human_by_kind(replies, common.shared & replies.answered(1.0))
+        if not sides.used.any():
+            return None
+        judge, human = (
+            np.where(sides.used, side[:, 0], np.nan) for side in (sides.judge, sides.human)
+        )
+        return Sides(
+            ItemValues(judge, SHARE, scoring.weights),
+            ItemValues(human, SHARE, scoring.weights),
+            ItemValues(judge - human, (-1.0, 1.0), scoring.weights),
+        )
+
+    def of_metric(self, metric: Metric, table: RatingTable) -> ItemValues | None:
+        """Return a metric of each item; None if it isn't a mean over items that are compared."""
+        common = self.p.common.get(ELICITATION_OF[metric.judge_form])
+        if common is None or table.name not in common.judges or not metric.is_item_mean:
+            return None
+        scoring = self.scoring(metric, common)
+        replies = replies_of(table, metric.judge_form)
+        totals = scoring.sums(replies, common.shared, common.n_replies)
+        return ItemValues(ratio(totals[:, 0], totals[:, 1]), metric.bounds, scoring.weights)
+
+    def scoring(self, metric: Metric, common: CommonItems) -> Scoring:
+        """Bind a metric to the ratings, as where judges are compared."""
+        compared = self.p.compared
+        scoring = Scoring.of(
+            compared.human,
+            metric,
+            Cut(self.p.tau, compared.positive),
+            implied=self.p.implied if compares_sets(metric) else None,
+            weights=compared.weights,
+        )
+        if compared.criteria is None:
+            return scoring
+        return scoring.counting_criteria_alike(compared.criteria, common.shared)
+
+    def matches(self, table: RatingTable) -> ItemValues | None:
+        """Return which decisions, or else answers, match the raters'."""
+        metrics = (find_metric(name, self.p.compared.rows) for name in self.matching)
+        of_items = (self.of_metric(metric, table) for metric in metrics)
+        return next((values for values in of_items if values and values.is_defined), None)
+
+    @property
+    def matching(self) -> list[str]:
+        """The metrics that say how often a judge matches the raters, the first choice first."""
+        rows = (row for row in self.p.compared.rows if is_identified(row, self.p.sets))
+        names = {row.name for row in rows}
+        return [name for name in MATCHES if name in names]
+
+    def answered(self, table: RatingTable) -> ItemValues:
+        """Return which rated items the judge answered often enough to be compared."""
+        footing, common = self.p.footing, self.p.compared
+        assert footing is not None
+        metric = footing.metric
+        replies = replies_of(table, metric.judge_form)
+        rated = counts_of(common.human, metric.human_form).any(axis=1)
+        answered = replies.answered(footing.n_replies).astype(np.float64)
+        return ItemValues(np.where(rated, answered, np.nan), SHARE, common.weights)
+
+    def signed_errors(self, table: RatingTable) -> ItemValues | None:
+        """Return the mean answer of the judge minus the raters', as numbers or positive shares."""
+        common = self.p.common.get("forced_choice")
+        numbers = self.numbers()
+        if numbers is None or common is None or table.name not in common.judges:
+            return None
+        human, judge = (
+            row_shares(np.asarray(side.forced_choice, dtype=np.float64)) @ numbers
+            for side in (self.p.compared.human, table)
+        )
+        width = float(numbers.max() - numbers.min())
+        errors = np.where(common.shared, judge - human, np.nan)
+        return ItemValues(errors, (-width, width), self.p.compared.weights)
+
+    def numbers(self) -> FloatArray | None:
+        """Return what the options stand for: numbers of an ordinal scale, or 1 if positive."""
+        options, task = self.p.compared.human.space.options, self.p.task
+        if self.p.settings.mode != "third_class" and task.scale == "ordinal":
+            scale = OptionScale.of(task)
+            assert scale.numbers is not None, "an ordinal scale has numbers"
+            of_option = dict(zip(scale.options, scale.numbers.tolist(), strict=True))
+            return np.array([of_option[option] for option in options])
+        positive = self.p.compared.positive
+        return np.array([float(option in positive) for option in options]) if positive else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.analysis.annotator_panel import eps_of, panel_of
+from harness.analysis.inputs import sampling_weights
 from harness.analysis.prepared import groups_of, resampling_of
 from harness.errors import TaskError
 from harness.stats import AltTestDesign
@@ -65,6 +66,9 @@ class OpenScaleSetup:
         Bind a judge's answers, and the computed baselines, to a metric.
     agreement : callable
         Estimates how the raters agree.
+    sides : callable
+        Returns how far a judge, and one rater, is from the other raters of each item, (n,) each, or
+        on a scale of texts how similar; nan where that isn't known.
     """
 
     source: Source
@@ -77,6 +81,7 @@ class OpenScaleSetup:
     judge: Callable[[str, Metric], OpenJudge]
     baselines: Callable[[Metric], dict[str, Callable[[BoolArray], Valued]]]
     agreement: Callable[[], dict[str, Estimate]]
+    sides: Callable[[str], tuple[FloatArray, FloatArray]]
 
     def __repr__(self) -> str:
         return f"OpenScale({self.panel!r}, {len(self.answers)} judges)"
@@ -90,6 +95,11 @@ class OpenScaleSetup:
     def rated(self) -> BoolArray:
         """(n,): items with a rating."""
         return np.asarray(self.n_ratings > 0, dtype=np.bool_)
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """(n,): how often each item counts; None for once."""
+        return sampling_weights(self.source.items)
 
     def resampling(self) -> Resampling:
         """Return how intervals are made, from the run's seed."""
@@ -138,6 +148,9 @@ def _numbers(source: Source) -> OpenScaleSetup:
         judge=judge,
         baselines=ratings.baselines,
         agreement=partial(_agreement_on_numbers, source, panel, ratings),
+        sides=lambda name: ratings.distances(
+            answers[name][0], np.array(answers[name][1], dtype=np.float64)
+        ),
     )
 
 
@@ -176,6 +189,7 @@ def _texts(source: Source) -> OpenScaleSetup:
         judge=lambda name, _: ratings.judge(name, *answers[name]),
         baselines=lambda _: ratings.baselines(),
         agreement=partial(_pairwise_similarity, source, ratings),
+        sides=lambda name: ratings.similarities(*answers[name]),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.analysis import score_measures
+from harness.analysis import open_slices, score_measures
 from harness.analysis.annotator_panel import why_no_test
 from harness.analysis.evidence import evidence_of, n_with_rating, with_copies_tested
 from harness.analysis.inputs import (
@@ -63,7 +63,7 @@ def validate_open(source: Source) -> Validation:
     scale, metrics = with_open_wins(open_scale(source)), metrics_of(source.task)
     metric = find_metric(source.settings.metric or metrics[0].name, metrics)
     engine = _engine(scale)
-    evidence, judges, asked_again = None, tuple[JudgeResult, ...](), None
+    evidence, judges, asked_again, slices = None, tuple[JudgeResult, ...](), None, None
     if source.judges:
         footing = _footing(scale, metric)
         estimates = {
@@ -81,6 +81,7 @@ def validate_open(source: Source) -> Validation:
             _judge(scale, facts, estimates[facts.name] | ranked[facts.name], metric, engine)
             for facts in source.judges
         )
+        slices = open_slices.section(scale, footing)
         if has_second_questions(source):
             without = _footing(with_open_wins(open_scale(_without_reasked(source))), metric)
             asked_again = second_questions(source, evidence, without)
@@ -100,6 +101,7 @@ def validate_open(source: Source) -> Validation:
         evidence=evidence,
         replacement=_replacement(scale),
         second_questions=asked_again,
+        slices=slices,
         scores=score_measures.section(source),
     )
 

@@ -33,6 +33,7 @@ from harness.analysis.second_questions import (
     second_questions,
 )
 from harness.analysis.serialize import DIGITS, rows_of
+from harness.analysis.sliced_fields import sliced_fields
 from harness.stats import reconstruct
 from harness.stats.data.forms import ELICITATION_OF
 from harness.stats.indeterminacy.sensitivity import prevalences
@@ -181,6 +182,8 @@ def _notes(p: Prepared) -> list[str]:
         notes.append(sampling)
     if pairs := _on_pairs(p):
         notes.append(pairs)
+    if p.settings.level == "item" and sliced_fields(p.task, p.source.items):
+        notes.append("slices by item field aren't computed with --level item")
     if few_items := note_on_pairs(p.human):
         notes.append(few_items)
     return notes

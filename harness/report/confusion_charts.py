@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.report.charts import HeatCells, Titles, heat_map, interval_chart, items_link
 from harness.report.formatting import bounds, choice_labels, counted, estimate, translation_cells
 from harness.report.judge_charts import (
+    MEASURES,
     SMALL_CHART_WIDTH,
     described,
     is_drawn,
@@ -111,6 +112,19 @@ def leniency_charts(v: Validation) -> list[Chart]:
             interval_chart(titles, rows, within=(-1.0, 1.0), reference=reference, width=width)
         )
     return charts
+
+
+MODE_LABELS = {  # of all options, while metrics of the same symbol compare positive with others
+    "accuracy": "share of answers that match",
+    "f1": "agreement on positive answers (F1)",
+    "kappa": "agreement of answers beyond chance (kappa)",
+    "phi": "correlation of answers (phi)",
+}
+
+
+def mode_label(name: str) -> str:
+    """Return the name of a coefficient in the table of modes of abstention."""
+    return MODE_LABELS.get(name) or MEASURES.get(name, name)
 
 
 def abstention_mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:

@@ -20,6 +20,7 @@ from harness.report.charts import (
 from harness.report.formatting import capitalized, counted, number, reason, replies_each
 from harness.report.svg import PixelScale
 from harness.report.words import BASELINE_NAMES, READING
+from harness.stats.metrics.alpha import INTERVAL_ALPHA
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
 from harness.stats.metrics.gwet import ac2_of_raters
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
@@ -46,7 +47,7 @@ MEASURES = {
     row.name: row.display_name
     for row in (
         *(*HUMAN_AGREEMENT, *BINARY, *DIAGNOSTICS, ac2_of_raters((0, 1))),
-        *(*set_agreement_metrics(np.eye(2)), effective_votes_of(2), *ICC),
+        *(*set_agreement_metrics(np.eye(2)), effective_votes_of(2), *ICC, INTERVAL_ALPHA),
     )
 }
 
@@ -251,6 +252,11 @@ def metric_label(v: Validation, name: str) -> str:
     """Return the display name of a metric, or of a coefficient of agreement."""
     if metric := v.metric(name):
         return metric.display_name
+    return MEASURES.get(name, name.replace("_", " "))
+
+
+def rater_label(name: str) -> str:
+    """Return the name of a coefficient of agreement among raters, or among judges."""
     return MEASURES.get(name, name.replace("_", " "))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.report.charts import IntervalRow, Titles, interval_chart, items_link
 from harness.report.judge_charts import interval_row, judge_kinds, unique_slug
@@ -14,10 +15,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.analysis import Validation
-    from harness.analysis.item_slices import JudgeSlice, SlicedJudge
+    from harness.analysis.item_slices import ComparedMeasure, JudgeSlice, SlicedJudge
     from harness.report.charts import Chart, RowKind
 
 WIDTH = 520.0
+NOT_NEGATIVE = (0.0, inf)
+
+
+class _ChartWords(NamedTuple):
+    """What a chart says of the measure that compares a judge with raters."""
+
+    title: str
+    alt: str
+    axis: str
+
+
+CHART_WORDS: dict[ComparedMeasure, _ChartWords] = {
+    "agreement": _ChartWords(
+        "Agreement with another rater",
+        "Share of items on which the judge agrees with another rater, and on which a rater does",
+        "agreement with another rater",
+    ),
+    "distance": _ChartWords(
+        "Distance from the other raters",
+        "Distance of the judge from the mean of the other raters, and that of a rater",
+        "distance from the mean of the other raters",
+    ),
+    "similarity": _ChartWords(
+        "Similarity to the raters",
+        "Similarity of the judge's text to the raters' texts, and that of a rater's",
+        "similarity to the raters' texts",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +73,41 @@ def sliced_judges(v: Validation) -> list[SlicedView]:
 
 
 def _is_drawn(of_judge: SlicedJudge) -> bool:
-    return any("agreement" in row.measures for row in of_judge.rows)
+    return any(row.human is not None for row in of_judge.rows)
 
 
 def _chart(v: Validation, of_judge: SlicedJudge) -> Chart:
     """Draw the agreement of a judge in each slice with its interval, and that of a rater."""
-    kind = judge_kinds(v)[of_judge.judge]
-    rows = [row for r in worst_first(of_judge.rows) for row in _rows(of_judge.judge, r, kind)]
+    assert v.slices is not None, "a judge has slices"
+    kind, compared = judge_kinds(v)[of_judge.judge], v.slices.compared
+    rows = [
+        row for r in worst_first(of_judge.rows) for row in _rows(of_judge.judge, r, kind, compared)
+    ]
+    words = CHART_WORDS[compared]
     worst = of_judge.worst_row
     named = f" Weakest: {slice_name(worst.field, worst.value)}." if worst else ""
     titles = Titles(
         name=f"slices-{unique_slug(of_judge.judge)}",
-        title=f"Agreement with another rater, by slice: {of_judge.judge}",
-        alt="Share of items on which the judge agrees with another rater, and on which a rater "
-        f"does, in each slice. The slice that is furthest below the other items is first.{named}",
-        x="agreement with another rater (uncoloured: a rater)",
+        title=f"{words.title}, by slice: {of_judge.judge}",
+        alt=f"{words.alt}, in each slice. The slice that is worst beside the other items is "
+        f"first.{named}",
+        x=f"{words.axis} (uncoloured: a rater)",
     )
-    return interval_chart(titles, rows, within=SHARE, width=WIDTH)
+    within = NOT_NEGATIVE if compared == "distance" else SHARE
+    return interval_chart(titles, rows, within=within, width=WIDTH)
 
 
-def _rows(judge: str, row: JudgeSlice, kind: RowKind) -> Iterator[IntervalRow]:
+def _rows(
+    judge: str, row: JudgeSlice, kind: RowKind, compared: ComparedMeasure
+) -> Iterator[IntervalRow]:
     """Yield the judge and a rater in a slice, on one line."""
     name = slice_name(row.field, row.value)
     line = f"{name} ({row.n_items})"
     link = items_link(judge=judge, slice=name)
-    agreement = row.measures.get("agreement")
-    if agreement is None:
+    measure = row.measures.get(compared)
+    if measure is None:
         return
-    of_judge = interval_row(f"{judge}, {name}", agreement.value, kind)
+    of_judge = interval_row(f"{judge}, {name}", measure.value, kind)
     yield replace(of_judge, line=line, link=link)
     if row.human is not None:
         yield replace(interval_row(f"a rater, {name}", row.human.value, "rater"), line=line)

@@ -10,21 +10,24 @@ from harness.report.formatting import counted, cut, estimate, level_text, number
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.analysis.item_slices import JudgeSlice, SlicedMeasure
+    from harness.analysis.item_slices import ComparedMeasure, JudgeSlice, SlicedMeasure
 
-HEADS = (
-    "slice",
-    "items",
-    "agrees",
-    "difference from other items",
-    "a rater",
-    "difference",
-    "disagreement",
-    "answered",
-    "signed error",
-)
+FURTHER_HEADS = ("disagreement", "answered", "signed error")
 MAX_SLICE = 44  # characters of a field and its value
-TERMINAL_HEADS = ("slice", "items", "agrees", "difference", "a rater")
+N_IN_TERMINAL = 5  # columns
+COMPARED_HEADS: dict[ComparedMeasure, str] = {
+    "agreement": "agrees",
+    "distance": "distance",
+    "similarity": "similarity",
+}
+COMPARED_WORDS: dict[ComparedMeasure, str] = {
+    "agreement": "how often it agrees with another rater's answer, the difference from all other "
+    "items, and how often a rater does",
+    "distance": "how far it is from the mean of the other raters, the difference from all other "
+    "items, and how far a rater is",
+    "similarity": "how similar its text is to the raters', the difference from all other items, "
+    "and how similar a rater's is",
+}
 
 
 def slice_name(field: str, value: str) -> str:
@@ -38,16 +41,20 @@ def worst_first(rows: tuple[JudgeSlice, ...]) -> list[JudgeSlice]:
 
 
 def _difference(row: JudgeSlice) -> float:
-    """Return the difference in agreement; without one, how much greater the disagreement is."""
-    agreement, disagreement = (row.measures.get(name) for name in _ORDERED_BY)
-    if agreement is not None and agreement.difference.value is not None:
-        return agreement.difference.value
-    if disagreement is not None and disagreement.difference.value is not None:
-        return -disagreement.difference.value
+    """Return how much better the judge is there, by the first measure that is defined."""
+    for name, sign in _ORDERED_BY.items():
+        measure = row.measures.get(name)
+        if measure is not None and measure.difference.value is not None:
+            return sign * measure.difference.value
     return inf
 
 
-_ORDERED_BY: tuple[SlicedMeasure, SlicedMeasure] = ("agreement", "disagreement")
+_ORDERED_BY: dict[SlicedMeasure, int] = {  # 1 where more is better
+    "agreement": 1,
+    "similarity": 1,
+    "distance": -1,
+    "disagreement": -1,
+}
 
 
 def slice_table(v: Validation, judge: str) -> tuple[str, list[str], list[list[str]]] | None:
@@ -55,11 +62,19 @@ def slice_table(v: Validation, judge: str) -> tuple[str, list[str], list[list[st
     of_judge = v.slices.of(judge) if v.slices else None
     if of_judge is None:
         return None
+    assert v.slices is not None, "a judge has slices"
+    compared = v.slices.compared
     rows = [
-        [slice_name(row.field, row.value), str(row.n_items), *_compared(row), *_others(row)]
+        [
+            slice_name(row.field, row.value),
+            str(row.n_items),
+            *_compared(row, compared),
+            *_others(row),
+        ]
         for row in worst_first(of_judge.rows)
     ]
-    return slices_note(v, judge), list(HEADS), rows
+    sides = COMPARED_HEADS[compared], "difference from other items", "a rater", "difference"
+    return slices_note(v, judge), ["slice", "items", *sides, *FURTHER_HEADS], rows
 
 
 def terminal_slice_table(v: Validation) -> tuple[str, list[str], list[list[str]]] | None:
@@ -67,8 +82,9 @@ def terminal_slice_table(v: Validation) -> tuple[str, list[str], list[list[str]]
     table = slice_table(v, v.decision.leader or "")
     if table is None:
         return None
-    title, _, rows = table
-    return title, list(TERMINAL_HEADS), [row[: len(TERMINAL_HEADS)] for row in rows]
+    title, heads, rows = table
+    heads = [head.removesuffix(" from other items") for head in heads]
+    return title, heads[:N_IN_TERMINAL], [row[:N_IN_TERMINAL] for row in rows]
 
 
 def slices_note(v: Validation, judge: str) -> str:
@@ -80,18 +96,23 @@ def slices_note(v: Validation, judge: str) -> str:
     rare = f" Rare values are one slice: {', '.join(pooled)}." if pooled else ""
     level = level_text(v.settings.confidence)
     return (
-        f"{judge} by slice, worst first: how often it agrees with another rater's answer, the "
-        "difference from all other items, and how often a rater does. With "
+        f"{judge} by slice, worst first: {COMPARED_WORDS[v.slices.compared]}. With "
         f"{level} confidence, the intervals of a column contain the values for all "
         f"{counted([v.slices.n_slices], 'slice')} at once.{rare}"
     )
 
 
-def _compared(row: JudgeSlice) -> tuple[str, ...]:
-    """Return the agreement of the judge and of a rater, each with its difference."""
-    agreement = row.measures.get("agreement")
-    sides = [(side.value, side.difference) for side in (agreement, row.human) if side]
-    cells = [(percent(value.value), estimate(gap, 2)) for value, gap in sides]
+def shown(value: float | None, compared: ComparedMeasure) -> str:
+    """Return a value as it is shown: agreement in percent, others as numbers."""
+    return percent(value) if compared == "agreement" else number(value, 2)
+
+
+def _compared(row: JudgeSlice, compared: ComparedMeasure) -> tuple[str, ...]:
+    """Return the judge and a rater by the measure that compares them, each with its difference."""
+    sides = [
+        (side.value, side.difference) for side in (row.measures.get(compared), row.human) if side
+    ]
+    cells = [(shown(value.value, compared), estimate(gap, 2)) for value, gap in sides]
     return tuple(cell for pair in cells for cell in pair) if cells else ("NA", "", "NA", "")
 
 

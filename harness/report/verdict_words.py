@@ -27,6 +27,7 @@ from harness.tasks import CANNOT_ASSESS
 if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.evidence_rows import Evidence
+    from harness.analysis.item_slices import ComparedMeasure
     from harness.stats.selection.references import HumanReference
 
 
@@ -148,19 +149,35 @@ def worst_slice(v: Validation) -> str:
     of_judge = v.slices.of(v.decision.leader or "") if v.slices else None
     if v.slices is None or of_judge is None or of_judge.worst_row is None:
         return ""
-    row = of_judge.worst_row
-    judge, human = row.measures["agreement"], row.human
+    row, compared = of_judge.worst_row, v.slices.compared
+    judge, human = row.measures[compared], row.human
     assert human is not None, "a slice is the worst beside raters"
-    numbers = (judge.value.value, judge.rest, human.value.value, human.rest)
-    shown = [f"{100 * x:.0f}" for x in numbers if x is not None]
-    assert len(shown) == len(numbers), "a slice is the worst only if its differences are defined"
-    there, elsewhere, rater_there, rater_elsewhere = shown
+    values = (judge.value.value, judge.rest, human.value.value, human.rest)
+    numbers = [x for x in values if x is not None]
+    assert len(numbers) == len(values), "a slice is the worst only if its differences are defined"
+    per_hundred = compared == "agreement"
+    there, elsewhere, rater_there, rater_elsewhere = (
+        f"{100 * x:.0f}" if per_hundred else number(x, 2) for x in numbers
+    )
     where = f"{counted([judge.value.n_used])} there, and the worst of {v.slices.n_slices} slices"
     return (
-        f"It is weakest on {slice_words(row.field, row.value)}, where it agrees with another "
-        f"rater's answer on {there} of 100 items, and on {elsewhere} of the others. "
-        f"A rater does on {rater_there} and {rater_elsewhere} ({where})."
+        f"It is weakest on {slice_words(row.field, row.value)}, where "
+        f"{WEAKEST[compared].format(there=there, elsewhere=elsewhere)} "
+        f"{RATER[compared]} {rater_there} and {rater_elsewhere} ({where})."
     )
+
+
+WEAKEST: dict[ComparedMeasure, str] = {
+    "agreement": "it agrees with another rater's answer on {there} of 100 items, and on "
+    "{elsewhere} of the others.",
+    "distance": "it is {there} from the mean of the other raters, and {elsewhere} on the others.",
+    "similarity": "its similarity to the raters' texts is {there}, and {elsewhere} on the others.",
+}
+RATER: dict[ComparedMeasure, str] = {
+    "agreement": "A rater does on",
+    "distance": "A rater is",
+    "similarity": "That of a rater is",
+}
 
 
 def slice_words(field: str, value: str) -> str:

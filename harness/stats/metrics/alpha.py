@@ -210,6 +210,7 @@ def _interval_value(totals: FloatArray) -> FloatArray:
 
 INTERVAL_ALPHA = Metric(
     name="krippendorff_alpha_interval",
+    display_name="rater agreement beyond chance on numbers (Krippendorff's alpha)",
     value=_interval_value,
     reason=lambda totals: "constant_labels" if totals[1] > 0 else "too_few_raters",
     paper=_PAPER,

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.stats.data.arrays import ratio
 from harness.stats.open_scales.open_footing import LeftOut, OpenJudge
-from harness.stats.open_scales.open_metrics import AnswerRows, moments
+from harness.stats.open_scales.open_metrics import PLACE_OF_DISTANCE, AnswerRows, moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,8 +114,29 @@ class NumericRatings:
             value_with_losses=self._with_losses(rows, metric, bounds),
         )
 
+    def distances(self, item: IntArray, answer: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (n,) mean distances of a judge, and of one rater, from the means of the others.
+
+        Each rating of an item is left out in turn; nan where fewer than two are, or no answer.
+        """
+        judge, human, used = self._without_each(self.rows_of(item, answer))
+        of_judge, of_human = (
+            np.where(used, rows.sums()[:, PLACE_OF_DISTANCE], np.nan) for rows in (judge, human)
+        )
+        return of_judge, of_human
+
     def _left_out(self, rows: AnswerRows, metric: Metric) -> LeftOut:
         """Leave each rating of an answered item out; score it and the judge on the others."""
+        judge, human, used = self._without_each(rows)
+        return LeftOut(
+            judge=judge.valued_by(metric),
+            human=human.valued_by(metric),
+            used=used,
+            n_ratings=len(human.item),
+        )
+
+    def _without_each(self, rows: AnswerRows) -> tuple[AnswerRows, AnswerRows, BoolArray]:
+        """Return answers and left-out ratings beside the means of the others, and the items."""
         m, answered = self.counts, np.zeros(self.n_items, dtype=np.bool_)
         answered[rows.item] = True
         used = answered & (m >= MIN_RATINGS)
@@ -123,12 +144,7 @@ class NumericRatings:
         item, value = self.item[kept], self.value[kept]
         others = (self.sums[item] - value) / (m[item] - 1.0)
         human = AnswerRows.of(item, value, others, self.n_items)
-        return LeftOut(
-            judge=_crossed(rows.among(used), human).valued_by(metric),
-            human=human.valued_by(metric),
-            used=used,
-            n_ratings=int(kept.sum()),
-        )
+        return _crossed(rows.among(used), human), human, used
 
     def _with_losses(
         self, rows: AnswerRows, metric: Metric, bounds: tuple[float, float] | None

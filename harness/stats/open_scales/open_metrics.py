@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 RAO = "Rao and Callison-Burch 2026, table 1"
 CALDERON = "Calderon et al. 2025, section 3.2"
 MIN_ITEMS = 2  # a correlation needs
+PLACE_OF_SQUARE, PLACE_OF_DISTANCE = 6, 7  # in `moments`
 
 
 def moments(judge: FloatArray, human: FloatArray) -> FloatArray:
@@ -46,7 +47,7 @@ def _mean_of(place: int, totals: FloatArray) -> FloatArray:
 
 
 def _mse(totals: FloatArray) -> FloatArray:
-    return _mean_of(6, totals)
+    return _mean_of(PLACE_OF_SQUARE, totals)
 
 
 def _interval_alpha(totals: FloatArray) -> FloatArray:
@@ -84,7 +85,11 @@ def numeric_metrics(width: float) -> tuple[Metric, ...]:
             bounds=(0.0, width),
         ),
         error(name="mse", value=_mse, display_name="mean squared error", bounds=(0.0, width**2)),
-        error(name="mean_absolute_error", value=partial(_mean_of, 7), bounds=(0.0, width)),
+        error(
+            name="mean_absolute_error",
+            value=partial(_mean_of, PLACE_OF_DISTANCE),
+            bounds=(0.0, width),
+        ),
         Metric(
             name="mean_difference",
             display_name="mean difference (judge minus raters)",

@@ -116,6 +116,15 @@ class TextRatings:
             n_ratings=int(m[used].sum()),
         )
 
+    def similarities(self, item: IntArray, text: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+        """Return (n,) mean similarities of a judge, and of one rater, to the item's raters.
+
+        nan where fewer than two rated, or there is no answer.
+        """
+        judge, human = self.judge("", item, text).scores, self.agreement()
+        used = ~np.isnan(judge) & ~np.isnan(human)
+        return np.where(used, judge, np.nan), np.where(used, human, np.nan)
+
     def agreement(self) -> FloatArray:
         """Return (n,): mean similarity of two ratings of each item; nan below two."""
         values = []

@@ -150,28 +150,41 @@ def slice_means(
     )
 
 
-def worst_slice(judge: SliceMeans, beyond_raters: SliceMeans, eligible: BoolArray) -> int | None:
-    """Return the slice with the lowest mean beside the rest, if it is shown to be low; else None.
+def worst_slice(
+    judge: SliceMeans,
+    beyond_raters: SliceMeans,
+    eligible: BoolArray,
+    *,
+    less_is_worse: bool = True,
+) -> int | None:
+    """Return the slice that is worst beside the rest, if it is shown to be worse; else None.
 
     Parameters
     ----------
     judge : SliceMeans
-        Of values of which more is better.
+        How well, or how badly, the judge does.
     beyond_raters : SliceMeans
         Of the same minus those of one rater: where raters are worse too, it isn't the judge.
     eligible : (F,) bool array
         Slices that may be returned.
+    less_is_worse : bool, optional
+        False for values of which more is worse.
 
     Notes
     -----
-    Both intervals must lie below 0. This is an intersection-union test (R. L. Berger,
-    Multiparameter hypothesis testing and acceptance sampling, Technometrics 24 (1982), 295-300): at
-    a level of 95 %, it names a slice in at most 5 % of data sets if the judge isn't worse in any by
-    more than raters are.
+    Both intervals must lie on the worse side of 0. This is an intersection-union test (R. L.
+    Berger, Multiparameter hypothesis testing and acceptance sampling, Technometrics 24 (1982),
+    295-300): at a level of 95 %, it names a slice in at most 5 % of data sets if the judge isn't
+    worse in any by more than raters are.
     """
     with np.errstate(invalid="ignore"):
-        worse = eligible & (judge.gap_high < 0.0) & (beyond_raters.gap_high < 0.0)
-    return int(np.where(worse, judge.gap, np.inf).argmin()) if worse.any() else None
+        if less_is_worse:
+            worse = (judge.gap_high < 0.0) & (beyond_raters.gap_high < 0.0)
+        else:
+            worse = (judge.gap_low > 0.0) & (beyond_raters.gap_low > 0.0)
+    worse = worse & eligible
+    gap = judge.gap if less_is_worse else -judge.gap
+    return int(np.where(worse, gap, np.inf).argmin()) if worse.any() else None
 
 
 def thirds(numbers: FloatArray) -> tuple[float, float] | None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.slices import NO_EFFECT, POWER, simulate
+from benchmarks.slices import NO_EFFECT, NUMBERS, POWER, simulate
 from harness.stats.subsets.slices import slice_means, thirds, worst_slice
 
 
@@ -202,7 +202,7 @@ def test_a_gap_of_25_points_is_found_as_often_as_expected(design):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "design",
-    [row for row in NO_EFFECT if row.n_slices == 12],
+    [row for row in (*NO_EFFECT, *NUMBERS) if row.n_slices == 12],
     ids=lambda design: design.name,
 )
 def test_without_an_effect_few_slices_are_named_and_intervals_hold(design):
