@@ -142,7 +142,7 @@ def _draft_text(plans: Sequence[ImportPlan], command: Sequence[str], draft: _Dra
 
     The roles of the draft's columns are left out if there's no room: its command has them.
     """
-    from harness.curation.importing import readings_of, tried_readings
+    from harness.curation.importing import readings_of, short_words, tried_readings
 
     plan = plans[0]
     tried = tried_readings(readings_of(plan), draft.table, draft.rated, plan.questions())
@@ -150,7 +150,8 @@ def _draft_text(plans: Sequence[ImportPlan], command: Sequence[str], draft: _Dra
     for reading, facts in tried:
         lines.append(f"{reading.condition}:")
         lines += [f"  {line}" for line in facts.lines()] if facts else []
-        lines.append(f"  {shlex.join([*command, *reading.words])}")
+        words = short_words(reading, draft.table, draft.roles, draft.settings, draft.rated)
+        lines.append(f"  {shlex.join([*command, *words])}")
     described = _describe(plans, unclear=False)
     if len(described.splitlines()) + len(lines) >= MOST_LINES and tried:
         described = _describe(plans, unclear=False, with_roles=False)

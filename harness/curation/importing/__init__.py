@@ -5,7 +5,7 @@ from harness.curation.importing.convert import (
     MaxRejected,
     make_task,
 )
-from harness.curation.importing.import_draft import readings_of, settled
+from harness.curation.importing.import_draft import readings_of, settled, short_words
 from harness.curation.importing.import_options import FileOptions
 from harness.curation.importing.import_plan import ImportPlan, make_plans
 from harness.curation.importing.new_folder import check_new, write_starter
@@ -34,6 +34,7 @@ __all__ = [
     "read_source",
     "readings_of",
     "settled",
+    "short_words",
     "tried_readings",
     "write_starter",
 ]

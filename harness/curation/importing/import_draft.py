@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from harness.curation.importing.import_plan import make_plans
 from harness.curation.importing.option_guess import NUMBER, PLACEHOLDER
-from harness.curation.importing.readings import TableReading, tried_readings
+from harness.curation.importing.readings import SAMPLE_ROWS, TableReading, tried_readings
 from harness.curation.importing.role_draft import names_of
 from harness.errors import TaskError
 from harness.options.declaration import options_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 ALWAYS = ("id", "text", "judges")  # roles that are said even where no column has them
 UNSAID = frozenset({"elicitation"})  # found by its name alone
 JOINED = frozenset({"ignore", "abstain", "rename"})  # settings that doubts add labels to
+OF_ANSWERS = frozenset(AnswerSettings.model_fields)
 UNKNOWN = (PLACEHOLDER, NUMBER)  # stand for what only the user knows
 MEANINGS = {  # what has to be so where one, or several, have a role or stand in a setting
     "id": ("{} names the item", "{} name the item"),
@@ -118,10 +120,56 @@ def readings_of(plan: ImportPlan) -> Iterator[TableReading]:
         meanings = [phrase for name in unclear if (phrase := _meaning(name, reading[name]))]
         default = "Otherwise" if changes else "As drafted"
         condition = f"If {', and '.join(meanings)}" if meanings else default
-        drawn = _reading(plan, accepted | dict(changes), condition)
+        drawn = replace(_reading(plan, accepted | dict(changes), condition), unclear=(*unclear,))
         if drawn.words not in yielded:
             yielded.append(drawn.words)
             yield drawn
+
+
+def short_words(
+    reading: TableReading,
+    table: Table,
+    roles: Mapping[str, Sequence[str]],
+    settings: AnswerSettings,
+    rated: RatedOptions,
+) -> tuple[str, ...]:
+    """Return the fewest options that select a reading, with those that the user gave.
+
+    Each choice among the roles and settings in which readings differ is carried out, the shortest
+    first. A large table is read once for each, so there all options are given.
+
+    Parameters
+    ----------
+    reading : TableReading
+        As it is shown.
+    table : Table
+        As it was read from its file.
+    roles, settings
+        What the user said.
+    rated : RatedOptions
+        What was rated and by whom.
+    """
+    if table.n_rows > SAMPLE_ROWS:
+        return reading.words
+
+    def drawn(
+        roles: Mapping[str, Sequence[str]], settings: AnswerSettings
+    ) -> list[tuple[object, ...]]:
+        try:
+            plans = make_plans(table.path.stem, table, roles, settings=settings, rated=rated)
+        except TaskError as error:
+            return [(str(error),)]
+        return [(p.mapping, p.answers, p.columns, p.rated, p.questions()) for p in plans]
+
+    whole = drawn(reading.roles, reading.settings)
+    for size in range(1, len(reading.unclear) + 1):
+        for names in combinations(reading.unclear, size):
+            some = {n: reading.roles[n] for n in names if n in reading.roles}
+            said = {n: getattr(reading.settings, n) for n in names if n in OF_ANSWERS}
+            chosen = settings.model_copy(update=said)
+            if len(some) + len(said) == size and drawn({**roles, **some}, chosen) == whole:
+                return _words({**roles, **some}, chosen)
+    return reading.words
 
 
 def _joined(before: object, value: object) -> object:
@@ -169,6 +217,11 @@ def _reading(plan: ImportPlan, changes: Mapping[str, object], condition: str) ->
             roles[role.name] = names or [NONE]
     said = {name: value for name, value in changes.items() if name not in changed}
     settings = AnswerSettings.model_validate(plan.settings.model_dump() | said)
+    return TableReading(condition, roles, settings, _words(roles, settings))
+
+
+def _words(roles: Mapping[str, Sequence[str]], settings: AnswerSettings) -> tuple[str, ...]:
+    """Return the options of roles and settings."""
     words = [
         word
         for role, names in roles.items()
@@ -178,7 +231,7 @@ def _reading(plan: ImportPlan, changes: Mapping[str, object], condition: str) ->
         value = getattr(settings, name)
         if value and value != setting.default:
             words += _setting(setting.flag, value)
-    return TableReading(condition, roles, settings, tuple(words))
+    return tuple(words)
 
 
 def _without_repeats(mapping: ColumnMapping, roles: Mapping[str, object]) -> ColumnMapping:

@@ -58,13 +58,16 @@ class TableReading:
     settings : AnswerSettings
         What the answers mean.
     words : tuple of str
-        The options that select it.
+        The options that select it, all roles among them.
+    unclear : tuple of str
+        Roles and settings in which readings differ.
     """
 
     condition: str
     roles: Mapping[str, Sequence[str]]
     settings: AnswerSettings
     words: tuple[str, ...]
+    unclear: tuple[str, ...] = ()
 
     @property
     def n_columns(self) -> int:
@@ -108,6 +111,13 @@ def explains_less(
     if reading.words not in columns or other.words not in columns:
         return False
     return columns[reading.words] < columns[other.words]
+
+
+def _differs_in_text(reading: TableReading, other: TableReading) -> bool:
+    """Return whether two readings show judges other texts and are the same otherwise."""
+    roles = ({**of.roles, "text": ()} for of in (reading, other))
+    first, second = roles
+    return first == second and reading.settings == other.settings
 
 
 def tried_readings(
@@ -161,5 +171,5 @@ def tried_readings(
         if not any(explains_less(columns, entry[0], other) for other, _ in plain)
     ]
     first, others = (plain or tested)[:1], (plain or tested)[1:]
-    others.sort(key=lambda entry: -entry[0].n_columns)
+    others.sort(key=lambda entry: (_differs_in_text(entry[0], first[0][0]), -entry[0].n_columns))
     return [*first, *others][:MOST_READINGS]

@@ -110,6 +110,16 @@ def test_numbered_rows_are_not_shown_beside_an_item_that_repeats(tmp_path):
     assert all(reading.items for reading, _ in tested)
 
 
+def test_a_reading_is_selected_by_its_shortest_option(tmp_path, monkeypatch):
+    """Six options were printed where one of them leaves nothing open."""
+    rows = [["who", "what", "age", "clear"]]
+    rows += [[f"P{p}", f"S{s}", 20 + p, 1 + (p + 2 * s) % 5] for p in range(8) for s in range(6)]
+    written(tmp_path / "t.csv", rows)
+    monkeypatch.chdir(tmp_path)
+    selected = commands(invoke("curate", "import", "t.csv", "--as", "./made").output)
+    assert ["t.csv", "--as", "./made", "--rater", "who"] in selected
+
+
 def test_at_most_three_readings_are_shown(tmp_path):
     rows = [["id", "text", "annotator", "answer_1", "answer_2", "answer_3"]]
     rows += [
