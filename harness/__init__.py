@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
+    from harness.api.accepted_verdicts import trust
     from harness.api.asked_runs import Run, arun, confirm, load_run, run
     from harness.api.improvements import improve
     from harness.api.revalidations import revalidate
@@ -39,6 +40,7 @@ __all__ = [
     "revalidate",
     "run",
     "selftest",
+    "trust",
     "validate",
 ]
 _MODULES = {  # where each stands
@@ -56,6 +58,7 @@ _MODULES = {  # where each stands
     "revalidate": "api.revalidations",
     "run": "api.asked_runs",
     "selftest": "extras.experiments.self_test",
+    "trust": "api.accepted_verdicts",
     "validate": "api.validations",
 }
 

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from harness.analysis import Source
 from harness.analysis.improvement import Improvement
 from harness.analysis.result import Validation as Validation
+from harness.analysis.verdict_trust import VerdictTrust
 from harness.api.asked_runs import Run as Run
 from harness.api.table_tasks import TableMapping, TableRows, TaskLike
 from harness.errors import HarnessError as HarnessError
@@ -17,6 +18,7 @@ from harness.revalidation.ending import LookEnding
 from harness.tasks.model import Task as Task
 
 _Elicitations: TypeAlias = Literal["forced_choice", "response_set", "paired"]
+_ErrorKind: TypeAlias = Literal["majority", "rater", "set"]
 _Humans: TypeAlias = Literal["rated", "reconstructed"]
 _IfDue: TypeAlias = Literal["day", "week", "month"]
 _Level: TypeAlias = Literal["micro", "macro", "item"]
@@ -41,6 +43,7 @@ __all__ = [
     "revalidate",
     "run",
     "selftest",
+    "trust",
     "validate",
 ]
 
@@ -292,6 +295,17 @@ def selftest(
     processes: int = 2,
     seed: int = 0,
 ) -> Selftest: ...
+def trust(
+    run: Run | str | Path | None = None,
+    *,
+    judge: str,
+    task: TaskLike | None = None,
+    verdicts: str | Path | TableRows | None = None,
+    max_error: float = ...,
+    error_kind: _ErrorKind = "majority",
+    confidence: float | None = None,
+    out: str | Path | None = None,
+) -> VerdictTrust: ...
 def validate(
     task: TaskLike | Run,
     verdicts: str | Path | TableRows | None = None,

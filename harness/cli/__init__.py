@@ -68,6 +68,7 @@ GROUPS = {  # as the help shows them
         "estimate": CommandSource(
             "estimate:estimate", "Estimate a share or a score over unrated items.", ("estimation",)
         ),
+        "trust": CommandSource("trust:trust", "Find verdicts that can stand without a person."),
         "gate": CommandSource("gate:gate", "Check a finished run against requirements."),
         "revalidate": CommandSource(
             "revalidate:app",

@@ -72,6 +72,8 @@ from harness.options.declaration import (
     STUDY,
     SYSTEMS,
     SYSTEMS_TASK,
+    TRUST,
+    TRUST_TASK,
     VALIDATE,
     VALIDATE_RUN,
     VALIDATING,
@@ -81,7 +83,7 @@ from harness.options.declaration import (
     option,
 )
 from harness.stats import modes
-from harness.stats.modes import AbstentionMode
+from harness.stats.modes import AbstentionMode, ErrorKind
 
 AnswerKind: TypeAlias = modes.AnswerKind
 ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
@@ -167,7 +169,7 @@ class Choices(Options):
     confidence: float | None = option(
         None,
         "Confidence level of the intervals; 0.95 by default.",
-        (RUN, *VALIDATING, ESTIMATE),
+        (RUN, *VALIDATING, ESTIMATE, TRUST, TRUST_TASK),
     )
     replies: RepliesCompared = option(
         None,
@@ -643,7 +645,7 @@ class TaskOption(Options):
         "Name of a task, or path of a task folder.",
         (
             *(*ASKING, VALIDATE, CONFIRM_VERDICTS, EXCLUDE, EXPORT, SCHEDULE),
-            *(SYSTEMS_TASK, REPORT_TASK, IMPORT_VERDICTS, CACHE_CLEAR, *PLANS),
+            *(SYSTEMS_TASK, TRUST_TASK, REPORT_TASK, IMPORT_VERDICTS, CACHE_CLEAR, *PLANS),
         ),
         flag="--task -t",
         texts={
@@ -668,6 +670,7 @@ class VerdictFile(Options):
                 CONFIRM_VERDICTS,
                 SELFTEST_VERDICTS,
                 SYSTEMS_TASK,
+                TRUST_TASK,
                 REPORT_TASK,
                 AUDIT,
                 DIFF,
@@ -681,6 +684,7 @@ class VerdictFile(Options):
             CONFIRM: "Verdicts of another tool, with some on the items that are held out.",
             SELFTEST: "Verdicts that show how its judges answer.",
             SYSTEMS: "With {task}: the verdicts, jsonl, csv or parquet.",
+            TRUST: "With {task}: the verdicts, jsonl, csv or parquet.",
             REPORT: "With {task}: the verdicts, jsonl, csv or parquet.",
             AUDIT: "Verdicts of judges (a file or a run folder), to measure what findings do to "
             "the decision; by default verdicts.csv of the task.",
@@ -718,13 +722,33 @@ class JudgeName(Options):
     judge: str = option(
         ...,
         "The judge of that run to ask.",
-        (ESTIMATE, CONFIRM, CONFIRM_VERDICTS, IMPROVE, PROMPT),
+        (ESTIMATE, CONFIRM, CONFIRM_VERDICTS, IMPROVE, PROMPT, TRUST, TRUST_TASK),
         flag="--judge -j",
         texts={
+            TRUST: "The judge whose verdicts are checked.",
             IMPROVE: "The judge to improve: an alias or a litellm model, or a judge of the run.",
             CONFIRM: "The judge to confirm; only one can be.",
             PROMPT: "Alias or litellm model.",
         },
+    )
+
+
+class Trusting(Options):
+    """When the verdict of a judge can stand without a person."""
+
+    max_error: float = option(
+        ...,
+        "Share of errors among accepted verdicts, at most, such as 0.1.",
+        (TRUST, TRUST_TASK),
+        gt=0,
+        lt=1,
+    )
+    error_kind: ErrorKind = option(
+        "majority",
+        "An error differs from the raters' majority, from a random rater, or lies outside a "
+        "random rater's response set.",
+        (TRUST, TRUST_TASK),
+        flag="--error",
     )
 
 
@@ -828,7 +852,7 @@ class Out(Options):
         "Folder of the run folders; $HARNESS_RUNS or ./runs by default.",
         (
             *(*ASKING, EXCLUDE, EXPORT, SCHEDULE, HISTORY, STUDY, SYSTEMS, REPORT, REPORT_TWO),
-            *(GATE, REPORT_LIST, SELF_PREFERENCE, NEXT_ESTIMATE, VIEW),
+            *(GATE, REPORT_LIST, SELF_PREFERENCE, NEXT_ESTIMATE, VIEW, TRUST),
         ),
     )
 

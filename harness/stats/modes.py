@@ -40,3 +40,4 @@ AnswerKind: TypeAlias = Literal["forced_choice", "response_set"]  # an option, o
 ClosedScale: TypeAlias = Literal["binary", "nominal", "ordinal", "pairwise"]
 Ordering: TypeAlias = Literal["nominal", "ordinal"]  # whether options have an order
 RaterIds: TypeAlias = Literal["real", "positional"]
+ErrorKind: TypeAlias = Literal["majority", "rater", "set"]  # with whom a verdict is compared

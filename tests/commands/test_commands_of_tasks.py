@@ -249,3 +249,14 @@ def test_drawn_items_are_rated_and_estimated_as_the_draw_says(place, stub):
             answer_one(session, ["B"] if form == "response_set" else "B")
     for command in (merge, run, estimate):
         run_command(command, codes=ENDS)
+
+
+@situation("_print_files: harness annotate {} --rater NAME --queue {} # NAME")
+def test_items_that_a_person_must_rate_are_rated_as_trust_says(place):
+    """The queue names items of the task, and its file has a space in its name."""
+    rows = [{"item": f"i{i}", "judge": "mine", "value": "A"} for i in range(6)]
+    write_jsonl(Path("mine.jsonl"), rows)
+    trust = ("trust", "--task", "./a task", "--verdicts", "mine.jsonl", "--judge", "mine")
+    done = invoke(*trust, "--max-error", 0.1, "--queue", "the rest.csv")
+    [command] = printed(done.stdout)
+    open_page(filled(command, NAME="ann"))

@@ -1,0 +1,311 @@
+"""Which verdicts of a judge can stand without a person, at a bounded error."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.inputs import sampling_weights
+from harness.analysis.judge_confidence import as_probabilities, confidences
+from harness.analysis.ratings import human_table, judge_table
+from harness.analysis.serialize import schema_of
+from harness.errors import RunError, TaskError
+from harness.stats.modes import ErrorKind
+from harness.stats.trust.risk_tests import RiskMethod
+from harness.stats.trust.trusted_verdicts import NothingAccepted, trust_verdicts
+from harness.stats.trust.verdict_errors import (
+    NO_ANSWER,
+    raters_errors,
+    single_answers,
+    verdict_errors,
+)
+from harness.tasks.item import unit_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.analysis.inputs import Source
+    from harness.files.json_values import JsonObject
+    from harness.judging.parsing.verdict import Verdict
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.trust.trusted_verdicts import TrustedVerdicts
+    from harness.tasks import Item, Task
+
+AGREEMENT, STABILITY = "sample_agreement", "order_stability"
+SEED = 0  # of the split: the same data give the same verdicts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedItem:
+    """A verdict, and whether it can stand.
+
+    Attributes
+    ----------
+    item : str
+        Id.
+    value : str or None
+        Key of the option; None without a usable answer, or with a tie of the judge's replies.
+    confidence : float or None
+        What is compared with the threshold.
+    accepted : bool
+        Whether it can stand without a person.
+    error : float or None
+        By the raters; None where there is none to compare it with.
+    """
+
+    item: str
+    value: str | None
+    confidence: float | None
+    accepted: bool
+    error: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictTrust:
+    """Which verdicts of a judge can stand without a person.
+
+    Attributes
+    ----------
+    task, judge : str
+        Names.
+    error_kind : {"majority", "rater", "set"}
+        What counts as an error, see `verdict_errors`.
+    max_error, level : float
+        With this confidence, the mean error of the accepted verdicts in the population is at most
+        ``max_error``, if any are accepted.
+    n_judges : int
+        Judges among which this one was chosen; the level holds for all of them together.
+    n_items, n_answered, n_accepted : int
+        Items that were judged, that have a single answer, and whose answer can stand.
+    signal : str
+        The confidence that decides: ``sample_agreement``, ``order_stability``, ``logprob``,
+        ``verbal_confidence``, ``combined`` or ``all_alike``.
+    signals : tuple of str
+        Those that the verdicts carry.
+    weights : dict of str to float
+        Of a combined confidence.
+    threshold : float or None
+        The least confidence of an accepted verdict.
+    n_chosen_on, n_tested, n_tested_accepted : int
+        Rated items on which the confidence was chosen, that were tested, and that the threshold
+        accepts of the latter.
+    error : float or None
+        Mean error of those that it accepts.
+    method : {"binomial", "betting"}
+        Of the tests.
+    reason : {"too_few_items", "error_not_shown", ""}
+        Why no verdict is accepted; "" if any are.
+    raters_error : float or None
+        Mean error of one rater against the others by the same rule; None with fewer than two.
+    n_raters_items : int
+        Items behind it.
+    verdicts : tuple of JudgedItem
+        In the order of the items.
+    """
+
+    task: str
+    judge: str
+    error_kind: ErrorKind
+    max_error: float
+    level: float
+    n_judges: int
+    n_items: int
+    n_answered: int
+    n_accepted: int
+    signal: str
+    signals: tuple[str, ...]
+    weights: dict[str, float]
+    threshold: float | None
+    n_chosen_on: int
+    n_tested: int
+    n_tested_accepted: int
+    error: float | None
+    method: RiskMethod
+    reason: NothingAccepted
+    raters_error: float | None
+    n_raters_items: int
+    verdicts: tuple[JudgedItem, ...]
+
+    def __repr__(self) -> str:
+        return f"VerdictTrust({self.judge!r}, {self.n_accepted} of {self.n_items} accepted)"
+
+    @classmethod
+    def json_schema(cls) -> JsonObject:
+        """Return the JSON schema of ``harness trust --json``."""
+        return schema_of(cls)
+
+    @property
+    def rest(self) -> tuple[str, ...]:
+        """Ids of the items that a person must rate, the least confident verdicts first."""
+        left = [v for v in self.verdicts if not v.accepted]
+        left.sort(key=lambda v: -1.0 if v.confidence is None else v.confidence)
+        return tuple(verdict.item for verdict in left)
+
+
+def verdict_trust(
+    source: Source,
+    judge: str,
+    *,
+    max_error: float,
+    error_kind: ErrorKind,
+    level: float,
+    n_judges: int = 1,
+) -> VerdictTrust:
+    """Return which verdicts of a judge can stand without a person.
+
+    Parameters
+    ----------
+    source : Source
+        Ratings and verdicts.
+    judge : str
+        Name of a judge with forced choices.
+    max_error : float in (0, 1)
+        Bound of the mean error of accepted verdicts.
+    error_kind : {"majority", "rater", "set"}
+        See `verdict_errors`.
+    level : float in (0, 1)
+        Confidence, for all judges together.
+    n_judges : int
+        Judges among which this one was chosen.
+
+    Raises
+    ------
+    RunError
+        If there is no such judge, or it wasn't asked for forced choices.
+    TaskError
+        If the task has no options, no ratings of that kind, or items that were drawn with unequal
+        probabilities.
+    """
+    _check(source, judge)
+    task, items = source.task, source.items
+    human = human_table(task, items)
+    answers = single_answers(_choices(task, items, judge, source.verdicts[judge]))
+    if (answers == NO_ANSWER).all():
+        raise RunError(
+            f"judge {judge}: it has no forced choices", "Ask it for them, or name another judge"
+        )
+    errors = verdict_errors(human, answers, error_kind)
+    if np.isnan(errors).all():
+        raise TaskError(
+            f"task {task.name}: no item with an answer of {judge} has {NEEDED[error_kind]}",
+            "Collect some, or choose another error",
+        )
+    signals = {
+        name: np.where(answers == NO_ANSWER, np.nan, values)
+        for name, values in signals_of(source, judge).items()
+    }
+    result = trust_verdicts(
+        signals,
+        errors,
+        np.array(unit_numbers(items)),
+        bound=max_error,
+        level=1.0 - (1.0 - level) / n_judges,
+        rng=np.random.default_rng(SEED),
+    )
+    own = raters_errors(human, error_kind)
+    compared = ~np.isnan(own)
+    verdicts = _judged_items(source, answers, errors, result)
+    return VerdictTrust(
+        task=task.name,
+        judge=judge,
+        error_kind=error_kind,
+        max_error=max_error,
+        level=level,
+        n_judges=n_judges,
+        n_items=len(items),
+        n_answered=int((answers != NO_ANSWER).sum()),
+        n_accepted=sum(verdict.accepted for verdict in verdicts),
+        signal=result.signal,
+        signals=tuple(signals),
+        weights=dict(result.combined.weights) if result.combined else {},
+        threshold=result.threshold,
+        n_chosen_on=result.chosen_on,
+        n_tested=result.n_tested,
+        n_tested_accepted=result.n_tested_accepted,
+        error=result.error,
+        method=result.method,
+        reason=result.reason,
+        raters_error=float(own[compared].mean()) if compared.any() else None,
+        n_raters_items=int(compared.sum()),
+        verdicts=verdicts,
+    )
+
+
+NEEDED = {"majority": "forced choices", "rater": "forced choices", "set": "response sets"}
+
+
+def _check(source: Source, judge: str) -> None:
+    if judge not in source.verdicts:
+        names = ", ".join(source.verdicts)
+        raise RunError(f"task {source.task.name}: no judge {judge!r}", f"Name one of {names}")
+    source.task.require_options("trust in single verdicts")
+    try:
+        weights = sampling_weights(source.items)
+    except ValueError as error:
+        raise TaskError(f"task {source.task.name}: {error}") from None
+    if weights is not None:
+        raise TaskError(
+            f"task {source.task.name}: its items were drawn with unequal probabilities, and no "
+            "bound of the error is known for them",
+            "Rate a plain random sample",
+        )
+
+
+def _choices(
+    task: Task, items: Sequence[Item], judge: str, verdicts: Sequence[Verdict]
+) -> FloatArray:
+    table = judge_table(task, items, judge, verdicts)
+    return np.asarray(table.forced_choice, dtype=np.float64)
+
+
+def signals_of(source: Source, judge: str) -> Mapping[str, FloatArray]:
+    """Return the confidences that a judge's verdicts carry: name to (n,), nan where there is none.
+
+    Of a judge that votes, the replies that it counts are compared. Where replies about an item
+    were shown the options in different orders, their agreement is a stability over orders.
+    """
+    verdicts = source.replies_voted_on.get(judge) or source.verdicts[judge]
+    table = judge_table(source.task, source.items, judge, verdicts)
+    signals = {
+        name: as_probabilities(name, values)
+        for name, values in confidences(table, verdicts).items()
+    }
+    if AGREEMENT in signals and _orders_differ(verdicts):
+        signals[STABILITY] = signals.pop(AGREEMENT)
+    return signals
+
+
+def _orders_differ(verdicts: Sequence[Verdict]) -> bool:
+    """Return whether any item was shown in several orders of the options or answers."""
+    orders = defaultdict(set)
+    for verdict in verdicts:
+        if verdict.elicitation == "forced_choice":
+            orders[verdict.item].add((verdict.shown, verdict.swapped))
+    return any(len(shown) > 1 for shown in orders.values())
+
+
+def _judged_items(
+    source: Source, answers: IntArray, errors: FloatArray, result: TrustedVerdicts
+) -> tuple[JudgedItem, ...]:
+    keys = [option.key for option in source.task.options]
+    accepted = result.accepted & (answers != NO_ANSWER)
+    return tuple(
+        JudgedItem(
+            item=item.id,
+            value=None if answer == NO_ANSWER else keys[answer],
+            confidence=None if np.isnan(confidence) else confidence,
+            accepted=stands,
+            error=None if np.isnan(error) else error,
+        )
+        for item, answer, confidence, stands, error in zip(
+            source.items,
+            answers.tolist(),
+            result.confidence.tolist(),
+            accepted.tolist(),
+            errors.tolist(),
+            strict=True,
+        )
+    )

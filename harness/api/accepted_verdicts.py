@@ -1,0 +1,83 @@
+"""Verdicts that can stand without a person, as `harness trust` finds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from harness.api.asked_runs import Run, folder_of
+from harness.api.table_tasks import read_task, verdict_file, without_folder
+from harness.errors import HarnessError
+from harness.options.concerns import Choices, Out, Trusting
+from harness.options.declaration import TRUST, TRUST_TASK
+from harness.options.keyword_arguments import Given, keywords
+from harness.runs.trusted_runs import trust_in_run, trust_in_verdicts
+
+if TYPE_CHECKING:
+    from harness.analysis.verdict_trust import VerdictTrust
+    from harness.api.table_tasks import TableRows, TaskLike
+
+MODELS = (Trusting, Choices, Out)
+
+
+@keywords(*MODELS, uses=(TRUST, TRUST_TASK))
+def trust(
+    run: Run | str | Path | None = None,
+    *,
+    judge: str,
+    task: TaskLike | None = None,
+    verdicts: str | Path | TableRows | None = None,
+    **options: Any,  # noqa: ANN401 -- see its signature
+) -> VerdictTrust:
+    """Find the verdicts of a judge that can stand without a person.
+
+    Does what ``harness trust`` does. With a task and verdicts, these take the place of a run.
+
+    Parameters
+    ----------
+    run : Run, str or Path, optional
+        The run; the newest by default.
+    judge : str
+        One of its judges.
+    task : str, Path, Task, list of dict, or DataFrame, optional
+        As for `validate`.
+    verdicts : str, Path, list of dict, or DataFrame, optional
+        Verdicts on the task.
+    **options
+
+    Returns
+    -------
+    VerdictTrust
+        Each verdict with whether it's accepted, and the evidence.
+
+    Raises
+    ------
+    HarnessError
+        If the run, the task, the verdicts, the judge or an option is wrong.
+
+    Examples
+    --------
+    >>> run = harness.run("toxicity", judges=["lexicon"])
+    >>> result = harness.trust(run, judge="lexicon", max_error=0.4)
+    >>> result.n_accepted == sum(verdict.accepted for verdict in result.verdicts)
+    True
+    """
+    if task is None:
+        if verdicts is not None:
+            raise HarnessError("verdicts go with a task", "Give task, too, or leave verdicts out")
+        of_run = Given(options, TRUST, *MODELS)
+        folder = folder_of(run, of_run.read(Out).out)
+        return trust_in_run(folder, judge, of_run.read(Trusting), of_run.read(Choices))[1]
+    if run is not None:
+        raise HarnessError("give a run, or a task and verdicts, not both")
+    of_task = Given(options, TRUST_TASK, *MODELS)
+    trusting, choices = of_task.read(Trusting), of_task.read(Choices)
+    with TemporaryDirectory() as scratch:
+        loaded, own = read_task(task, None)
+        rows = own if verdicts is None else verdicts
+        file = verdict_file(rows, Path(scratch)) if rows else None
+        try:
+            return trust_in_verdicts(loaded, file, judge, trusting, choices)[1]
+        except HarnessError as error:
+            raise without_folder(error, Path(scratch)) from None

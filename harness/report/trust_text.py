@@ -1,0 +1,127 @@
+"""In words: which verdicts of a judge can stand without a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.report.formatting import counted, level_text, listed, number, percent
+from harness.report.text_table import paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.analysis.verdict_trust import VerdictTrust
+
+SIGNALS = {
+    "sample_agreement": "share of the judge's replies that give the answer",
+    "order_stability": "share of replies that give the answer, over orders of the options",
+    "logprob": "probability of the answer",
+    "verbal_confidence": "confidence that the judge states",
+    "combined": "a combination",
+}
+NAMES = {
+    "sample_agreement": "agreement of replies",
+    "order_stability": "stability over orders",
+    "logprob": "probability",
+    "verbal_confidence": "stated confidence",
+}
+ERRORS = {
+    "majority": "differ from the raters' majority",
+    "rater": "differ from a random rater's answer",
+    "set": "lie outside a random rater's response set",
+}
+RATERS = {
+    "majority": "a rater differs from the majority of the others",
+    "rater": "two raters differ",
+    "set": "a rater's answer lies outside another rater's response set",
+}
+TESTS = {
+    "binomial": "exact binomial test",
+    "betting": "test by betting",
+}
+
+
+def trust_text(result: VerdictTrust) -> str:
+    """Return the accepted verdicts, the evidence and what is left as lines of text."""
+    return "\n".join(map(paragraph, _lines(result)))
+
+
+def _lines(result: VerdictTrust) -> Iterator[str]:
+    bound = f"{result.max_error:.3g}"
+    claim = f"at most {100 * result.max_error:.3g}% of them {ERRORS[result.error_kind]}"
+    if result.n_accepted:
+        share = percent(result.n_accepted / result.n_items)
+        left = len(result.rest)
+        rest = f" A person must rate the other {left}." if left else ""
+        yield (
+            f"{result.n_accepted} of {counted([result.n_items], 'verdict')} of {result.judge} can "
+            f"stand without a person ({share}).{rest}"
+        )
+        yield f"With {level_text(result.level)} confidence, {claim}, on items like the rated ones."
+    else:
+        yield f"No verdict of {result.judge} can stand without a person. {_why(result, bound)}"
+    yield from _evidence(result)
+    yield from _raters(result)
+
+
+def _why(result: VerdictTrust, bound: str) -> str:
+    """Say why no verdict is accepted."""
+    if result.reason == "too_few_items":
+        return (
+            f"Even without a single error, {counted([result.n_tested], 'tested item')} can't show "
+            f"an error of at most {bound}. Rate more items."
+        )
+    what = "no threshold of its confidence" if result.signal != "all_alike" else "the evidence"
+    return f"For an error of at most {bound}, {what} is significant."
+
+
+def _evidence(result: VerdictTrust) -> Iterator[str]:
+    """Say what was tested, on which items, and by which confidence."""
+    if result.error is not None:
+        n_errors = percent(result.error)
+        yield (
+            f"Tested on {counted([result.n_tested], 'rated item')}: {result.n_tested_accepted} are "
+            f"accepted, with an error of {n_errors} ({TESTS[result.method]})."
+        )
+    if result.signal == "all_alike":
+        yield (
+            "The replies carry no confidence, so all of them can stand or none. Ask for several "
+            "replies per item (--samples 5), or use a way of asking that gives probabilities."
+        )
+    else:
+        yield _confidence(result)
+    if result.n_judges > 1:
+        yield f"This allows for the choice among {result.n_judges} judges."
+    if result.n_items > result.n_answered:
+        n = result.n_items - result.n_answered
+        yield f"{counted([n])} without a single answer of the judge can't be accepted."
+
+
+def _confidence(result: VerdictTrust) -> str:
+    """Say which confidence decides, from where on, and how it was chosen."""
+    text = f"Confidence: {SIGNALS[result.signal]}"
+    if result.signal == "combined":
+        weights = [f"{NAMES[name]} {number(weight, 2)}" for name, weight in result.weights.items()]
+        text += f" of ranks ({listed(weights)})"
+    if result.threshold is not None:
+        text += f", at least {result.threshold:.3g}"
+    if result.n_chosen_on:
+        candidates = [*(NAMES[name] for name in result.signals), "their combination"]
+        text += f". It was chosen among {listed(candidates)} on {result.n_chosen_on} other items"
+    return f"{text}."
+
+
+def _raters(result: VerdictTrust) -> Iterator[str]:
+    """Say how often raters err by the same rule, and what that means for the bound."""
+    if result.raters_error is None:
+        yield "With one rater per item, nothing shows how often raters themselves differ."
+        return
+    yield (
+        f"For comparison, {RATERS[result.error_kind]} in {percent(result.raters_error)} of cases "
+        f"({counted([result.n_raters_items])})."
+    )
+    if result.raters_error > result.max_error and result.error_kind != "majority":
+        yield (
+            "That is above your bound, so it can only be met on items that raters agree on more "
+            "than usual."
+        )

@@ -1,0 +1,1 @@
+"""Which verdicts can stand without a person, at a bounded error."""

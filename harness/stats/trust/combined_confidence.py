@@ -1,0 +1,89 @@
+"""One confidence made of several, which grows with each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.stats.data.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CombinedConfidence:
+    """A sum of confidences, each by its rank among the items that it was fitted on.
+
+    Attributes
+    ----------
+    ordered : dict of str to (k,) array
+        The values of each confidence on these items, in order.
+    weights : dict of str to float
+        At least 0, so that a higher confidence never lowers the sum.
+    """
+
+    ordered: Mapping[str, FloatArray]
+    weights: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}: {weight:.2f}" for name, weight in self.weights.items())
+        return f"CombinedConfidence({shown})"
+
+    @classmethod
+    def fit(cls, signals: Mapping[str, FloatArray], correct: FloatArray) -> Self:
+        """Fit the weights by least squares to how right the verdicts are.
+
+        Parameters
+        ----------
+        signals : mapping of str to (n,) array
+            Confidences by name; nan where a verdict has none.
+        correct : (n,) array in [0, 1]
+            One less the error of each verdict.
+        """
+        ordered = {name: np.sort(s[~np.isnan(s)]) for name, s in signals.items()}
+        ranks = np.column_stack([_ranks(s, ordered[name]) for name, s in signals.items()])
+        if not len(correct):
+            return cls(ordered, dict.fromkeys(signals, 0.0))
+        weights = nonnegative_least_squares(ranks - ranks.mean(axis=0), correct - correct.mean())
+        return cls(ordered, dict(zip(signals, weights.tolist(), strict=True)))
+
+    def of(self, signals: Mapping[str, FloatArray]) -> FloatArray:
+        """Return (n,) combined confidences; nan where a verdict has none of those combined."""
+        ranks = {name: _ranks(signals[name], values) for name, values in self.ordered.items()}
+        total = np.sum([self.weights[name] * rank for name, rank in ranks.items()], axis=0)
+        missing = np.all([np.isnan(signals[name]) for name in ranks], axis=0)
+        return np.where(missing, np.nan, total)
+
+
+def _ranks(values: FloatArray, ordered: FloatArray) -> FloatArray:
+    """Return the share of the ordered values that a value reaches; 0 for nan."""
+    places: IntArray = np.searchsorted(ordered, values, side="right")
+    return np.where(np.isnan(values), 0.0, places / max(len(ordered), 1))
+
+
+def nonnegative_least_squares(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return (d,) weights, none below 0, with the least squared error of ``x @ weights``.
+
+    Every set of columns is tried, so ``x`` may have few.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        Columns to be weighted.
+    y : (n,) array
+        What they are fitted to.
+    """
+    d = x.shape[1]
+    best, least = np.zeros(d), float(y @ y)
+    for size in range(1, d + 1):
+        for columns in map(list, combinations(range(d), size)):
+            fitted = np.linalg.lstsq(x[:, columns], y, rcond=None)[0]
+            squares = float(((y - x[:, columns] @ fitted) ** 2).sum())
+            if (fitted >= 0.0).all() and squares < least:
+                best, least = np.zeros(d), squares
+                best[columns] = fitted
+    return best

@@ -1,0 +1,88 @@
+"""Errors of single verdicts against several raters, and the raters' own errors by the same rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import ratio, row_shares
+from harness.stats.data.labels import modes
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.rating_table import RatingTable
+    from harness.stats.modes import ErrorKind
+
+NO_ANSWER = -1
+
+
+def single_answers(choices: FloatArray) -> IntArray:
+    """Return (n,) int: the place of each item's most frequent option, or -1.
+
+    An item without an answer, or whose most frequent options tie, has none.
+
+    Parameters
+    ----------
+    choices : (n, K) array
+        How often a judge chose each option, or its probabilities.
+    """
+    is_mode = modes(choices) == 1.0
+    return np.where(is_mode.any(axis=1), is_mode.argmax(axis=1), NO_ANSWER)
+
+
+def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> FloatArray:
+    """Return (n,) errors in [0, 1] of a verdict on each item; nan without a rating or an answer.
+
+    Parameters
+    ----------
+    human : RatingTable
+        What the raters answered.
+    answers : (n,) array of int
+        The place of the option that the judge chose; -1 where it chose none.
+    kind : {"majority", "rater", "set"}
+        Whether it differs from the option that most raters chose, ties in equal parts; the share
+        of raters who chose another; or the share of those whose response set doesn't have it.
+    """
+    shares = {
+        "majority": lambda: modes(human.forced_choice),
+        "rater": lambda: row_shares(human.forced_choice),
+        "set": lambda: row_shares(human.response_set) @ human.space.membership.T,
+    }[kind]()
+    agreeing = shares[np.arange(len(answers)), answers]
+    return np.where(answers == NO_ANSWER, np.nan, np.clip(1.0 - agreeing, 0.0, 1.0))
+
+
+def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
+    """Return (n,) mean errors of one rater against the others; nan with fewer than two raters.
+
+    Parameters
+    ----------
+    human : RatingTable
+        What the raters answered. A rater's choice isn't compared with the same rater's set.
+    kind : {"majority", "rater", "set"}
+        As of `verdict_errors`.
+    """
+    chosen = np.asarray(human.forced_choice, dtype=np.float64)
+    if kind == "set":
+        return _outside_sets(human, chosen)
+    n_raters = chosen.sum(axis=1)
+    total = np.zeros(len(chosen))
+    for k in range(chosen.shape[1]):
+        others = chosen - np.eye(chosen.shape[1])[k]
+        others[chosen[:, k] == 0.0] = np.nan
+        shares = (modes if kind == "majority" else row_shares)(others)
+        total += np.nan_to_num(chosen[:, k] * (1.0 - shares[:, k]))
+    return np.where(n_raters > 1.0, ratio(total, n_raters), np.nan)
+
+
+def _outside_sets(human: RatingTable, chosen: FloatArray) -> FloatArray:
+    """Return (n,): how often a rater's choice lies outside another rater's set."""
+    sets = np.asarray(human.response_set, dtype=np.float64)
+    members = np.asarray(human.space.membership, dtype=np.float64)
+    n_pairs = chosen.sum(axis=1) * sets.sum(axis=1)
+    inside = (chosen * (sets @ members.T)).sum(axis=1)
+    if human.joint is not None:
+        n_pairs = n_pairs - human.joint.sum(axis=(1, 2))
+        inside = inside - np.einsum("nkv,kv->n", human.joint, members)
+    return 1.0 - ratio(inside, n_pairs)
