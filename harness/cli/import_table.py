@@ -38,6 +38,8 @@ MOST_WORDS = 110  # of questions
 MOST_NOTES = 4
 MOST_LISTED = 100  # characters of a list of columns in a question
 MOST_LINES = 25
+MOST_TASKS = 4  # that are listed
+TASK_INDENT = 14  # characters before a task's line
 
 
 def _use(values: Mapping[str, Any]) -> str:
@@ -312,7 +314,28 @@ def _write(plans: Sequence[ImportPlan], folder: Path, most: MaxRejected, *, as_j
     if as_json:
         _print_json([_as_json(plan, summary) for plan, summary in made])
     else:
-        echo("\n".join(_summarize(plan, summary) for plan, summary in made))
+        echo("\n".join(_summarize_all(made)))
+
+
+def _summarize_all(made: Sequence[tuple[ImportPlan, ImportSummary]]) -> list[str]:
+    """Write what was made: a task in full, of several their counts and the next commands of one."""
+    if len(made) == 1:
+        return _summarize(*made[0])
+    lines = [""]
+    for _, summary in made[:MOST_TASKS]:
+        lines.append(f"Wrote {summary.folder}: {_counted(summary)}{_rejected_of(summary)}.")
+    more = len(made) - MOST_TASKS
+    lines += [f"Wrote {more} more tasks."] if more > 0 else []
+    plan, summary = made[0]
+    if not plan.rated.property:
+        lines.append("Describe what was rated under 'property' in the task.yaml of each.")
+    return [*lines, *_next_commands(plan, summary)]
+
+
+def _rejected_of(summary: ImportSummary) -> str:
+    """Return how many rows were rejected, and where they are listed."""
+    place = summary.folder / "rejected.csv"
+    return f", {summary.n_rejected} rejected ({place})" if summary.n_rejected else ""
 
 
 def _print_json(tasks: Sequence[Mapping[str, object]]) -> None:
@@ -368,8 +391,7 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: 
         rows += [("kept", names_of(kept))] if kept else []
         left_out = [name for name in unused if name not in kept]
         rows += [("left out", names_of(left_out))] if left_out else []
-    for plan in plans:
-        rows += _answer_rows(plan)
+    rows += _answer_rows(first) if len(plans) == 1 else _task_rows(plans)
     if with_roles:
         rows.append(("raters are", f"{first.rated.kind} (--kind)"))
     if first.rated.rater_ids == "positional":
@@ -388,8 +410,7 @@ def _answer_rows(plan: ImportPlan) -> list[tuple[str, str]]:
     from harness.curation.importing import names_of
 
     answers = plan.answers
-    rows = [("task", plan.name)] if plan.columns.criterion is not None else []
-    rows.append(("scale", answers.scale))
+    rows: list[tuple[str, str]] = [("scale", answers.scale)]
     if answers.scale == "continuous":
         low, high = answers.bounds or (None, None)
         rows.append(("bounds", "none (--bounds)" if low is None else f"{low:g} to {high:g}"))
@@ -397,6 +418,19 @@ def _answer_rows(plan: ImportPlan) -> list[tuple[str, str]]:
         rows.append(("options", names_of(list(answers.labels.values()))))
         rows.append(("positive", ", ".join(answers.positive) or "none (--positive)"))
     return rows
+
+
+def _task_rows(plans: Sequence[ImportPlan]) -> list[tuple[str, str]]:
+    """Return the scale of each of several tasks, on a line each."""
+    rows: list[tuple[str, str]] = []
+    for plan in plans[:MOST_TASKS]:
+        options = ", ".join(plan.answers.labels.values())
+        text = f"{plan.name}: {plan.answers.scale}" + (f" ({options})" if options else "")
+        text += f", positive: {', '.join(plan.answers.positive)}" if plan.answers.positive else ""
+        cut = WIDTH - TASK_INDENT
+        rows.append(("task", text if len(text) <= cut else f"{text[: cut - 3]}..."))
+    more = len(plans) - MOST_TASKS
+    return [*rows, ("", f"and {more} more tasks, see --json")] if more > 0 else rows
 
 
 def _wrapped(indent: str, text: str) -> str:
@@ -409,14 +443,18 @@ def _wrapped(indent: str, text: str) -> str:
     )
 
 
-def _summarize(plan: ImportPlan, summary: ImportSummary) -> str:
-    """Write what a task folder holds, what was rejected, and the next commands."""
+def _counted(summary: ImportSummary) -> str:
+    """Return the numbers of items, raters, ratings, judges and verdicts."""
     counts = [(summary.n_items, "item"), (len(summary.raters), "rater")]
     counts += [(sum(summary.raters.values()), "rating")]
     if summary.judges:
         counts += [(len(summary.judges), "judge"), (sum(summary.judges.values()), "verdict")]
-    counted = ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts)
-    lines = ["", f"Wrote {summary.folder}: {counted}."]
+    return ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts)
+
+
+def _summarize(plan: ImportPlan, summary: ImportSummary) -> list[str]:
+    """Write what a task folder holds, what was rejected, and the next commands."""
+    lines = ["", f"Wrote {summary.folder}: {_counted(summary)}."]
     if summary.n_rejected:
         lines.append(f"Rejected: {summary.n_rejected}, listed in {summary.folder}/rejected.csv:")
         for row in summary.rejected:
@@ -438,13 +476,18 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> str:
         lines.append(f"Describe what was rated under 'property' in {summary.folder}/task.yaml.")
     if summary.has_sets and len(plan.answers.labels) > MAX_POWERSET_OPTIONS:
         lines.append(_set_line(plan, summary))
+    return [*lines, *_next_commands(plan, summary)]
+
+
+def _next_commands(plan: ImportPlan, summary: ImportSummary) -> list[str]:
+    """Return the commands that use a task."""
     folder = options.argument(summary.folder)
     file = options.argument(summary.folder / "verdicts.csv")
     verdicts = f" --verdicts {file}" if summary.judges else ""
-    lines += ["Next:", f"  harness validate --task {folder}{verdicts}"]
+    lines = ["Next:", f"  harness validate --task {folder}{verdicts}"]
     if plan.mapping.text:
         lines.append(f"  harness run --task {folder} --judges gpt,claude --dry-run")
-    return "\n".join(lines)
+    return lines
 
 
 def _set_line(plan: ImportPlan, summary: ImportSummary) -> str:

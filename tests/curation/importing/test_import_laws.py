@@ -1,0 +1,113 @@
+"""Laws of an import, over every form of table that the tests have."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import public_shapes, rating_exports
+from support.processes import invoke
+from support.table_corpus import write_corpus
+from support.table_scores import NOT_TABLES
+
+from harness.errors import HarnessError
+from harness.tasks.columns.rater_names import is_model, names_model
+
+MOST_LINES, MOST_WORDS = 25, 120
+MOST_COMMANDS = 12  # that are followed from one table
+SHAPES = tuple(
+    make
+    for module in (public_shapes, rating_exports)
+    for name, make in sorted(vars(module).items())
+    if getattr(make, "__module__", "") == module.__name__
+    and getattr(make, "__annotations__", {}) == {"return": "PublicShape"}
+)
+
+
+def imported(place, shape, monkeypatch, *words):
+    place.mkdir(exist_ok=True)
+    monkeypatch.chdir(place)
+    (place / shape.name).write_text(shape.content, encoding="utf-8")
+    return invoke(*(words or ("curate", "import", shape.name, "--as", "made")))
+
+
+def commands(done):
+    lines = [line.strip() for line in done.output.splitlines()]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("harness curate import")]
+
+
+def question(done):
+    """Return what a command asks, "" if it wrote a task; anything else is a fault."""
+    assert done.exception is None or isinstance(done.exception, HarnessError), done.output
+    return str(done.exception or "")
+
+
+def test_there_are_many_forms():
+    assert len(SHAPES) >= 30
+
+
+@pytest.mark.parametrize("make", SHAPES)
+def test_an_import_is_short_and_its_commands_lead_on(make, tmp_path, monkeypatch):
+    """Each prints at most 25 lines and 120 words of questions, and none asks the same again."""
+    shape = make()
+    first = imported(tmp_path / "0", shape, monkeypatch)
+    reached = [(words, {question(first)}) for words in commands(first)]
+    printed = [first]
+    for number, (words, asked) in enumerate(reached, 1):
+        if number > MOST_COMMANDS:
+            break
+        done = imported(tmp_path / str(number), shape, monkeypatch, *words)
+        assert question(done) not in asked, words
+        reached += [(more, asked | {question(done)}) for more in commands(done)]
+        printed.append(done)
+    for done in printed:
+        assert len(done.output.splitlines()) <= MOST_LINES, done.output
+        assert len(question(done).split()) <= MOST_WORDS, question(done)
+
+
+@pytest.mark.parametrize("make", SHAPES)
+def test_only_models_become_judges(make, tmp_path, monkeypatch):
+    """Ids of people look like anything; a whole name of a model is what it takes."""
+    imported(tmp_path, make(), monkeypatch)
+    for verdicts in tmp_path.glob("*/verdicts.csv"):
+        with verdicts.open(encoding="utf-8", newline="") as rows:
+            assert all(names_model(row["judge"]) for row in csv.DictReader(rows))
+
+
+@given(people=st.lists(st.text("abcdefghimnoprst0123456789_", min_size=2), min_size=2, unique=True))
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_no_column_becomes_a_judge_unless_its_whole_name_is_a_models(tmp_path_factory, people):
+    place = tmp_path_factory.mktemp("wide")
+    raters = [name for name in people if not names_model(name)][:4]
+    rows = [["item", "text", *raters]]
+    rows += [
+        [
+            f"d{i}",
+            public_shapes.sentence(i),
+            *(("yes", "no")[(i + k) % 2] for k in range(len(raters))),
+        ]
+        for i in range(12)
+    ]
+    table = public_shapes.PublicShape("t.csv", public_shapes.table_text(rows), None)
+    (place / table.name).write_text(table.content, encoding="utf-8")
+    done = invoke("curate", "import", str(place / "t.csv"), "--as", str(place / "made"))
+    question(done)
+    assert not (place / "made" / "verdicts.csv").exists()
+    assert not any(map(is_model, raters))
+
+
+@pytest.mark.slow
+def test_commands_for_tables_of_the_corpus_are_short(tmp_path, monkeypatch):
+    """Every second table of each shape."""
+    write_corpus(tmp_path / "cases")
+    monkeypatch.chdir(tmp_path)
+    for number, case in enumerate(sorted((tmp_path / "cases").iterdir())[::2]):
+        tables = [path for path in sorted(case.iterdir()) if path.name not in NOT_TABLES]
+        done = invoke("curate", "import", *map(str, tables), "--as", f"./made{number}")
+        assert len(done.output.splitlines()) <= MOST_LINES, done.output
+        assert len(question(done).split()) <= MOST_WORDS
