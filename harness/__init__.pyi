@@ -19,7 +19,7 @@ from harness.tasks.model import Task as Task
 
 _Elicitations: TypeAlias = Literal["forced_choice", "response_set", "paired"]
 _ErrorKind: TypeAlias = Literal["majority", "rater", "set"]
-_Humans: TypeAlias = Literal["rated", "reconstructed"]
+_Humans: TypeAlias = Literal["rated", "reconstructed", "modelled"]
 _IfDue: TypeAlias = Literal["day", "week", "month"]
 _Level: TypeAlias = Literal["micro", "macro", "item"]
 _Mode: TypeAlias = Literal["exclude", "recode", "third_class"]

@@ -21,6 +21,7 @@ from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray, ratio
 from harness.stats.data.forms import Cut
 from harness.stats.indeterminacy.bounds import Bound, EndorsementLimit
 from harness.stats.indeterminacy.likelihood import CommonF, F_by_likelihood
+from harness.stats.indeterminacy.modelled import ModelledDecisions
 from harness.stats.indeterminacy.pair_bounds import BoundedDifference, pair_bounds
 from harness.stats.indeterminacy.rater_error import (
     Identifiability,
@@ -123,6 +124,8 @@ class Sensitivity:
         pairs of some items stand for the sets of all: over all that fits the choices and pairs.
     differences : tuple of BoundedDifference
         Of the judges in decision consistency, over all that fits the choices and pairs.
+    modelled : ModelledDecisions or None
+        Decisions at the cut-off by a model of the raters' sets, where that was asked for.
     bounds_reason : str
         Why there are none; "" where there are.
     judge_betas : dict of str to Estimate
@@ -144,6 +147,7 @@ class Sensitivity:
     grid: Grid | None = None
     bounds_reason: Reason = ""
     differences: tuple[BoundedDifference, ...] = ()
+    modelled: ModelledDecisions | None = None
     bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
     common_bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
     judge_betas: dict[str, Estimate] = field(default_factory=dict)
@@ -162,6 +166,7 @@ def section(p: Prepared, distinguishable: Sequence[str] = ()) -> Sensitivity:
         identifiability=identifiability(p.task.space),
         reason=reason,
         bounds_reason=_why_no_bounds(p),
+        modelled=p.modelled,
     )
     if not section.reason:
         section = _with_sweep(section, p, distinguishable)
@@ -300,7 +305,7 @@ def _why_no_bounds(p: Prepared) -> Reason:
     human = p.compared.human
     if p.settings.level != "micro":
         return "only_at_level_micro"
-    if human.response_set.any() and p.sets.origin != "reconstructed":
+    if human.response_set.any() and not p.sets.from_pairs:
         return "response_sets_given"
     if human.space.fully_specified:
         return "fully_specified"
@@ -315,7 +320,7 @@ def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
     positive, n_replies = p.compared.positive, replies_to_sets(p)
     if not positive:
         return section
-    if p.sets.origin == "reconstructed":
+    if p.sets.from_pairs:
         bounds, differences = pair_bounds(
             human,
             judges,

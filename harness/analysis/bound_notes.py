@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from harness.analysis.beta_sensitivity import Sensitivity
     from harness.stats.indeterminacy.bounds import Bound
+    from harness.stats.indeterminacy.modelled import ModelledDecisions
     from harness.stats.indeterminacy.pair_bounds import BoundedDifference
 
 MOST_NAMED = 3  # differences
@@ -27,14 +28,53 @@ def notes_on_bounds(sensitivity: Sensitivity) -> Iterator[str]:
         return
     shares = ", ".join(f"{judge} {_range(bound)}" for judge, bound in bounds.items())
     yield (
-        "decisions at the cut-off are not identified by one pair per item. The share of decisions "
-        f"that match endlessly many raters', over all that fits the choices and pairs: {shares}"
+        "decisions at the cut-off are not identified by the pairs of some items. The share of "
+        f"decisions that match endlessly many raters', over all that fits the choices and pairs: "
+        f"{shares}"
     )
     differences = sensitivity.differences
     named = sorted(differences, key=lambda row: row.settled == "not_identified")[:MOST_NAMED]
     yield from map(_on_difference, named)
+    if sensitivity.modelled is None and any(row.settled == "not_identified" for row in named):
+        yield (
+            "two pairs on the same items show how response sets spread: curate next --for pairs "
+            "lists them, and --humans modelled uses them"
+        )
     if more := len(differences) - len(named):
         yield f"the report has {more} more difference{'s' if more > 1 else ''} between judges"
+
+
+def assumption(modelled: ModelledDecisions) -> str:
+    """Name what decisions at the cut-off rest on."""
+    if modelled.basis == "dirichlet":
+        spread = (
+            "assumes that response sets spread between items as a Dirichlet distribution, which "
+            "one pair per item can't show"
+        )
+    else:
+        spread = (
+            "takes the spread of response sets between items from the second moments of "
+            f"{modelled.n_double} items with two pairs"
+        )
+    return f"the model behind decisions at the cut-off {spread}"
+
+
+def notes_on_model(modelled: ModelledDecisions | None) -> Iterator[str]:
+    """Yield what a model of the raters' sets assumes, and which judge is better under it."""
+    if modelled is None:
+        return
+    yield assumption(modelled)
+    for row in modelled.differences[:MOST_NAMED]:
+        if row.difference.value is None or row.difference.interval is None:
+            continue
+        low, high = row.difference.interval.low, row.difference.interval.high
+        ends = f"{row.difference.value:.2f} [{low:.2f}, {high:.2f}]"
+        says = {
+            "first": f"{row.first} decides more like the raters than {row.second}",
+            "second": f"{row.second} decides more like the raters than {row.first}",
+            "not_identified": f"{row.first} and {row.second} are not significantly different",
+        }[row.settled]
+        yield f"under this model, {says} (difference {ends})"
 
 
 def _on_difference(row: BoundedDifference) -> str:
@@ -44,8 +84,7 @@ def _on_difference(row: BoundedDifference) -> str:
     if row.settled == "not_identified":
         return (
             f"which of {row.first} and {row.second} decides more like the raters is not identified:"
-            f" the difference is between {low:.2f} and {high:.2f} (width {high - low:.2f}); a "
-            "second pair on the same items says more"
+            f" the difference is between {low:.2f} and {high:.2f} (width {high - low:.2f})"
         )
     better, worse = row.first, row.second
     if row.settled == "second":

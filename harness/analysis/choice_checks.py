@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.compared import compared_tables, metrics_that_rank
 from harness.analysis.estimates import (
+    FROM_PAIRS,
     assumed_sets,
     check_ranking,
     check_reconstruction,
@@ -58,7 +59,7 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
         metric = ranking_metric(source, compared.rows)
         check_ranking(source, metric)
         margin_of(source, compared, metric)
-        if source.settings.humans == "reconstructed":
+        if source.settings.humans in FROM_PAIRS:
             check_reconstruction(compared.human, source)
         if source.settings.beta is not None:
             assumed_sets(source, compared.human)

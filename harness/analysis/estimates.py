@@ -34,6 +34,7 @@ from harness.stats import (
 )
 from harness.stats.data.forms import ELICITATION_OF, FORMS
 from harness.stats.data.rating_table import Form
+from harness.stats.indeterminacy.modelled import modelled_decisions
 from harness.stats.indeterminacy.reconstruction import (
     implied_in_resamples,
     reconstruct,
@@ -57,11 +58,13 @@ if TYPE_CHECKING:
     from harness.analysis.inputs import HumanSets
     from harness.options.concerns import AggregationLevel
     from harness.stats import Distributions, Evaluation, RatingTable
+    from harness.stats.indeterminacy.modelled import ModelledDecisions
     from harness.stats.inference.non_inferiority import Margin
     from harness.stats.selection.footing import Footing
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.tasks import Task
 
+FROM_PAIRS = frozenset({"reconstructed", "modelled"})
 FORM_OF: dict[str, Form] = {"forced_choice": "s", "response_set": "srs"}  # counts of replies
 
 
@@ -128,6 +131,12 @@ def prepare(
         estimates = dict(evaluation.estimates)
         if others:
             estimates |= evaluated(drawn, judges=others, common=common, panel=widening).estimates
+        modelled = _modelled(drawn, compared, common, sets)
+        if modelled is not None:
+            estimates = {
+                name: {**by_metric, **modelled.estimates[name]}
+                for name, by_metric in estimates.items()
+            }
         own = evaluated(
             drawn if with_comparisons else values_alone,
             judges=compared.judges,
@@ -151,6 +160,25 @@ def prepare(
         sets=sets,
         implied=implied,
         panel=panel,
+        modelled=modelled,
+    )
+
+
+def _modelled(
+    source: Source, compared: Compared, common: Mapping[str, CommonItems], sets: HumanSets
+) -> ModelledDecisions | None:
+    """Estimate decisions at the cut-off by a model of the raters' sets, where that is asked for."""
+    if sets.origin != "modelled" or not compared.judges:
+        return None
+    items = common.get("response_set")
+    return modelled_decisions(
+        compared.human,
+        [on_common_items(table, common) for table in compared.judges],
+        tau=source.cutoff,
+        positive=compared.positive,
+        resampling=resampling_of(source, compared.groups),
+        n_replies=None if items is None else items.n_replies,
+        weights=compared.weights,
     )
 
 
@@ -205,7 +233,7 @@ def _footing(
     if not compared.judges:
         return None
     supposed = compares_sets(metric)
-    reconstructed = supposed and sets.origin == "reconstructed"
+    reconstructed = supposed and sets.from_pairs
     return common_footing(
         compared.human,
         compared.judges,
@@ -323,7 +351,7 @@ def _evaluated(
         common=common,
         panel=panel,
     )
-    if sets.origin != "reconstructed" or source.settings.level != "micro" or not judges:
+    if not sets.from_pairs or source.settings.level != "micro" or not judges:
         return _only_identified(evaluation, sets)
     masked = [on_common_items(table, common or {}) for table in judges]
     anew = _with_estimated_translation(source, compared, evaluation, masked)
@@ -332,7 +360,7 @@ def _evaluated(
 
 def is_identified(metric: Metric, sets: HumanSets) -> bool:
     """Return whether the raters' ratings say what a metric is: none at a cut-off by one F'."""
-    return sets.origin != "reconstructed" or not FORMS[metric.human_form].is_cut
+    return not (sets.from_pairs and FORMS[metric.human_form].is_cut)
 
 
 def _only_identified(evaluation: Evaluation, sets: HumanSets) -> Evaluation:
@@ -366,9 +394,9 @@ def check_ranking(source: Source, metric: Metric) -> None:
             f"mse({metric.judge_form.removeprefix('noisy_')}/"
             f"{metric.human_form.removeprefix('noisy_')})"
         )
-    if source.settings.humans == "reconstructed" and FORMS[metric.human_form].is_cut:
+    if source.settings.humans in FROM_PAIRS and FORMS[metric.human_form].is_cut:
         raise ValueError(
-            f"{metric.name} can't rank judges by reconstructed response sets: choices and one pair "
+            f"{metric.name} can't rank judges by the pairs of some items: choices and one pair "
             f"per item don't identify decisions at a cut-off. Leave out --humans to compare judges "
             "on the items with response sets"
         )
@@ -380,9 +408,9 @@ def check_ranking(source: Source, metric: Metric) -> None:
 
 
 def _implied(source: Source, human: RatingTable, sets: HumanSets) -> Distributions | None:
-    if source.settings.humans == "reconstructed":
+    if source.settings.humans in FROM_PAIRS:
         check_reconstruction(human, source)
-    if sets.origin == "reconstructed":
+    if sets.from_pairs:
         return reconstruct(human).distributions
     return None if source.settings.beta is None else assumed_sets(source, human)
 
@@ -402,13 +430,19 @@ def assumed_sets(source: Source, human: RatingTable) -> Distributions:
 
 def check_reconstruction(human: RatingTable, source: Source) -> None:
     """Refuse to reconstruct response sets from ratings that do not allow it."""
+    humans = source.settings.humans
     if source.settings.beta is not None:
-        raise ValueError("humans reconstructed estimates what beta assumes. Leave one of them out")
+        raise ValueError(f"humans {humans} estimates what beta assumes. Leave one of them out")
     if source.settings.level == "item":
-        raise ValueError("humans cannot be reconstructed at level item. Use level micro or macro")
+        raise ValueError(f"humans cannot be {humans} at level item. Use level micro or macro")
+    if humans == "modelled" and (source.settings.level != "micro" or not source.task.positive):
+        raise ValueError(
+            "humans modelled is about decisions on single items: it needs level micro and a task "
+            "with positive options. Use humans reconstructed"
+        )
     if not pairs_by_item(human).any():
         raise ValueError(
-            "humans reconstructed needs pairs: raters who gave both a forced choice and a response "
+            f"humans {humans} needs pairs: raters who gave both a forced choice and a response "
             "set of an item, about 100 items. Collect them, or leave it out"
         )
 

@@ -313,7 +313,7 @@ def shared_items(first: Sequence[Item], second: Sequence[Item]) -> tuple[Item, .
     )
 
 
-Origin: TypeAlias = Literal["rated", "reconstructed", "assumed"]
+Origin: TypeAlias = Literal["rated", "reconstructed", "modelled", "assumed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,9 +322,10 @@ class HumanSets:
 
     Attributes
     ----------
-    origin : {"rated", "reconstructed", "assumed"}
+    origin : {"rated", "reconstructed", "modelled", "assumed"}
         The sets that raters gave; those that the forced choices of all imply by the F' of the pairs
-        of some; those that they imply by an assumed beta.
+        of some, and the same with decisions at a cut-off by a model of how sets spread between
+        items; those that they imply by an assumed beta.
     by_default : bool
         Whether nobody asked for this origin.
     missing_pairs : str
@@ -341,6 +342,11 @@ class HumanSets:
     n_paired_items: int
     n_paired_raters: int
 
+    @property
+    def from_pairs(self) -> bool:
+        """Whether the pairs of some stand for the sets of all."""
+        return self.origin in {"reconstructed", "modelled"}
+
 
 def human_sets(source: Source, human: RatingTable, *, sets_rank: bool) -> HumanSets:
     """Decide where the response sets of the raters come from, whose abstentions are resolved.
@@ -352,7 +358,9 @@ def human_sets(source: Source, human: RatingTable, *, sets_rank: bool) -> HumanS
     n_pairs = int(pairs.sum())
     wanted = source.settings.beta is not None or 2 * n_pairs < human.forced_choice.sum()
     origin: Origin = "rated" if source.settings.beta is None else "assumed"
-    if source.settings.humans == "reconstructed" or (
+    if source.settings.humans == "modelled":
+        origin = "modelled"
+    elif source.settings.humans == "reconstructed" or (
         source.settings.humans is None
         and not sets_rank
         and source.settings.level != "item"

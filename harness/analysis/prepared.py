@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.analysis.inputs import HumanSets
     from harness.stats import Distributions, Estimate, Evaluation, RatingTable
     from harness.stats.data.arrays import FloatArray
+    from harness.stats.indeterminacy.modelled import ModelledDecisions
     from harness.stats.selection.footing import Footing
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.tasks import Task
@@ -98,6 +99,8 @@ class Prepared:
     panel : RaterPanel or None
         Who gave which rating; None where raters are not named, and where abstentions are recoded,
         criteria averaged, or items weighted.
+    modelled : ModelledDecisions or None
+        Decisions at the cut-off by a model of the raters' sets, where that is asked for.
     """
 
     source: Source
@@ -114,6 +117,7 @@ class Prepared:
     sets: HumanSets
     implied: Distributions | None
     panel: RaterPanel | None
+    modelled: ModelledDecisions | None = None
 
     def __repr__(self) -> str:
         return f"Prepared({self.human!r}, {len(self.judges)} judges)"

@@ -17,7 +17,7 @@ from harness.analysis import (
     rubric,
     score_measures,
 )
-from harness.analysis.bound_notes import notes_on_bounds
+from harness.analysis.bound_notes import notes_on_bounds, notes_on_model
 from harness.analysis.estimates import compares_sets, footing_without_reasked, prepare
 from harness.analysis.inputs import on_sampling
 from harness.analysis.judge_result import Sampling, human_result, judge_result, task_facts
@@ -93,6 +93,7 @@ def validate(source: Source) -> Validation:
         notes=(
             *_notes(p),
             *notes_on_bounds(sections["sensitivity"]),
+            *notes_on_model(p.modelled),
             *order_notes({judge.name: judge.order_bias for judge in judges}),
             *position_notes({judge.name: judge.position for judge in judges}),
         ),
@@ -168,7 +169,7 @@ def _notes(p: Prepared) -> list[str]:
     notes = []
     if switch := _on_sets_collected_since(p):
         notes.append(switch)
-    if p.sets.origin == "reconstructed":
+    if p.sets.from_pairs:
         notes.append(_on_reconstruction(p))
     if p.sets.origin == "assumed":
         n_sets = int(p.human.response_set.sum())
@@ -213,7 +214,7 @@ def _on_pairs(p: Prepared) -> str:
     sets, beta = p.sets, _beta_of_pairs(p)
     is_minority = 2 * sets.n_pairs < p.compared.human.forced_choice.sum()
     is_assumed = sets.origin == "assumed"
-    if not beta or sets.origin == "reconstructed" or not (is_minority or is_assumed):
+    if not beta or sets.from_pairs or not (is_minority or is_assumed):
         return ""
     used = (
         "that in place of an assumed beta" if is_assumed else "them for the choices without a set"

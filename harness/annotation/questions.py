@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -107,6 +108,8 @@ def make_screens(
 ) -> tuple[Screen, ...]:
     """Return what a rater is asked, in an order that depends on rater and seed alone.
 
+    Where pairs are asked, items of which another rater gave the only pair come first.
+
     Items that show the same texts under different criteria stand on one screen. The two answers of
     a pairwise item are shown in an order that is drawn, too.
 
@@ -152,11 +155,24 @@ def make_screens(
         task.text_of(step.item)  # raises where there is none
     steps += _read_checks(checks, task) if checks else ()
 
-    return tuple(_on_screens(task, steps, f"{seed}\0{rater}\0"))
+    return tuple(_on_screens(task, steps, f"{seed}\0{rater}\0", _with_one_pair(task)))
 
 
-def _on_screens(task: Task, steps: Sequence[Step], seed: str) -> Iterator[Screen]:
-    """Yield the screens of each output after each other, outputs in a drawn order."""
+def _with_one_pair(task: Task) -> set[str]:
+    """Return the items of which one rater gave both a choice and a response set."""
+    asked = ASKED_ON["paired"]
+    answered = Counter((r.item, r.rater) for r in task.ratings if r.elicitation in asked)
+    n_pairs = Counter(item for (item, _), n in answered.items() if n == len(asked))
+    return {item for item, n in n_pairs.items() if n == 1}
+
+
+def _on_screens(
+    task: Task, steps: Sequence[Step], seed: str, once_paired: set[str]
+) -> Iterator[Screen]:
+    """Yield the screens of each output after each other, outputs in a drawn order.
+
+    Items with one pair come first where a pair is asked: a second one shows how sets spread.
+    """
     outputs: dict[object, list[Step]] = {}
     for step in steps:
         outputs.setdefault((step.form, output_of(task, step.item)), []).append(step)
@@ -164,7 +180,12 @@ def _on_screens(task: Task, steps: Sequence[Step], seed: str) -> Iterator[Screen
     def drawn(step: Step) -> bytes:
         return sha256(f"{seed}{step.item.id}".encode()).digest()
 
-    ordered = sorted(outputs.values(), key=lambda of_output: drawn(of_output[0]))
+    def place(of_output: list[Step]) -> tuple[bool, bytes]:
+        step = of_output[0]
+        is_second = step.form == "paired" and any(s.item.id in once_paired for s in of_output)
+        return not is_second, drawn(step)
+
+    ordered = sorted(outputs.values(), key=place)
     for number, of_output in enumerate(ordered, 1):
         swapped = task.pairwise is not None and bool(drawn(of_output[0])[-1] % 2)
         for elicitation in ASKED_ON[of_output[0].form]:

@@ -27,6 +27,8 @@ EVIDENCE = {
     "consistency": "In simulations this beats random picking once each item has one answer.",
     "annotator-test": "In simulations the standard error of the difference between judge and "
     "rater is 10 to 14 % smaller than with random picking.",
+    "pairs": "Two pairs on the same items show how response sets spread between items: "
+    "--humans modelled uses them from 30 items on.",
 }
 
 
@@ -53,8 +55,9 @@ def next_ratings(
 
     The value, per answer, is the expected fall in the number of items on the wrong side of the
     cut-off (consistency), or the number of comparisons added to the annotator test
-    (annotator-test). With --finding, the items are those of a finding of the audit, in its order.
-    Repeat the command with the new ratings.
+    (annotator-test). For pairs, items with one pair get a second, by another rater. With
+    --finding, the items are those of a finding of the audit, in its order. Repeat the command
+    with the new ratings.
 
     For an estimate, about --budget items without ratings are drawn and written as a task of their
     own. Items on which the judge's verdict is least informative are drawn most often; each keeps
@@ -68,6 +71,7 @@ def next_ratings(
     Examples:
       harness curate next ./mine --budget 100 --queue queue.csv
       harness curate next ./mine --budget 50 --slice language=de
+      harness curate next ./mine --budget 200 --for pairs --queue queue.csv
       harness curate next ./mine --budget 20 --finding single_rater_items
       harness curate next TASK --for estimate --judge NAME --items FILE
     """

@@ -103,7 +103,7 @@ class NextOptions(FindingOption):
         (NEXT, NEXT_FINDING, NEXT_ESTIMATE),
         ge=1,
     )
-    quantity: Literal["consistency", "annotator-test", "estimate"] = option(
+    quantity: Literal["consistency", "annotator-test", "pairs", "estimate"] = option(
         "consistency", "What the ratings are for.", (NEXT, NEXT_ESTIMATE), flag="--for"
     )
     slice_of: str | None = option(

@@ -91,7 +91,7 @@ Elicitation = Literal[AnswerKind, "paired"]  # paired: the set first, then a cho
 ELICITATIONS: tuple[Elicitation, ...] = (*ANSWER_KINDS, "paired")
 RanksBy = AnswerKind
 AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
-Humans: TypeAlias = Literal["rated", "reconstructed"]
+Humans: TypeAlias = Literal["rated", "reconstructed", "modelled"]
 
 MAX_TOKENS = 10**12  # larger counts are ignored
 REPLY_CAP = 4096  # tokens of a reply under a cost limit, where its judge sets no limit
@@ -195,8 +195,9 @@ class Choices(Options):
     humans: Humans | None = option(
         None,
         "Response sets that raters gave (rated), or those of all who chose, estimated from the "
-        "pairs of some (reconstructed). Default: reconstructed where forced choices rank, the "
-        "pairs suffice and most choices have no set.",
+        "pairs of some (reconstructed), at the cut-off by a model of their spread (modelled). "
+        "Default: reconstructed where forced choices rank, the pairs suffice and most choices "
+        "have no set.",
         (RUN, *VALIDATING),
     )
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from harness.analysis.bound_notes import assumption
 from harness.files.plain_text import visible
 from harness.report.checklist import checklist
 from harness.report.formatting import (
     basis,
+    capitalized,
     compared_on,
     counted,
     cut,
@@ -111,7 +113,10 @@ def _sets_of_raters(v: Validation) -> list[str]:
         return []
     pairs = f"{counted([sets.n_pairs], 'pair')} on {counted([sets.n_paired_items])}"
     of_beta = f", beta {estimate(beta, 2)}" if beta.value is not None else ""
-    return [f"Their response sets were reconstructed by F' of {pairs}{of_beta}."]
+    lines = [f"Their response sets were reconstructed by F' of {pairs}{of_beta}."]
+    if v.sensitivity and v.sensitivity.modelled:
+        lines.append(f"{capitalized(assumption(v.sensitivity.modelled))}.")
+    return lines
 
 
 def _result(v: Validation, judge: JudgeResult) -> str:

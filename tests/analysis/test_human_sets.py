@@ -14,6 +14,7 @@ from harness.analysis.choice_checks import check_choices
 from harness.analysis.estimates import prepare
 from harness.errors import TaskError
 from harness.options.concerns import Choices
+from harness.report import page
 from harness.report.judge_card import judge_card
 from harness.report.text import render
 from harness.stats import reconstruct
@@ -152,7 +153,7 @@ def test_decisions_are_not_identified_by_one_pair_per_item():
     assert (difference.settled, v.sensitivity.bounds_reason) == ("not_identified", "")
     assert v.sensitivity.bounds["narrow"]["prevalence_bias"].kind == "pairs"
     said = " ".join(render(v).split())
-    assert "not identified by one pair per item" in said
+    assert "not identified by the pairs of some items" in said
     assert "which of wide and narrow decides more like the raters is not identified" in said
     assert "(width 0." in said
 
@@ -164,4 +165,30 @@ def test_a_ranking_that_is_not_identified_is_refused():
     with pytest.raises(TaskError, match=r"don't identify decisions at a cut-off\. Leave out"):
         validate(source)
     with pytest.raises(TaskError, match="decisions at a cut-off"):
+        check_choices(source.task, source.items, Choices(**choices))
+
+
+@pytest.mark.parametrize(("n_pairs", "named"), [(1, "a Dirichlet distribution"), (2, "40 items")])
+def test_a_model_of_the_sets_is_named_in_every_view(n_pairs, named):
+    """Decisions at the cut-off have a value; what it rests on depends on second pairs."""
+    v = validate(pair_source(100, n_paired=40, n_pairs=n_pairs, humans="modelled"))
+    consistency = v.judge("wide").metrics["decision_consistency"]
+    assert consistency.value is not None
+    assert consistency.interval.estimand == "population value"
+    assert v.judge("wide").metrics["coverage(hrs/hrs)"].reason == "not_identified"
+    assert v.sensitivity.modelled.basis == ("dirichlet", "second_pairs")[n_pairs - 1]
+    [assumed] = [note for note in v.notes if note.startswith("the model behind decisions")]
+    assert named in assumed
+    assert named in " ".join(render(v).split())
+    assert named in judge_card(v)
+    assert named in page(v)
+    assert json.loads(v.to_json())["humans"]["sets"]["origin"] == "modelled"
+    assert any(note.startswith("under this model, ") for note in v.notes)
+
+
+def test_a_model_needs_decisions_on_single_items():
+    """Level macro averages criteria: refused, with what to use."""
+    choices = {"humans": "modelled", "level": "macro"}
+    source = source_of(indeterminate_task(40, 3, paired=10), **choices)
+    with pytest.raises(TaskError, match=r"needs level micro .*humans reconstructed"):
         check_choices(source.task, source.items, Choices(**choices))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.annotating import answer_one, make_unrated_task
+from support.pair_sources import pair_source
 from support.task_folders import make_task_folder, write_jsonl
 
 from harness.annotation import (
@@ -350,3 +351,14 @@ def test_version_of_the_instructions_follows_what_raters_read(task):
     version = instructions_version(task)
     assert version == instructions_version(task.model_copy(update={"tau": 0.3}))
     assert version != instructions_version(task.model_copy(update={"instructions": "Be quick."}))
+
+
+def test_items_with_one_pair_are_asked_first():
+    """A second pair on the same item says how sets spread; forced choices keep their order."""
+    task = pair_source(40, n_paired=8).task
+    first = {f"i{i}" for i in range(8)}
+    asked = ids(make_screens(task, "zoe", form="paired"))
+    assert set(asked[:16]) == first
+    assert not first & set(asked[16:])
+    choices = ids(make_screens(task, "zoe", form="forced_choice"))
+    assert set(choices[:8]) != first

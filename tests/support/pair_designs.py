@@ -9,6 +9,7 @@ the cases in which a rater accepts both.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.stats import binom
@@ -16,11 +17,16 @@ from scipy.stats import binom
 from harness import stats
 from harness.stats.data.forms import Cut
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Judging: TypeAlias = "Callable[[np.random.Generator, np.ndarray], dict[str, np.ndarray]]"
 SPACE = stats.OptionSpace.powerset(("T", "N"))
 SPREAD = np.array([0.6, 1.2, 0.8])  # of the Dirichlet distribution of an item's sets
 CHOICE = 0.25  # chance that a rater who accepts both chooses T
 F = np.array([[1.0, 0.0, CHOICE], [0.0, 1.0, 1.0 - CHOICE]])
 CUT = Cut(0.5, ("T",))
+NAMED_BY_NEAR = 0.37
 NAMED = 0.75  # share of {T, N} in which `narrow` names one option
 N_CHOICES = N_REPLIES = 5
 
@@ -32,10 +38,22 @@ def draw_theta(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def judged(rng: np.random.Generator, theta: np.ndarray) -> dict[str, np.ndarray]:
     """Return the (n, 3) distributions of the sets that each judge answers with."""
+    return {"wide": _noisy(rng, theta), "narrow": _naming(theta, NAMED)}
+
+
+def judged_alike(rng: np.random.Generator, theta: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the same of ``wide`` and of a judge ``near``: .05 fewer of its decisions are right."""
+    return {"wide": _noisy(rng, theta), "near": _noisy(rng, _naming(theta, NAMED_BY_NEAR))}
+
+
+def _noisy(rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
     noisy = rng.gamma(10.4 * theta + 0.2)
-    named = theta[:, 2:] * NAMED
-    choices = np.hstack([CHOICE * named, (1 - CHOICE) * named, -named])
-    return {"wide": noisy / noisy.sum(axis=1, keepdims=True), "narrow": theta + choices}
+    return noisy / noisy.sum(axis=1, keepdims=True)
+
+
+def _naming(theta: np.ndarray, share: float) -> np.ndarray:
+    named = theta[:, 2:] * share
+    return theta + np.hstack([CHOICE * named, (1 - CHOICE) * named, -named])
 
 
 @dataclass(frozen=True)
@@ -66,7 +84,7 @@ class Figures:
     population: float
 
 
-def figures(n: int, seed: int = 0) -> dict[str, Figures]:
+def figures(n: int, seed: int = 0, judging: Judging = judged) -> dict[str, Figures]:
     """Return what holds of n items, which stand for all."""
     rng = np.random.default_rng(seed)
     theta = draw_theta(rng, n)
@@ -78,7 +96,7 @@ def figures(n: int, seed: int = 0) -> dict[str, Figures]:
     implied = numbers / N_CHOICES + pooled * (1 - numbers / N_CHOICES) >= CUT.tau
     translated = implied @ binom.pmf(numbers[:, None], N_CHOICES, (theta @ F.T)[:, 0])
     by_judge = {}
-    for name, of_judge in judged(rng, theta).items():
+    for name, of_judge in judging(rng, theta).items():
         shares = of_judge @ SPACE.membership.T
         answers = decided(shares[:, 0])
         by_judge[name] = Figures(
@@ -140,13 +158,13 @@ def table(
 
 
 def judge_tables(
-    rng: np.random.Generator, theta: np.ndarray, n_replies: int = N_REPLIES
+    rng: np.random.Generator, theta: np.ndarray, judging: Judging = judged
 ) -> dict[str, stats.RatingTable]:
     """Draw the replies of the judges: response sets alone."""
     none = np.zeros((len(theta), 2), int)
     return {
-        name: table(name, none, sets=rng.multinomial(n_replies, of_judge))
-        for name, of_judge in judged(rng, theta).items()
+        name: table(name, none, sets=rng.multinomial(N_REPLIES, of_judge))
+        for name, of_judge in judging(rng, theta).items()
     }
 
 

@@ -14,7 +14,8 @@ from harness.analysis.ratings import human_table
 from harness.analysis.slice_names import slice_members
 from harness.errors import TaskError
 from harness.files.tables.writer import csv_text
-from harness.stats.indeterminacy.translation import beta_contributions
+from harness.options.concerns import N_PAIRS
+from harness.stats.indeterminacy.translation import beta_contributions, pairs_by_item
 from harness.stats.planning.next_rating import (
     Decisions,
     allocate,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from harness.tasks import Task
     from harness.tasks.model import JudgeElicitation
 
-QueuePurpose: TypeAlias = Literal["consistency", "annotator-test"]
+QueuePurpose: TypeAlias = Literal["consistency", "annotator-test", "pairs"]
 ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
 MOST_NAMED = 20  # raters
 ROUNDING = 1e-9  # below which a value is none
@@ -126,9 +127,9 @@ def next_ratings(
     ----------
     budget : int
         Answers at most; a pair is two.
-    quantity : {"consistency", "annotator-test"}
+    quantity : {"consistency", "annotator-test", "pairs"}
         Consistency at the cut-off: wrongly decided items. Annotator test: comparisons of judge and
-        rater.
+        rater. Pairs: items with two of them, which show how response sets spread between items.
     suspected : collection of str
         Raters who are not offered, as those of `harness.curation.audit.suspected_raters`.
     tau : float, optional
@@ -145,7 +146,7 @@ def next_ratings(
     """
     task.require_options("a queue of ratings")
     n_options = len(task.options)
-    if quantity != "annotator-test" and not 0 < len(task.positive) < n_options:
+    if quantity == "consistency" and not 0 < len(task.positive) < n_options:
         raise TaskError(
             f"task {task.name}: no decision depends on more ratings without positive options. Name "
             "them under 'positive' in task.yaml."
@@ -164,7 +165,11 @@ def next_ratings(
         if slice_of is None
         else slice_members(task, slice_of),
     )
-    of_quantity = _for_annotator_test if quantity == "annotator-test" else _for_decisions
+    of_quantity = {
+        "consistency": _for_decisions,
+        "annotator-test": _for_annotator_test,
+        "pairs": _for_second_pairs,
+    }[quantity]
     return _with_raters(task, of_quantity(ratings, budget), suspected)
 
 
@@ -228,6 +233,24 @@ def _for_annotator_test(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
         values = np.where(r.n_ratings >= n_raters, 1.0 + values, values)
     values = np.where(r.inside, values, 0.0)
     return tuple(r.rating(i, float(values[i])) for i in _greatest(values, budget))
+
+
+def _for_second_pairs(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
+    """Queue a second pair where there is one, then first pairs up to 100 items with any."""
+    if r.task.space.fully_specified:
+        raise TaskError(
+            f"task {r.task.name}: no response set holds two options, so pairs say nothing new."
+        )
+    n_pairs = pairs_by_item(r.human).sum(axis=(1, 2))
+    once = r.rng.permutation(np.flatnonzero((n_pairs == 1) & r.inside))
+    n_missing = max(N_PAIRS - int((n_pairs > 0).sum()), 0)
+    queue = [(i, "second pair") for i in once.tolist()]
+    queue += [(i, "first of two pairs") for i in r.unpaired[:n_missing].tolist()]
+    n_double = int((n_pairs > 1).sum())
+    return tuple(
+        QueuedRating(r.task.items[i].id, "paired", f"{which}, {n_double} items have two", 1.0)
+        for i, which in queue[: budget // 2]
+    )
 
 
 def _greatest(values: FloatArray, n: int) -> list[int]:

@@ -29,6 +29,11 @@ def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> FloatArray:
     return _call("bdtr", k, n, p)
 
 
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> FloatArray:
+    """Chance that a beta distributed value is at most x: ``scipy.special.betainc``."""
+    return _call("betainc", a, b, x)
+
+
 def betaincinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> FloatArray:
     """Quantile y of the beta distribution: ``scipy.special.betaincinv``."""
     return _call("betaincinv", a, b, y)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.known_answers import load_dataset, truth_folders
+from support.pair_sources import pair_source
 from support.processes import invoke
 from support.sliced_judges import planted_task
 from support.task_folders import make_task_folder, write_jsonl
@@ -264,3 +265,29 @@ def test_an_unknown_slice_of_a_queue_gives_a_hint():
     """The message has the nearest slice."""
     with pytest.raises(TaskError, match="Did you mean language=de"):
         next_ratings(planted_task(), 40, slice_of="language=dee")
+
+
+def test_second_pairs_are_queued_before_first_ones():
+    """Items with one pair get another rater's; then others, until 100 items have any."""
+    task = pair_source(120, n_paired=40).task
+    queue = next_ratings(task, 240, quantity="pairs")
+    assert [row.reason.split(",")[0] for row in queue] == [
+        *["second pair"] * 40,
+        *["first of two pairs"] * 60,
+    ]
+    assert {row.item for row in queue[:40]} == {f"i{i}" for i in range(40)}
+    assert {row.elicitation for row in queue} == {"paired"}
+    assert "r0" not in queue[0].raters
+    assert "r1" in queue[0].raters
+    assert [row.item for row in next_ratings(task, 20, quantity="pairs")] == [
+        row.item for row in queue[:10]
+    ]
+    twice = pair_source(120, n_paired=100, n_pairs=2).task
+    assert next_ratings(twice, 20, quantity="pairs") == ()
+
+
+def test_pairs_of_sets_of_one_option_are_refused():
+    """Nothing is learnt from them; the message says why."""
+    task = pair_source(40, n_paired=0).task.model_copy(update={"response_sets": (("T",), ("N",))})
+    with pytest.raises(TaskError, match="no response set holds two options"):
+        next_ratings(task, 20, quantity="pairs")

@@ -1,0 +1,267 @@
+"""Decisions at a cut-off under a model of the raters' response sets, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import inf
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.data.forms import Cut, check_tau
+from harness.stats.indeterminacy.pair_bounds import Settled  # noqa: TC001 -- type of a field
+from harness.stats.indeterminacy.set_model import (
+    LEAST_DOUBLE,
+    N_OF_DIRICHLET,
+    N_OF_TILT,
+    ClassCounts,
+    ItemKinds,
+    SetModel,
+    fit,
+)
+from harness.stats.inference.engine import Engine
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- type of a field
+from harness.stats.inference.estimate_sums import estimate_all
+from harness.stats.inference.item_sums import ItemSums, exclusions
+from harness.stats.inference.metric import POPULATION_VALUE, Metric, mean, no_items
+from harness.stats.selection.replies import decisions_at_replies
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.bootstrap import Resampling
+
+PriorBasis: TypeAlias = Literal["dirichlet", "second_pairs"]
+START_OF_JUDGE = (-1.0, 2.0, 2.0)  # logit of no share, and its rise with the two
+LEAST_ITEMS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelledDifference:
+    """By how much two judges differ in the share of decisions that are the raters'.
+
+    Attributes
+    ----------
+    first, second : str
+        The judges.
+    difference : Estimate
+        The share of the first less that of the second.
+    settled : {"first", "second", "not_identified"}
+        Which of them is better, if the interval has one sign.
+    """
+
+    first: str
+    second: str
+    difference: Estimate
+    settled: Settled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelledDecisions:
+    """What a model of the response sets says about decisions at a cut-off.
+
+    Attributes
+    ----------
+    basis : {"dirichlet", "second_pairs"}
+        How the shares of response sets are supposed to spread between items: as a Dirichlet
+        distribution, or with all of the second moments that two pairs on the same items show.
+    n_double : int
+        Items with two pairs or more.
+    estimates : dict of str to dict of str to Estimate
+        By judge, "decision_consistency" and "prevalence_bias", for endlessly many raters.
+    differences : tuple of ModelledDifference
+        Of each two judges in decision consistency, with intervals that hold for all at once.
+    """
+
+    basis: PriorBasis
+    n_double: int
+    estimates: dict[str, dict[str, Estimate]]
+    differences: tuple[ModelledDifference, ...]
+
+
+def modelled_decisions(
+    human: RatingTable,
+    judges: Sequence[RatingTable],
+    *,
+    tau: float,
+    positive: Sequence[str],
+    resampling: Resampling,
+    n_replies: float | None = None,
+    weights: FloatArray | None = None,
+) -> ModelledDecisions:
+    """Estimate decision consistency and prevalence bias from a posterior of each item's sets.
+
+    Parameters
+    ----------
+    human : RatingTable
+        Choices of all items, and ``joint`` of some.
+    judges, tau, positive, n_replies, weights
+        As in `pair_bounds`.
+    resampling : Resampling
+        How intervals are made: items are resampled with their pairs, and with what each adds to the
+        estimates of the model's parameters, to first order.
+
+    Notes
+    -----
+    Choices and one pair per item do not say how sets spread between items: the estimate is as good
+    as the model. `pair_bounds` needs none.
+    """
+    check_tau(tau)
+    counts = ClassCounts.of(human, positive)
+    rated = np.asarray(human.forced_choice.any(axis=1))
+    tilted = counts.n_double >= LEAST_DOUBLE
+    start = _human_alone(counts, rated, tau, tilted=tilted)
+    cut = Cut(tau, tuple(positive))
+    fits = {
+        table.name: _JudgeFit.of(
+            counts, decisions_at_replies(table, cut, n_replies)[:, 0], rated, tau, start
+        )
+        for table in judges
+    }
+    n_times = np.ones(len(rated)) if weights is None else weights
+    engine = Engine.draw(resampling.units(len(rated)), resampling)
+    jobs = [
+        [fitted.sums(name, n_times) for name in ("decision_consistency", "prevalence_bias")]
+        for fitted in fits.values()
+    ]
+    estimates = {
+        name: {
+            metric: _within(result.estimate, 0.0 if metric == "decision_consistency" else -1.0)
+            for metric, result in by_metric.items()
+        }
+        for name, by_metric in zip(fits, estimate_all(jobs, engine), strict=True)
+    }
+    return ModelledDecisions(
+        basis="second_pairs" if tilted else "dirichlet",
+        n_double=counts.n_double,
+        estimates=estimates,
+        differences=_differences(fits, n_times, engine),
+    )
+
+
+def _human_alone(counts: ClassCounts, rated: BoolArray, tau: float, *, tilted: bool) -> FloatArray:
+    """Return the parameters of the raters, where the fits with a judge start."""
+    cells = ItemKinds.of(counts, np.zeros(len(rated)), rated)
+    start, _, _ = fit(SetModel(cells, tau, tilted=False, judged=False), np.zeros(N_OF_DIRICHLET))
+    if not tilted:
+        return start
+    wider = np.concatenate([start, np.zeros(N_OF_TILT)])
+    return fit(SetModel(cells, tau, tilted=True, judged=False), wider)[0]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _JudgeFit:
+    """What each item adds to the estimates of a judge: (n,) arrays, the first of its decisions."""
+
+    decision: FloatArray
+    positive: FloatArray
+    of_consistency: FloatArray
+    of_prevalence: FloatArray
+    used: BoolArray
+
+    @classmethod
+    def of(
+        cls,
+        counts: ClassCounts,
+        decision: FloatArray,
+        rated: BoolArray,
+        tau: float,
+        start: FloatArray,
+    ) -> _JudgeFit:
+        """Fit the model with a judge; an item adds its own chance, and its part of parameters."""
+        used = np.asarray(rated & ~np.isnan(decision), dtype=np.bool_)
+        nothing = np.zeros(len(used))
+        if used.sum() < LEAST_ITEMS:
+            return cls(decision, nothing, nothing, nothing, np.zeros_like(used))
+        cells = ItemKinds.of(counts, np.nan_to_num(decision), used)
+        model = SetModel(cells, tau, tilted=len(start) > N_OF_DIRICHLET, judged=True)
+        at, scores, information = fit(model, np.concatenate([start, START_OF_JUDGE]))
+        chances, slopes = model.positive_slopes(at)
+        n, sign = float(cells.n.sum()), 2.0 * cells.decision - 1.0
+        moved = scores @ np.linalg.inv(information / n)  # (C, P): of parameters, by an item
+        moved = moved - cells.n @ moved / n
+        of_consistency = moved @ (cells.n * sign @ slopes / n)
+        of_prevalence = moved @ (cells.n @ slopes / n)
+        chance, consistency, prevalence = (
+            np.where(used, part[cells.of_item], 0.0)
+            for part in (chances, of_consistency, of_prevalence)
+        )
+        return cls(np.where(used, decision, 0.0), chance, consistency, prevalence, used)
+
+    def consistency(self) -> FloatArray:
+        """Return (n,): the chance that judge and raters decide alike, and parameters' part."""
+        alike = self.positive * self.decision + (1.0 - self.positive) * (1.0 - self.decision)
+        return alike + self.of_consistency
+
+    def sums(self, name: str, n_times: FloatArray) -> ItemSums:
+        """Return the sums of a metric."""
+        values = self.consistency()
+        if name == "prevalence_bias":
+            values = self.decision - self.positive - self.of_prevalence
+        return _mean_of(name, values, self.used, n_times)
+
+
+def _mean_of(name: str, values: FloatArray, used: BoolArray, n_times: FloatArray) -> ItemSums:
+    metric = Metric(
+        name=name,
+        value=mean,
+        reason=no_items,
+        bounds=(-inf, inf),
+        estimand=POPULATION_VALUE,
+    )
+    weight = used * n_times
+    return ItemSums(
+        contributions=np.stack([values * weight, weight], axis=1),
+        metrics=(metric,),
+        used=used,
+        nothing="too_few_items",
+        excluded=exclusions([("too_few_items", int((~used).sum()))]),
+    )
+
+
+def _differences(
+    fits: Mapping[str, _JudgeFit], n_times: FloatArray, engine: Engine
+) -> tuple[ModelledDifference, ...]:
+    couples = list(combinations(fits, 2))
+    level = 1.0 - (1.0 - engine.level) / max(len(couples), 1)
+    jobs = [
+        [
+            _mean_of(
+                "difference",
+                fits[first].consistency() - fits[second].consistency(),
+                fits[first].used & fits[second].used,
+                n_times,
+            )
+        ]
+        for first, second in couples
+    ]
+    results = estimate_all(jobs, replace(engine, level=level))
+    return tuple(
+        ModelledDifference(
+            first=first,
+            second=second,
+            difference=_within(result["difference"].estimate),
+            settled=_settled(result["difference"].estimate),
+        )
+        for (first, second), result in zip(couples, results, strict=True)
+    )
+
+
+def _settled(difference: Estimate) -> Settled:
+    if difference.interval is None:
+        return "not_identified"
+    if difference.interval.low > 0.0:
+        return "first"
+    return "second" if difference.interval.high < 0.0 else "not_identified"
+
+
+def _within(estimate: Estimate, least: float = -1.0) -> Estimate:
+    """Return an estimate whose interval stays where shares, or their differences, can be."""
+    if estimate.interval is None:
+        return estimate
+    ends = np.clip([estimate.interval.low, estimate.interval.high], least, 1.0)
+    interval = replace(estimate.interval, low=float(ends[0]), high=float(ends[1]))
+    return replace(estimate, interval=interval)
