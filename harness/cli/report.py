@@ -12,7 +12,7 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.lists import print_runs
 from harness.cli.output import echo, echo_json
-from harness.options.concerns import Json, Out, Page, TaskOption, VerdictFile
+from harness.options.concerns import Json, Out, Page, RaterNames, TaskOption, VerdictFile
 from harness.options.declaration import REPORT, REPORT_LIST, REPORT_TASK, REPORT_TWO, option
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.report.rebuild import ReportFiles
 
 
-class ReportOptions(Page):
+class ReportOptions(RaterNames, Page):
     """What is written beside a report, and whether it is shown."""
 
     open_page: bool = option(
@@ -80,9 +80,9 @@ def report(
     if subject.task is not None:
         source = source_of_verdicts(subject.task, verdicts.verdicts)
         file = wanted.page or Path(f"{source.task.name}-report.html")
-        written = report_source(source, file, charts=wanted.charts)
+        written = report_source(source, file, charts=wanted.charts, show_raters=wanted.show_raters)
     else:
-        written = _report_runs(place.out, run, other, wanted.charts)
+        written = _report_runs(place.out, run, other, wanted)
     if printing.as_json:
         echo_json(_as_json(written))
     else:
@@ -105,13 +105,18 @@ def _as_json(written: ReportFiles) -> dict[str, object]:
 
 
 def _report_runs(
-    out: Path | None, run: str | None, other: str | None, charts: Path | None
+    out: Path | None, run: str | None, other: str | None, wanted: ReportOptions
 ) -> ReportFiles:
     from harness.report.rebuild import report_comparison, report_run
     from harness.runs.run_folder import find_run
 
     folders = [find_run(out, name) for name in ((run, other) if other else (run,))]
-    written = report_comparison(*folders) if other else report_run(folders[0], charts=charts)
+    shown = wanted.show_raters
+    written = (
+        report_comparison(*folders, show_raters=shown)
+        if other
+        else report_run(folders[0], charts=wanted.charts, show_raters=shown)
+    )
     for folder in folders:
         if folder.kept_metrics:
             echo(folder.kept_metrics, err=True)

@@ -6,11 +6,11 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo
-from harness.options.concerns import Out
-from harness.options.declaration import VIEW, Options, option
+from harness.options.concerns import Out, RaterNames
+from harness.options.declaration import VIEW, option
 
 
-class ViewOptions(Options):
+class ViewOptions(RaterNames):
     """Where the page is."""
 
     view_port: int | None = option(
@@ -34,7 +34,7 @@ def view(*, place: Out, wanted: ViewOptions) -> None:
     """
     import asyncio
 
-    from harness.report.served.run_pages import serve_runs
+    from harness.report.served.run_pages import RunPages, serve_runs
     from harness.runs.run_folder import default_out
 
     def announce(address: str) -> None:
@@ -42,6 +42,5 @@ def view(*, place: Out, wanted: ViewOptions) -> None:
         if wanted.open_view:
             typer.launch(address)
 
-    asyncio.run(
-        serve_runs(place.out or default_out(), port=wanted.view_port or 0, announce=announce)
-    )
+    pages = RunPages(place.out or default_out(), show_raters=wanted.show_raters)
+    asyncio.run(serve_runs(pages, port=wanted.view_port or 0, announce=announce))

@@ -801,6 +801,17 @@ class DryRun(Options):
     )
 
 
+class RaterNames(Options):
+    """What raters are called in what is passed on."""
+
+    panel: ClassVar[str] = "Output"
+    show_raters: bool = option(
+        False,
+        "Show the raters' names. Without it, raters are called r1, r2, ...",
+        (REPORT, REPORT_TASK, REPORT_TWO, VIEW),
+    )
+
+
 class FailUnless(Options):
     """What is demanded of the verdict."""
 

@@ -23,6 +23,7 @@ from harness.report.formatting import (
     span,
 )
 from harness.report.judge_charts import metric_label
+from harness.report.pseudonyms import named_as_in_reports
 from harness.report.ranking_rows import alike_words, flips_with_n, missing_intervals, ranked_judges
 from harness.report.recommendation import decision
 from harness.report.text import READING as READING_F
@@ -137,6 +138,7 @@ def _value(v: Validation, judge: JudgeResult) -> str:
 
 def judge_card(v: Validation, d: Details | None = None) -> str:
     """Return a page of Markdown to publish with an evaluation that used the judge."""
+    v = named_as_in_reports(v, d.raters if d else None)
     lines = [
         f"# Judge card: {markdown(v.task.name)}",
         "",

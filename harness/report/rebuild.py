@@ -16,6 +16,7 @@ from harness.report.comparison import comparison, comparison_text
 from harness.report.export import parquet_of, write_pages
 from harness.report.html.details import details_of
 from harness.report.html.page import page
+from harness.report.pseudonyms import named_as_in_reports, pseudonyms, with_pseudonyms
 from harness.runs.sources import compared_source, source_of
 
 if TYPE_CHECKING:
@@ -61,8 +62,12 @@ class ReportFiles:
         return lines
 
 
-def report_run(folder: RunFolder, *, charts: Path | None = None) -> ReportFiles:
+def report_run(
+    folder: RunFolder, *, charts: Path | None = None, show_raters: bool = False
+) -> ReportFiles:
     """Write the page, the ranking, the judge card and all metrics of a run; charts on request.
+
+    Raters are called r1, r2 and so on, or by their names with ``show_raters``.
 
     Raises
     ------
@@ -71,13 +76,19 @@ def report_run(folder: RunFolder, *, charts: Path | None = None) -> ReportFiles:
     """
     source = source_of(folder)
     v = validation_of(folder, source)
-    d = details_of(source, folder, certainty=v.certainty)
+    d = details_of(source, folder, certainty=v.certainty, show_raters=show_raters)
     table = folder.write("metrics.parquet", parquet_of(v))
-    return _with_charts((*write_pages(folder, v, d), table), v, charts)
+    return _with_charts(
+        (*write_pages(folder, v, d), table), named_as_in_reports(v, d.raters), charts
+    )
 
 
-def report_source(source: Source, file: Path, *, charts: Path | None = None) -> ReportFiles:
+def report_source(
+    source: Source, file: Path, *, charts: Path | None = None, show_raters: bool = False
+) -> ReportFiles:
     """Validate a source that is not a run, and write its page; charts on request.
+
+    Raters are called as by `report_run`.
 
     Raises
     ------
@@ -85,10 +96,10 @@ def report_source(source: Source, file: Path, *, charts: Path | None = None) -> 
         If the source is wrong or a file cannot be written.
     """
     v = validate(source)
-    d = details_of(source, certainty=v.certainty)
+    d = details_of(source, certainty=v.certainty, show_raters=show_raters)
     with writing_to(file, RunError):
         write_file(file, page(v, d).encode())
-    return _with_charts((file,), v, charts)
+    return _with_charts((file,), named_as_in_reports(v, d.raters), charts)
 
 
 def _with_charts(files: tuple[Path, ...], v: Validation, folder: Path | None) -> ReportFiles:
@@ -98,8 +109,12 @@ def _with_charts(files: tuple[Path, ...], v: Validation, folder: Path | None) ->
     return ReportFiles(files, folder, len(drawings), write_charts(drawings, folder))
 
 
-def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
+def report_comparison(
+    first: RunFolder, second: RunFolder, *, show_raters: bool = False
+) -> ReportFiles:
     """Compare two runs, and write the comparison into the folder of the second.
+
+    Raters are called as by `report_run`.
 
     Raises
     ------
@@ -110,7 +125,10 @@ def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
     sources = compared_source(first), compared_source(second)
     validations = validation_of(first, sources[0]), validation_of(second, sources[1])
     paired = compare_runs(*sources, [v.ranking_metric for v in reversed(validations)])
-    file = second.write(f"beside-{names[0]}.html", comparison(names, validations, paired))
+    raters = [name for s in sources for name in s.task.rating_columns.raters]
+    shown = pseudonyms(raters, show_raters=show_raters)
+    of_page = (with_pseudonyms(validations[0], shown), with_pseudonyms(validations[1], shown))
+    file = second.write(f"beside-{names[0]}.html", comparison(names, of_page, paired))
     return ReportFiles(
         (file,), comparison=paired, text=comparison_text(names, validations, paired) + "\n"
     )

@@ -13,6 +13,7 @@ from harness.judging.prompts.templates import MAX_BYTES
 from harness.judging.storage.verdict_columns import columns_of
 from harness.loading import edge, has_edge
 from harness.report.html.item_table import item_table
+from harness.report.pseudonyms import pseudonyms
 from harness.runs.run_folder import SELFTEST_FILE, RunState
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Details:
         Name of the folder; "" for verdicts made elsewhere.
     asking_s : float or None
         Seconds of calls, over all sessions; None without calls.
+    raters : dict of str to str
+        What each rater is called, by name.
     prompts : dict of str to str
         Templates by file name.
     selftest : dict or None
@@ -74,6 +77,7 @@ class Details:
     source: str = ""
     licence: str = ""
     items: ItemTable
+    raters: dict[str, str]
     prompts: dict[str, str]
     hashes: dict[str, str]
     versions: dict[str, str]
@@ -85,14 +89,19 @@ class Details:
 
 
 def details_of(
-    source: Source, folder: RunFolder | None = None, *, certainty: Certainty | None = None
+    source: Source,
+    folder: RunFolder | None = None,
+    *,
+    certainty: Certainty | None = None,
+    show_raters: bool = False,
 ) -> Details:
     """Collect what the page shows of a source besides the numbers.
 
     A run folder adds prompts, versions and how the judges were called; ``certainty`` the strata
-    that items can be filtered by.
+    that items can be filtered by. Raters keep their names only with ``show_raters``.
     """
     task = source.task
+    raters = pseudonyms(task.rating_columns.raters, show_raters=show_raters)
     manifest = folder.manifest if folder else None
     strata = [row.stratum for row in certainty.strata] if certainty else []
     return Details(
@@ -102,7 +111,8 @@ def details_of(
         asking_s=manifest.asking_s if manifest else None,
         source=task.source,
         licence=task.licence,
-        items=item_table(source, strata),
+        items=item_table(source, strata, raters=raters),
+        raters=raters,
         prompts=_prompts(folder) if folder else {},
         hashes={str(name): sha for name, sha in manifest.hashes.items()}
         if manifest

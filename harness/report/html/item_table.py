@@ -181,10 +181,26 @@ class ItemTable:
         return f"ItemTable({len(self.rows)} items, {len(self.judges)} judges)"
 
 
-def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
-    """Collect the items of a source with what raters and judges answered."""
+def item_table(
+    source: Source,
+    strata: Sequence[Stratum] = (),
+    *,
+    raters: Mapping[str, str] | None = None,
+) -> ItemTable:
+    """Collect the items of a source with what raters and judges answered.
+
+    Parameters
+    ----------
+    source : Source
+        Items, ratings and verdicts.
+    strata : sequence of Stratum
+        By which items can be filtered.
+    raters : mapping of str to str, optional
+        What raters are called, see `harness.report.pseudonyms`; their own names by default.
+    """
+    called = raters or {}
     if source.task.is_open:
-        return _open_item_table(source)
+        return _open_item_table(source, called)
     task, items = source.task, source.items
     names = tuple(judge.name for judge in source.judges)
     human = human_table(task, items)
@@ -192,7 +208,7 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
     dispute = Dispute.of(human, judges)
     order = dispute.order[:MAX_ITEMS].tolist()
     shown = [items[i] for i in order]
-    ratings, verdicts = _ratings(source, shown), _verdicts(source, shown)
+    ratings, verdicts = _ratings(source, shown, called), _verdicts(source, shown)
     cells = [
         _judge_cells(source, table, verdicts[table.name], dispute.shared[j], order)
         for j, table in enumerate(judges)
@@ -224,11 +240,11 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
     )
 
 
-def _open_item_table(source: Source) -> ItemTable:
+def _open_item_table(source: Source, called: Mapping[str, str]) -> ItemTable:
     """Collect the items of a task without options, in the task's order."""
     names = tuple(judge.name for judge in source.judges)
     shown = source.items[:MAX_ITEMS]
-    ratings, verdicts = _ratings(source, shown), _verdicts(source, shown)
+    ratings, verdicts = _ratings(source, shown, called), _verdicts(source, shown)
     rows = [
         ItemRow(
             id=item.id,
@@ -252,7 +268,9 @@ def _open_cell(replies: Sequence[Verdict]) -> JudgeCell:
     return JudgeCell(text=text, classes=(), outcomes=outcomes, agreement="")
 
 
-def _ratings(source: Source, items: Sequence[Item]) -> dict[str, list[ShownAnswer]]:
+def _ratings(
+    source: Source, items: Sequence[Item], called: Mapping[str, str]
+) -> dict[str, list[ShownAnswer]]:
     """Return the ratings of each of some items."""
     columns, labels = source.task.rating_columns, option_labels(source.task)
     ratings: dict[str, list[ShownAnswer]] = {item.id: [] for item in items}
@@ -260,7 +278,8 @@ def _ratings(source: Source, items: Sequence[Item]) -> dict[str, list[ShownAnswe
     @cache
     def shown(rater: int, answer: int) -> ShownAnswer:
         elicitation, value = columns.answers[answer]
-        return ShownAnswer(columns.raters[rater], elicitation, answer_text(value, labels))
+        name = columns.raters[rater]
+        return ShownAnswer(called.get(name, name), elicitation, answer_text(value, labels))
 
     at = np.flatnonzero(columns.rows_of(ratings) >= 0)
     codes = (codes[at].tolist() for codes in (columns.item, columns.rater, columns.answer))

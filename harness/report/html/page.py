@@ -31,6 +31,7 @@ from harness.report.html.summaries import (
 from harness.report.judge_card import latex, markdown, paragraph
 from harness.report.next_steps import next_steps
 from harness.report.prevalence_text import missed_line, prevalence_lines
+from harness.report.pseudonyms import named_as_in_reports
 from harness.report.race_text import race_lines, race_table
 from harness.report.ranking_rows import alike_words, flips_with_n, missing_intervals, ranking_rows
 from harness.report.recommendation import (
@@ -80,6 +81,7 @@ def page(v: Validation, details: Details | None = None) -> str:
     details : Details, optional
         Items, prompts and provenance; the page says where they are missing.
     """
+    v = named_as_in_reports(v, details.raters if details else None)
     grid = sensitivity_charts.slider_grid(v)
     items = details and item_block(details.items)
     practices = checklist(v)

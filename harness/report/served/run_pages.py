@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -34,16 +34,18 @@ class RunPages:
     ----------
     out : Path
         Folder of the run folders.
+    show_raters : bool
+        Whether raters keep their names.
     """
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, *, show_raters: bool = False) -> None:
         self._out = out
         self._files = {
             "/": (_file("templates/view.html"), "text/html"),
             "/view.css": (colours() + _file("static/view.css"), "text/css"),
             "/view.js": (_file("static/view.js"), "text/javascript"),
         }
-        self._items = lru_cache(MOST_OPEN)(_run_items)
+        self._items = lru_cache(MOST_OPEN)(partial(_run_items, show_raters=show_raters))
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
         """Add what the page asks for."""
@@ -99,10 +101,10 @@ class RunPages:
         raise RunError(f"{name}: no such run in {self._out}.")
 
 
-def _run_items(path: Path, verdicts_hash: str) -> RunItems:
+def _run_items(path: Path, verdicts_hash: str, *, show_raters: bool) -> RunItems:
     """Read the items of a run; the hash of its log tells versions apart."""
     del verdicts_hash
-    return RunItems.of(RunFolder.open(path))
+    return RunItems.of(RunFolder.open(path), show_raters=show_raters)
 
 
 def _json(content: object, status: int = 200) -> web.Response:
@@ -115,14 +117,14 @@ def _file(name: str) -> str:
 
 
 async def serve_runs(
-    out: Path, *, port: int = 0, announce: Callable[[str], object] = print
+    pages: RunPages, *, port: int = 0, announce: Callable[[str], object] = print
 ) -> None:
-    """Serve the page of the runs in a folder until SIGINT or SIGTERM.
+    """Serve the page of runs until SIGINT or SIGTERM.
 
     Parameters
     ----------
-    out : Path
-        Folder of the run folders.
+    pages : RunPages
+        The runs.
     port : int
         Where to listen on loopback; 0 for any free port.
     announce : callable
@@ -133,4 +135,4 @@ async def serve_runs(
     TaskError
         If the port is taken.
     """
-    await serve_page("view", RunPages(out).add_routes, port=port, announce=announce)
+    await serve_page("view", pages.add_routes, port=port, announce=announce)

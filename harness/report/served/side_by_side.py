@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from harness.analysis.inputs import shared_items
 from harness.report.html.item_table import item_table
+from harness.report.pseudonyms import pseudonyms
 from harness.runs.sources import source_of
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ class RunItems:
     table: ItemTable
 
     @classmethod
-    def of(cls, folder: RunFolder) -> RunItems:
-        """Read the items of a run.
+    def of(cls, folder: RunFolder, *, show_raters: bool = False) -> RunItems:
+        """Read the items of a run; raters keep their names only with ``show_raters``.
 
         Raises
         ------
@@ -93,7 +94,8 @@ class RunItems:
             If the folder cannot be read, or is that of a probe.
         """
         source = source_of(folder)
-        return cls(folder.path.name, source.items, item_table(source))
+        raters = pseudonyms(source.task.rating_columns.raters, show_raters=show_raters)
+        return cls(folder.path.name, source.items, item_table(source, raters=raters))
 
     def __repr__(self) -> str:
         return f"RunItems({self.name!r}, {len(self.items)} items)"

@@ -1,0 +1,127 @@
+"""Raters are people: what is made to be passed on calls them r1, r2 and so on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from harness.analysis.recommendation_checks import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from harness.analysis import Validation
+
+Part = TypeVar("Part")
+
+PSEUDONYM = re.compile(r"r\d+")
+OF_RATERS = {"rater", "raters", "untested"}  # fields with names of raters, as values or keys
+COPYING = "copies_a_rater"  # check whose rival is a rater
+
+
+def pseudonyms(names: Iterable[str], *, show_raters: bool = False) -> dict[str, str]:
+    """Return what each rater is called in a report.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The raters' names in the ratings.
+    show_raters : bool
+        Whether they keep these names. They do, too, if all are r and a number already.
+    """
+    ordered = sorted(set(names))
+    if show_raters or all(map(PSEUDONYM.fullmatch, ordered)):
+        return {name: name for name in ordered}
+    return {name: f"r{number}" for number, name in enumerate(ordered, start=1)}
+
+
+def with_pseudonyms(part: Part, shown: Mapping[str, str]) -> Part:
+    """Return a validation, or a part of one, with other names for its raters.
+
+    Parameters
+    ----------
+    part : Validation or a part of one
+        Texts are replaced only in fields that hold raters.
+    shown : mapping of str to str
+        See `pseudonyms`.
+    """
+    if all(name == other for name, other in shown.items()):
+        return part
+    return cast("Part", _renamed(part, shown))
+
+
+def named_as_in_reports(v: Validation, raters: Mapping[str, str] | None) -> Validation:
+    """Return a validation whose raters are called as given, or r1, r2 and so on for None."""
+    return with_pseudonyms(v, pseudonyms(raters_in(v)) if raters is None else raters)
+
+
+def raters_in(part: object) -> set[str]:
+    """Return the names of the raters that a validation, or a part of one, holds."""
+    return set(_names(part))
+
+
+def _renamed(part: object, shown: Mapping[str, str]) -> object:
+    if is_dataclass(part) and not isinstance(part, type):
+        changes = {
+            field.name: new
+            for field in fields(part)
+            if (new := _renamed_field(part, field.name, shown)) is not getattr(part, field.name)
+        }
+        return replace(part, **changes) if changes else part
+    if isinstance(part, Mapping):
+        new = {key: _renamed(value, shown) for key, value in part.items()}
+        return new if any(new[key] is not value for key, value in part.items()) else part
+    if isinstance(part, tuple):
+        return _same_kind(part, [_renamed(member, shown) for member in part])
+    return part
+
+
+def _renamed_field(part: object, name: str, shown: Mapping[str, str]) -> object:
+    value = getattr(part, name)
+    if name == "warnings":
+        return _same_kind(value, [_renamed_in_list(text, shown) for text in value])
+    is_rival = name == "rival" and isinstance(part, Check) and part.kind == COPYING
+    if name not in OF_RATERS and not is_rival:
+        return _renamed(value, shown)
+    if isinstance(value, str):
+        return value if name == "raters" else shown.get(value, value)  # the kind of the raters
+    if isinstance(value, Mapping):
+        return {shown.get(key, key): member for key, member in value.items()}
+    if isinstance(value, tuple):
+        members = [shown.get(m, m) if isinstance(m, str) else _renamed(m, shown) for m in value]
+        return _same_kind(value, members)
+    return value
+
+
+def _renamed_in_list(text: str, shown: Mapping[str, str]) -> str:
+    """Return a warning, which ends with a list of raters, with other names for them."""
+    longest_first = sorted(shown, key=len, reverse=True)
+    listed = re.compile(rf"(?<= )({'|'.join(map(re.escape, longest_first))})(?=,|$| \(\d+\)| had )")
+    new = listed.sub(lambda match: shown[match[1]], text)
+    return text if new == text else new
+
+
+def _same_kind(part: tuple[Any, ...], members: list[Any]) -> tuple[Any, ...]:
+    """Return the members as the tuple was; that one if none has changed."""
+    if all(new is old for new, old in zip(members, part, strict=True)):
+        return part
+    return type(part)(*members) if hasattr(part, "_fields") else tuple(members)
+
+
+def _names(part: object, field: str = "") -> Iterator[str]:
+    if isinstance(part, str):
+        yield from [part] if field in OF_RATERS else []
+    elif is_dataclass(part) and not isinstance(part, type):
+        for member in fields(part):
+            value = getattr(part, member.name)
+            if not (member.name == "raters" and isinstance(value, str)):  # the kind of the raters
+                yield from _names(value, member.name)
+    elif isinstance(part, Mapping):
+        yield from part if field in OF_RATERS else []
+        for value in part.values():
+            yield from _names(value)
+    elif isinstance(part, tuple):
+        for member in part:
+            yield from _names(member, field)
