@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from statistics import NormalDist, median
+from functools import cache
+from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,10 +12,10 @@ import numpy as np
 from harness.analysis.annotator_panel import eps_of
 from harness.analysis.decision import n_items_needed
 from harness.curation.audit.finding import Finding
-from harness.stats.alt_test.margin_tests import score_test
 from harness.stats.data.arrays import ratio
 from harness.stats.indeterminacy.rater_error import identifiability
 from harness.stats.inference.estimate import share_interval
+from harness.stats.planning.rater_power import items_for_power, power_against_rater
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from harness.curation.audit.rating_checks import RatedChoices
     from harness.tasks import Task
 
-N_SIMULATED = 1000
 POWER = 0.8
 LEVEL = 0.05
 WIDE = 0.05  # half a width
@@ -64,7 +64,7 @@ def _specification(task: Task) -> Iterator[Finding]:
 
 
 def _annotator_power(task: Task, rated: RatedChoices) -> Iterator[Finding]:
-    """Simulate how often a judge like the raters passes against the median rater."""
+    """Compute how often a judge like the raters passes against the median rater."""
     choices = rated.choices
     if task.rater_ids != "real" or not len(choices.item):
         return
@@ -78,51 +78,43 @@ def _annotator_power(task: Task, rated: RatedChoices) -> Iterator[Finding]:
     n = int(median(per_rater.values()))
     eps = eps_of(task)
     discordance = float(differing.mean())
-    if eps <= 0 or (power := annotator_power(n, discordance, eps)) >= POWER:
+    if eps <= 0 or (power := power_against_rater(n, discordance, eps, level=LEVEL)) >= POWER:
         return
-    needed = items_needed(discordance, eps)
+    needed = items_for_power(POWER, discordance, eps, level=LEVEL)
+    action = f"With {needed or 0:,} items per rater, it's 80 % before that adjustment."
     yield Finding(
         kind="low_annotator_power",
         what=f"a judge that rates like the raters passes against a rater of {n:,} items (the "
-        f"median) in {power:.0%} of {N_SIMULATED:,} simulated data sets",
+        f"median) with a probability of {power:.0%}",
         why=f"At margin {eps:g} the annotator test would often miss that such a judge may replace "
         "a rater; adjusting for several raters lowers the power further.",
-        action=f"About {needed:,} items per rater give 80 % before that adjustment.",
-        n=max(needed - n, 0),
+        action=action if needed else "Set a larger eps, if you can accept one.",
+        n=max((needed or n) - n, 0),
     )
-
-
-def annotator_power(n: int, discordance: float, eps: float) -> float:
-    """Return the simulated power of the score test against a rater, before any adjustment.
-
-    Judge and rater differ on the share ``discordance`` of n items, and each is closer on half of
-    those; the power is the share of 1,000 seeded data sets in which p is at most 5 %.
-    """
-    rng = np.random.default_rng(0)
-    tables = rng.multinomial(n, [discordance / 2, discordance / 2, 1 - discordance], N_SIMULATED)
-    results = Counter(map(tuple, tables[:, :2].tolist()))
-    passed = sum(
-        times for (won, lost), times in results.items() if score_test(n, won, lost, eps).p <= LEVEL
-    )
-    return passed / N_SIMULATED
-
-
-def items_needed(discordance: float, eps: float) -> int:
-    """Return about how many items give the power of 80 %, by the normal approximation."""
-    z_level, z_power = NormalDist().inv_cdf(1 - LEVEL), NormalDist().inv_cdf(POWER)
-    restricted = max(discordance, eps - eps * eps)  # variance per item at the margin, at least
-    return int(np.ceil((z_level * restricted**0.5 + z_power * discordance**0.5) ** 2 / eps**2))
 
 
 def _interval_width(rated: RatedChoices) -> Iterator[Finding]:
     n = len(np.unique(rated.choices.unit))
-    interval = share_interval(0.5, n)
-    half = (interval.high - interval.low) / 2
+    half = _half_width(n)
     if half > WIDE:
         yield Finding(
             kind="wide_intervals",
             what=f"a share of {n:,} items or groups is known to within {half:.2f} at worst (95 %)",
             why="Differences between judges below this are rarely proven.",
-            action="Rate more items: 381 independent ones give 0.05.",
+            action=f"Rate more items: {items_for_width(WIDE):,} independent ones give {WIDE:g}.",
             n=n,
         )
+
+
+@cache
+def items_for_width(half: float) -> int:
+    """Return the least n at which no interval of a share of n items has a greater half width."""
+    n = 1
+    while _half_width(n) > half:
+        n += 1
+    return n
+
+
+def _half_width(n: int) -> float:
+    interval = share_interval(0.5, n)
+    return (interval.high - interval.low) / 2

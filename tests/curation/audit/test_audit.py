@@ -24,10 +24,11 @@ from harness.curation.audit.decision_effects import (
 )
 from harness.curation.audit.finding import Finding
 from harness.curation.audit.response_checks import _one_letter_apart
-from harness.curation.audit.sufficiency import annotator_power, items_needed
+from harness.curation.audit.sufficiency import items_for_width
 from harness.curation.audit.text_checks import items_by_pattern
 from harness.errors import TaskError
 from harness.runs.sources import source_of_verdicts
+from harness.stats.inference.estimate import share_interval
 from harness.tasks import Item, load_task, read_changes
 
 WORDS = ["red", "small", "loud", "quiet", "broken", "clever", "heavy", "sudden", "plain", "odd"]
@@ -334,12 +335,14 @@ def test_patterns_match_what_they_name(text, kinds):
     assert set(items_by_pattern([Item("a", {"text": text})])) == kinds
 
 
-def test_power_grows_with_items_and_reaches_80_percent_where_said():
-    """At the number of items named, the simulated power is about 80 %."""
-    for discordance, eps in ((0.3, 0.1), (0.2, 0.2)):
-        n = items_needed(discordance, eps)
-        assert annotator_power(n, discordance, eps) == pytest.approx(0.8, abs=0.07)
-        assert annotator_power(n // 3, discordance, eps) < 0.6
+def test_the_width_named_is_that_of_the_interval_that_is_printed():
+    """It was that of another formula, 381, where 402 items are needed."""
+    n = items_for_width(0.05)
+    halves = [
+        max((i.high - i.low) / 2 for i in (share_interval(k / m, m) for k in range(m + 1)))
+        for m in (n - 1, n)
+    ]
+    assert halves[0] > 0.05 >= halves[1]
 
 
 @pytest.mark.slow

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import isnan, sqrt
 
 import numpy as np
 import pytest
 
 from harness.stats import AltTestDesign, OptionSpace, RatingTable, Resampling
+from harness.stats.alt_test.margin_tests import score_test
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.metric import find_metric
 from harness.stats.metrics.registry import METRICS
@@ -17,6 +19,7 @@ from harness.stats.planning.annotator_power import (
     power_from_planted,
 )
 from harness.stats.planning.planted import PlantedJudge, PlantedRaters, planted_moments
+from harness.stats.planning.rater_power import items_for_power, power_against_rater
 from harness.stats.planning.sample_size import (
     agreement_moments,
     difference_beside_raters,
@@ -270,3 +273,23 @@ def test_rater_variance_does_not_shrink_with_items():
     error = sqrt(sd**2 / n + by_raters)
     assert (rng.normal(delta, error, 20_000) > 1.96 * error).mean() == pytest.approx(0.8, abs=0.01)
     assert difference_beside_raters(delta, 0.002) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("n", "discordance", "eps"), [(50, 0.3, 0.1), (40, 0.5, 0.2), (12, 1, 0.3)]
+)
+def test_power_against_a_rater_is_that_of_simulated_ratings(n, discordance, eps):
+    """Four thousand draws of wins, losses and ties pass as often, but for noise."""
+    power = power_against_rater(n, discordance, eps)
+    rng = np.random.default_rng(0)
+    tables = rng.multinomial(n, [discordance / 2, discordance / 2, 1 - discordance], 4000)
+    results = Counter(map(tuple, tables[:, :2].tolist()))
+    passed = sum(k for (won, lost), k in results.items() if score_test(n, won, lost, eps).p <= 0.05)
+    assert passed / 4000 == pytest.approx(power, abs=3 * (power * (1 - power) / 4000) ** 0.5 + 1e-3)
+
+
+def test_items_for_power_were_named_by_a_normal_approximation():
+    """The number has the power that it promises, and one item fewer doesn't."""
+    needed = items_for_power(0.8, 0.3, 0.1)
+    assert power_against_rater(needed, 0.3, 0.1) >= 0.8 > power_against_rater(needed - 1, 0.3, 0.1)
+    assert items_for_power(0.8, 0.9, 0.001) is None
