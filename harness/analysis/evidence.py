@@ -211,7 +211,7 @@ def evidence_of(
         for name in names
         if name not in footing.judges
     ]
-    n_needed, needs_raters = _items_for(footing, order, margin)
+    n_needed, needs_raters = items_for_margin(footing, order, margin)
     n_items = int(footing.items.shared.sum())
     return Evidence(
         metric=metric.name,
@@ -423,7 +423,7 @@ def _one_human(footing: Footing, first: JudgeEvidence) -> _OneHuman:
     return {"human_value": value, "human_low": low, "human_high": high}
 
 
-def _items_for(
+def items_for_margin(
     footing: Footing, order: Sequence[str], margin: Margin | None
 ) -> tuple[int | None, bool]:
     """Return the items that detect a difference of the margin between the first two judges.
