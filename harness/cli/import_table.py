@@ -384,7 +384,7 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: 
     rows = rows if with_roles else []
     if not mapping.id:
         rows.insert(0, ("id", "none: rows are numbered"))
-    if not mapping.text:
+    if not (mapping.text or mapping.image):
         rows.append(("text", "none: judges cannot be asked, only validated"))
     if unused := mapping.unused(first.table):
         kept = [name for name in unused if name in first.columns.fields]
@@ -469,14 +469,25 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> list[str]:
                 "out of F and beta (choice_outside_endorsed_set).",
             )
         )
-    if summary.textless:
-        items = ", ".join(summary.textless)
-        lines.append(_wrapped("", f"Without a text: {items}. Judges need a text for every item."))
+    lines += _blank_lines(summary)
     if not plan.rated.property:
         lines.append(f"Describe what was rated under 'property' in {summary.folder}/task.yaml.")
     if summary.has_sets and len(plan.answers.labels) > MAX_POWERSET_OPTIONS:
         lines.append(_set_line(plan, summary))
     return [*lines, *_next_commands(plan, summary)]
+
+
+def _blank_lines(summary: ImportSummary) -> list[str]:
+    """Say how many items have no text, and how many a blank one, such as a side of a pair."""
+    lines = []
+    if n := summary.n_textless:
+        items = ", ".join(summary.textless) + (", ..." if n > len(summary.textless) else "")
+        leaves = "A run leaves it out" if n == 1 else "A run leaves them out"
+        lines.append(f"{n} item{'s' * (n != 1)} without a text: {items}. {leaves}.")
+    if n := summary.n_part_blank:
+        have = "1 item has" if n == 1 else f"{n} items have"
+        lines.append(f"{have} a blank text beside another one. Judges see it as an empty answer.")
+    return [_wrapped("", line) for line in lines]
 
 
 def _next_commands(plan: ImportPlan, summary: ImportSummary) -> list[str]:
@@ -485,7 +496,7 @@ def _next_commands(plan: ImportPlan, summary: ImportSummary) -> list[str]:
     file = options.argument(summary.folder / "verdicts.csv")
     verdicts = f" --verdicts {file}" if summary.judges else ""
     lines = ["Next:", f"  harness validate --task {folder}{verdicts}"]
-    if plan.mapping.text:
+    if plan.mapping.text or plan.mapping.image:
         lines.append(f"  harness run --task {folder} --judges gpt,claude --dry-run")
     return lines
 

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from harness.curation.importing.new_folder import new_folder
+from harness.curation.importing.picture_columns import write_pictures
 from harness.curation.importing.task_description import commented
 from harness.errors import TaskError
 from harness.files.tables import LIMITS
 from harness.files.tables.delimited import csv_cells
 from harness.tasks.changelog import record_change
 from harness.tasks.columns.table_reader import Rejected, TableAnswer, TableItem
-from harness.tasks.item import TASK_FILE
+from harness.tasks.images import read_images
+from harness.tasks.item import TASK_FILE, Item
 from harness.tasks.load import MAX_REJECTED
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import TaskFile, read_task_file
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.curation.importing.import_plan import ImportPlan
-    from harness.tasks.item import Item
-
 
 CHUNK = 10_000  # rows whose JSON is hashed at once
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -53,15 +53,20 @@ def imported_hash(folder: Path) -> str:
     file = read_task_file(folder / TASK_FILE)
     digest = sha256(b"{")
     ignored = _ratings(folder, file, ignored=True) if file.ignore_labels else iter(())
+    images = _image_digests(folder, file.image) if file.image else None
     for name, rows in (
         ("ignored", ignored),
+        ("images", images),
         ("items", _items(folder)),
         ("ratings", _ratings(folder, file, ignored=False)),
     ):
-        digest.update(f'"{name}":['.encode())
+        if rows is None:
+            continue
+        opening, closing = "{}" if name == "images" else "[]"
+        digest.update(f'"{name}":{opening}'.encode())
         for i, part in enumerate(_joined(rows)):
             digest.update(("," + part if i else part).encode())
-        digest.update(b"],")
+        digest.update(f"{closing},".encode())
     digest.update(f'"task":{_encode(file.described())}}}'.encode())
     return digest.hexdigest()
 
@@ -69,6 +74,16 @@ def imported_hash(folder: Path) -> str:
 def _joined(rows: Iterator[str]) -> Iterator[str]:
     while chunk := list(islice(rows, CHUNK)):
         yield ",".join(chunk)
+
+
+def _image_digests(folder: Path, field: str) -> Iterator[str]:
+    """Yield items and the digests of their images, in the order of the items' ids, as JSON."""
+    decode = msgspec.json.Decoder(dict[str, str]).decode
+    with (folder / ITEMS).open("rb") as lines:
+        rows = [decode(line) for line in lines]
+    items = [Item(row["id"], row) for row in rows]
+    for item, image in sorted(read_images(folder, field, items).items()):
+        yield f'{encode_basestring_ascii(item)}:"{image.digest}"'
 
 
 def _items(folder: Path) -> Iterator[str]:
@@ -141,15 +156,21 @@ class ImportSummary:
         which F says nothing.
     fields : set of str
         Fields that some item has.
+    n_textless : int
+        Items that show judges nothing: a run leaves them out, `validate` does not.
     textless : list of str
-        The first items that lack a text; a run needs one for every item, `validate` does not.
+        The first of them.
+    n_part_blank : int
+        Items with a blank text beside others, such as a side of a pair, which judges see as empty.
     """
 
     folder: Path
     n_items: int = 0
     n_outside: int = 0
     fields: set[str] = field(default_factory=set)
+    n_textless: int = 0
     textless: list[str] = field(default_factory=list)
+    n_part_blank: int = 0
     raters: dict[str, int] = field(default_factory=dict)
     judges: dict[str, int] = field(default_factory=dict)
     answered: set[tuple[str, str]] = field(default_factory=set)
@@ -171,8 +192,12 @@ class ImportSummary:
         """Count an item, of which judges are shown some fields."""
         self.n_items += 1
         self.fields.update(item.fields)
-        if len(self.textless) < N_LISTED and any(name not in item.fields for name in shown):
-            self.textless.append(item.id)
+        n_blank = sum(name not in item.fields for name in shown)
+        if n_blank and n_blank == len(shown):
+            self.n_textless += 1
+            self.textless += [item.id] if len(self.textless) < N_LISTED else []
+        elif n_blank:
+            self.n_part_blank += 1
 
     def add_answer(self, answer: TableAnswer) -> None:
         """Count a rating or a verdict."""
@@ -296,6 +321,7 @@ def _write(plan: ImportPlan, part: Path, summary: ImportSummary) -> None:
         first = summary.rejected[:1]
         reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
         raise TaskError(f"{plan.table.path}: no row could be used{reason}.")
+    write_pictures(plan.pictures, part)
     if summary.has_sets:
         summary.n_outside = _pairs_outside(part / "ratings.csv")
     if not summary.judges:
@@ -309,7 +335,8 @@ def _entries(
 ) -> Iterator[TableItem | TableAnswer | RejectedLine]:
     """Yield what a table holds, counted, and each row or cell that is rejected by its line."""
     reader = plan.reader()
-    shown = [plan.columns.fields[name] for name in plan.mapping.text]
+    columns = (*plan.mapping.text, *filter(None, [plan.mapping.image]))
+    shown = [plan.columns.fields[name] for name in columns]
     ragged = (RejectedLine(line, "", problem.rstrip(".")) for line, problem in plan.table.ragged)
     for entry in chain(ragged, reader.rated()):
         if isinstance(entry, TableItem):

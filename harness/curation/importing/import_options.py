@@ -64,6 +64,9 @@ class ColumnOptions(Options):
         (), "Columns that name the item, joined if several.", READING, flag="--id"
     )
     text_columns: Lists = option((), "Columns that judges are shown.", READING, flag="--text")
+    image_columns: str | None = option(
+        None, "Column of the image: files beside the table, or data: URLs.", READING, flag="--image"
+    )
     raters_columns: Lists = option(
         (), "Columns of ratings, one per rater.", READING, flag="--raters"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from harness.curation.importing.option_guess import (
     merged,
     pairs_of,
 )
+from harness.curation.importing.picture_columns import with_pictures
 from harness.curation.importing.reading_facts import facts_of
 from harness.curation.importing.role_guess import guess_roles
 from harness.curation.importing.structures import structured
@@ -53,6 +54,8 @@ from harness.tasks.schema import as_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from harness.curation.importing.picture_columns import Pictures
+    from harness.curation.importing.role_draft import RoleDraft
     from harness.tasks.columns.formats import Reading
     from harness.tasks.columns.table_answers import AnswerSettings
     from harness.tasks.columns.table_columns import Table
@@ -73,11 +76,14 @@ class ImportPlan(TableTask):
         What is unclear; no task is made before.
     notes : tuple of str
         Decisions that a reader may want to change.
+    pictures : mapping of str to Path or bytes
+        Images of items by the name of their file in the task's folder.
     """
 
     settings: AnswerSettings
     doubts: tuple[Doubt, ...]
     notes: tuple[str, ...]
+    pictures: Pictures = field(default_factory=dict)
 
     def questions(self) -> tuple[str, ...]:
         """Return what is unclear, with the options that settle it."""
@@ -193,6 +199,7 @@ def _plans(
     table, mapping = draft.table, draft.mapping
     if mapping.judges == (NO_JUDGES,):
         mapping = replace(mapping, judges=())
+    table, mapping, pictures = _pictured(table, mapping, draft, roles)
     check(mapping, table)
     _check_effect(settings, mapping, raw)
     table, joined = _with_choices(table, mapping)
@@ -240,9 +247,28 @@ def _plans(
                 settings=settings,
                 doubts=(*doubts, *guess.doubts),
                 notes=(*table.notes, *draft.notes, *joined, *guess.notes),
+                pictures=pictures,
             )
         )
     return tuple(plans)
+
+
+def _pictured(
+    table: Table, mapping: ColumnMapping, draft: RoleDraft, roles: Mapping[str, Sequence[str]]
+) -> tuple[Table, ColumnMapping, Pictures]:
+    """Find the images of items; a column that wasn't named as theirs needs all of its files."""
+    if not mapping.image:
+        return table, mapping, {}
+    try:
+        pictured, pictures = with_pictures(table, mapping.image)
+    except TaskError as error:
+        if "image" in roles:
+            raise
+        draft.notes.append(
+            f"{mapping.image} names images that can't be shown: {str(error).removesuffix('.')}"
+        )
+        return table, replace(mapping, image=""), {}
+    return pictured, mapping, pictures
 
 
 def _unclear_names(reading: Reading) -> list[Doubt]:

@@ -20,6 +20,7 @@ from harness.curation.importing.long_roles import (
     judges_among_raters,
     time_of_ratings,
 )
+from harness.curation.importing.picture_columns import picture_column
 from harness.curation.importing.role_draft import RoleDraft, names_of
 from harness.curation.importing.structure_readings import find_crossed
 from harness.curation.importing.structures import names_cell
@@ -77,6 +78,9 @@ def guess_roles(
     _by_criterion(draft)
     if draft.mapping.rater and "rated_at" not in fixed:
         draft.set(rated_at=time_of_ratings(draft))
+    if "image" not in fixed:
+        named = [n for n in draft.mapping.id if len(draft.mapping.id) == 1]
+        draft.set(image=picture_column(draft.facts, [*draft.free(), *named]))
     if "text" not in fixed:
         show_fields(draft)
     if scale in {None, "pairwise"}:

@@ -77,5 +77,7 @@ def commented(
         yield field("ignore_labels", "Labels that are counted and left out.")
     if "text" in described:
         yield field("text", "\nThe fields of items.jsonl that judges see.")
+    if "image" in described:
+        yield field("image", "\nThe field that names an image in this folder, which judges see.")
     yield field("source", "\nWhere the data come from, and on what terms.")
     yield field("licence", "", "CC-BY-4.0")

@@ -48,6 +48,9 @@ class ColumnMapping:
         Columns that together name an item; none means that rows are numbered.
     text : tuple of str
         Columns that judges are shown.
+    image : str
+        The column of the image that judges are shown: a file beside the table, or a ``data:`` URL;
+        "" for none.
     raters : tuple of str
         The columns that hold ratings, one per rater, or per criterion and rater.
     pattern : str
@@ -81,6 +84,7 @@ class ColumnMapping:
 
     id: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
+    image: str = ""
     raters: tuple[str, ...] = ()
     pattern: str = ""
     rater: str = ""
@@ -133,15 +137,15 @@ class ColumnMapping:
     def item_fields(self, table: Table) -> dict[str, str]:
         """Return the columns that become fields of items, with their names there.
 
-        They are the texts, and every column without a role that says the same in all rows of an
-        item. Judges see the texts only.
+        They are the texts, the image, and every column without a role that says the same in all
+        rows of an item. Judges see texts and image only.
         """
         unused = self.unused(table)
         if self.rater and not self.votes:
             items = table.keys(self.id)
             unused = tuple(name for name in unused if table.is_constant_within(items, name))
         named: dict[str, str] = {}
-        for column in (*self.text, *unused):
+        for column in dict.fromkeys((*self.text, *filter(None, [self.image]), *unused)):
             name = column
             while name in self._not_for(column) or name in named.values():
                 name += "_"

@@ -164,6 +164,7 @@ class TableTask:
             "raters": self.rated.kind,
             "rater_ids": self.rated.rater_ids,
             "text": [name for name in shown if name in fields],
+            "image": self.columns.fields.get(self.mapping.image, ""),
             "source": f"{self.source}; imported from {table}" if self.source else table,
             "licence": self.licence,
         }

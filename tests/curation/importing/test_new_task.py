@@ -625,7 +625,7 @@ def test_items_without_a_text_are_kept_and_named(tmp_path):
     done = call_harness(
         "curate", "new", "m", "--from", path, "--text", "body", "--yes", cwd=tmp_path
     )
-    assert "Without a text: x2. Judges need a text" in done.stdout
+    assert "1 item without a text: x2. A run leaves it out." in done.stdout
     assert len(load_task(tmp_path / "m").items) == 2
 
 
