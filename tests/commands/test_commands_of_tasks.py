@@ -39,8 +39,8 @@ def filled(command, **values):
 
 
 @situation(
-    "_summarize: harness validate --task {}{}",
-    "_summarize: harness run --task {} --judges gpt,claude --dry-run",
+    "_next_commands: harness validate --task {}{}",
+    "_next_commands: harness run --task {} --judges gpt,claude --dry-run",
 )
 def test_the_next_commands_of_an_import_run(place):
     """`curate import` ends with commands on the task that it made."""
