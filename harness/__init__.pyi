@@ -173,6 +173,7 @@ def improve(
     observer: Observer | None = None,
     rounds: int = 3,
     candidates: int = 4,
+    writer: str | None = None,
     within: float | None = None,
     criterion: str | None = None,
     seed: int = 0,

@@ -91,6 +91,8 @@ class Improvement:
         See `harness.errors.ExitCode`.
     resume : str
         The command that goes on; "" where nothing is left.
+    changes : tuple of str
+        Lines of the wording of ``best`` that a writer changed, as in a diff.
     """
 
     task: str
@@ -114,6 +116,7 @@ class Improvement:
     assumed_usd: float = 0.0
     exit_code: int = 0
     resume: str = ""
+    changes: tuple[str, ...] = ()
 
     @property
     def is_improvement(self) -> bool:

@@ -81,6 +81,7 @@ def improve(
         server=given.read(Server),
         place=place,
         command=("harness.improve",),
+        writer=given.read(Searching).writer or "",
     )
     stop = StopRequests()
     return wait_for(partial(_searched, search, observer or LogObserver(), stop), stop)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Watch = Callable[[Plan], AbstractContextManager[Observer]]
 
 DIGITS = 8  # of the name of a search
+JUDGES = "judges.yaml"  # in its folder, where a model writes candidates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,8 @@ class JudgeSearch:
         Where replies and runs are kept.
     command : tuple of str
         The words of the command that goes on, without the limit of cost.
+    writer : str
+        An alias or a model that writes other instructions and descriptions; "" for none.
     """
 
     task: Task
@@ -57,6 +60,14 @@ class JudgeSearch:
     server: Server
     place: RunPlace
     command: tuple[str, ...]
+    writer: str = ""
+
+    @property
+    def asked_server(self) -> Server:
+        """Where judges are, those among them whose wording was written for the search."""
+        if not self.writer:
+            return self.server
+        return self.server.model_copy(update={"judges_file": self.path / JUDGES})
 
     @property
     def path(self) -> Path:
@@ -64,7 +75,7 @@ class JudgeSearch:
         own = self.settings
         said = (
             *(self.task.content_hash, self.judge, self.server.base_url, *self.options.words()),
-            *(own.within, own.seed, own.criterion, own.samples, own.holdout),
+            *(own.within, own.seed, own.criterion, own.samples, own.holdout, self.writer),
         )
         digest = hashlib.sha256("\0".join(map(str, said)).encode()).hexdigest()[:DIGITS]
         return (self.place.out or default_out()) / f"improve-{self.task.name}-{digest}"

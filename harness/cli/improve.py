@@ -108,6 +108,7 @@ def _search(
         server=server,
         place=place,
         command=tuple(command),
+        writer=wanted.writer or "",
     )
 
 

@@ -54,7 +54,14 @@ def _gained(improvement: Improvement) -> Iterator[str]:
     )
     if improvement.ending == "stopped":
         yield f"The search has not ended. Go on with: `{improvement.resume}`"
-    elif improvement.ending == "improved":
+        return
+    if improvement.changes:
+        yield from improvement.changes
+        yield (
+            f"{improvement.best} is a judge of {improvement.path}/judges.yaml, with its template "
+            "beside it."
+        )
+    if improvement.ending == "improved":
         yield f"Improvement found: {improvement.best}. {_share(improvement)}"
     elif improvement.ending == "no_claim":
         yield from _unclaimed(improvement)

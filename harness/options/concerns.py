@@ -439,6 +439,12 @@ class Searching(Options):
     candidates: int = option(
         4, "Other ways of asking in a round, at most.", (IMPROVE,), ge=1, le=20
     )
+    writer: str | None = option(
+        None,
+        "A model that writes other instructions and descriptions of the options, from the second "
+        "round on: an alias or a litellm model. It is shown development items.",
+        (IMPROVE,),
+    )
 
 
 class Limit(Options):

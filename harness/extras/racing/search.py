@@ -20,9 +20,18 @@ from harness.app.embeddings import run_cost_usd
 from harness.app.plan import check_judges, plan_run
 from harness.app.plan_of_run import plan_confirmation, plan_resumed_run
 from harness.app.run import run_plan, start
-from harness.errors import ExitCode, JudgeError, RunError, TaskError
+from harness.errors import ExitCode, JudgeError, OptionError, RunError, TaskError
 from harness.extras.racing.race_pool import pool_of
-from harness.extras.racing.search_moves import example_items, names_to_try
+from harness.extras.racing.search_moves import example_items, names_to_try, with_strategy_of
+from harness.extras.racing.search_writer import (
+    WRITING,
+    changes_of,
+    plan_writing,
+    write_judges,
+    written,
+)
+from harness.judging.judges.config import load_judges
+from harness.judging.judges.judge_registry import check, look_up
 from harness.judging.running.budget import paid_replies
 from harness.options.concerns import WITHIN, Choices, Limit, RunOptions
 from harness.runs.ledger import check_unspent, holdout_of, judges_tried, recorded_holdout
@@ -56,8 +65,12 @@ class Paid(NamedTuple):
     at_most_usd: float
 
 
-def plan_round(search: JudgeSearch, number: int, best: str, limit: Limit) -> Plan | None:
+def plan_round(
+    search: JudgeSearch, number: int, best: str, limit: Limit, written: Sequence[str] = ()
+) -> Plan | None:
     """Plan a round: the judge, the best so far, and candidates; None if there are none left.
+
+    Judges with a wording that was ``written`` for the round come first.
 
     Raises
     ------
@@ -66,8 +79,9 @@ def plan_round(search: JudgeSearch, number: int, best: str, limit: Limit) -> Pla
     """
     folders = search.folders()
     tried = {spec.name for folder in folders for spec in folder.manifest.judges}
-    names = names_to_try(
-        search.judge, best, tried, search.task, search.server, shows_examples=number > 1
+    names = [name for name in written if name not in tried]
+    names += names_to_try(
+        search.judge, best, tried, search.task, search.asked_server, shows_examples=number > 1
     )
     if not names and number == 1:
         raise JudgeError(
@@ -95,7 +109,7 @@ def _plan_of(
         asked = list(dict.fromkeys((search.judge, best, *names)))
         try:
             return plan_run(
-                search.task, asked, options, choices=CHOICES, server=search.server, pool=pool
+                search.task, asked, options, choices=CHOICES, server=search.asked_server, pool=pool
             )
         except TaskError:
             few = [name for name in names if "few-shot" not in name]
@@ -129,7 +143,7 @@ def plan_first_round(search: JudgeSearch) -> Plan | None:
     """Plan the first round of a search; see `plan_round`."""
     own = search.settings
     limit = Limit(**{name: getattr(own, name) for name in Limit.model_fields})
-    return plan_round(search, 1, search.judge, limit)
+    return plan_round(replace(search, writer=""), 1, search.judge, limit)
 
 
 def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None) -> Improvement:
@@ -150,8 +164,13 @@ def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None)
         If the judge, the task or an option is wrong, or a folder cannot be used.
     """
     best = search.judge
+    if search.writer:
+        _check_writer(search)
+        write_judges(search)
     for number in range(1, search.options.rounds + 1):
         folder, code = _raced(search, number, best, watch, stop)
+        if folder is None and code:
+            return _improvement(search, best, "stopped", exit_code=code)
         if folder is None:
             break
         race = _race_of(folder)
@@ -161,13 +180,40 @@ def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None)
     return _ended(search, best, watch, stop)
 
 
+def _check_writer(search: JudgeSearch) -> None:
+    """Refuse a writer that would never be asked, or can't be."""
+    if search.options.rounds == 1:
+        problem = "a writer is shown what the judge gets wrong in the first round"
+        raise OptionError("", problem, "Ask for two {rounds} or more, or leave {writer} out")
+    check(look_up(search.writer, load_judges(search.server.judges_file), search.server))
+
+
+def _written(search: JudgeSearch, number: int, best: str, watch: Watch) -> tuple[list[str], int]:
+    """Ask the writer for candidates of a round; return their names, and how that ended."""
+    if not search.writer or number == 1:
+        return [], ExitCode.DONE
+    last = search.folders()[-1]
+    verdicts = [v for v in last.read_verdicts().final.values() if v.judge == best]
+    n = max(1, search.options.candidates // 2)
+    plan = plan_writing(search, verdicts, n, _left(search, search.path / WRITING))
+    check_judges(plan)
+    with watch(plan) as observer:
+        wordings, code = written(search, plan, observer)
+    names = write_judges(search, wordings)
+    registry = load_judges(search.asked_server.judges_file)
+    return with_strategy_of(best, names, registry), code
+
+
 def _raced(
     search: JudgeSearch, number: int, best: str, watch: Watch, stop: StopRequests | None
 ) -> tuple[RunFolder | None, int]:
     """Run a round, or what is left of it; no folder if there is nothing to try."""
     path = search.path / f"round-{number}"
     if not (path / "manifest.json").exists():
-        plan = plan_round(search, number, best, _left(search, path))
+        written_now, code = _written(search, number, best, watch)
+        if code:
+            return None, code
+        plan = plan_round(search, number, best, _left(search, path), written_now)
         if plan is None:
             return None, ExitCode.DONE
         check_judges(plan)
@@ -177,7 +223,7 @@ def _raced(
         folder = RunFolder.open(path)
         if folder.manifest.state == "done":
             return folder, ExitCode.DONE
-        plan = plan_resumed_run(folder, limit=_left(search, path), server=search.server)
+        plan = plan_resumed_run(folder, limit=_left(search, path), server=search.asked_server)
     return folder, _run(search, plan, watch, stop)
 
 
@@ -192,12 +238,16 @@ def _left(search: JudgeSearch, path: Path) -> Limit:
     """Return what is left of the limit of cost for a run folder of the search."""
     own = search.settings
     limit = Limit(**{name: getattr(own, name) for name in Limit.model_fields})
-    others = [folder for folder in _all_folders(search) if folder.path != path]
+    others = [
+        folder for folder in _all_folders(search) if path not in {folder.path, folder.path.parent}
+    ]
     return limit.after(_paid(others).at_most_usd)
 
 
 def _all_folders(search: JudgeSearch) -> Iterator[RunFolder]:
-    """Yield the rounds that were begun and their confirmation."""
+    """Yield the rounds that were begun, their confirmation, and what the writer was asked."""
+    for manifest in sorted((search.path / WRITING).glob("*/manifest.json")):
+        yield RunFolder.open(manifest.parent)
     for folder in search.folders():
         yield folder
         if (folder.path / CONFIRMATION / "manifest.json").exists():
@@ -238,7 +288,7 @@ def _ended(search: JudgeSearch, best: str, watch: Watch, stop: StopRequests | No
         last,
         best,
         limit=_left(search, begun),
-        server=search.server,
+        server=search.asked_server,
         compared_with=search.judge,
     )
     if plan.folder is None:
@@ -366,6 +416,7 @@ def _improvement(
         assumed_usd=paid.at_most_usd - paid.usd,
         exit_code=exit_code,
         resume=_resume(search, exit_code) if ending == "stopped" else "",
+        changes=changes_of(search, best) if search.writer else (),
         **facts,  # type: ignore[arg-type]  # the other fields, by name
     )
 

@@ -65,7 +65,8 @@ def names_to_try(
     plain = look_up(base, registry, server)
     wanted = [f"{base}@{name}" for name in ALONE if is_likely(name, plain, task)]
     if shows_examples:
-        joint = [_joined(base, best, name) for name in ADDED if is_likely(name, plain, task)]
+        stem, own = (best, "") if best in registry else split_strategy(best)
+        joint = [_joined(stem, own, name) for name in ADDED if is_likely(name, plain, task)]
         examples = [f"{base}@{name}" for name in SHOWN]
         wanted = [*examples, *filter(None, joint), base, *wanted]
     raced = {best, *tried}
@@ -88,16 +89,25 @@ def is_likely(strategy: str, plain: JudgeSpec, task: Task) -> bool:
     return True
 
 
-def _joined(base: str, best: str, added: str) -> str | None:
-    """Return the best way so far with another added to it; None if the two don't go together."""
-    own = split_strategy(best)[1]
-    if not own or best == base:
-        return f"{base}@{added}"
+def _joined(stem: str, own: str, added: str) -> str | None:
+    """Return a judge with another strategy added to its own; None if the two don't go together."""
+    if not own:
+        return f"{stem}@{added}"
     try:
         whole = joined(named(own), named(added))
     except ValueError:
         return None
-    return None if whole is None else f"{base}@{whole.name}"
+    return None if whole is None else f"{stem}@{whole.name}"
+
+
+def with_strategy_of(
+    best: str, names: Sequence[str], registry: Mapping[str, JudgeSpec]
+) -> list[str]:
+    """Return judges with the strategy of another, if that is asked by a template."""
+    own = "" if best in registry else split_strategy(best)[1]
+    if not own or named(own).completes_text:
+        return list(names)
+    return [f"{name}@{own}" for name in names]
 
 
 def _applies(name: str, task: Task, registry: Mapping[str, JudgeSpec], server: Server) -> bool:
