@@ -31,10 +31,10 @@ from harness.tasks import bundled, load_task
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Any
 
     from harness.app.judge_search import JudgeSearch
     from harness.app.plan import Plan
+    from harness.files.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
@@ -81,7 +81,7 @@ class TaskWording(NamedTuple):
 class RejectedReply:
     """Why a reply of the writer is no candidate."""
 
-    reason: str
+    problem: str
 
 
 def wording_of(reply: str, task: Task) -> TaskWording | RejectedReply:
@@ -244,7 +244,7 @@ def written(search: JudgeSearch, plan: Plan, observer: Observer) -> tuple[list[T
     for verdict in replies:
         wording = wording_of(verdict.text, search.task)
         if isinstance(wording, RejectedReply):
-            observer.say(f"{search.writer}: a reply is no candidate ({wording.reason})")
+            observer.say(f"{search.writer}: a reply is no candidate ({wording.problem})")
         else:
             wordings.setdefault(json.dumps(wording), wording)
     return list(wordings.values()), ExitCode.DONE
@@ -341,7 +341,7 @@ def name_of(plain: JudgeSpec, wording: TaskWording) -> str:
     return f"{plain.name}-{sha256(json.dumps(wording).encode()).hexdigest()[:6]}"
 
 
-def _entry(spec: JudgeSpec) -> dict[str, Any]:
+def _entry(spec: JudgeSpec) -> JsonObject:
     """Return a judge as an entry of a judges.yaml."""
     entry = spec.model_dump(mode="json", exclude_defaults=True, exclude={"name", "other_urls"})
     if spec.other_urls:
