@@ -28,6 +28,9 @@ OF_NUMBER = re.compile(
     re.IGNORECASE,
 )
 ABSOLUTE = re.compile(r"abs\((?P<name>.*)\)")
+DIFFERENCE = "difference("  # of an estimate: difference(B,A) is the mean of B less that of A
+BETWEEN = re.compile(r"\s*,\s*")
+WITH_VALUES = (PREFIX, DIFFERENCE)
 SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
 
 
@@ -48,6 +51,8 @@ class ComparedQuantity:
         """Read a name, which may be in ``abs(...)``; that of a slice in its own spelling."""
         absolute = ABSOLUTE.fullmatch(text)
         name = (absolute["name"] if absolute else text).strip()
+        if name.startswith(DIFFERENCE):
+            name = BETWEEN.sub(",", name)
         return cls(str(SliceName.read(name) or name), end, absolute is not None)
 
     def of(self, estimate: Estimate) -> Estimate:
@@ -109,7 +114,8 @@ class Condition:
         for that or a stronger one; or a number's name, a sign and a limit, after ``JUDGE:`` if it
         is a judge's, and with ``:lower`` or ``:upper`` (after the number's name or the limit) if
         it is about an end of the interval. ``abs(NAME)`` is the number without its sign,
-        ``slice(FIELD=VALUE).MEASURE`` that of a slice, and ``1.5x`` a multiple.
+        ``slice(FIELD=VALUE).MEASURE`` that of a slice, ``difference(B,A)`` that of an estimate by
+        a field, and ``1.5x`` a multiple.
         """
         text = text.strip()
         if decision := OF_DECISION.fullmatch(text):
@@ -163,6 +169,11 @@ class Condition:
         return bool(SIGNS[self.sign](value, limit))
 
 
+def difference_name(first: str, second: str) -> str:
+    """Return the name of the mean of a value of a field less that of another."""
+    return BETWEEN.sub(",", f"{DIFFERENCE}{first},{second})")
+
+
 def read_conditions(text: str) -> tuple[Condition | str, ...]:
     """Read conditions separated by commas; a part that is no condition remains a text."""
     return tuple(Condition.read(part) or part.strip() for part in SEPARATOR.split(text))
@@ -178,9 +189,9 @@ def _verdicts(sign: str, joined: str) -> tuple[str, ...]:
 
 def _split_judge(name: str) -> tuple[str | None, str]:
     """Return the judge, if there is one before the last colon, and the number's name."""
-    start = name.find(PREFIX)  # a slice may have a colon
-    before, of_slice = (name, "") if start < 0 else (name[:start].rstrip(), name[start:])
-    judge, colon, number = before.rpartition(":")
+    starts = [start for prefix in WITH_VALUES if (start := name.find(prefix)) >= 0]
+    start = min(starts, default=len(name))  # values of a field may have a colon
+    judge, colon, number = name[:start].rstrip().rpartition(":")
     if not colon:
         return None, name
-    return judge.strip(), (number + of_slice).strip()
+    return judge.strip(), (number + name[start:]).strip()

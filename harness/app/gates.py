@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from xml.etree import ElementTree as ET
 
-from harness.analysis.conditions import Condition
+from harness.analysis.conditions import DIFFERENCE, Condition
 from harness.analysis.decision import VERDICTS
 from harness.analysis.inputs import metric_definitions
 from harness.analysis.race_result import RACED
@@ -38,7 +38,8 @@ OTHER_NUMBERS = (*COMPLETENESS, BETA, ANNOTATOR_TEST)  # beside the metrics
 FORM = (
     "Write it as decision=use, 'decision>=use_if_independent', 'mse(srs/srs)<0.1', "
     "'cohen_kappa(h/h)>0.6:lower', 'abs(prevalence_bias)<0.1', "
-    "'slice(FIELD=VALUE).agreement:lower>0.6' or 'JUDGE: usable_replies>=0.95'"
+    "'slice(FIELD=VALUE).agreement:lower>0.6', 'difference(B,A):lower>0' or "
+    "'JUDGE: usable_replies>=0.95'"
 )
 HEADS = ("requirement", "judge", "value", "n", "result")
 SUITE = "harness gate"
@@ -78,7 +79,12 @@ class GateResult:
     reason: str = ""
 
 
-def check_requirements(validation: Validation, texts: Iterable[str]) -> tuple[GateResult, ...]:
+Differences: TypeAlias = "Mapping[str, Mapping[str, Estimate]]"  # by judge, and by name
+
+
+def check_requirements(
+    validation: Validation, texts: Iterable[str], differences: Differences | None = None
+) -> tuple[GateResult, ...]:
     """Check requirements on a validation.
 
     Parameters
@@ -87,6 +93,8 @@ def check_requirements(validation: Validation, texts: Iterable[str]) -> tuple[Ga
         The numbers of a run.
     texts : iterable of str
         Such as ``decision=use`` or ``cohen_kappa(h/h)>0.6:lower``.
+    differences : mapping of str to mapping of str to Estimate, optional
+        Differences between systems that a judge of the run estimated, by judge and by name.
 
     Raises
     ------
@@ -101,8 +109,10 @@ def check_requirements(validation: Validation, texts: Iterable[str]) -> tuple[Ga
         names |= {row.judge for row in race.judges}
         task = validation.task
         metrics |= metric_definitions(task.scale, tuple(task.options), task.positive).keys()
+    estimated = differences or {}
+    metrics |= {name for of_judge in estimated.values() for name in of_judge}
     requirements = [(text, read_requirement(text, names, metrics)) for text in texts]
-    return tuple(_check(validation, judges, *row) for row in requirements)
+    return tuple(_check(validation, judges, estimated, *row) for row in requirements)
 
 
 def read_requirement(text: str, judges: Collection[str], metrics: Collection[str]) -> Condition:
@@ -123,11 +133,23 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
     if condition.judge is not None:
         _check_name(text, condition.judge, judges, "judge")
     name = condition.quantity.name
-    if SliceName.read(name):
+    if name.startswith(DIFFERENCE):
+        _check_difference(text, name, metrics)
+    elif SliceName.read(name):
         _check_name(text, name, {known for known in metrics if SliceName.read(known)}, "slice")
     else:
         _check_name(text, name, {*metrics, *OTHER_NUMBERS}, "metric")
     return condition
+
+
+def _check_difference(text: str, name: str, metrics: Collection[str]) -> None:
+    estimated = {known for known in metrics if known.startswith(DIFFERENCE)}
+    if not estimated:
+        raise HarnessError(
+            f"requirement {text!r}: the run has no estimate by a field",
+            "Estimate by that field first, with --by",
+        )
+    _check_name(text, name, estimated, "difference")
 
 
 def _check_name(text: str, name: str, names: Collection[str], noun: str) -> None:
@@ -139,7 +161,11 @@ def _check_name(text: str, name: str, names: Collection[str], noun: str) -> None
 
 
 def _check(
-    validation: Validation, judges: Mapping[str, JudgeResult], text: str, condition: Condition
+    validation: Validation,
+    judges: Mapping[str, JudgeResult],
+    differences: Differences,
+    text: str,
+    condition: Condition,
 ) -> GateResult:
     decision = validation.decision
     result = partial(GateResult, requirement=text)
@@ -148,14 +174,36 @@ def _check(
             return result(passed=False, judge=None, value=None, reason=RACED)
         passed = condition.accepts(decision.verdict)
         return result(passed=passed, judge=decision.judge, value=decision.verdict)
+    if condition.quantity.name.startswith(DIFFERENCE):
+        return _check_estimated(differences, text, condition, decision.judge)
     name = condition.judge or decision.judge
     if name is None or name not in judges:
         raced = name is not None or decision.reason == "raced"
         reason = RACED if raced else "the decision names no judge"
         return result(passed=False, judge=name, value=None, reason=reason)
     estimate = _estimate(validation, judges[name], condition.quantity.name)
+    return _compared(text, condition, name, estimate)
+
+
+def _check_estimated(
+    differences: Differences, text: str, condition: Condition, chosen: str | None
+) -> GateResult:
+    """Check a difference of the named judge, of the only one that has any, or of the chosen one."""
+    assert condition.quantity is not None, "the caller checks that it's about a number"
+    name = condition.judge or (next(iter(differences)) if len(differences) == 1 else chosen)
+    estimate = differences.get(name or "", {}).get(condition.quantity.name)
+    if name is None or estimate is None:
+        reason = "this judge has no such estimate" if name else "the decision names no judge"
+        return GateResult(requirement=text, passed=False, judge=name, value=None, reason=reason)
+    return _compared(text, condition, name, estimate)
+
+
+def _compared(text: str, condition: Condition, name: str, estimate: Estimate) -> GateResult:
+    """Compare a number of a judge with the limit."""
+    assert condition.quantity is not None, "the caller checks that it's about a number"
     compared = condition.quantity.of(estimate)
-    return result(
+    return GateResult(
+        requirement=text,
         passed=compared.value is not None and condition.holds(compared.value),
         judge=name,
         value=estimate.value,

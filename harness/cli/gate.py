@@ -35,22 +35,25 @@ def gate(
     """Check a finished run against requirements; exit with 1 if one is not met.
 
     A number belongs to the judge that the decision names, unless a judge is named as in
-    'gpt: usable_replies>=0.95'. A number that is NA fails.
+    'gpt: usable_replies>=0.95'. A number that is NA fails. difference(B,A) is the mean of B
+    less that of A, as the last `harness estimate --by` found it.
 
     \b
     Examples:
       harness gate --require decision=use
       harness gate RUN --require 'mse(srs/srs)<0.2:upper' --junit gate.xml
+      harness gate RUN --require 'difference(B,A):lower > 0'
     """
     from harness.analysis.serialize import to_json
     from harness.app.gates import check_requirements, gate_junit, gate_summary, gate_table
     from harness.report.rebuild import validation_of
+    from harness.runs.estimated_differences import read_differences
     from harness.runs.run_folder import find_run
     from harness.runs.sources import source_of
 
     folder = find_run(place.out, run)
     validation = validation_of(folder, source_of(folder))
-    results = check_requirements(validation, wanted.require)
+    results = check_requirements(validation, wanted.require, read_differences(folder))
     passed = all(result.passed for result in results)
     if wanted.junit is not None:
         write(wanted.junit, gate_junit(folder.path.name, results))

@@ -13,6 +13,7 @@ from harness.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.estimation.value_differences import ValueDifference
     from harness.stats.data.arrays import BoolArray
     from harness.stats.estimation.population import PopulationMean
     from harness.tasks import Item, Task
@@ -51,11 +52,17 @@ class EstimateBySlice:
         Probability that the intervals of all slices contain theirs (Bonferroni).
     slices : tuple of SliceEstimate
         In the order of the values; there is none of rare values.
+    differences : tuple of ValueDifference
+        Of all pairs of values with an estimate; empty where beta is part of it.
+    same_family : tuple of str
+        Values that name the judge's model family.
     """
 
     field: str
     level: float
     slices: tuple[SliceEstimate, ...]
+    differences: tuple[ValueDifference, ...]
+    same_family: tuple[str, ...]
 
 
 def field_to_slice(name: str, task: Task, rated: Sequence[Item]) -> SlicedField:

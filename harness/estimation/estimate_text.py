@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.errors import ExitCode
 from harness.files.plain_text import visible
 from harness.judging.judges.response_errors import UNREADABLE, explain, is_lasting
-from harness.report.formatting import counted, level_text
+from harness.report.formatting import counted, level_text, listed
 from harness.report.text_table import draw_table
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness.stats.estimation.label_plan import LabelPlan
     from harness.stats.estimation.population import Bounded, PopulationMean
 
+MOST_DIFFERENCES = 10  # that are printed whether or not they are significant
 LEAST_WORTH = 1.05  # times the ratings, below which a judge adds nothing
 DIFFERENCES = {
     "verdicts": "{judge} answers them differently",
@@ -223,6 +224,40 @@ def _by_slice(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
     n_others = result.n_unlabelled - sum(row.n_unlabelled for row in by_slice.slices)
     if n_others:
         yield f"{n_others:,} unlabelled items have a rare value, a new one or none."
+    if by_slice.differences:
+        yield ""
+        yield from _differences(by_slice, result)
+
+
+def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
+    """Return a table of the differences; of many, only those that are significant."""
+    rows = by_slice.differences
+    n = counted([len(rows)], "difference")
+    text = f"With {level_text(by_slice.level)} confidence"
+    text += f" for all {n} at once" if rows[1:] else ""
+    significant = [row for row in rows if not row.estimate.low <= 0.0 <= row.estimate.high]
+    if len(rows) > MOST_DIFFERENCES:
+        yield f"{text}, {len(significant)} are significant{':' if significant else '.'}"
+        rows = tuple(significant)
+    else:
+        yield f"{text}:"
+    cells = [
+        (
+            f"{visible(row.second)} - {visible(row.first)}",
+            _estimate(row.estimate, result).rstrip(","),
+            f"{row.n_shared:,}",
+        )
+        for row in rows
+    ]
+    if cells:
+        yield draw_table(("difference", "estimate", "rated prompts of both"), cells)
+    yield f"{result.judge} is corrected for each value on its own, by that value's ratings."
+    if by_slice.same_family:
+        names = listed([visible(name) for name in by_slice.same_family])
+        yield (
+            f"{result.judge} is of the same model family as {names}. Judges can prefer such "
+            "answers, so have more of them rated if you doubt the correction."
+        )
 
 
 def _profile(mean: PopulationMean, result: Estimation) -> str:

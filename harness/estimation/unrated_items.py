@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.analysis.completeness import completeness_of, exit_code_of
 from harness.analysis.inputs import sampling_weights
+from harness.analysis.model_families import of_same_family
 from harness.analysis.ratings import human_table
 from harness.analysis.reply_dates import NO_DATES, ReplyDates, reply_dates
 from harness.app.plan_of_run import plan_other_items
@@ -27,6 +28,8 @@ from harness.estimation.item_strata import Rated, Strata, strata_of
 from harness.estimation.judged_items import JudgedItems
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import come_in_groups, count_blank, read_parts
+from harness.estimation.value_differences import ValueData, value_differences
+from harness.runs.estimated_differences import EstimatedDifference, write_differences
 from harness.runs.ledger import tried_in_run
 from harness.runs.sources import compared_source, fitted_of, verdicts_of
 from harness.stats.estimation.effective_counts import Labelled
@@ -47,7 +50,7 @@ from harness.tasks.item import unit_numbers
 from harness.tasks.model import INCLUSION_PROBABILITY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.analysis import Source
@@ -247,6 +250,7 @@ def estimate(
     n_blank = count_blank(items, source.task, wanted.n_items)
     judged = _Judged(source.task, quantity, strata, folder.manifest.config.choices.min_answered)
     judged.fitted = fitted_of(folder)
+    judged.model = next(spec.model for spec in folder.manifest.judges if spec.name == judge)
     if wanted.options.by is not None:
         judged.field = field_to_slice(wanted.options.by, source.task, all_rated.items)
     path = folder.path / FOLDER
@@ -282,6 +286,9 @@ def estimate(
     tried = tried_in_run(folder)
     n_judges = tried.n if tried else len(folder.manifest.judges)
     populations = judged.strata_of(rated) if done else []
+    by_slice = _by_slice(judged, all_rated, n_judges, wanted, beta) if done else None
+    if by_slice is not None:
+        write_differences(folder, _kept(by_slice, judge))
     mean = _mean(populations, quantity, n_judges, wanted, beta) if done else None
     return Estimation(
         path=path,
@@ -298,7 +305,7 @@ def estimate(
         n_left_out=len(source.items) - sum(len(own.items) for own in rated.values()),
         n_blank=n_blank,
         strata=strata,
-        by_slice=_by_slice(judged, all_rated, n_judges, wanted, beta) if done else None,
+        by_slice=by_slice,
         beta_range=wanted.options.beta_range,
         paired_beta=beta,
         needed=_needed(populations, quantity, n_judges, wanted) if done else None,
@@ -327,6 +334,7 @@ class _Judged:
         self.field: SlicedField | None = None
         self.by_value: dict[int, JudgedItems] = {}
         self.fitted: Mapping[str, Fitted] | None = None
+        self.model = ""
         self.cost_usd = 0.0
         self.dates = NO_DATES
 
@@ -482,8 +490,12 @@ def _by_slice(
     """Estimate the mean of each slice, at a level at which all intervals hold together."""
     if (field := judged.field) is None:
         return None
-    alone = replace(wanted, level=1.0 - (1.0 - wanted.level) / len(field.frequent))
-    slices = []
+    slices: list[SliceEstimate] = []
+    values: dict[str, ValueData] = {}
+
+    def mean_at(stratum: PopulationStratum, level: float) -> PopulationMean:
+        return _mean([stratum], judged.quantity, n_judges, replace(wanted, level=level), beta)
+
     for place, value in enumerate(field.frequent):
         own = rated.rows(has_value(field, judged.task, rated.items, place))
         unlabelled = judged.by_value.get(place, JudgedItems())
@@ -492,11 +504,37 @@ def _by_slice(
             labelled, unanswered = filled(own.labelled, judged.quantity)
             bounds = judged.quantity.bounds
             stratum = PopulationStratum(labelled, unlabelled.filled(unanswered, bounds))
-            mean = _mean([stratum], judged.quantity, n_judges, alone, beta)
+            mean = mean_at(stratum, 1.0 - (1.0 - wanted.level) / len(field.frequent))
+            values[value] = ValueData(stratum, own.items, unlabelled, unanswered)
         slices.append(
             SliceEstimate(value=value, n_rated=len(own.items), n_unlabelled=unlabelled.n, mean=mean)
         )
-    return EstimateBySlice(field=field.name, level=wanted.level, slices=tuple(slices))
+    with_beta = beta is not None or wanted.options.beta_range is not None
+    bounds = judged.quantity.bounds
+    return EstimateBySlice(
+        field=field.name,
+        level=wanted.level,
+        slices=tuple(slices),
+        differences=() if with_beta else value_differences(values, mean_at, bounds, wanted.level),
+        same_family=of_same_family(judged.model, field.frequent),
+    )
+
+
+def _kept(by_slice: EstimateBySlice, judge: str) -> Iterator[EstimatedDifference]:
+    """Yield the differences as gates read them."""
+    for row in by_slice.differences:
+        assert row.estimate.value is not None, "a difference has a value"
+        yield EstimatedDifference(
+            judge=judge,
+            field=by_slice.field,
+            first=row.first,
+            second=row.second,
+            value=row.estimate.value,
+            low=row.estimate.low,
+            high=row.estimate.high,
+            level=by_slice.level,
+            n_rated=row.n_rated,
+        )
 
 
 def _above(

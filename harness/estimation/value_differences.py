@@ -1,0 +1,132 @@
+"""Differences between the means of the values of a field, such as systems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Protocol
+
+from harness.stats.estimation.mean_differences import (
+    JudgedPrompts,
+    PromptSums,
+    mean_difference,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.estimation.judged_items import JudgedItems
+    from harness.stats.estimation.population import Bounded, PopulationMean
+    from harness.stats.estimation.stratified import PopulationStratum
+    from harness.tasks import Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueDifference:
+    """The mean of one value of a field less that of another.
+
+    Attributes
+    ----------
+    first, second : str
+        The values; the difference is the second less the first.
+    estimate : Bounded
+        The difference, at a level at which the intervals of all differences contain theirs.
+    n_rated : int
+        Rated items of both.
+    n_shared : int
+        Prompts (groups) with rated items of both.
+    """
+
+    first: str
+    second: str
+    estimate: Bounded
+    n_rated: int
+    n_shared: int
+
+
+class MeanAt(Protocol):
+    """Estimates the mean of a stratum at a confidence level."""
+
+    def __call__(self, stratum: PopulationStratum, level: float) -> PopulationMean:
+        """Return the mean with its interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueData:
+    """What there is of a value of a field.
+
+    Attributes
+    ----------
+    stratum : PopulationStratum
+        Rated and unlabelled items, with a number for every item.
+    items : sequence of Item
+        The rated items.
+    judged : JudgedItems
+        The unlabelled ones.
+    unanswered : float
+        Number of an unlabelled item without a usable answer.
+    """
+
+    stratum: PopulationStratum
+    items: Sequence[Item]
+    judged: JudgedItems
+    unanswered: float
+
+    def sums(self, mean: PopulationMean) -> PromptSums:
+        """Return what each prompt adds to the mean."""
+        judged = self.stratum.judged
+        totals = {
+            prompt: (int(n + missing), total + missing * self.unanswered)
+            for prompt, (n, total, missing) in self.judged.by_group.items()
+        }
+        return PromptSums.of(
+            self.stratum.labelled,
+            [f"g{item.group}" if item.group is not None else f"i{item.id}" for item in self.items],
+            JudgedPrompts(
+                judged.n,
+                judged.mean,
+                judged.deviations / max(judged.n, 1),
+                {f"g{prompt}": sums for prompt, sums in totals.items()},
+            ),
+            uses_judge=mean.method != "labels_alone",
+        )
+
+
+def value_differences(
+    values: Mapping[str, ValueData], mean_at: MeanAt, bounds: tuple[float, float], level: float
+) -> tuple[ValueDifference, ...]:
+    """Return the differences of all pairs of values, whose intervals hold together (Bonferroni).
+
+    Parameters
+    ----------
+    values : mapping of str to ValueData
+        In the order of the values.
+    mean_at : MeanAt
+        Estimates the mean of each.
+    bounds : (low, high)
+        Least and greatest value of a mean.
+    level : float
+        Chance that all intervals contain their differences.
+    """
+    pairs = list(combinations(values, 2))
+    if not pairs:
+        return ()
+    each = 1.0 - (1.0 - level) / len(pairs)
+    means = {name: mean_at(value.stratum, each) for name, value in values.items()}
+    sums = {name: value.sums(means[name]) for name, value in values.items()}
+    differences = []
+    for first, second in pairs:
+        one, other = means[first].estimate, means[second].estimate
+        if one is None or other is None or one.value is None or other.value is None:
+            continue
+        shared = sums[first].labelled.keys() & sums[second].labelled.keys()
+        differences.append(
+            ValueDifference(
+                first=first,
+                second=second,
+                estimate=mean_difference(one, other, bounds, sums[first].correlation(sums[second])),
+                n_rated=len(values[first].items) + len(values[second].items),
+                n_shared=len(shared),
+            )
+        )
+    return tuple(differences)

@@ -1,0 +1,97 @@
+"""Differences between systems that the last estimate of a run found, kept for gates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from harness.analysis.conditions import difference_name
+from harness.errors import RunError
+from harness.files.regular_files import read_file
+from harness.stats import Estimate, Interval
+from harness.stats.modes import MadeBy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.runs.run_folder import RunFolder
+
+FILE = "differences.json"
+
+
+class EstimatedDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A difference between two values of a field.
+
+    Attributes
+    ----------
+    judge, field : str
+        The judge that estimated it, and the field.
+    first, second : str
+        The values; the difference is the mean of the second less that of the first.
+    value, low, high, level : float
+        The difference, and its interval at the level that all differences have together.
+    n_rated : int
+        Rated items of both values.
+    """
+
+    judge: str
+    field: str
+    first: str
+    second: str
+    value: float
+    low: Annotated[float, MadeBy("prediction-powered")]
+    high: Annotated[float, MadeBy("prediction-powered")]
+    level: float
+    n_rated: int
+
+    def both_ways(self) -> dict[str, Estimate]:
+        """Return it by its name, and with the opposite sign by that of the values in turn."""
+        return {
+            difference_name(self.second, self.first): self._estimate(
+                self.value, self.low, self.high
+            ),
+            difference_name(self.first, self.second): self._estimate(
+                -self.value, -self.high, -self.low
+            ),
+        }
+
+    def _estimate(self, value: float, low: float, high: float) -> Estimate:
+        interval = Interval(
+            low=low,
+            high=high,
+            level=self.level,
+            method="prediction-powered",
+            unit="item",
+            estimand="population value",
+        )
+        return Estimate(value=value, interval=interval, n_used=self.n_rated)
+
+
+_DECODE = msgspec.json.Decoder(list[EstimatedDifference]).decode
+
+
+def write_differences(folder: RunFolder, differences: Iterable[EstimatedDifference]) -> None:
+    """Keep the differences of an estimate in place of those of the last one."""
+    folder.write(FILE, msgspec.json.format(msgspec.json.encode(list(differences))))
+
+
+def read_differences(folder: RunFolder) -> dict[str, dict[str, Estimate]]:
+    """Return the differences by judge and by name; empty without any.
+
+    Raises
+    ------
+    RunError
+        If the file can't be read.
+    """
+    path = folder.path / FILE
+    if not path.exists():
+        return {}
+    try:
+        rows = _DECODE(read_file(path))
+    except (OSError, msgspec.DecodeError, ValueError) as error:
+        raise RunError(f"{path}: can't be read ({error})", "Estimate again with --by") from None
+    by_judge: dict[str, dict[str, Estimate]] = {}
+    for row in rows:
+        by_judge.setdefault(row.judge, {}).update(row.both_ways())
+    return by_judge

@@ -1,0 +1,179 @@
+"""Differences between the means of systems, each corrected by its own labels.
+
+Each mean has an interval of its own, from the labels of that system and the judge's verdicts on it,
+so that a judge that prefers a system is corrected for that system. The interval of a difference
+joins both (the method of variance estimates recovery: Zou and Donner, Construction of confidence
+limits about effect measures, Statistics in Medicine 2008, with its term for correlated estimates).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from math import sqrt
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from harness.stats.estimation.population import Bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.stats.data.arrays import FloatArray
+    from harness.stats.estimation.effective_counts import Labelled
+
+MIN_SHARED = 10  # rated prompts of both systems, below which they aren't paired
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPrompts:
+    """A judge's verdicts on unlabelled items.
+
+    Attributes
+    ----------
+    n : int
+        Items.
+    mean, variance : float
+        Of their verdicts.
+    totals : mapping of str to (int, float)
+        By prompt: items, and the sum of their verdicts.
+    """
+
+    n: int
+    mean: float
+    variance: float
+    totals: Mapping[str, tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSums:
+    """What each prompt adds to the mean of a system.
+
+    Attributes
+    ----------
+    labelled : mapping of str to float
+        By prompt with labels: the deviation of label less the part that verdicts explain, summed
+        over its items with their shares of all labelled items.
+    unlabelled : mapping of str to float
+        The same of verdicts on unlabelled items, times the slope.
+    variance : float
+        Of the mean.
+    """
+
+    labelled: Mapping[str, float]
+    unlabelled: Mapping[str, float]
+    variance: float
+
+    @classmethod
+    def of(
+        cls,
+        labelled: Labelled,
+        prompts: Sequence[str],
+        judged: JudgedPrompts,
+        *,
+        uses_judge: bool,
+    ) -> Self:
+        """Return the sums of a system.
+
+        Parameters
+        ----------
+        labelled : Labelled
+            (n,) labels and verdicts.
+        prompts : (n,) sequence of str
+            Prompt of each labelled item.
+        judged : JudgedPrompts
+            Verdicts on unlabelled items.
+        uses_judge : bool
+            Whether the system's mean is from labels and verdicts; from labels alone otherwise.
+        """
+        slope = power_slope(labelled, judged) if uses_judge else 0.0
+        residuals = labelled.labels - slope * labelled.verdicts
+        deviations = residuals - labelled.shares @ residuals
+        of_labels = _sums(labelled.shares * deviations, prompts)
+        share = slope / max(judged.n, 1)
+        of_judged = {
+            prompt: share * (total - count * judged.mean)
+            for prompt, (count, total) in judged.totals.items()
+        }
+        in_prompts = sum(count for count, _ in judged.totals.values())
+        alone = share**2 * judged.variance * (judged.n - in_prompts)
+        squares = sum(value**2 for value in chain(of_labels.values(), of_judged.values()))
+        return cls(of_labels, of_judged, squares + alone)
+
+    def correlation(self, other: PromptSums) -> float:
+        """Return how the means of two systems that share prompts are correlated, in [0, 1].
+
+        One standard error less than the estimate, and 0 with fewer than ten rated prompts that
+        both answered.
+        """
+        shared = len(self.labelled.keys() & other.labelled.keys())
+        if shared < MIN_SHARED or self.variance <= 0.0 or other.variance <= 0.0:
+            return 0.0
+        covariance = _products(self.labelled, other.labelled)
+        covariance += _products(self.unlabelled, other.unlabelled)
+        estimate = covariance / sqrt(self.variance * other.variance)
+        return min(max(estimate - (1.0 - estimate**2) / sqrt(shared), 0.0), 1.0)
+
+
+def power_slope(labelled: Labelled, judged: JudgedPrompts) -> float:
+    """Return how much of a verdict is subtracted from a label, which minimises the variance.
+
+    The covariance of labels and verdicts over the variance of verdicts, times N / (n + N)
+    (Angelopoulos, Duchi and Zrnic, PPI++, 2023).
+    """
+    verdicts = labelled.verdicts - labelled.verdicts.mean()
+    spread = float(verdicts @ verdicts)
+    if not spread:
+        return 0.0
+    return float(verdicts @ labelled.labels) / spread * judged.n / (judged.n + len(verdicts))
+
+
+def _sums(values: FloatArray, prompts: Sequence[str]) -> dict[str, float]:
+    """Return the sum of the values of each prompt."""
+    sums: dict[str, float] = {}
+    for prompt, value in zip(prompts, values.tolist(), strict=True):
+        sums[prompt] = sums.get(prompt, 0.0) + value
+    return sums
+
+
+def _products(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+    return sum(first[prompt] * second[prompt] for prompt in first.keys() & second.keys())
+
+
+def mean_difference(
+    first: Bounded, second: Bounded, bounds: tuple[float, float], correlation: float = 0.0
+) -> Bounded:
+    """Return the second mean less the first, with its interval.
+
+    Parameters
+    ----------
+    first, second : Bounded
+        Means with intervals at the level that the difference gets.
+    bounds : (low, high)
+        Least and greatest value of a mean.
+    correlation : float in [0, 1], optional
+        Of the two means; see `PromptSums.correlation`.
+
+    Raises
+    ------
+    ValueError
+        If a mean has an interval alone.
+
+    Examples
+    --------
+    >>> found = mean_difference(Bounded(0.5, 0.4, 0.6), Bounded(0.7, 0.6, 0.8), (0.0, 1.0))
+    >>> round(found.value, 2), round(found.low, 3), round(found.high, 3)
+    (0.2, 0.059, 0.341)
+    """
+    if first.value is None or second.value is None:
+        raise ValueError("a mean has an interval alone")
+    value = second.value - first.value
+    below = _reach(second.value - second.low, first.high - first.value, correlation)
+    above = _reach(second.high - second.value, first.value - first.low, correlation)
+    range_ = bounds[1] - bounds[0]
+    return Bounded(value, max(value - below, -range_), min(value + above, range_))
+
+
+def _reach(one: float, other: float, correlation: float) -> float:
+    return float(np.sqrt(max(one**2 + other**2 - 2.0 * correlation * one * other, 0.0)))
