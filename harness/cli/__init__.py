@@ -61,6 +61,7 @@ GROUPS = {  # as the help shows them
         "improve": CommandSource(
             "improve:improve", "Find a better way of asking a judge.", ("racing",)
         ),
+        "check": CommandSource("check:check", "Check a judge without any label.", ("probe",)),
         "report": CommandSource("report:report", "Write a report, compare runs, or list them."),
         "view": CommandSource("view:view", "Show runs, and two side by side, on a local page."),
     },

@@ -25,6 +25,7 @@ from harness.options.declaration import (
     AUDIT,
     CACHE,
     CACHE_CLEAR,
+    CHECK,
     CONFIRM,
     CONFIRM_VERDICTS,
     DIFF,
@@ -261,14 +262,14 @@ class Items(Options):
     limit: int | None = option(
         None,
         "Only the first N items.",
-        (RUN, VALIDATE, ESTIMATE, PROBE, PROMPT),
-        texts={PROBE: "Change only the first N items."},
+        (RUN, VALIDATE, ESTIMATE, PROBE, CHECK, PROMPT),
+        texts={PROBE: "Change only the first N items.", CHECK: "Ask about the first N items."},
         ge=1,
     )
     criterion: str | None = option(
         None,
         "Only items with this criterion.",
-        (RUN, IMPROVE, VALIDATE, CONFIRM_VERDICTS, PROBE, PROMPT, *PLANS),
+        (RUN, IMPROVE, VALIDATE, CONFIRM_VERDICTS, PROBE, CHECK, PROMPT, *PLANS),
     )
 
 
@@ -711,9 +712,10 @@ class Page(Options):
     page: Path | None = option(
         None,
         "Write the result into this file, as a page.",
-        (AUDIT, HISTORY, STUDY, *SELFTESTS, SIMULATE, REPORT_TASK),
+        (AUDIT, CHECK, HISTORY, STUDY, *SELFTESTS, SIMULATE, REPORT_TASK),
         texts={
             AUDIT: "Write the audit into this file, as a page.",
+            CHECK: "Write the card into this file, as a page.",
             HISTORY: "Write the charts into this file, as a page.",
             STUDY: "Write the study into this file, as a page.",
             SELFTEST: "Write a page with charts into this file.",

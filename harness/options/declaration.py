@@ -55,6 +55,7 @@ SELFTESTS = (SELFTEST, SELFTEST_TASK, SELFTEST_VERDICTS, SELFTEST_RUN)
 SIMULATE = "lab simulate"
 VALIDATE, VALIDATE_RUN = "validate", "validate RUN"
 PROBE = "lab probe"
+CHECK = "check"
 SELF_PREFERENCE = "lab probe self-preference"
 PROMPT = "prompt"
 GATE = "gate"
@@ -108,7 +109,7 @@ PANELS = (  # of a help page, in order
     *("Storage", "Output"),
 )
 VALIDATING = (VALIDATE, VALIDATE_RUN, CONFIRM_VERDICTS)
-ASKING = (RUN, RESUME, CONFIRM, IMPROVE, ESTIMATE, PROBE, REVALIDATE, ACCEPT)
+ASKING = (RUN, RESUME, CONFIRM, IMPROVE, ESTIMATE, PROBE, CHECK, REVALIDATE, ACCEPT)
 
 
 class Options(BaseModel):

@@ -1,0 +1,125 @@
+"""The card of a judge that was checked: as text for a terminal, and as a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.judging.judges.response_errors import explain
+from harness.report.formatting import counted, percent
+from harness.report.html.rendering import render
+from harness.report.text_table import draw_table, paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.extras.probe.judge_check import JudgeCheck
+    from harness.stats import Estimate
+
+SECTIONS = (("flips", "Flips"), ("replies", "Replies"))
+HEADS = ("change", "answers that differ", "pairs", "items")
+NAMES = {
+    "repeats": "none, asked again",
+    "orders": "another order",
+    "control": "harmless edits",
+    "verbosity": "padding",
+    "format": "formatting",
+    "injection": "instructions in the text",
+}
+OUTCOMES = {
+    "invalid": "unreadable",
+    "abstained": "abstentions",
+    "refused": "refusals",
+    "failed": "failed calls",
+}
+
+
+def card_text(check: JudgeCheck) -> str:
+    """Return the card as text."""
+    parts = [paragraph(headline(check))]
+    if check.rows:
+        parts.append(draw_table(HEADS, table_rows(check)))
+    parts.append("\n".join(map(paragraph, facts(check))))
+    return "\n\n".join(parts)
+
+
+def headline(check: JudgeCheck) -> str:
+    """Return how often the judge's answer flips for no reason."""
+    flipped = check.flipped
+    where = f"{counted([check.n_items])} of {check.task}"
+    if flipped.value is None:
+        return f"{check.judge} on {where}: NA, as no two answers can be compared."
+    n = f"{flipped.counts['n']:.0f} pairs of replies about {counted([flipped.n_used])}"
+    return f"{check.judge} on {where}: its answer flips for no reason in {_share(flipped)} of {n}."
+
+
+def table_rows(check: JudgeCheck) -> list[tuple[str, ...]]:
+    """Return a row for each change."""
+    return [
+        (
+            NAMES[row.change],
+            _share(row.flipped),
+            f"{row.flipped.counts['n']:.0f}",
+            f"{row.flipped.n_used}",
+        )
+        for row in check.rows
+    ]
+
+
+def facts(check: JudgeCheck) -> Iterator[str]:
+    """Yield sentences on instructions, readable replies, parameters and cost."""
+    for row in check.rows:
+        if row.to_target is not None and row.to_target.value is not None:
+            n = f"{row.to_target.counts['n']:.0f}"
+            yield f"It follows instructions in the text in {_share(row.to_target)} of {n} cases."
+    answered = check.outcomes.get("answered", 0)
+    others = [
+        f"{check.outcomes[outcome]} {name}"
+        for outcome, name in OUTCOMES.items()
+        if check.outcomes.get(outcome)
+    ]
+    if check.n_replies:
+        rest = f" ({', '.join(others)})" if others else ""
+        yield (
+            f"Readable answers: {answered} of {check.n_replies} replies "
+            f"({percent(answered / check.n_replies)}){rest}."
+        )
+    for refused in check.refused_parameters:
+        yield f"Parameters: {refused}."
+    if not check.refused_parameters:
+        yield "Parameters: the server accepted every one that was sent."
+    yield _cost(check)
+    if check.stopped:
+        yield f"The check ended early: {explain(check.stopped)}. Run it again to go on."
+
+
+def _cost(check: JudgeCheck) -> str:
+    if check.cost_usd is None:
+        return f"Cost: the price of its {check.n_replies} replies isn't known."
+    each = f", ${1000 * check.cost_usd / check.n_replies:.2f} per 1,000" if check.n_replies else ""
+    return f"Cost: ${check.cost_usd:.4f} for {check.n_replies} replies{each}."
+
+
+def _share(estimate: Estimate) -> str:
+    """Return a share with its interval, in percent."""
+    if estimate.value is None:
+        return "NA"
+    ends = estimate.interval
+    interval = f" [{ends.low:.1%}, {ends.high:.1%}]" if ends else ""
+    return f"{estimate.value:.1%}{interval}"
+
+
+def card_page(check: JudgeCheck) -> str:
+    """Return the card as a page."""
+    return render(
+        "check.html.jinja",
+        {
+            "judge": check.judge,
+            "headline": headline(check),
+            "heads": HEADS,
+            "rows": table_rows(check),
+            "facts": tuple(facts(check)),
+        },
+        block={"grid": None, "items": None},
+        title=f"Check of {check.judge}",
+        sections=SECTIONS,
+    )

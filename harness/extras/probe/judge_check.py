@@ -1,0 +1,326 @@
+"""A check of one judge without any label: how often its answer flips for no reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.analysis.judge_costs import cost_of
+from harness.analysis.serialize import schema_of
+from harness.app.plan import plan_run
+from harness.app.run import ask_plan
+from harness.errors import ExitCode
+from harness.extras.probe.flip_rates import LEVEL, check_judges, write_probe
+from harness.extras.probe.perturbations import (
+    CONTROL,
+    PROBE_ITEM,
+    perturbed_task,
+    read_perturbations,
+)
+from harness.judging.judges.parameter_refusals import REFUSED, refused_meaning
+from harness.stats import Estimate
+from harness.stats.inference.estimate import share_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from harness.app.plan import Plan
+    from harness.extras.probe.perturbations import Perturbation, TextProbe
+    from harness.files.json_values import JsonObject
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.running.recorder import Observer
+    from harness.options.concerns import Limit, RunOptions, RunPlace, Server
+    from harness.runs.run_folder import RunFolder
+    from harness.tasks import Item, Task
+
+TEXTS: tuple[TextProbe, ...] = ("verbosity", "format", "injection")
+N_CHECKED = 30  # items
+MOST_ORDERS = 4  # of the options, that are shown
+N_REPEATS = 2
+NO_REASON = ("repeats", "orders", CONTROL, "verbosity", "format")  # for an answer to change
+CHANGES = (*NO_REASON, "injection")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipRow:
+    """How often the answer differs between two replies that should agree.
+
+    Attributes
+    ----------
+    change : str
+        A part of the check, or ``control`` for harmless edits of the text.
+    flipped : Estimate
+        Share of the pairs of replies with different answers; ``counts`` has the pairs ``n`` and
+        those that differ ``k``. Its interval is exact with n = items.
+    to_target : Estimate or None
+        Of instructions in the text: share of the pairs in which the judge follows them.
+    """
+
+    change: str
+    flipped: Estimate
+    to_target: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCheck:
+    """What a judge does on items without any label.
+
+    Attributes
+    ----------
+    judge, task : str
+        Names.
+    n_items : int
+        Items that it was asked about.
+    level : float
+        Of the intervals.
+    flipped : Estimate
+        Over all changes that leave the text's meaning alone: not instructions in it.
+    rows : tuple of FlipRow
+        By change.
+    outcomes : dict of str to int
+        Replies by outcome; "answered" are those that could be read.
+    refused_parameters : tuple of str
+        What the server refuses, in words with advice.
+    cost_usd : float or None
+        Of all replies; None where the price isn't known.
+    n_replies : int
+        Replies asked for, those from the cache included.
+    stopped : str
+        Why asking ended early; "" if it didn't.
+    exit_code : ExitCode
+        `DONE` if everything was asked.
+    """
+
+    judge: str
+    task: str
+    n_items: int
+    level: float
+    flipped: Estimate
+    rows: tuple[FlipRow, ...]
+    outcomes: dict[str, int]
+    refused_parameters: tuple[str, ...]
+    cost_usd: float | None
+    n_replies: int
+    stopped: str
+    exit_code: ExitCode
+
+    def __repr__(self) -> str:
+        return f"JudgeCheck({self.judge!r}, {self.n_items} items, flipped {self.flipped.value})"
+
+    @classmethod
+    def json_schema(cls) -> JsonObject:
+        """Return the JSON schema of ``harness check --json``."""
+        return schema_of(cls)
+
+
+def check_plans(
+    judge: str, task: Task, items: Sequence[Item], settings: RunOptions, server: Server
+) -> dict[str, Plan]:
+    """Plan everything that a check asks, before anything is asked.
+
+    Parameters
+    ----------
+    judge : str
+        Alias or model.
+    task : Task
+        Its options and prompts.
+    items : sequence of Item
+        The items to ask about.
+    settings : RunOptions
+        How the judge is asked; single choices, and so many samples as each part needs.
+    server : Server
+        Where the judge is.
+
+    Raises
+    ------
+    HarnessError
+        If the judge or the task can't be checked.
+    """
+
+    def planned(of_part: Task, samples: int, *, shuffled: bool = False, probe: str = "") -> Plan:
+        asked = {"samples": samples, "shuffle_options": shuffled, "limit": None}
+        form = {"elicitations": ("forced_choice",), "pairs": None}
+        chosen = settings.model_copy(update=asked | form)
+        return plan_run(of_part, [judge], chosen, server=server, changed_by=probe)
+
+    own = task.model_copy(update={"items": tuple(items)})
+    in_orders = task.pairwise is not None  # whose successive samples alternate
+    plans: dict[str, Plan] = {"repeats": planned(own, (1 + in_orders) * N_REPEATS)}
+    if not in_orders:
+        plans["orders"] = planned(own, min(len(task.options), MOST_ORDERS), shuffled=True)
+    for probe in TEXTS:
+        changed = perturbed_task(task, items, _one_of_each(read_perturbations(probe)), probe)
+        plans[probe] = planned(changed, 1, probe=probe)
+    for plan in plans.values():
+        check_judges(plan)
+    return plans
+
+
+def _one_of_each(perturbations: Iterable[Perturbation]) -> tuple[Perturbation, ...]:
+    """Return the first change of each kind."""
+    kinds: dict[str, Perturbation] = {}
+    for perturbation in perturbations:
+        kinds.setdefault(perturbation.kind, perturbation)
+    return tuple(kinds.values())
+
+
+class _Pairs(NamedTuple):
+    """Pairs of replies that should agree: how many, how many differ, and the items behind them."""
+
+    n: int
+    n_differing: int
+    items: frozenset[str]
+
+    @property
+    def flipped(self) -> Estimate:
+        """Share of the pairs that differ, with an interval that is exact with n = items."""
+        counts = {"n": float(self.n), "k": float(self.n_differing)}
+        if not self.n:
+            return Estimate(value=None, reason="no_items", n_used=0, counts=counts)
+        value, n_items = self.n_differing / self.n, len(self.items)
+        interval = share_interval(value, n_items, level=LEVEL)
+        return Estimate(value=value, interval=interval, n_used=n_items, counts=counts)
+
+    def plus(self, other: _Pairs) -> _Pairs:
+        """Return both together."""
+        n, k = self.n + other.n, self.n_differing + other.n_differing
+        return _Pairs(n, k, self.items | other.items)
+
+
+NO_PAIRS = _Pairs(0, 0, frozenset())
+
+
+@dataclass(slots=True)
+class _Replies:
+    """What was replied so far."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    pairs: dict[str, _Pairs] = field(default_factory=dict)
+    to_target: Estimate | None = None
+    stopped: str = ""
+    spent_usd: float = 0.0
+    exit_code: ExitCode = ExitCode.DONE
+
+    def add(self, change: str, pairs: _Pairs) -> None:
+        """Add pairs of replies to those of a change."""
+        self.pairs[change] = self.pairs.get(change, NO_PAIRS).plus(pairs)
+
+
+def check_judge(
+    plans: Mapping[str, Plan],
+    *,
+    observer: Observer,
+    out: Path,
+    place: RunPlace,
+    limit: Limit,
+) -> JudgeCheck:
+    """Ask all parts of a check, and measure how often answers flip.
+
+    Parameters
+    ----------
+    plans : mapping of str to Plan
+        See `check_plans`.
+    observer : Observer
+        Follows the asking.
+    out : Path
+        Where the run folders of the parts go.
+    place, limit
+        As of a run; the limit is for all parts together.
+
+    Raises
+    ------
+    HarnessError
+        If replies can't be kept.
+    """
+    replies = _Replies()
+    for part, plan in plans.items():
+        left = limit.after(replies.spent_usd).changes()
+        config = plan.config.model_copy(update=left)
+        folder, asked = ask_plan(
+            replace(plan, config=config), observer=observer, out=out, place=place
+        )
+        _add(replies, part, plan, folder)
+        replies.spent_usd += asked.budget.spent_usd
+        replies.exit_code = asked.exit_code
+        if asked.exit_code != ExitCode.DONE:
+            break
+    return _measured(plans["repeats"], replies)
+
+
+def _add(replies: _Replies, part: str, plan: Plan, folder: RunFolder) -> None:
+    """Add the replies to a part."""
+    judge = plan.jobs[0].judge.spec.name
+    verdicts = list(folder.read_verdicts().final.values())
+    replies.verdicts += verdicts
+    replies.stopped = replies.stopped or folder.manifest.ended.get(judge, "")
+    if part in {"repeats", "orders"}:
+        for change, pairs in pairs_of_replies(verdicts).items():
+            if change == part or plan.task.pairwise is not None:
+                replies.add(change, pairs)
+        return
+    [flips] = write_probe(folder, plan).judges
+    originals = frozenset(item.fields[PROBE_ITEM] for item in plan.task.items)
+    for change, rates in ((part, flips.perturbed), (CONTROL, flips.control)):
+        counts = rates.flipped.counts
+        items = originals if rates.flipped.n_used == len(originals) else frozenset()
+        items = items or frozenset(sorted(originals)[: rates.flipped.n_used])
+        replies.add(change, _Pairs(int(counts["n"]), int(counts["k"]), items))
+    if part == "injection":
+        replies.to_target = flips.perturbed.to_target
+
+
+def pairs_of_replies(verdicts: Iterable[Verdict]) -> dict[str, _Pairs]:
+    """Pair the answers about each item: those shown alike, and those shown in other orders.
+
+    Successive replies to the same prompt make a pair, and so do the first replies to each order.
+    """
+    by_item: dict[str, dict[object, list[Verdict]]] = {}
+    for verdict in sorted(verdicts, key=lambda verdict: verdict.sample):
+        if verdict.outcome == "answered":
+            shown = by_item.setdefault(verdict.item, {})
+            shown.setdefault((verdict.shown, verdict.swapped), []).append(verdict)
+    pairs: dict[str, _Pairs] = {"repeats": NO_PAIRS, "orders": NO_PAIRS}
+    for item, shown in by_item.items():
+        alike = [pair for own in shown.values() for pair in pairwise(own)]
+        firsts = [own[0] for own in shown.values()]
+        for part, of_item in (("repeats", alike), ("orders", list(pairwise(firsts)))):
+            differing = sum(one.value != other.value for one, other in of_item)
+            if of_item:
+                new = _Pairs(len(of_item), differing, frozenset({item}))
+                pairs[part] = pairs[part].plus(new)
+    return pairs
+
+
+def _measured(plan: Plan, replies: _Replies) -> JudgeCheck:
+    """Return what the replies show."""
+    no_reason = NO_PAIRS
+    for change in NO_REASON:
+        no_reason = no_reason.plus(replies.pairs.get(change, NO_PAIRS))
+    refused = {v.reason for v in replies.verdicts if v.reason.startswith(REFUSED)}
+    refused |= {replies.stopped} if replies.stopped.startswith(REFUSED) else set()
+    return JudgeCheck(
+        judge=plan.jobs[0].judge.spec.name,
+        task=plan.task.name,
+        n_items=len(plan.task.items),
+        level=LEVEL,
+        flipped=no_reason.flipped,
+        rows=tuple(
+            FlipRow(
+                change=change,
+                flipped=pairs.flipped,
+                to_target=replies.to_target if change == "injection" else None,
+            )
+            for change, pairs in sorted(
+                replies.pairs.items(), key=lambda row: CHANGES.index(row[0])
+            )
+        ),
+        outcomes=dict(Counter(verdict.outcome for verdict in replies.verdicts)),
+        refused_parameters=tuple(map(refused_meaning, sorted(refused))),
+        cost_usd=cost_of(replies.verdicts).usd,
+        n_replies=len(replies.verdicts),
+        stopped=replies.stopped,
+        exit_code=replies.exit_code,
+    )
