@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 TASK = "toxicity"
 
 
+class CheckOutput(Page, DryRun, Printing):
+    """How the card is shown."""
+
+
 @takes(CHECK, limit=30)
 def check(
     judge: Annotated[str, typer.Argument(help="Alias or litellm model.")],
@@ -32,9 +36,7 @@ def check(
     limit: Limit,
     server: Server,
     place: RunPlace,
-    page: Page,
-    dry_run: DryRun,
-    printing: Printing,
+    output: CheckOutput,
 ) -> None:
     """Check a judge without any label: how often its answer flips for no reason.
 
@@ -59,23 +61,23 @@ def check(
     loaded = load_task(task, unrated=True)
     settings = RunOptions(**limit.changes())
     plans = check_plans(judge, loaded, _items(loaded, items), settings, server)
-    if dry_run.dry_run:
-        print_costs(*plans.values(), as_json=printing.as_json)
+    if output.dry_run:
+        print_costs(*plans.values(), as_json=output.as_json)
         return
     out = (place.out or default_out()) / "checks"
     n_planned: Counter[str] = Counter()
     for plan in plans.values():
         n_planned.update(plan.n_planned)
-    with watch(n_planned, quiet=printing.quiet) as observer:
+    with watch(n_planned, quiet=output.quiet) as observer:
         result = check_judge(plans, observer=observer, out=out, place=place, limit=limit)
-    if page.page is not None:
-        write(page.page, card_page(result))
-    if printing.as_json:
+    if output.page is not None:
+        write(output.page, card_page(result))
+    if output.as_json:
         echo_result(result)
     else:
         echo(card_text(result))
-        if page.page is not None:
-            echo(f"Wrote {page.page}.")
+        if output.page is not None:
+            echo(f"Wrote {output.page}.")
     raise typer.Exit(result.exit_code)
 
 
