@@ -58,6 +58,8 @@ class TableMapping(TypedDict, total=False):
         Of the task. Judges read the property: what was rated, as a phrase.
     id, text : str or sequence of str
         Columns that name the item, and columns that judges are shown.
+    image : str
+        ``"none"``: rows in memory have no folder for image files. Import a table that has them.
     raters : sequence of str
         Columns of ratings, one per rater (a wide table).
     rater, label : str
@@ -105,6 +107,7 @@ class TableMapping(TypedDict, total=False):
     property: str
     id: str | Sequence[str]
     text: str | Sequence[str]
+    image: str
     raters: str | Sequence[str]
     rater: str
     label: str
@@ -274,10 +277,17 @@ def _guessed(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> TableTask:
-    """Return the task that an import of the table would make."""
-    plan, *others = edge("curation", ImportEdge).make_plans(
-        name, table, roles, settings=settings, rated=rated
-    )
+    """Return the task that an import of the table would make; rows in memory have no images."""
+    curation = edge("curation", ImportEdge)
+    if roles.get("image", ["none"]) != ["none"]:
+        raise TaskError(
+            f"{ROWS}: rows in memory have no folder for images. Write a table beside the images, "
+            "and import that as a task."
+        )
+    known = {"image": ["none"], **roles}
+    plans = curation.make_plans(name, table, known, settings=settings, rated=rated)
+    settled = curation.settled(name, plans, table, rated)
+    plan, *others = plans if settled[0].mapping.image else settled
     if others:
         criteria = ", ".join(each.columns.criterion or "" for each in (plan, *others))
         raise TaskError(f"{ROWS}: {criteria} have scales of their own. Give the rows of one.")
@@ -373,3 +383,8 @@ class ImportEdge(Protocol):
         rated: RatedOptions | None = ...,
     ) -> tuple[TableTask, ...]:
         """Complete the settings and check that tasks can be made."""
+
+    def settled(
+        self, name: str, plans: tuple[TableTask, ...], table: Table, rated: RatedOptions
+    ) -> tuple[TableTask, ...]:
+        """Return the plans of the only reading that is left, or those that ask."""

@@ -404,3 +404,31 @@ def test_the_core_reads_what_an_import_would_read(data, n_items, wide):
     assert subject.answers == plan.answers
     assert [*subject.reader().rated()] == [*plan.reader().rated()]
     assert (subject.rated, subject.columns) == (plan.rated, plan.columns)
+
+
+def test_the_only_reading_that_explains_all_columns_is_taken():
+    """A command took it, and the same rows in memory were asked about."""
+    names = ("fluency_score", "tone_score", "depth_score")
+    rows = [
+        {"doc": f"d{i}", "text": f"The text of document {i} is here.", "annotator": who}
+        | {name: 1 + (i * (n + 2) + k * (n + 1) + i // 5) % 4 for n, name in enumerate(names)}
+        for i in range(24)
+        for k, who in enumerate(("ann", "bea", "cem"))
+    ]
+    task = harness.load_task(rows)
+    assert {item.criterion for item in task.items} == set(names)
+    assert len(task.ratings) == 24 * 3 * 3
+
+
+def test_names_of_images_in_memory_are_fields():
+    """Rows in memory have no folder that holds the files."""
+    rows = [
+        {"picture": f"{i}.png", "caption": f"The caption of picture {i}.", "a1": "yes", "a2": said}
+        for i, said in enumerate(("yes", "no") * 6)
+    ]
+    mapping = {"raters": ["a1", "a2"], "id": "picture"}
+    task = harness.load_task(rows, mapping=mapping)
+    assert task.image is None
+    assert len(task.items) == 12
+    with pytest.raises(HarnessError, match="no folder for images"):
+        harness.load_task(rows, mapping=mapping | {"image": "picture"})
