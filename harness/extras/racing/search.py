@@ -8,6 +8,7 @@ goes on with the same command.
 from __future__ import annotations
 
 import shlex
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -209,6 +210,7 @@ def _raced(
 ) -> tuple[RunFolder | None, int]:
     """Run a round, or what is left of it; no folder if there is nothing to try."""
     path = search.path / f"round-{number}"
+    _discard_unasked(path)
     if not (path / "manifest.json").exists():
         written_now, code = _written(search, number, best, watch)
         if code:
@@ -225,6 +227,15 @@ def _raced(
             return folder, ExitCode.DONE
         plan = plan_resumed_run(folder, limit=_left(search, path), server=search.asked_server)
     return folder, _run(search, plan, watch, stop)
+
+
+def _discard_unasked(path: Path) -> None:
+    """Remove a run folder in which nothing was asked: its holdout may not be fixed."""
+    if not path.is_dir():
+        return
+    has_begun = (path / "manifest.json").exists()
+    if not has_begun or RunFolder.open(path).manifest.state == "planned":
+        shutil.rmtree(path)
 
 
 def _run(search: JudgeSearch, plan: Plan, watch: Watch, stop: StopRequests | None) -> int:
@@ -277,13 +288,16 @@ def _ended(search: JudgeSearch, best: str, watch: Watch, stop: StopRequests | No
     begun = last.path / CONFIRMATION
     if last.manifest.config.holdout is None:
         return _without_claim(search, best, last, "seen")
-    if not (begun / "manifest.json").exists():
+    state = RunFolder.open(begun).manifest.state if (begun / "manifest.json").exists() else None
+    if state == "done":
+        return _tested(search, best, RunFolder.open(begun), ExitCode.DONE)
+    if state in {None, "planned"}:
         try:
             check_unspent(last, search.task)
+            _discard_unasked(begun)  # the ledger doesn't have it
         except RunError as error:
-            return _without_claim(search, best, last, "spent", error.problem)
-    elif RunFolder.open(begun).manifest.state == "done":
-        return _tested(search, best, RunFolder.open(begun), ExitCode.DONE)
+            if state is None:
+                return _without_claim(search, best, last, "spent", error.problem)
     plan = plan_confirmation(
         last,
         best,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from difflib import ndiff
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.app.judge_search import JUDGES
 from harness.app.plan import plan_run
-from harness.app.run import ask_part
+from harness.app.run import ask_part, part_name
 from harness.errors import ExitCode, RunError
 from harness.files.regular_files import read_file, write_file
 from harness.judging.judges.config import judges_folder, load_judges, user_file
@@ -234,6 +235,9 @@ def plan_writing(search: JudgeSearch, verdicts: Sequence[Verdict], n: int, limit
 
 def written(search: JudgeSearch, plan: Plan, observer: Observer) -> tuple[list[TaskWording], int]:
     """Ask the writer; return the candidates, and the exit code of asking."""
+    part = search.path / WRITING / part_name(plan.task, plan.prompts, WRITER)
+    if part.is_dir() and not (part / "manifest.json").exists():  # killed while it was created
+        shutil.rmtree(part)
     folder, asked = ask_part(
         plan, search.path / WRITING, observer=observer, place=search.place, shows_text=False
     )
