@@ -35,12 +35,12 @@ def _use(values: Mapping[str, Any]) -> str:
 def annotate(
     task: options.TaskName, *, page: PageOptions, seed: Seed, collected: CollectedOptions
 ) -> None:
-    """Rate items of a task on a page that this computer alone can open.
+    """Rate items of a task on a page only this computer can open.
 
-    Each answer is kept in TASK/annotations before the next item is shown: stop with Ctrl-C at any
-    time, and start the same command again to go on. Verdicts of judges and ratings of others are
-    not shown. Criteria of an item are asked together, and the two answers of a pair stand side by
-    side in a drawn order.
+    Each answer is kept in TASK/annotations before you see the next item. You can stop with Ctrl-C
+    at any time, and run the same command again to continue. You don't see verdicts of judges and
+    ratings of other people. The criteria of an item are asked together, and the two answers of a
+    pair are shown side by side in a random order.
 
     \b
     Examples:

@@ -75,7 +75,7 @@ def first_screen(
         Names of commands by group: a line for each group.
     """
     width = max(len(name) for commands in described.values() for name in commands)
-    lines = ["Usage: harness COMMAND [OPTIONS]", "", f"  {summary}", ""]
+    lines = ["Usage: harness COMMAND [OPTIONS]", f"  {summary}", ""]
     for title, commands in described.items():
         for name, meaning in commands.items():
             shown = title if name == next(iter(commands)) else ""

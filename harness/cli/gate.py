@@ -20,8 +20,8 @@ class GateOptions(Options):
 
     require: Repeated = option(
         ...,
-        "What must hold, such as decision=use or 'cohen_kappa(h/h)>0.6:lower' (the lower end of "
-        "the interval); repeat it for more.",
+        "Requirement, such as decision=use or 'cohen_kappa(h/h)>0.6:lower' (the lower end of "
+        "the interval). Repeat it for more.",
         (GATE,),
     )
     junit: Path | None = option(None, "Write the results as JUnit XML.", (GATE,))
@@ -32,11 +32,11 @@ class GateOptions(Options):
 def gate(
     run: options.FinishedRun = None, *, wanted: GateOptions, place: Out, printing: Json
 ) -> None:
-    """Check a finished run against requirements; exit with 1 if one is not met.
+    """Check a finished run against requirements, and exit with code 1 if it misses one.
 
-    A number belongs to the judge that the decision names, unless a judge is named as in
-    'gpt: usable_replies>=0.95'. A number that is NA fails. difference(B,A) is the mean of B
-    less that of A, as the last `harness estimate --by` found it.
+    Requirements apply to the judge named in the decision. To check a different judge, name it:
+    'gpt: usable_replies>=0.95'. A requirement fails if its value is NA. difference(B,A)
+    is the mean of B minus that of A in the last `harness estimate --by`.
 
     \b
     Examples:

@@ -74,13 +74,13 @@ def import_(
     writing: WritingOptions,
     printing: Json,
 ) -> None:
-    """Make a task of a table of ratings.
+    """Make a task from a table of ratings.
 
-    The roles of the columns are found by what depends on what, by values, and by names last, and
-    shown. Where values do not imply a role or the meaning of a label, nothing is written: the
-    command asks, or without a terminal prints a draft and the command that accepts it. Several
-    columns are separated by commas. Verdicts of judges in the table are written to verdicts.csv,
-    rows that cannot be used to rejected.csv.
+    Infers each column's role from dependencies, then values, then names, and shows you the result.
+    If a column's role or a label's meaning is still unclear, nothing is written. On a terminal, the
+    command asks you. Otherwise it prints a draft and the command to accept it. Separate several
+    columns with commas. Verdicts of judges in the table go to verdicts.csv, and rows that can't be
+    used go to rejected.csv.
 
     \b
     Examples:

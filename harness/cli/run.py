@@ -46,7 +46,7 @@ def run(
     place: RunPlace,
     handling: Handling,
 ) -> None:
-    """Ask judges about a task's items, validate them against its raters, and rank them.
+    """Run judges on a task's items, validate them against its raters, and rank them.
 
     \b
     Examples:

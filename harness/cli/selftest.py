@@ -51,11 +51,11 @@ def selftest(
     seed: Seed,
     printing: Json,
 ) -> None:
-    """Test the whole analysis on a design like yours, where the truth is known.
+    """Simulate data like yours with a known truth, and check the whole analysis on it.
 
-    Data sets are drawn from raters and judges that are set to a task's, or to the options, and each
-    is analysed as `validate` does: how often is the right judge recommended, how often are claims
-    made that are true or false, and how often do intervals hold the truth?
+    The raters and judges of the data sets are like those of a task, or as your options say. Each
+    data set is analysed as by `validate`. You can read how often the right judge is recommended,
+    how often claims are true or false, and how often intervals contain the truth.
 
     \b
     Examples:

@@ -35,7 +35,7 @@ def validate(
     choices: Choices,
     handling: Handling,
 ) -> None:
-    """Validate verdicts against human ratings; without verdicts, describe the human ratings.
+    """Validate verdicts against human ratings. Without verdicts, summarise the ratings.
 
     \b
     Examples:

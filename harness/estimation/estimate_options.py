@@ -29,21 +29,21 @@ class EstimateOptions(Options):
     )
     strata: str | None = option(
         None,
-        "Field of the items, e.g. language: each of its values gets an interval of its own and "
-        "counts by its share of the unlabelled items.",
+        "Field of the items, e.g. language. Each of its values gets its own interval, and counts "
+        "by its share of the unlabelled items.",
         (ESTIMATE,),
         metavar="FIELD",
     )
     by: str | None = option(
         None,
-        "Field of the items, e.g. language: prints an estimate for each of its values, too. "
+        "Field of the items, e.g. language. Also prints an estimate for each of its values. "
         "Numbers, and 'length in words', are cut into thirds.",
         (ESTIMATE,),
         metavar="FIELD",
     )
     n_labels: float | None = option(
         None,
-        "Print how many rated items give an interval of this width with a chance of 80%, too.",
+        "Also print how many rated items give an interval of this width with a chance of 80%.",
         (ESTIMATE,),
         metavar="WIDTH",
         gt=0,
@@ -51,16 +51,16 @@ class EstimateOptions(Options):
 
     until_width: float | None = option(
         None,
-        "Print an interval that holds however often you look while items are rated, and whether it "
-        "is this narrow; items must be rated in random order.",
+        "Print an interval that stays valid however often you look while items are rated, and "
+        "whether it is this narrow. Items must be rated in random order.",
         (ESTIMATE,),
         metavar="WIDTH",
         gt=0,
     )
     ratings_per_item: int | None = option(
         None,
-        "With {until_width}: an item counts once it has so many ratings, 1 by default; later ones "
-        "are left out.",
+        "With {until_width}: an item counts once it has this many ratings. Later ones are left "
+        "out. Default: 1.",
         (ESTIMATE,),
         ge=1,
     )

@@ -137,22 +137,22 @@ class Choices(Options):
     )
     tau: float | None = option(
         None,
-        "Share of raters who must allow an option for it to count; the task's by default.",
+        "Share of raters who must accept an option for it to count. Default: the task's.",
         (RUN, *VALIDATING, NEXT),
     )
     metric: str | None = option(
         None,
-        "Metric that ranks, e.g. 'hit_rate(h/h)'; by default that of {ranks_by}.",
+        "Metric that ranks, e.g. 'hit_rate(h/h)'. Default: the metric of {ranks_by}.",
         (RUN, *VALIDATING),
     )
     ranks_by: RanksBy | None = option(
         None,
-        "The ratings that rank where no metric is named; by default as task.yaml says.",
+        "Ratings that rank judges if you don't name a metric. Default: as task.yaml says.",
         (RUN, *VALIDATING),
     )
     beta: float | None = option(
         None,
-        "Of raters who chose a negative option, assumed share who endorse a positive one.",
+        "Among raters who chose a negative option, the share assumed to accept a positive one too.",
         (RUN, *VALIDATING),
         ge=0,
         le=1,
@@ -169,26 +169,26 @@ class Choices(Options):
     )
     confidence: float | None = option(
         None,
-        "Confidence level of the intervals; 0.95 by default.",
+        "Confidence level of the intervals. Default: 0.95.",
         (RUN, *VALIDATING, ESTIMATE, TRUST, TRUST_TASK),
     )
     replies: RepliesCompared = option(
         None,
-        "Replies per item at which judges are compared, or inf to remove reply noise; by default, "
-        "as many as every judge has of most items.",
+        "Replies per item at which judges are compared, or inf to remove reply noise. "
+        "Default: the number every judge has for most items.",
         (RUN, *VALIDATING),
     )
     min_answered: float | None = option(
         None,
-        "Share of items that a ranked judge must have answered; 0.9 by default.",
+        "Share of items that a judge must have answered to be ranked. Default: 0.9.",
         (RUN, *VALIDATING),
         ge=0,
         le=1,
     )
     worth: float | None = option(
         None,
-        "Smallest difference that matters, as a share of the metric's range; 0.05 by default. "
-        "Metrics without an upper bound have none.",
+        "Smallest difference that matters, as a share of the metric's range. Default: "
+        "0.05. Metrics without an upper bound don't have one.",
         (RUN, *VALIDATING),
         gt=0,
         le=1,
@@ -242,13 +242,13 @@ class Samples(Options):
     panel: ClassVar[str] = "How to run judges"
     samples: int | None = option(
         None,
-        "Times each judge is asked per item; its own default if absent.",
+        "Replies per judge and item. Default: the judge's own setting.",
         (RUN, PROBE, REVALIDATE, SCHEDULE, SELFTEST, SELFTEST_TASK),
         texts={
-            SELFTEST: "Without verdicts: replies of each judge to an item; 1 by default.",
-            PROBE: "Times each judge is asked per item, changed or not.",
-            REVALIDATE: "Times each judge is asked per item in this look; 1 by default.",
-            SCHEDULE: "Times each judge is asked per item in a look; 1 by default.",
+            SELFTEST: "Without verdicts: replies per judge and item. Default: 1.",
+            PROBE: "Replies per judge and item, changed or not.",
+            REVALIDATE: "Replies per judge and item in this look. Default: 1.",
+            SCHEDULE: "Replies per judge and item in a look. Default: 1.",
         },
         ge=1,
         le=MAX_SAMPLES,
@@ -291,7 +291,7 @@ class Holdout(Options):
     panel: ClassVar[str] = "Statistics"
     holdout: float | None = option(
         None,
-        "Share of the items to hold out until harness confirm, e.g. 0.3.",
+        "Share of the items to hold out for harness confirm, e.g. 0.3.",
         (RUN, IMPROVE, VALIDATE),
         metavar="SHARE",
         texts={
@@ -313,8 +313,8 @@ class Elicitations(Options):
     panel: ClassVar[str] = "How to run judges"
     elicitations: tuple[Elicitation, ...] | None = option(
         None,
-        "How to ask about all items: forced_choice, response_set, paired. By default forced "
-        "choices, and response sets where raters gave any; elsewhere {pairs}.",
+        "How to ask about all items: forced_choice, response_set, paired. Default: "
+        "forced choices, and response sets if raters gave any. Otherwise, see {pairs}.",
         (RUN, PROBE),
         flag="--elicitation",
         texts={PROBE: "How to ask: forced_choice, response_set, paired."},
@@ -341,7 +341,7 @@ class Shuffling(Options):
     rare: ClassVar[tuple[str, ...]] = ("shuffle_options",)
     shuffle_options: bool = option(
         False,
-        "Show each sample the options in another order.",
+        "Show the options in a different order in each sample.",
         (RUN, PROMPT),
     )
 
@@ -371,16 +371,16 @@ class Asking(ItemText, Shuffling, Samples, Elicitations):
     )
     pairs: int | None = option(
         None,
-        f"Items to ask in pairs, too, where raters gave no response sets; {N_PAIRS} by default.",
+        f"Items to ask about in pairs too, if raters gave no response sets. Default: {N_PAIRS}.",
         (RUN,),
         ge=0,
     )
     max_tokens: int | None = option(
-        None, "Tokens a reply may have; each judge's own limit if absent.", (RUN,), ge=1
+        None, "Most tokens in a reply. Default: each judge's own limit.", (RUN,), ge=1
     )
     batch: bool = option(
         False,
-        "Use batch interfaces, which cost less, where they exist.",
+        "Use batch interfaces, which cost less, if a judge has one.",
         (RUN,),
     )
 
@@ -407,14 +407,14 @@ class Racing(Options):
     )
     race: bool = option(
         False,
-        "Ask in batches of items, and drop a judge once it is shown to be no better than the "
-        "leader.",
+        "Run judges on items in batches, and drop a judge once there's evidence that it "
+        "isn't better than the leader.",
         (RUN,),
     )
     within: float | None = option(
         None,
-        f"In a {{race}}, difference of mean losses that does not matter, or 0 to find the one best "
-        f"judge; {WITHIN} by default.",
+        f"In a {{race}}, difference of mean losses that doesn't matter, or 0 to find the one best "
+        f"judge. Default: {WITHIN}.",
         (RUN, IMPROVE),
         texts={
             IMPROVE: "Difference of mean disagreements with a rater that does not matter; "
@@ -426,7 +426,7 @@ class Racing(Options):
     )
     complete_winner: bool = option(
         False,
-        "After a {race}, ask the judge it returns about the other items too, and validate it.",
+        "After a {race}, run the judge it returns on the other items too, and validate it.",
         (RUN, RESUME),
     )
 
@@ -465,8 +465,8 @@ class Limit(Options):
     )
     max_cost_soft: bool = option(
         False,
-        "Stop at {max_cost} without limiting the tokens of replies; replies in flight may exceed "
-        "it.",
+        "Stop at {max_cost} without limiting the tokens of replies. Replies in flight "
+        "can exceed it.",
         ASKING,
     )
 
@@ -496,7 +496,8 @@ class BudgetOptions(Limit):
     rare: ClassVar[tuple[str, ...]] = ("reply_cap",)
     reply_cap: int | None = option(
         None,
-        f"Token limit of replies whose judge has no max_tokens; {REPLY_CAP} under {{max_cost}}.",
+        f"Token limit of replies if a judge has no max_tokens. Default: {REPLY_CAP} under "
+        "{max_cost}.",
         (RUN, PROBE),
         metavar="TOKENS",
         ge=1,
@@ -522,8 +523,8 @@ class Probing(Options):
     panel: ClassVar[str] = "How to run judges"
     probe: Literal["injection"] | None = option(
         None,
-        f"Also ask about the first {N_PROBED} items with instructions to the judge hidden in them, "
-        "and show beside each score how often verdicts flip.",
+        f"Also run judges on the first {N_PROBED} items with instructions to the judge hidden in "
+        "them, and show how often verdicts flip.",
         (RUN,),
     )
 
@@ -544,15 +545,15 @@ class Server(Options):
     rare: ClassVar[tuple[str, ...]] = ("allow_redirects",)
     base_url: str | None = option(
         None,
-        "OpenAI-compatible server of judges that are not aliases.",
+        "OpenAI-compatible server for judges that aren't aliases.",
         (*ASKING, PROMPT, DOCTOR, SCHEDULE),
     )
     key_env: str | None = option(
-        None, "Environment variable that holds that server's key.", (*ASKING, DOCTOR, SCHEDULE)
+        None, "Environment variable with that server's key.", (*ASKING, DOCTOR, SCHEDULE)
     )
     judges_file: Path | None = option(
         None,
-        "A judges.yaml of your own; its aliases override the bundled ones.",
+        "Your own judges.yaml. Its aliases override the bundled ones.",
         (*ASKING, PROMPT, DOCTOR, JUDGES, SCHEDULE),
         texts={
             REVALIDATE: "A judges.yaml whose judges must be those that were validated.",
@@ -561,7 +562,7 @@ class Server(Options):
         },
     )
     allow_redirects: bool = option(
-        False, "Also run providers whose redirects cannot be refused.", ASKING
+        False, "Also run providers whose redirects can't be blocked.", ASKING
     )
 
 
@@ -602,8 +603,8 @@ class Place(StoreOption, Cache):
     )
     budget_name: str = option(
         "",
-        "Name of the cost limit in the {store}, by default one for all processes of this run; runs "
-        "with the same name share it.",
+        "Name of the cost limit in the {store}. Runs with the same name share it. "
+        "Default: one for all processes of this run.",
         (RUN, RESUME, CONFIRM),
         metavar="NAME",
     )
@@ -621,7 +622,7 @@ class Place(StoreOption, Cache):
     )
     no_store: bool = option(
         False,
-        "Neither use stored replies nor store new ones.",
+        "Don't use stored replies, and don't store new ones.",
         (RUN, RESUME, CONFIRM, ESTIMATE, PROBE),
     )
 
@@ -658,7 +659,7 @@ class TaskOption(Options):
         flag="--task -t",
         texts={
             RUN: "Name of a task, or path of a task folder; several, comma-separated.",
-            REVALIDATE: "Name or path of the task, if it is elsewhere now.",
+            REVALIDATE: "Name or path of the task, if it has moved.",
             EXPORT: "Name or path of the task, if it is elsewhere now.",
             SCHEDULE: "Name or path of the task in the repository.",
             CACHE_CLEAR: "Only replies that were received for the task of this name or path.",
@@ -766,13 +767,13 @@ class Judges(Options):
 
     judges: Names = option(
         None,
-        "Judges: aliases or litellm models, comma-separated; else the embedded ones.",
+        "Judges: aliases or litellm models, comma-separated. Default: the embedded ones.",
         (RUN, PROBE, DOCTOR, REVALIDATE, EXCLUDE, ACCEPT, SCHEDULE),
         flag="--judges -j",
         texts={
-            DOCTOR: "Judges that must be usable, comma-separated; else all aliases.",
-            REVALIDATE: "Watch these judges alone, comma-separated; an ensemble with its members.",
-            SCHEDULE: "Watch these judges, comma-separated, or all; else the one in use.",
+            DOCTOR: "Judges that must be usable, comma-separated. Default: all aliases.",
+            REVALIDATE: "Watch only these judges, comma-separated. An ensemble brings its members.",
+            SCHEDULE: "Watch these judges, comma-separated, or all. Default: the one in use.",
         },
     )
 
@@ -787,7 +788,7 @@ class Unasked(Options):
     panel: ClassVar[str] = "Output"
     unasked: bool = option(
         False,
-        "Do not ask for confirmation.",
+        "Don't ask for confirmation.",
         (IMPORT, CACHE_CLEAR),
         flag="--yes -y",
         texts={IMPORT: "Write without asking for confirmation."},
@@ -800,10 +801,10 @@ class DryRun(Options):
     panel: ClassVar[str] = "Output"
     dry_run: bool = option(
         False,
-        "Print calls, tokens and cost per judge; ask nothing, write nothing.",
+        "Print calls, tokens and cost per judge. Nothing is sent or written.",
         (*ASKING, EXCLUDE, IMPORT, CACHE_CLEAR),
         texts={
-            IMPORT: "Show how the table is read; write nothing.",
+            IMPORT: "Show how the table is read, and write nothing.",
             CACHE_CLEAR: "Count the replies that would be removed, and remove none.",
         },
     )
@@ -826,7 +827,7 @@ class FailUnless(Options):
     panel: ClassVar[str] = "Output"
     fail_unless: Literal["use", "use_if_independent", "best_not_proven"] | None = option(
         None,
-        "Exit with 1 unless the recommendation is this one or a stronger one.",
+        "Exit with code 1 unless the recommendation is this one or a stronger one.",
         (RUN, RESUME, CONFIRM, IMPROVE, *VALIDATING),
     )
 
@@ -849,7 +850,7 @@ class Verbosity(Options):
     )
     quiet: bool = option(
         False,
-        "Print the result alone.",
+        "Print only the result.",
         (*ASKING, *VALIDATING, EXCLUDE),
         flag="--quiet -q",
     )
@@ -869,7 +870,7 @@ class Out(Options):
     panel: ClassVar[str] = "Storage"
     out: Path | None = option(
         None,
-        "Folder of the run folders; $HARNESS_RUNS or ./runs by default.",
+        "Folder of the run folders. Default: $HARNESS_RUNS or ./runs.",
         (
             *(*ASKING, EXCLUDE, EXPORT, SCHEDULE, HISTORY, STUDY, SYSTEMS, REPORT, REPORT_TWO),
             *(GATE, REPORT_LIST, SELF_PREFERENCE, NEXT_ESTIMATE, VIEW, TRUST),

@@ -69,20 +69,20 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
 
     anchor: int | None = option(
         None,
-        "Ask only N items, drawn once by the raters' agreement.",
+        "Run judges on only N items, drawn once by the raters' agreement.",
         (REVALIDATE, EXPORT),
         ge=1,
     )
     baseline_replies: int | None = option(
         None,
-        "Replies per item that a new baseline should have; missing ones are asked for first, "
-        "apart from the look.",
+        "Replies per item that a new baseline should have. Missing ones are requested first, "
+        "separately from the look.",
         (REVALIDATE,),
         ge=1,
     )
     margin: float = option(
         0.0,
-        "Fall of the metric that is tolerated, as a share of its range.",
+        "Largest fall of the metric that you accept, as a share of its range.",
         (REVALIDATE,),
         ge=0,
         le=0.99,
@@ -100,8 +100,8 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
     )
     accept: int | None = option(
         None,
-        "Start a new baseline with the replies from this look on, which must be later than the "
-        "look that raised an alarm. Missing replies are asked for.",
+        "Start a new baseline from the replies of this look and later ones. It must come after the "
+        "look that raised the alarm. Missing replies are requested.",
         (ACCEPT,),
         metavar="LOOK",
         ge=1,
@@ -113,7 +113,7 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
     )
     exclude: int | None = option(
         None,
-        "Drop the replies of this look and ask nothing; needs {because}.",
+        "Drop the replies of this look and send nothing. Needs {because}.",
         (EXCLUDE,),
         metavar="LOOK",
         ge=1,
@@ -121,7 +121,7 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
     because: str | None = option(None, "Why a look is excluded.", (EXCLUDE,), metavar="TEXT")
     if_due: Period | None = option(
         None,
-        "Ask nothing if the last look is younger than this, and end like that look.",
+        "Skip this look if the last one is more recent, and exit with its code.",
         (REVALIDATE,),
     )
     notify: str | None = option(

@@ -48,7 +48,7 @@ SAME = {  # one name for one thing: what a help text must say wherever the optio
     "--tau": "raters",
     "--limit": "N items",
     "--out": "run folder",
-    "--quiet": "result alone",
+    "--quiet": "only the result",
     "--dry-run": "",
     "--judges-file": "judges.yaml",
     "--base-url": "server",

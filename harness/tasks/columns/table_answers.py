@@ -232,7 +232,7 @@ class RatedOptions(Options):
         "rater_ids",
         "kind",
     )
-    property: str = option("", "What is rated, as a phrase that judges read.", READING)
+    property: str = option("", "The rated property, as a phrase for judges.", READING)
     rater_ids: RaterIds | None = option(
         None, "Whether a rater is a person, or a position within the item.", READING
     )
