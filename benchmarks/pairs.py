@@ -4,9 +4,10 @@
 
 Items have five choices each and sets that spread as a Dirichlet distribution; pairs are among the
 choices. Two judges give five response sets to each item; ``near`` decides like endlessly many
-raters on .05 fewer items than ``wide``, ``narrow`` on .11 fewer. Each row draws data sets and says
-how often the intervals hold, how often the order of the judges is right, and how often it's called
-settled, rightly or wrongly. ``--write`` puts the rows into pairs.csv and docs/coverage.md.
+raters on .05 fewer items than ``wide``, ``narrow`` on .11 fewer, ``equal`` on as many. Each row
+draws data sets and says how often the intervals hold, how often the order of the judges is right,
+and how often it's called settled, rightly or wrongly. ``--write`` puts the rows into pairs.csv and
+docs/coverage.md.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -34,12 +36,19 @@ from harness import stats
 from harness.stats.indeterminacy.modelled import modelled_decisions
 from harness.stats.indeterminacy.pair_bounds import outer_end, pair_bounds
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 FILE = Path(__file__).with_suffix(".csv")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "coverage.md"
 START = "<!-- benchmarks/pairs.py writes what follows -->"
 END = "<!-- benchmarks/pairs.py wrote this -->"
 KEYS = ("method", "rival", "n_paired", "n_pairs")
-JUDGING = {"near": designs.judged_alike, "narrow": designs.judged}
+JUDGING = {
+    "near": designs.judged_alike,
+    "narrow": designs.judged,
+    "equal": designs.judged_the_same,
+}
 LEAST, MOST = 0.93, 0.05  # intervals that hold, and wrong claims
 
 
@@ -81,13 +90,13 @@ class Row:
                 for name, goals in modelled.estimates.items()
             }
             apart, middle = _ends(difference.difference), difference.difference.value
-        gap = truth["wide"] - truth[self.rival]
+        gap = 0.0 if self.rival == "equal" else truth["wide"] - truth[self.rival]
         return (
             *(low <= truth[name] <= high for name, (low, high) in of_judges.items()),
             apart[0] <= gap <= apart[1],
             middle > 0,
-            difference.settled == "first",
-            difference.settled == "second",
+            difference.settled == "first" and gap > 0,
+            difference.settled == "second" or (difference.settled == "first" and gap == 0),
             apart[1] - apart[0],
         )
 
@@ -109,6 +118,7 @@ ROWS = (
     Row("bounds", "near", 100, 1),
     Row("modelled", "narrow", 100, 1),
     Row("modelled", "near", 100, 1),
+    Row("modelled", "equal", 100, 2),
     *(Row("modelled", rival, n, 2) for rival in ("near", "narrow") for n in (50, 100, 200, 400)),
 )
 
@@ -138,7 +148,7 @@ def main() -> int:
         write_beside(__file__, rows)
         page = PAGE.read_text(encoding="utf-8")
         before, after = page.split(START)[0], page.split(END)[1]
-        PAGE.write_text(f"{before}{START}\n{_table(rows)}{END}{after}", encoding="utf-8")
+        PAGE.write_text(f"{before}{START}\n{table_of(rows)}{END}{after}", encoding="utf-8")
     return int(misses)
 
 
@@ -153,7 +163,7 @@ def _joined(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     return [by_key[key] for key in order if key in by_key]
 
 
-def _table(rows: list[dict[str, object]]) -> str:
+def table_of(rows: Sequence[Mapping[str, object]]) -> str:
     """Return the rows as a table of the page."""
     heads = (
         "how",
@@ -170,7 +180,8 @@ def _table(rows: list[dict[str, object]]) -> str:
         held = min(str(row["wide_held"]), str(row["rival_held"]))
         settled = f"{float(str(row['settled_right'])) + float(str(row['settled_wrong'])):.3f}"
         cells = (row["method"], f"wide, {row['rival']}", pairs, held, row["difference_held"])
-        cells += (row["order_right"], settled, row["settled_wrong"], row["width"], row["data_sets"])
+        order = "" if row["method"] == "bounds" else row["order_right"]  # they say none
+        cells += (order, settled, row["settled_wrong"], row["width"], row["data_sets"])
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 

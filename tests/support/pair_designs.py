@@ -46,6 +46,11 @@ def judged_alike(rng: np.random.Generator, theta: np.ndarray) -> dict[str, np.nd
     return {"wide": _noisy(rng, theta), "near": _noisy(rng, _naming(theta, NAMED_BY_NEAR))}
 
 
+def judged_the_same(rng: np.random.Generator, theta: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the same of ``wide`` and of a judge ``equal`` with noise of its own."""
+    return {"wide": _noisy(rng, theta), "equal": _noisy(rng, theta)}
+
+
 def _noisy(rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
     noisy = rng.gamma(10.4 * theta + 0.2)
     return noisy / noisy.sum(axis=1, keepdims=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support.pair_designs import (
@@ -15,6 +18,7 @@ from support.pair_designs import (
 )
 from support.rating_tables import seeded
 
+from benchmarks import pairs
 from harness.stats.indeterminacy.modelled import modelled_decisions
 from harness.stats.indeterminacy.set_model import ClassCounts, ItemKinds, SetModel
 
@@ -113,3 +117,19 @@ def test_intervals_hold_and_the_better_judge_is_first(n_pairs):
             held[j] += interval.low <= truth[name].population <= interval.high
     assert (held / 60 >= 0.93 - 2 * (0.93 * 0.07 / 60) ** 0.5).all(), held
     assert right >= 51
+
+
+def test_published_rates_are_within_their_bounds():
+    """Intervals hold in 93 %, and at most 5 % of claims are wrong, by two standard errors."""
+    with Path(pairs.__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["method"] for row in rows} == {"bounds", "modelled"}
+    frontier = [row["n_paired"] for row in rows if (row["rival"], row["n_pairs"]) == ("near", "2")]
+    assert frontier == ["50", "100", "200", "400"]
+    for row in rows:
+        n = int(row["data_sets"])
+        held = min(float(row[name]) for name in ("wide_held", "rival_held", "difference_held"))
+        assert held >= 0.93 - 2 * (0.93 * 0.07 / n) ** 0.5, row
+        assert float(row["settled_wrong"]) <= 0.05 + 2 * (0.05 * 0.95 / n) ** 0.5, row
+    shown = pairs.PAGE.read_text(encoding="utf-8")
+    assert pairs.table_of(rows) in shown
