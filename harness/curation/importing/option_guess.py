@@ -19,6 +19,7 @@ from harness.curation.importing.label_orders import (
     plain_label,
     step_numbers_of,
 )
+from harness.curation.importing.reading_facts import MIN_RATINGS, OPTIONS_PER_RATING
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import labels_of, with_point
@@ -209,6 +210,8 @@ def guess_answers(
     doubts = _decimal_questions(names, settings)
     if not settings.options and not doubts:
         doubts = _label_questions(names, meanings, settings)
+    if not (settings.options or settings.scale or doubts):
+        doubts = _text_questions(names, human)
     scale = settings.scale or _scale(names, pairs=bool(pairs))
     if scale == "continuous":
         return _numbers(counts, settings, where, [*map(float, names)])
@@ -327,6 +330,19 @@ def _label_questions(
         question = f"the order of {_listed(names)} is not known: list --options from low to high"
         doubts.append(Doubt(question, {"options": PLACEHOLDER}))
     return doubts
+
+
+def _text_questions(names: Sequence[str], uses: Mapping[str, int]) -> list[Doubt]:
+    """Ask about labels that mostly occur once: texts, ids or measures rather than options."""
+    n_ratings = sum(uses.values())
+    numeric = all(as_number(name) is not None for name in names)
+    if numeric or n_ratings < MIN_RATINGS or len(names) <= OPTIONS_PER_RATING * n_ratings:
+        return []
+    question = (
+        f"{len(names)} of {n_ratings} ratings are labels of their own: name other columns, or give "
+        "--scale text if raters wrote texts"
+    )
+    return [Doubt(question, {"scale": "text"})]
 
 
 def _spaced_steps(names: Sequence[str]) -> list[str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
+import json
 import shlex
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,8 +16,10 @@ from support.processes import invoke
 from support.table_corpus import write_corpus
 from support.table_scores import NOT_TABLES
 
+from harness.curation.importing import make_plans, read_source
 from harness.errors import HarnessError
 from harness.tasks.columns.rater_names import is_model, names_model
+from harness.tasks.columns.table_answers import AnswerSettings
 
 MOST_LINES, MOST_WORDS = 25, 120
 MOST_COMMANDS = 12  # that are followed from one table
@@ -77,6 +82,25 @@ def test_only_models_become_judges(make, tmp_path, monkeypatch):
             assert all(names_model(row["judge"]) for row in csv.DictReader(rows))
 
 
+@pytest.mark.parametrize("make", [make for make in SHAPES if make().name.endswith(".csv")])
+def test_a_first_row_like_those_below_it_is_data(make, tmp_path, monkeypatch):
+    """No form loses its first row with its header, and what is read unasked has all ratings."""
+    shape = make()
+    _, *rows = csv.reader(io.StringIO(shape.content))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(public_shapes.table_text(rows), encoding="utf-8")
+    words = ("curate", "import", "t.csv", "--as", "./made", "--json")
+    drafts = json.loads(invoke(*words, "--dry-run").stdout)
+    draft = drafts[0] if isinstance(drafts, list) else drafts
+    assert draft["rows"] == len(rows)
+    assert any("no header" in note for note in draft["notes"])
+    if not draft["questions"]:
+        invoke(*words)
+        tables = tmp_path.glob("made*/ratings.csv")
+        n_written = sum(len(table.read_text("utf-8").splitlines()) - 1 for table in tables)
+        assert n_written == shape.ratings.total()
+
+
 @given(people=st.lists(st.text("abcdefghimnoprst0123456789_", min_size=2), min_size=2, unique=True))
 @settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -111,3 +135,24 @@ def test_commands_for_tables_of_the_corpus_are_short(tmp_path, monkeypatch):
         done = invoke("curate", "import", *map(str, tables), "--as", f"./made{number}")
         assert len(done.output.splitlines()) <= MOST_LINES, done.output
         assert len(question(done).split()) <= MOST_WORDS
+
+
+@pytest.mark.slow
+def test_planning_a_large_table_costs_less_than_reading_it(tmp_path):
+    """Roles are looked for in samples of whole values; 200,000 rows were read several times."""
+    with (tmp_path / "t.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["comment_id", "comment", "worker", "toxicity"])
+        for i in range(40_000):
+            text = f"{public_shapes.sentence(i)}, comment {i}"
+            rows.writerows(
+                [i, text, f"w{(i * 7 + k * 131) % 4000}", ("toxic", "fine")[(i + k) % 2]]
+                for k in range(5)
+            )
+    start = time.process_time()
+    table = read_source(tmp_path / "t.csv")
+    read = time.process_time()
+    [plan] = make_plans("t", table, {}, settings=AnswerSettings())
+    planned = time.process_time()
+    assert (plan.mapping.id, plan.mapping.rater) == (("comment_id",), "worker")
+    assert planned - read < 0.75 * (read - start)
