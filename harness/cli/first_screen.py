@@ -23,7 +23,7 @@ First steps:
   harness run --task toxicity                   an example, needs no API key
   harness curate import ratings.csv --as mine   a task from your own table
 """
-MORE = "More: harness COMMAND --help, harness --help-all, harness --version\n"
+USAGE = "Usage: harness COMMAND [OPTIONS]   (harness COMMAND --help, harness --help-all)"
 
 
 def _print_full_help(context: typer.Context, *, value: bool) -> None:
@@ -75,10 +75,10 @@ def first_screen(
         Names of commands by group: a line for each group.
     """
     width = max(len(name) for commands in described.values() for name in commands)
-    lines = ["Usage: harness COMMAND [OPTIONS]", f"  {summary}", ""]
+    lines = [USAGE, f"  {summary}", ""]
     for title, commands in described.items():
         for name, meaning in commands.items():
             shown = title if name == next(iter(commands)) else ""
             lines.append(f"  {shown:<{TITLE_WIDTH}}{name:<{width}}  {meaning}")
     lines += [f"  {title:<{TITLE_WIDTH}}{names}" for title, names in named.items()]
-    return "\n".join([*lines, *indent(FIRST_STEPS + MORE, "  ").splitlines(), ""])
+    return "\n".join([*lines, *indent(FIRST_STEPS, "  ").splitlines(), ""])
