@@ -66,9 +66,10 @@ def _gained(improvement: Improvement) -> Iterator[str]:
     elif improvement.ending == "no_claim":
         yield from _unclaimed(improvement)
     elif improvement.gain is None:
+        unused = " The held-out items are not used." if improvement.n_held_out else ""
         yield (
             f"No improvement found: {_others(improvement)} no better than {improvement.judge} on "
-            "the development items. The held-out items are not used."
+            f"the development items.{unused}"
         )
     else:
         yield (
@@ -100,8 +101,9 @@ def _between(improvement: Improvement) -> str:
     gain = improvement.gain
     assert gain is not None
     if gain.low is None or gain.high is None:
-        why = "fewer than six answers changed" if gain.n_items > gain.n_better else "too few items"
-        return f"no interval, as {why}"
+        few = "there are fewer than five items or groups"
+        changed = "fewer than six answers are better or worse"
+        return f"no interval, as {few if gain.reason == 'too_few_items' else changed}"
     low, high = (f"{abs(100 * end):.0f}" for end in (gain.low, gain.high))
     if gain.low > 0.0:
         between = f"{low} to {high} more"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ ESTIMATE = CHECKOUT / "docs" / "how-to" / "estimate.md"
 JUDGES = ("smollm2", "smollm2@verbalised", "lexicon")
 ROUNDING = 0.05  # of a 135-million-parameter model, whose replies depend on the processor
 FEW = 6  # replies that may differ for the same reason
+IMPROVE = re.compile(r"`harness (improve [^`]*)`")
 SHARE = re.compile(r"reasonable: ([\d.]+)% \[([\d.]+)%, ([\d.]+)%\]")
 ROW = re.compile(r"^[\d-]+ +(\S+) +([\d.]+) \[", re.MULTILINE)
 
@@ -54,6 +56,10 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
     assert (choices["outcome"] == "invalid").sum() == pytest.approx(int(n_unreadable), abs=FEW)
     assert "Don't use any of these." in text
     assert "The best, smollm2@verbalised, is not significantly better than" in text
+    improved = invoke(*shlex.split(IMPROVE.search(text)[1]), "--out", tmp_path / "searches").stdout
+    words = " ".join(improved.split())
+    assert "smollm2@verbalised is the best on the development items, on items already" in words
+    assert "no claim" in words
     report = next(tmp_path.glob("*/report.html"))
     assert n_words(report.read_text(encoding="utf-8")) <= MOST_WORDS
 

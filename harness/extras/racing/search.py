@@ -31,6 +31,7 @@ from harness.extras.racing.search_writer import (
     write_judges,
     written,
 )
+from harness.files.regular_files import write_file
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check, look_up
 from harness.judging.running.budget import paid_replies
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from harness.stats.selection.paired_gain import PairedGain
     from harness.tasks import Task
 
+RESULT = "improvement.json"  # in the folder of a search
 HOLDOUT = 0.3  # share of the items, where none is held out yet
 CHOICES = Choices(ranks_by="forced_choice")  # a gain is in agreement with a rater's answer
 
@@ -414,7 +416,7 @@ def _improvement(
     development = select_items(
         search.task, criterion=config.criterion, limit=None, holdout=config.holdout
     )
-    return Improvement(
+    improvement = Improvement(
         task=search.task.name,
         judge=search.judge,
         best=best,
@@ -433,6 +435,8 @@ def _improvement(
         changes=changes_of(search, best) if search.writer else (),
         **facts,  # type: ignore[arg-type]  # the other fields, by name
     )
+    write_file(search.path / RESULT, improvement.to_json().encode())
+    return improvement
 
 
 def _names(rows: Sequence[object]) -> list[str]:
