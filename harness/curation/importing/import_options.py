@@ -22,6 +22,7 @@ class FileOptions(Options):
 
     panel: ClassVar[str] = "The table"
     rare: ClassVar[tuple[str, ...]] = (
+        "encoding",
         "header",
         "drop",
     )
@@ -173,6 +174,7 @@ class WritingOptions(DryRun, Unasked):
     """Whether a task is written."""
 
     panel: ClassVar[str] = "Output"
+    rare: ClassVar[tuple[str, ...]] = ("max_rejected",)
     max_rejected: str = option(
         "5%",
         "Most rows and cells that may be rejected, or share of answers.",
