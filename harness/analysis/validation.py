@@ -244,12 +244,18 @@ def _on_reconstruction(p: Prepared) -> str:
         noise = "the ranking and the intervals of single metrics re-estimate F' in every resample"
     else:
         noise = "the ranking re-estimates F' in every resample, the intervals of metrics do not"
+    limit = ""
+    if compares_sets(p.row):
+        limit = (
+            "F' is right for the mean of Omega over items, so that a judge that tells items apart "
+            "where F' doesn't can rank too low (--humans rated compares the items with sets)"
+        )
     instead = ""
     if p.settings.beta is not None:
         instead = f"the assumed beta {p.settings.beta:g} is not used (--humans rated uses it)"
     elif sets.by_default:
         instead = "--humans rated uses only the sets that raters gave"
-    return "; ".join(filter(None, [basis, _beta_of_pairs(p), noise, instead]))
+    return "; ".join(filter(None, [basis, _beta_of_pairs(p), noise, limit, instead]))
 
 
 def _human_result(p: Prepared, agreement: dict[str, Estimate]) -> HumanResult:

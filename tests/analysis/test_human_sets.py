@@ -192,3 +192,12 @@ def test_a_model_needs_decisions_on_single_items():
     source = source_of(indeterminate_task(40, 3, paired=10), **choices)
     with pytest.raises(TaskError, match=r"needs level micro .*humans reconstructed"):
         check_choices(source.task, source.items, Choices(**choices))
+
+
+def test_a_ranking_by_one_translation_says_how_it_can_mislead():
+    """In expectation, F' ranks the worse of these judges first; the items with sets do not."""
+    v = validate(pair_source(100, n_paired=40, humans="reconstructed"))
+    assert v.ranking_metric == "mse(srs/srs)"
+    assert "can rank too low (--humans rated compares the items with sets)" in note_of(v)
+    by_choices = validate(pair_source(100, n_paired=40))
+    assert "can rank too low" not in note_of(by_choices)
