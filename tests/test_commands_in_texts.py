@@ -71,6 +71,7 @@ NOT_RUN = {  # texts with a command that no test runs, and why
         "NextOptions: harness validate",
         "TeamOptions: harness curate next",
         "TrustFiles: harness annotate --queue",
+        "Trusting: harness trust",
         "export: harness revalidate accepts it",
         "sufficiency_findings: harness validate",
         "FIRST_STEPS: harness curate import ratings.csv --as mine",

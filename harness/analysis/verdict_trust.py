@@ -153,8 +153,8 @@ def verdict_trust(
     error_kind: ErrorKind,
     level: float,
     n_judges: int = 1,
-) -> VerdictTrust:
-    """Return which verdicts of a judge can stand without a person.
+) -> tuple[VerdictTrust, TrustedVerdicts]:
+    """Return which verdicts of a judge can stand without a person, and the rule that says so.
 
     Parameters
     ----------
@@ -193,10 +193,8 @@ def verdict_trust(
             f"task {task.name}: no item with an answer of {judge} has {NEEDED[error_kind]}",
             "Collect some, or choose another error",
         )
-    signals = {
-        name: np.where(answers == NO_ANSWER, np.nan, values)
-        for name, values in signals_of(source, judge).items()
-    }
+    replies = source.replies_voted_on.get(judge) or source.verdicts[judge]
+    signals = _of_answers(signals_of(task, items, judge, replies), answers)
     result = trust_verdicts(
         signals,
         errors,
@@ -207,8 +205,10 @@ def verdict_trust(
     )
     own = raters_errors(human, error_kind)
     compared = ~np.isnan(own)
-    verdicts = _judged_items(source, answers, errors, result)
-    return VerdictTrust(
+    verdicts = _judged_items(
+        task, items, answers, result, confidence=result.confidence, errors=errors
+    )
+    trust = VerdictTrust(
         task=task.name,
         judge=judge,
         error_kind=error_kind,
@@ -232,6 +232,7 @@ def verdict_trust(
         n_raters_items=int(compared.sum()),
         verdicts=verdicts,
     )
+    return trust, result
 
 
 NEEDED = {"majority": "forced choices", "rater": "forced choices", "set": "response sets"}
@@ -261,21 +262,28 @@ def _choices(
     return np.asarray(table.forced_choice, dtype=np.float64)
 
 
-def signals_of(source: Source, judge: str) -> Mapping[str, FloatArray]:
-    """Return the confidences that a judge's verdicts carry: name to (n,), nan where there is none.
+def signals_of(
+    task: Task, items: Sequence[Item], judge: str, replies: Sequence[Verdict]
+) -> dict[str, FloatArray]:
+    """Return the confidences that a judge's replies carry: name to (n,), nan where there is none.
 
-    Of a judge that votes, the replies that it counts are compared. Where replies about an item
-    were shown the options in different orders, their agreement is a stability over orders.
+    Where replies about an item were shown the options in different orders, their agreement is a
+    stability over orders.
     """
-    verdicts = source.replies_voted_on.get(judge) or source.verdicts[judge]
-    table = judge_table(source.task, source.items, judge, verdicts)
+    table = judge_table(task, items, judge, replies)
     signals = {
-        name: as_probabilities(name, values)
-        for name, values in confidences(table, verdicts).items()
+        name: as_probabilities(name, values) for name, values in confidences(table, replies).items()
     }
-    if AGREEMENT in signals and _orders_differ(verdicts):
+    if AGREEMENT in signals and _orders_differ(replies):
         signals[STABILITY] = signals.pop(AGREEMENT)
     return signals
+
+
+def _of_answers(signals: Mapping[str, FloatArray], answers: IntArray) -> dict[str, FloatArray]:
+    """Return the confidences of single answers alone."""
+    return {
+        name: np.where(answers == NO_ANSWER, np.nan, values) for name, values in signals.items()
+    }
 
 
 def _orders_differ(verdicts: Sequence[Verdict]) -> bool:
@@ -288,24 +296,47 @@ def _orders_differ(verdicts: Sequence[Verdict]) -> bool:
 
 
 def _judged_items(
-    source: Source, answers: IntArray, errors: FloatArray, result: TrustedVerdicts
+    task: Task,
+    items: Sequence[Item],
+    answers: IntArray,
+    rule: TrustedVerdicts,
+    *,
+    confidence: FloatArray,
+    errors: FloatArray,
 ) -> tuple[JudgedItem, ...]:
-    keys = [option.key for option in source.task.options]
-    accepted = result.accepted & (answers != NO_ANSWER)
+    keys = [option.key for option in task.options]
+    accepted = rule.accepts(confidence) & (answers != NO_ANSWER)
+    columns = (column.tolist() for column in (answers, confidence, accepted, errors))
     return tuple(
         JudgedItem(
             item=item.id,
             value=None if answer == NO_ANSWER else keys[answer],
-            confidence=None if np.isnan(confidence) else confidence,
+            confidence=None if np.isnan(own) else own,
             accepted=stands,
             error=None if np.isnan(error) else error,
         )
-        for item, answer, confidence, stands, error in zip(
-            source.items,
-            answers.tolist(),
-            result.confidence.tolist(),
-            accepted.tolist(),
-            errors.tolist(),
-            strict=True,
-        )
+        for item, answer, own, stands, error in zip(items, *columns, strict=True)
     )
+
+
+def judged_by(
+    rule: TrustedVerdicts,
+    task: Task,
+    items: Sequence[Item],
+    judge: str,
+    verdicts: Sequence[Verdict],
+) -> tuple[JudgedItem, ...]:
+    """Return which verdicts on other items can stand, by a rule that was found on rated ones.
+
+    Parameters
+    ----------
+    rule : TrustedVerdicts
+        Of the same judge, asked in the same way.
+    task, items, judge, verdicts
+        As of `signals_of`.
+    """
+    answers = single_answers(_choices(task, items, judge, verdicts))
+    signals = _of_answers(signals_of(task, items, judge, verdicts), answers)
+    confidence = rule.confidence_of(signals, len(items))
+    no_errors = np.full(len(items), np.nan)
+    return _judged_items(task, items, answers, rule, confidence=confidence, errors=no_errors)

@@ -12,7 +12,7 @@ from harness.estimation.estimate_options import EstimateOptions
 from harness.estimation.unrated_items import DEFAULT_LEVEL, Wanted
 from harness.estimation.unrated_items import estimate as estimate_items
 from harness.judging.running.stopping import StopRequests
-from harness.options.concerns import Choices, Items, Limit, RunPlace, Server
+from harness.options.concerns import Choices, Items, Limit, RunPlace, Server, Trusting
 from harness.options.declaration import ESTIMATE
 from harness.options.keyword_arguments import Given, keywords
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.estimation.unrated_items import Estimation
     from harness.judging.running.recorder import Observer
 
-MODELS = (EstimateOptions, Items, Choices, Limit, Server, RunPlace)
+MODELS = (EstimateOptions, Trusting, Items, Choices, Limit, Server, RunPlace)
 
 
 @keywords(*MODELS, uses=(ESTIMATE,))
@@ -72,6 +72,7 @@ def estimate(
         options=given.read(EstimateOptions),
         level=given.read(Choices).confidence or DEFAULT_LEVEL,
         n_items=given.read(Items).limit,
+        trusting=given.read(Trusting),
         limit=given.read(Limit),
         server=given.read(Server),
         place=given.read(RunPlace),

@@ -12,15 +12,24 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import dollars, echo, echo_json
 from harness.estimation.estimate_options import EstimateOptions
-from harness.options.concerns import Choices, Items, JudgeName, Limit, Printing, RunPlace, Server
+from harness.options.concerns import (
+    Choices,
+    Items,
+    JudgeName,
+    Limit,
+    Printing,
+    RunPlace,
+    Server,
+    Trusting,
+)
 from harness.options.declaration import ESTIMATE, option
 
 if TYPE_CHECKING:
     from harness.estimation.unrated_items import Estimation
 
 
-class EstimateSubject(Items, JudgeName):
-    """Which judge is asked about which items."""
+class EstimateSubject(Trusting, Items, JudgeName):
+    """Which judge is asked about which items, and when its verdicts can stand."""
 
     unlabelled: Path = option(
         ...,
@@ -69,6 +78,7 @@ def estimate(
             options=wanted,
             level=choices.confidence or DEFAULT_LEVEL,
             n_items=subject.limit,
+            trusting=subject,
             limit=limit,
             server=server,
             place=place,
@@ -94,4 +104,6 @@ def _ignore(n_asked: int) -> None:
 
 
 def _as_json(result: Estimation) -> dict[str, object]:
-    return asdict(result) | {"path": str(result.path), "exit_code": int(result.exit_code)}
+    accepted = result.accepted and asdict(result.accepted) | {"path": str(result.accepted.path)}
+    plain = {"path": str(result.path), "exit_code": int(result.exit_code), "accepted": accepted}
+    return asdict(result) | plain

@@ -57,7 +57,7 @@ def _use(values: Mapping[str, Any]) -> str:
     return TRUST if values["task"] is None else TRUST_TASK
 
 
-@takes(TRUST, TRUST_TASK, use=_use)
+@takes(TRUST, TRUST_TASK, use=_use, max_error=...)
 def trust(
     run: options.FinishedRun = None,
     *,

@@ -13,6 +13,7 @@ from harness.report.text_table import draw_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.estimation.accepted_items import AcceptedShare
     from harness.estimation.anytime import AnytimeLook
     from harness.estimation.by_slice import EstimateBySlice
     from harness.estimation.item_strata import Strata
@@ -69,6 +70,7 @@ def _lines(result: Estimation) -> Iterator[str]:
         yield from _by_slice(result.by_slice, result)
     if result.needed is not None:
         yield _labels(result.needed, result)
+    yield from _accepted(result.accepted, result.judge)
     yield from _left_out(result)
     yield from _warning(result)
 
@@ -258,6 +260,21 @@ def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]
             f"{result.judge} is of the same model family as {names}. Judges can prefer such "
             "answers, so have more of them rated if you doubt the correction."
         )
+
+
+def _accepted(accepted: AcceptedShare | None, judge: str) -> Iterator[str]:
+    """Say how many verdicts can stand without a person, if a bound of the error is wanted."""
+    if accepted is None:
+        return
+    claim = f"an error of at most {100 * accepted.max_error:.3g}%"
+    if not accepted.n_accepted:
+        yield f"No verdict of {judge} can stand without a person: {claim} isn't shown."
+        return
+    yield (
+        f"{accepted.n_accepted:,} of {accepted.n_items:,} verdicts of {judge} can stand without a "
+        f"person, with {claim} ({level_text(accepted.level)} confidence). They are marked in "
+        f"{visible(str(accepted.path))}."
+    )
 
 
 def _profile(mean: PopulationMean, result: Estimation) -> str:

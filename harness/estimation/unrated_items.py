@@ -16,6 +16,7 @@ from harness.analysis.reply_dates import NO_DATES, ReplyDates, reply_dates
 from harness.app.plan_of_run import plan_other_items
 from harness.app.run import ask_part
 from harness.errors import ExitCode, OptionError, RunError, TaskError
+from harness.estimation.accepted_items import AcceptedItems, AcceptedShare, check_trusting
 from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
 from harness.estimation.by_slice import (
     EstimateBySlice,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from harness.estimation.estimate_options import EstimateOptions
     from harness.judging.running.recorder import Observer
     from harness.judging.strategies.strategy import Fitted
-    from harness.options.concerns import Limit, Place, Server
+    from harness.options.concerns import Limit, Place, Server, Trusting
     from harness.runs.run_folder import RunFolder
     from harness.stats.data.arrays import FloatArray
     from harness.stats.estimation.identified_set import PairedBeta
@@ -112,6 +113,8 @@ class Estimation:
         The mean by the values of a field; None if none is wanted.
     needed : LabelPlan or None
         Labels that are likely to give an interval of the wanted width; None if none is wanted.
+    accepted : AcceptedShare or None
+        How many verdicts can stand without a person; None if no bound of the error is wanted.
     wanted_width : float or None
         Width for which labels are planned.
     look : AnytimeLook or None
@@ -150,6 +153,7 @@ class Estimation:
     strata: Strata | None
     by_slice: EstimateBySlice | None
     needed: LabelPlan | None
+    accepted: AcceptedShare | None
     wanted_width: float | None
     look: AnytimeLook | None
     beta_range: tuple[float, float] | None
@@ -176,6 +180,8 @@ class Wanted:
         Confidence level of the interval.
     n_items : int or None
         How many items are read at most.
+    trusting : Trusting
+        At which error verdicts can stand without a person.
     limit, server, place
         As of a run.
     """
@@ -183,6 +189,7 @@ class Wanted:
     options: EstimateOptions
     level: float
     n_items: int | None
+    trusting: Trusting
     limit: Limit
     server: Server
     place: Place
@@ -226,18 +233,7 @@ def estimate(
     if judge not in source.verdicts:
         names = ", ".join(source.verdicts)
         raise RunError(f"{folder.path}: no judge {judge!r}", f"Name one of {names}")
-    given = "paired_beta" if wanted.options.paired_beta else "beta_range"
-    of_sets = wanted.options.paired_beta or wanted.options.beta_range is not None
-    quantity = Quantity.of(source.task, "forced_choice" if of_sets else source.ranking_elicitation)
-    if of_sets and quantity.kind == "score":
-        raise OptionError(given, "mean scores have no beta", f"Leave {{{given}}} out")
-    if (wanted.options.n_labels or 0.0) >= quantity.bounds[1] - quantity.bounds[0]:
-        raise OptionError(
-            "n_labels",
-            f"the scale itself is {quantity.bounds[1] - quantity.bounds[0]:g} wide",
-            "Give a smaller width",
-            found=wanted.options.n_labels,
-        )
+    quantity = _quantity(source, wanted.options)
     all_rated = rated_items(source, judge, quantity)
     strata, rated = None, {"": all_rated}
     if wanted.options.strata is not None:
@@ -247,13 +243,20 @@ def estimate(
         grouped = come_in_groups(items, source.task, wanted.n_items)
         check_order(all_rated.labelled, grouped=grouped)
     beta = pairs_of(source, all_rated.labelled) if wanted.options.paired_beta else None
+    path, n_judges = folder.path / FOLDER, _n_judges(folder)
+    accepted = None
+    votes, weighted = judge in source.replies_voted_on, strata is not None
+    if check_trusting(wanted.trusting, quantity.answers, votes=votes, weighted=weighted):
+        accepted = AcceptedItems(
+            source, judge, wanted.trusting, path, level=wanted.level, n=n_judges
+        )
     n_blank = count_blank(items, source.task, wanted.n_items)
     judged = _Judged(source.task, quantity, strata, folder.manifest.config.choices.min_answered)
     judged.fitted = fitted_of(folder)
     judged.model = next(spec.model for spec in folder.manifest.judges if spec.name == judge)
     if wanted.options.by is not None:
         judged.field = field_to_slice(wanted.options.by, source.task, all_rated.items)
-    path = folder.path / FOLDER
+    judged.accepted = accepted
     exit_code, started, stopped = ExitCode.DONE, time.time(), ""
     for part in read_parts(items, source.task, wanted.n_items):
         plan = plan_other_items(
@@ -283,8 +286,6 @@ def estimate(
     else:
         exit_code = exit_code_of([judged.replies])
     done = exit_code == ExitCode.DONE
-    tried = tried_in_run(folder)
-    n_judges = tried.n if tried else len(folder.manifest.judges)
     populations = judged.strata_of(rated) if done else []
     by_slice = _by_slice(judged, all_rated, n_judges, wanted, beta) if done else None
     if by_slice is not None:
@@ -309,6 +310,7 @@ def estimate(
         beta_range=wanted.options.beta_range,
         paired_beta=beta,
         needed=_needed(populations, quantity, n_judges, wanted) if done else None,
+        accepted=accepted.share if accepted else None,
         wanted_width=wanted.options.n_labels,
         look=_look(source, judge, judged, n_judges, wanted) if done else None,
         replies=judged.replies,
@@ -335,6 +337,7 @@ class _Judged:
         self.by_value: dict[int, JudgedItems] = {}
         self.fitted: Mapping[str, Fitted] | None = None
         self.model = ""
+        self.accepted: AcceptedItems | None = None
         self.cost_usd = 0.0
         self.dates = NO_DATES
 
@@ -346,6 +349,8 @@ class _Judged:
         replies = completeness_of(verdicts, planned, ids, self.min_answered)
         self.replies = self.replies.plus(replies)
         verdicts = [verdict for verdict in verdicts if verdict.outcome != "failed"]
+        if self.accepted is not None:
+            self.accepted.add(with_items(self.task, items), items, verdicts)
         values = self.quantity.first_verdicts(items, verdicts)
         asked = {verdict.item for verdict in verdicts}
         for name, rows in _by_stratum(items, self.strata).items():
@@ -518,6 +523,29 @@ def _by_slice(
         differences=() if with_beta else value_differences(values, mean_at, bounds, wanted.level),
         same_family=of_same_family(judged.model, field.frequent),
     )
+
+
+def _quantity(source: Source, options: EstimateOptions) -> Quantity:
+    """Return what is estimated; refuse options that don't fit it."""
+    given = "paired_beta" if options.paired_beta else "beta_range"
+    of_sets = options.paired_beta or options.beta_range is not None
+    quantity = Quantity.of(source.task, "forced_choice" if of_sets else source.ranking_elicitation)
+    if of_sets and quantity.kind == "score":
+        raise OptionError(given, "mean scores have no beta", f"Leave {{{given}}} out")
+    if (options.n_labels or 0.0) >= quantity.bounds[1] - quantity.bounds[0]:
+        raise OptionError(
+            "n_labels",
+            f"the scale itself is {quantity.bounds[1] - quantity.bounds[0]:g} wide",
+            "Give a smaller width",
+            found=options.n_labels,
+        )
+    return quantity
+
+
+def _n_judges(folder: RunFolder) -> int:
+    """Return how many judges were tried on the run's items."""
+    tried = tried_in_run(folder)
+    return tried.n if tried else len(folder.manifest.judges)
 
 
 def _kept(by_slice: EstimateBySlice, judge: str) -> Iterator[EstimatedDifference]:

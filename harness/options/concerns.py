@@ -746,10 +746,14 @@ class JudgeName(Options):
 class Trusting(Options):
     """When the verdict of a judge can stand without a person."""
 
-    max_error: float = option(
-        ...,
+    max_error: float | None = option(
+        None,
         "Share of errors among accepted verdicts, at most, such as 0.1.",
-        (TRUST, TRUST_TASK),
+        (TRUST, TRUST_TASK, ESTIMATE),
+        texts={
+            ESTIMATE: "Also say which of the judge's verdicts can stand without a person, at this "
+            "share of errors at most; see `harness trust`."
+        },
         gt=0,
         lt=1,
     )
@@ -757,7 +761,7 @@ class Trusting(Options):
         "majority",
         "An error differs from the raters' majority, from a random rater, or lies outside a "
         "random rater's response set.",
-        (TRUST, TRUST_TASK),
+        (TRUST, TRUST_TASK, ESTIMATE),
         flag="--error",
     )
 

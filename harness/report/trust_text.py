@@ -71,8 +71,9 @@ def _why(result: VerdictTrust, bound: str) -> str:
             f"Even without a single error, {counted([result.n_tested], 'tested item')} can't show "
             f"an error of at most {bound}. Rate more items."
         )
-    what = "no threshold of its confidence" if result.signal != "all_alike" else "the evidence"
-    return f"For an error of at most {bound}, {what} is significant."
+    if result.signal == "all_alike":
+        return f"The ratings don't show an error of at most {bound}."
+    return f"The ratings show an error of at most {bound} at no threshold of its confidence."
 
 
 def _evidence(result: VerdictTrust) -> Iterator[str]:

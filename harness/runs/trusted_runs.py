@@ -78,10 +78,12 @@ def trust_in_verdicts(
 def _trust(
     source: Source, judge: str, trusting: Trusting, choices: Choices, n_judges: int
 ) -> VerdictTrust:
+    if trusting.max_error is None:
+        raise OptionError("max_error", "a bound of the error is needed", "Give one, such as 0.1")
     level = DEFAULT_LEVEL if choices.confidence is None else choices.confidence
     if not 0.0 < level < 1.0:
         raise OptionError("confidence", "a confidence level lies between 0 and 1", found=level)
-    return verdict_trust(
+    trust, _ = verdict_trust(
         source,
         judge,
         max_error=trusting.max_error,
@@ -89,3 +91,4 @@ def _trust(
         level=level,
         n_judges=max(n_judges, 1),
     )
+    return trust
