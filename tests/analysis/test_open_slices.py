@@ -11,6 +11,7 @@ from support.analysis_inputs import source_of, task_of
 from harness.analysis import Validation, validate
 from harness.analysis.inputs import Settings
 from harness.report import page
+from harness.report.html.item_table import item_table
 from harness.report.recommendation import summary
 from harness.report.text import render
 from harness.stats.open_scales.numeric_answers import NumericRatings
@@ -104,6 +105,18 @@ def test_slices_of_numbers_are_on_terminal_and_page(bounds):
     assert "language: de" in text
     html = page(validation)
     assert "Distance from the other raters, by slice: judge" in html
+
+
+def test_a_slice_of_numbers_leads_to_its_items():
+    """The chart links to the table of items, which had no such filter."""
+    rng = np.random.default_rng(0)
+    ratings = {f"r{j}": {f"i{i}": str(rng.integers(9)) for i in range(36)} for j in range(3)}
+    task = task_of(
+        ratings, options=(), positive=(), scale="continuous", bounds=(0, 9), abstain=False
+    )
+    table = item_table(source_of(with_languages(task), {"judge": ratings["r0"]}))
+    assert table.slices[:3] == ("language: en", "language: de", "language: fr")
+    assert [row.slices[0] for row in table.rows[:4]] == [0, 1, 2, 0]
 
 
 def test_texts_are_sliced_by_similarity():

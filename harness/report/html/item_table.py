@@ -17,6 +17,7 @@ from harness.analysis.item_slices import slices_of_items
 from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_agreement import Dispute
 from harness.analysis.ratings import human_table, judge_table
+from harness.analysis.sliced_fields import sliced_fields
 from harness.judging.parsing.verdict import PairValue
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.report.certainty_charts import stratum_words
@@ -236,7 +237,7 @@ def item_table(
         rows=tuple(rows),
         n_items=len(items),
         full=tuple(_full_items(source, shown, ratings, verdicts)),
-        slices=tuple(slice_name(field.name, value) for field in fields for value in field.values),
+        slices=_slice_names(fields),
     )
 
 
@@ -245,6 +246,8 @@ def _open_item_table(source: Source, called: Mapping[str, str]) -> ItemTable:
     names = tuple(judge.name for judge in source.judges)
     shown = source.items[:MAX_ITEMS]
     ratings, verdicts = _ratings(source, shown, called), _verdicts(source, shown)
+    fields = sliced_fields(source.task, source.items)
+    sliced = _columns(_members(fields, len(source.items))[:, : len(shown)].T)
     rows = [
         ItemRow(
             id=item.id,
@@ -252,14 +255,20 @@ def _open_item_table(source: Source, called: Mapping[str, str]) -> ItemTable:
             raters=_open_tally([rating.text for rating in ratings[item.id]]),
             classes=(),
             strata=(),
-            slices=(),
+            slices=sliced[i],
             disagreement=None,
             judges=tuple(_open_cell(verdicts[name].get(item.id, ())) for name in names),
         )
-        for item in shown
+        for i, item in enumerate(shown)
     ]
     full = _full_items(source, shown, ratings, verdicts)
-    return ItemTable(names, (), tuple(rows), len(source.items), tuple(full))
+    return ItemTable(
+        names, (), tuple(rows), len(source.items), tuple(full), slices=_slice_names(fields)
+    )
+
+
+def _slice_names(fields: Sequence[SlicedField]) -> tuple[str, ...]:
+    return tuple(slice_name(field.name, value) for field in fields for value in field.values)
 
 
 def _open_cell(replies: Sequence[Verdict]) -> JudgeCell:
