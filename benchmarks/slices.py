@@ -72,8 +72,8 @@ class Design:
     group: int = 1
     expected: float | None = None
     is_power: bool = field(default=False)
-    bounds: tuple[float, float] = (0.0, 1.0)
-    less_is_worse: bool = True
+    bounds: tuple[float, float] = field(default=(0.0, 1.0), repr=False)
+    less_is_worse: bool = field(default=True, repr=False)
 
     def members(self, rng: np.random.Generator) -> np.ndarray:
         """Draw (F, n) slices: in each field, every value is on as many units."""
@@ -113,8 +113,8 @@ class OfNumbers(Design):
         Standard deviations of their errors outside the first slice, and inside.
     """
 
-    bounds: tuple[float, float] = (0.0, 100.0)
-    less_is_worse: bool = False
+    bounds: tuple[float, float] = field(default=(0.0, 100.0), repr=False)
+    less_is_worse: bool = field(default=False, repr=False)
 
     def draw(self, inside: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Draw (n,) distances of the judge and a rater from the others, and the first's mean."""

@@ -54,10 +54,11 @@ class Design(NamedTuple):
 
 
 DESIGNS = [
-    Design(n_items, n_criteria, spread)
-    for n_items in (30, 100)
-    for n_criteria in (2, 5)
-    for spread in (0.0, 1.5)
+    Design(30, 2, 0.0),
+    Design(30, 2, 1.5),
+    Design(30, 5, 1.5),
+    Design(100, 2, 1.5),
+    Design(100, 5, 0.0),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from math import inf, isfinite
+from math import inf, isfinite, sqrt
 from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
 import numpy as np
@@ -432,14 +432,9 @@ def items_for_margin(
     """
     if len(order) < 2 or not footing.replicates.shape[1] or margin is None or margin.value <= 0:  # noqa: PLR2004 -- a pair
         return None, False
-    losses = footing.metric.losses(footing.replicates)
-    first, second = (footing.judges.index(name) for name in order[:2])
-    n = int(footing.items.shared.sum())
-    differences = losses[second] - losses[first]
-    defined = differences[np.isfinite(differences)]
-    if len(defined) < 2:  # noqa: PLR2004 -- a standard deviation needs two
+    sd = _sd_beside_first(footing, order)
+    if sd is None:
         return None, False
-    sd = float(np.std(defined, ddof=1)) * n**0.5  # of an item
     ranks, raters = footing.ranks, footing.raters_of({order[0]: -1.0, order[1]: 1.0})
     critical = Z_SIZE
     if ranks is not None and ranks.critical_value is not None:
@@ -450,6 +445,27 @@ def items_for_margin(
         return None, sd > 0.0
     planned_sd = sd_to_plan_with(sd, footing.n_units) if footing.n_units > 1 else sd
     return sample_size_for_difference(planned_sd, delta, critical=critical), False
+
+
+def _sd_beside_first(footing: Footing, order: Sequence[str]) -> float | None:
+    """Return the standard deviation over items of the difference of the first two judges.
+
+    At least the root of the mean variance over all judges that may be the best. Of several judges,
+    the first two are right on the same items more often than they will be on others.
+    """
+    losses = footing.metric.losses(footing.replicates)
+    close = close_to_first(footing)
+    variances = []
+    for name in order[1:]:
+        if name == order[1] or name in close:
+            rows = (footing.judges.index(judge) for judge in (name, order[0]))
+            differences = np.subtract(*(losses[row] for row in rows))
+            defined = differences[np.isfinite(differences)]
+            variances.append(float(np.var(defined, ddof=1)) if len(defined) > 1 else np.nan)
+    if np.isnan(variances[0]):
+        return None
+    largest = max(variances[0], float(np.nanmean(variances)))
+    return sqrt(float(footing.items.shared.sum()) * largest)
 
 
 def _number(value: float) -> float | None:
