@@ -78,7 +78,9 @@ def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, La
         counter = of_criterion.humans if of_judge is None else of_judge
         for label in dict.fromkeys(labels_of(text)[0]):
             counter[label] += n
-        if len(of_criterion.humans) > MAX_LABELS and not is_open:
+    for of_criterion in counts.values():
+        too_many = len(of_criterion.humans) > MAX_LABELS and not is_open
+        if too_many and not _are_numbers(of_criterion.humans):
             mapping = reader.mapping
             columns = (
                 ", ".join(mapping.raters or mapping.criteria or mapping.votes) or mapping.label
@@ -89,6 +91,11 @@ def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, La
                 "or name other columns."
             )
     return counts
+
+
+def _are_numbers(labels: Iterable[str]) -> bool:
+    """Return whether all labels but CANNOT_ASSESS are numbers."""
+    return all(label == CANNOT_ASSESS or as_number(label) is not None for label in labels)
 
 
 def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
@@ -198,6 +205,8 @@ def guess_answers(
     meanings = settings.meanings()
     human = _options(counts.humans, meanings, {*settings.ignore, CANNOT_ASSESS})
     uses = {label: human.get(label, 0) for label in settings.options} or dict(human)
+    if len(uses) > MAX_LABELS and not settings.scale and _are_numbers(uses):
+        return _numbers(counts, settings, where, [*map(float, uses)])
     if not settings.options:
         uses |= _judge_labels(counts, uses, meanings, notes)
     names = _spellings(uses, notes)
@@ -335,8 +344,11 @@ def _label_questions(
 def _text_questions(names: Sequence[str], uses: Mapping[str, int]) -> list[Doubt]:
     """Ask about labels that mostly occur once: texts, ids or measures rather than options."""
     n_ratings = sum(uses.values())
-    numeric = all(as_number(name) is not None for name in names)
-    if numeric or n_ratings < MIN_RATINGS or len(names) <= OPTIONS_PER_RATING * n_ratings:
+    if (
+        _are_numbers(names)
+        or n_ratings < MIN_RATINGS
+        or len(names) <= OPTIONS_PER_RATING * n_ratings
+    ):
         return []
     question = (
         f"{len(names)} of {n_ratings} ratings are labels of their own: name other columns, or give "

@@ -82,7 +82,7 @@ class Column:
         """Rows in which the cell is not empty."""
         return len(self.codes) - int(self.counts[EMPTY])
 
-    @property
+    @cached_property
     def values(self) -> tuple[str, ...]:
         """The distinct cells that are not empty."""
         return self.texts[1:]
@@ -98,8 +98,8 @@ class Column:
     @cached_property
     def mean_chars(self) -> float:
         """Mean length of the cells that are not empty."""
-        n_chars = sum(len(t) * int(n) for t, n in zip(self.texts, self.counts, strict=True))
-        return n_chars / max(self.n_filled, 1)
+        lengths = np.fromiter(map(len, self.texts), dtype=np.int64, count=len(self.texts))
+        return float(lengths @ self.counts) / max(self.n_filled, 1)
 
     @cached_property
     def labels(self) -> Mapping[str, int] | None:
@@ -120,11 +120,12 @@ class Column:
 
     def compact(self) -> Column:
         """Return the column without the distinct cells that no row has; the empty one stays."""
-        used = np.union1d([EMPTY], self.codes)
-        if len(used) == len(self.texts):
+        is_used = np.zeros(len(self.texts), dtype=bool)
+        is_used[self.codes] = is_used[EMPTY] = True
+        if is_used.all():
             return self
-        texts = tuple(self.texts[code] for code in used)
-        return Column(self.name, texts, np.searchsorted(used, self.codes))
+        texts = tuple(self.texts[code] for code in np.flatnonzero(is_used).tolist())
+        return Column(self.name, texts, (np.cumsum(is_used) - 1)[self.codes])
 
     def __repr__(self) -> str:
         return f"Column({self.name!r}, {len(self.values)} distinct of {len(self.codes)})"

@@ -130,3 +130,16 @@ def test_lists_of_objects_beside_ratings_are_left_alone(tmp_path, monkeypatch):
     done = invoke("curate", "import", "t.json", "--as", "made", "--text", "text")
     assert done.exit_code == 0, done.exception
     assert "20 items, 3 raters, 60 ratings" in done.output
+
+
+def test_many_different_numbers_are_asked_about(tmp_path, monkeypatch):
+    """More than 100 of them ended an import without a command that reads them."""
+    monkeypatch.chdir(tmp_path)
+    rows = [["item", "annotator", "score"]]
+    rows += [[f"d{i}", who, 7 * i + k] for i in range(60) for k, who in enumerate(("ann", "bea"))]
+    (tmp_path / "t.csv").write_text(rating_exports.table_text(rows), encoding="utf-8")
+    done = invoke("curate", "import", "t.csv", "--as", "made")
+    assert "looks continuous" in str(done.exception)
+    pasted = invoke(*commands(done)[0])
+    assert pasted.exit_code == 0, pasted.exception
+    assert read_task_file(tmp_path / "made/task.yaml").scale == "continuous"
