@@ -30,7 +30,7 @@ def revalidate(
     observer: Observer | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> LookEnding:
-    """Ask the judges of a finished run again, and tell drift from their own noise.
+    """Re-run a finished run's judges and test for drift beyond their usual noise.
 
     Does what ``harness revalidate`` does.
 

@@ -89,7 +89,7 @@ def revalidate() -> None:
 def look(
     run: RunOrBaseline = None, *, look_options: LookOptions, place: Out, printing: Printing
 ) -> None:
-    """Ask the judges of a finished run again, and tell drift from their own noise.
+    """Re-run a finished run's judges and test for drift beyond their usual noise.
 
     The replies are fresh: the cache is not used. The first look fixes the baseline, which is the
     run's own replies. A look that was stopped is resumed by the same command.

@@ -25,7 +25,7 @@ MOST_DIFFERENCES = 10  # that are printed whether or not they are significant
 LEAST_WORTH = 1.05  # times the ratings, below which a judge adds nothing
 DIFFERENCES = {
     "verdicts": "{judge} answers them differently",
-    "lengths": "their texts are of other lengths",
+    "lengths": "their texts differ in length",
 }
 
 
@@ -198,7 +198,7 @@ def _table(result: Estimation, mean: PopulationMean) -> Iterator[str]:
     if result.above_tau is not None:
         low, high = result.above_tau
         bounds = f"{_number(low, result)} to {_number(high, result)} of the items"
-        rows.append(("above tau", f"{bounds} (bounds; few raters per item tell no more)"))
+        rows.append(("above tau", f"{bounds} (bounds; too few raters per item to narrow this)"))
     width = max(len(name) for name, _ in rows)
     yield from (f"{name:<{width}}  {value}" for name, value in rows)
 
@@ -286,7 +286,7 @@ def _profile(mean: PopulationMean, result: Estimation) -> str:
 def _worth(judge: str, mean: PopulationMean) -> str:
     assert mean.worth is not None, "checked by the caller"
     if mean.method == "labels_alone":
-        return f"{judge} narrows nothing here: the interval is that of the ratings alone."
+        return f"{judge} doesn't narrow the interval, so this is the one from the ratings only."
     n = round(mean.n_labelled * mean.worth)
     if mean.worth < LEAST_WORTH:
         return f"{judge}'s answers add nothing to the ratings."

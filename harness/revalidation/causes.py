@@ -103,7 +103,7 @@ def as_in_run(setup: Setup, run: RunFolder) -> Setup:
         raise RunError(
             f"{run.path / 'task' if kept else setup.task.folder}: the task has changed since the "
             "run was started, so that its replies cannot be a baseline. Restore the task, or "
-            f"validate it as it is now: {validate_anew(run)}"
+            f"validate its current version: {validate_anew(run)}"
         )
     if setup.prompts.hash != run.manifest.hashes["prompts"]:
         raise RunError(

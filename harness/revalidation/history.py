@@ -72,7 +72,7 @@ class HistoryReading:
         return next(looks, None)
 
     def last(self, n: int | None) -> HistoryReading:
-        """Return the same history with the last ``n`` looks alone; with all of them for None."""
+        """Return the history with its last ``n`` looks, or all if None."""
         looks = self.looks if n is None else self.looks[max(len(self.looks) - n, 0) :]
         return HistoryReading(self.baselines, looks, self.n_damaged)
 

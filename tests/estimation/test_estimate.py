@@ -70,7 +70,7 @@ def test_share_is_estimated_from_ratings_and_judge(run, tmp_path):
     )
     text = invoke("estimate", run, "--judge", "lexicon", "--items", items, "--out", "runs")
     assert "Share of raters who would choose" in text.stdout
-    assert "of the items (bounds; few raters per item tell no more)" in text.stdout
+    assert "of the items (bounds; too few raters per item to narrow this)" in text.stdout
     assert "the interval allows for the choice among 2 judges" in text.stdout
 
 

@@ -99,7 +99,7 @@ def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
     try:
         text = path.read_bytes().decode(encoding)
     except LookupError:
-        raise PlaceError(f"--encoding: {short(encoding)} is no encoding that is known.") from None
+        raise PlaceError(f"--encoding: unknown encoding {short(encoding)}.") from None
     except UnicodeError as error:
         raise PlaceError(
             f"is not {encoding} ({type(error).__name__}). Give another --encoding."

@@ -33,7 +33,7 @@ class Observer(Protocol):
         """Receive verdicts that were written to the log."""
 
     def progressed(self, progress: SharedProgress) -> None:
-        """Receive what all processes of a run on a shared store have done, now and then."""
+        """Receive periodic progress from all of a run's processes on a shared store."""
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Receive verdicts that the log held from an earlier start of the run."""

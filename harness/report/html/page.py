@@ -56,15 +56,15 @@ if TYPE_CHECKING:
 
 
 SECTIONS = {
-    "decision": "May I use it?",
+    "decision": "Can I use it?",
     "race": "Who left the race?",
     "ranking": "Which judge is best?",
-    "sensitivity": "What if beta is another?",
+    "sensitivity": "What if beta were different?",
     "certainty": "How does it do where raters disagree?",
-    "replacement": "May it replace a rater?",
+    "replacement": "Can it replace a rater?",
     "errors": "Where is it wrong?",
     "selftest": "Does the analysis hold on this design?",
-    "provenance": "How did the numbers come about?",
+    "provenance": "How were these numbers computed?",
 }
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
 PAGE_SIZE = 25

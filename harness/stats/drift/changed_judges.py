@@ -112,7 +112,7 @@ def _change(judge: str, p_values: Mapping[str, float], threshold: float) -> Judg
 
 
 def common_changes(alarms: Mapping[tuple[str, str], tuple[int, Window]]) -> list[CommonChange]:
-    """Find changes that hit several streams alike, which point to a common cause.
+    """Find changes shared by several streams, which suggest a common cause.
 
     Parameters
     ----------
