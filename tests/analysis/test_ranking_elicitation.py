@@ -95,7 +95,9 @@ def test_switch_is_offered_once_nearly_all_items_have_sets():
 def test_ranking_by_what_judges_were_not_asked_is_na_and_names_the_flags(choices):
     """No other metric takes its place without a word."""
     task = indeterminate_task(paired=60)
-    validation = validate(without_sets(indeterminate_source(task, **choices)))
+    source = without_sets(indeterminate_source(task, **choices))
+    asked = tuple(judge.model_copy(update={"kind": "litellm"}) for judge in source.judges)
+    validation = validate(replace(source, judges=asked))
     assert validation.ranking_metric == "mse(srs/srs)"
     assert (validation.decision.verdict, validation.decision.reason) == ("none", "metric_undefined")
     for judge in validation.judges:
@@ -109,8 +111,8 @@ def test_ranking_by_what_judges_were_not_asked_is_na_and_names_the_flags(choices
 def test_a_file_of_numbers_was_told_to_ask_for_both_forms():
     """Nobody is asked for the verdicts of a file: what can be done is to rank by the others."""
     source = without_sets(indeterminate_source(indeterminate_task(paired=60)))
-    judges = tuple(replace(judge, kind="external") for judge in source.judges)
-    text = " ".join(text_of(validate(replace(source, judges=judges))).split())
+    assert {judge.kind for judge in source.judges} == {"external"}
+    text = " ".join(text_of(validate(source)).split())
     assert text.count("--elicitation") == 0
     assert "Next: Rank by forced choices: `--ranks-by forced_choice`." in text
 
