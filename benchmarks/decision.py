@@ -72,6 +72,7 @@ Range: TypeAlias = tuple[float, float]
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "coverage.md"
 START = "<!-- benchmarks/decision.py writes what follows -->"
+END = "<!-- benchmarks/decision.py wrote this -->"
 ROWS = Path(__file__).with_suffix(".csv")
 COLUMNS = ("data_sets", "claim", "n_held", "n_defined", "n_data_sets", "low", "high")
 SECTION = "../coverage.md#decisions-and-intervals-on-few-items"
@@ -1253,9 +1254,10 @@ def with_published(rows: list[Row]) -> list[Row]:
 
 
 def write_page(section: str, page: Path = PAGE) -> None:
-    """Put the section behind what the page says first."""
-    kept = page.read_text("utf-8").split(START)[0].rstrip()
-    page.write_text(f"{kept}\n\n{START}\n{section}", "utf-8")
+    """Put the section in the place of the last one."""
+    before, rest = page.read_text("utf-8").split(START)
+    after = rest.split(END)[1]
+    page.write_text(f"{before}{START}\n{section}{END}{after}", "utf-8")
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.decision import (
     PAGE,
     SIZE_SCENARIO,
+    END,
     START,
     Row,
     Scenario,
@@ -57,11 +58,12 @@ def test_rows_are_read_as_they_were_written(tmp_path) -> None:
     write_rows(rows, tmp_path / "rows.csv")
     assert read_rows(tmp_path / "rows.csv") == rows
     page = tmp_path / "page.md"
-    page.write_text(f"# What stays\n\n{START}\nWhat goes\n", "utf-8")
+    page.write_text(f"# What stays\n\n{START}\nWhat goes\n{END}\n# The next\n", "utf-8")
     write_page(render(rows), page)
     text = page.read_text("utf-8")
     assert text.startswith("# What stays\n")
     assert "What goes" not in text
+    assert text.endswith("# The next\n"), "it cut off what other scripts had written below"
     assert [row.misses for row in rows] == [False, False, False, True]
     assert "| rejects | 1 | NA | 0 | 0 |" in text
     assert "| beta | 1 | 90.0 to 90.0 % | 1 | 1 |" in text
