@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.decision import (
+    END,
     PAGE,
     SIZE_SCENARIO,
-    END,
     START,
     Row,
     Scenario,
