@@ -118,6 +118,7 @@ def test_one_class_turns_rows_into_ratings():
     """An import, rows in memory and a data set in place differ in what they do with them."""
     assert modules_that("TableReader") == {"tasks.columns.table_reader", "tasks.dataset_table"}
     assert modules_that("TableTask") == {
+        "curation.importing.reading_facts",
         "curation.importing.import_plan",
         "api.table_tasks",
         "tasks.load",

@@ -26,11 +26,11 @@ First steps:
 USAGE = "Usage: harness COMMAND [OPTIONS]   (harness COMMAND --help, harness --help-all)"
 
 
-def _print_full_help(context: typer.Context, *, value: bool) -> None:
+def _print_full_help(ctx: typer.Context, *, value: bool) -> None:
     """Print the help with every command and option, and end."""
-    if value and not context.resilient_parsing:
-        context.meta[IS_FULL] = True
-        typer.echo(context.get_help())
+    if value and not ctx.resilient_parsing:
+        ctx.meta[IS_FULL] = True
+        typer.echo(ctx.get_help())
         raise typer.Exit
 
 

@@ -76,6 +76,8 @@ COMMANDS = {
         *("--raters", "ann,bob"),
     ),
     "confirm": ("confirm", "--judge", "random", "--out", "held-runs"),
+    "check": ("check", "far", "task"),
+    "improve": ("improve", "--task", "task", "--judge", "far", "--judges-file", "judges.yaml"),
     "cache clear": ("cache", "clear", "--task", "task"),
     "revalidate look": ("revalidate",),
     "resume": ("resume", "RUN"),

@@ -76,7 +76,7 @@ def test_alone_it_says_what_to_type_first(tmp_path):
     """`harness` without arguments shows the verbs and a first command."""
     shown = call_harness(cwd=tmp_path)
     assert "harness run --task toxicity" in shown.stdout + shown.stderr
-    for verb in ("run", "validate", "tasks", "judges", "lab schema"):
+    for verb in ("run", "validate", "tasks", "judges", "|schema|"):
         assert verb in shown.stdout + shown.stderr
 
 

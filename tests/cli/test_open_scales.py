@@ -88,6 +88,9 @@ REFUSED = {
     ),
     "selftest": (f"no item has two forced choices|{NEEDS_OPTIONS}", "lab", "selftest", "./task"),
     "confirm": ("holds no items out", "confirm", "RUN", "--judge", "j"),
+    "trust": (NEEDS_OPTIONS, "trust", "RUN", "--judge", "j", "--max-error", "0.1"),
+    "improve": (NEEDS_OPTIONS, "improve", *ON_TASK, "--judge", "j", *JUDGE[2:]),
+    "check": (NEEDS_OPTIONS, "check", "j", "./task", *JUDGE[2:]),
     "self": (
         "who wrote the texts is not known",
         "lab",
@@ -134,7 +137,7 @@ def test_every_command_is_tried():
     """A new command must say here what it does on an open scale, or why that does not matter."""
 
     no_scale = {"doctor", "tasks", "judges", "resume"}
-    no_scale |= {"cache", "run"}
+    no_scale |= {"cache", "run", "view"}
     no_scale |= {"annotate"}  # its page asks for numbers and texts: tests/annotation
     tried = {command[0] for command in DONE.values()} | {row[1] for row in REFUSED.values()}
     assert tried | no_scale == set(COMMANDS)

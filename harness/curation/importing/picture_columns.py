@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
-from harness.files.regular_files import read_file
+from harness.files.regular_files import read_file, write_file
 from harness.tasks.images import MAX_IMAGE_BYTES
 from harness.tasks.item import path_inside
 
@@ -78,7 +79,7 @@ def _decoded(text: str, where: str) -> tuple[str, bytes]:
         content = base64.b64decode(encoded, validate=True)
     except binascii.Error:
         raise TaskError(f"{where}: a data: URL can't be decoded. Write it as base64.") from None
-    ending = kind.split(";")[0].replace("jpeg", "jpg")
+    ending = re.split(r"\W", kind, maxsplit=1)[0].replace("jpeg", "jpg")
     return f"images/{sha256(content).hexdigest()[:DIGITS]}.{ending}", content
 
 
@@ -88,7 +89,7 @@ def write_pictures(pictures: Pictures, folder: Path) -> None:
         content = source if isinstance(source, bytes) else _read(source)
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        write_file(target, content)
 
 
 def _read(path: Path) -> bytes:

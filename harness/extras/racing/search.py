@@ -23,7 +23,12 @@ from harness.app.plan_of_run import plan_confirmation, plan_resumed_run
 from harness.app.run import run_plan, start
 from harness.errors import ExitCode, JudgeError, OptionError, RunError, TaskError
 from harness.extras.racing.race_pool import pool_of
-from harness.extras.racing.search_moves import example_items, names_to_try, with_strategy_of
+from harness.extras.racing.search_moves import (
+    example_items,
+    names_to_try,
+    shows_examples,
+    with_strategy_of,
+)
 from harness.extras.racing.search_writer import (
     WRITING,
     changes_of,
@@ -115,7 +120,7 @@ def _plan_of(
                 search.task, asked, options, choices=CHOICES, server=search.asked_server, pool=pool
             )
         except TaskError:
-            few = [name for name in names if "few-shot" not in name]
+            few = [name for name in names if not shows_examples(name)]
             if len(few) == len(names):
                 raise
             names = few
@@ -144,6 +149,7 @@ def _examples(search: JudgeSearch, first: RunFolder, holdout: float | None) -> T
 
 def plan_first_round(search: JudgeSearch) -> Plan | None:
     """Plan the first round of a search; see `plan_round`."""
+    search.task.require_options("a search for a better way of asking")
     own = search.settings
     limit = Limit(**{name: getattr(own, name) for name in Limit.model_fields})
     return plan_round(replace(search, writer=""), 1, search.judge, limit)

@@ -25,8 +25,6 @@ ALONE = ("verbalised", "logprob-calibrated", "cot", "json", "logprob", "self-con
 SHOWN = ("few-shot:4", "few-shot:8", "few-shot:2", "few-shot:6")
 ADDED = ("few-shot:4", "few-shot:8", "self-consistency:5", "cot")  # to the best so far
 N_EXAMPLES = 12  # per criterion; a judge is shown up to 8, never the item itself
-REPEATED = "self-consistency"  # judges of this package reply alike every time
-SLOW_LOCALLY = "cot"  # a small model in this process takes minutes for the reasons on a few items
 
 
 def names_to_try(
@@ -77,16 +75,26 @@ def names_to_try(
     ]
 
 
-def is_likely(strategy: str, plain: JudgeSpec, task: Task) -> bool:
-    """Return whether a strategy can pay for a judge, which `resolve` alone doesn't say."""
-    is_chat = plain.kind in CHAT_KINDS
-    if strategy == SLOW_LOCALLY or strategy.startswith(REPEATED):
+def is_likely(way: str, plain: JudgeSpec, task: Task) -> bool:
+    """Return whether a strategy can pay for a judge, which `resolve` alone doesn't say.
+
+    Judges of this package reply alike every time, and a small model in this process takes minutes
+    for its reasons on a few items.
+    """
+    asking = named(way)
+    if asking.gives_reasons or asking.replies_per_verdict(1) > 1:
         return plain.remote
-    if strategy == "json":
+    if asking.answer == "schema":
         return plain.answer != "schema"
-    if named(strategy).needs_logprobs and is_chat and strategy != "verbalised":
+    if asking.needs_logprobs and not asking.completes_text and plain.kind in CHAT_KINDS:
         return "logprob" in easier_strategies(plain, task)
     return True
+
+
+def shows_examples(name: str) -> bool:
+    """Whether a judge, by its name, is shown other items with their answers."""
+    own = split_strategy(name)[1]
+    return bool(own) and named(own).n_demonstrations > 0
 
 
 def _joined(stem: str, own: str, added: str) -> str | None:

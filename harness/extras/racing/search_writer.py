@@ -28,6 +28,7 @@ from harness.judging.prompts.templates import MAX_BYTES, PART
 from harness.judging.strategies.strategy_registry import named, split_strategy
 from harness.options.concerns import RunOptions, Server
 from harness.tasks import bundled, load_task
+from harness.tasks.write import Field, write_task_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -265,7 +266,7 @@ def _task_of(folder: Path, material: str) -> Task:
     }
     item = {"id": sha256(material.encode()).hexdigest()[:16], "text": material}
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / "task.yaml", json.dumps(described).encode())
+    write_task_file(folder, [Field(name, value) for name, value in described.items()])
     write_file(folder / "items.jsonl", json.dumps(item).encode() + b"\n")
     write_file(folder / "writer.txt", TEMPLATE.encode())
     return load_task(str(folder), unrated=True)
