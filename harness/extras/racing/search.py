@@ -85,6 +85,7 @@ def plan_round(
     HarnessError
         If the judge, the task or an option is wrong.
     """
+    search.task.require_options("a search for a better way of asking")
     folders = search.folders()
     tried = {spec.name for folder in folders for spec in folder.manifest.judges}
     names = [name for name in written if name not in tried]
@@ -149,7 +150,6 @@ def _examples(search: JudgeSearch, first: RunFolder, holdout: float | None) -> T
 
 def plan_first_round(search: JudgeSearch) -> Plan | None:
     """Plan the first round of a search; see `plan_round`."""
-    search.task.require_options("a search for a better way of asking")
     own = search.settings
     limit = Limit(**{name: getattr(own, name) for name in Limit.model_fields})
     return plan_round(replace(search, writer=""), 1, search.judge, limit)
