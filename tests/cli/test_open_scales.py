@@ -90,7 +90,7 @@ REFUSED = {
     "confirm": ("holds no items out", "confirm", "RUN", "--judge", "j"),
     "trust": (NEEDS_OPTIONS, "trust", "RUN", "--judge", "j", "--max-error", "0.1"),
     "improve": (NEEDS_OPTIONS, "improve", *ON_TASK, "--judge", "j", *JUDGE[2:]),
-    "check": (NEEDS_OPTIONS, "check", "j", "./task", *JUDGE[2:]),
+    "check": (NEEDS_OPTIONS, "check", "j", "./task", *JUDGE[2:4]),
     "self": (
         "who wrote the texts is not known",
         "lab",

@@ -146,6 +146,7 @@ def check_plans(
         chosen = settings.model_copy(update=asked | form)
         return plan_run(of_part, [judge], chosen, server=server, changed_by=probe)
 
+    task.require_options("a check of a judge")
     own = task.model_copy(update={"items": tuple(items)})
     in_orders = task.pairwise is not None  # whose successive samples alternate
     plans: dict[str, Plan] = {"repeats": planned(own, (1 + in_orders) * N_REPEATS)}
