@@ -25,7 +25,7 @@ RANKING_COLUMNS = (
     *("rank_low", "rank_high", "judge", "metric", "value", "low", "high", "level"),
     *("n_used", "n_replies"),
     *("answered_fraction", "n_rated", "usable_replies", "n_planned"),
-    *("worse_by", "worse_low", "worse_high", "reason"),
+    *("worse_by", "worse_low", "worse_high", "reason", "humans"),
     *("flip_rate", "flip_low", "flip_high", "n_flip_pairs", "n_flip_items"),
 )
 INTERVAL_COLUMNS = ("low", "high", "level", "method", "unit", "estimand")
@@ -33,7 +33,11 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def ranking_csv(v: Validation) -> str:
-    """Return the ranking as CSV; empty cells are NA, and ``reason`` says why."""
+    """Return the ranking as CSV; empty cells are NA, and ``reason`` says why.
+
+    ``humans`` says where the raters' response sets come from: rated, reconstructed, modelled or
+    assumed.
+    """
     out = StringIO()
     writer = csv.DictWriter(out, RANKING_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -63,6 +67,7 @@ def ranking_csv(v: Validation) -> str:
                 "worse_low": worse_interval and worse_interval.low,
                 "worse_high": worse_interval and worse_interval.high,
                 "reason": row.estimate.reason,
+                "humans": v.humans.sets.origin,
                 **_flips(ranked.result),
             }
         )
@@ -89,6 +94,10 @@ def _escape_formula(text: str) -> str:
 
 def metric_table(v: Validation) -> list[dict[str, object]]:
     """Return a row for each judge and metric, and for each agreement among the raters."""
+    return [row | {"humans": v.humans.sets.origin} for row in _metric_rows(v)]
+
+
+def _metric_rows(v: Validation) -> list[dict[str, object]]:
     rows = [
         _metric_row(judge.name, name, estimate) | {"family": metric.family if metric else ""}
         for judge in v.judges
@@ -144,7 +153,17 @@ def arrow_table(v: Validation) -> pa.Table:
     """Return every metric of every judge, a row each; NA is null, and ``reason`` says why."""
     import pyarrow as pa  # noqa: PLC0415 -- takes 50 ms
 
-    texts = ("judge", "metric", "family", "reason", "method", "unit", "estimand", "excluded")
+    texts = (
+        "judge",
+        "metric",
+        "family",
+        "reason",
+        "method",
+        "unit",
+        "estimand",
+        "excluded",
+        "humans",
+    )
     types = dict.fromkeys(texts, pa.string())
     types |= dict.fromkeys(("n_used", "n_excluded", "n_tied"), pa.int64())
     rows = metric_table(v)

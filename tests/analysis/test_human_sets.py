@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
+from io import StringIO
 
 import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
@@ -15,6 +17,7 @@ from harness.analysis.estimates import prepare
 from harness.errors import TaskError
 from harness.options.concerns import Choices
 from harness.report import page
+from harness.report.export import metric_table, ranking_csv
 from harness.report.judge_card import judge_card
 from harness.report.text import render
 from harness.stats import reconstruct
@@ -183,6 +186,8 @@ def test_a_model_of_the_sets_is_named_in_every_view(n_pairs, named):
     assert named in judge_card(v)
     assert named in page(v)
     assert json.loads(v.to_json())["humans"]["sets"]["origin"] == "modelled"
+    assert {row["humans"] for row in csv.DictReader(StringIO(ranking_csv(v)))} == {"modelled"}
+    assert {row["humans"] for row in metric_table(v)} == {"modelled"}
     assert any(note.startswith("under this model, ") for note in v.notes)
 
 
