@@ -56,6 +56,7 @@ NOT_RUN = {  # texts with a command that no test runs, and why
     OF_OTHERS: {
         "command_to_resume: resume_command()",
         "command_to_watch: harness revalidate {} {} {}",
+        "command_to_improve: harness improve {} --judge {} {}",
         "look_command: harness revalidate {} {} {}",
         "resume_command: harness resume {} {} {}",
         "validate_anew: harness run --task {} --judges {}",

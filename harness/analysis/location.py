@@ -40,6 +40,10 @@ class Location:
         """Return the command that re-validates judges of the run."""
         return join(["harness", "revalidate", self.run, *options, *self.server])
 
+    def command_to_improve(self, judge: str) -> str:
+        """Return the command that searches for a better way of asking a judge of the run."""
+        return join(["harness", "improve", self.run, "--judge", judge, *self.server])
+
 
 NOWHERE = Location()
 

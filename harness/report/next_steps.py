@@ -80,7 +80,7 @@ def next_steps(v: Validation) -> list[str]:
         return [first]
     if v.decision.verdict == "none":
         wrong = "it gets" if len(v.judges) == 1 else "they get"
-        return [TRY_OTHERS.format(wrong), *_missing_replies(v)]
+        return [*_searching(v), TRY_OTHERS.format(wrong), *_missing_replies(v)]
     if v.decision.verdict in RECOMMENDING:
         stated = [] if v.decision.verdict == "use" else [step_words(v, INDEPENDENT.kind)]
         return [*stated, _using(v), *_steps(v)]
@@ -103,6 +103,18 @@ def _answering(v: Validation) -> str:
     if not v.location.run:
         return CORRECT
     return ANSWER_FIRST.format(resume=v.location.command_to_resume())
+
+
+def _searching(v: Validation) -> list[str]:
+    """Say how to search for a better way of asking the first judge, if it can be asked again."""
+    leader = v.decision.leader
+    if leader is None or not v.location.run or not v.task.options:
+        return []
+    judge = v.judge(leader)
+    if judge.kind == "external" or judge.is_control:
+        return []
+    command = v.location.command_to_improve(leader)
+    return [f"Search for a better way of asking {leader}: `{command}`."]
 
 
 def _using(v: Validation) -> str:

@@ -149,6 +149,17 @@ def test_a_recommended_judge_is_watched_as_its_result_says(good_run):
             run_command(command)
 
 
+@situation("_searching: command_to_improve()")
+def test_a_judge_that_is_not_good_enough_is_improved_as_its_result_says(place, stub):
+    """The way out was "try another prompt", and a search for one stood beside it unnamed."""
+    run, _ = run_of("--judges", "far", "--base-url", stub.url(say="A"), "--samples", 1)
+    text = invoke("validate", run).stdout
+    assert "Don't use far." in text
+    command = last_command(text, "harness improve")
+    assert shlex.split(command)[2:5] == [str(run), "--judge", "far"]
+    run_command(f"{command} --dry-run")
+
+
 @pytest.mark.slow
 @situation("_rating_command: harness annotate {} --rater NAME --elicitation paired")
 def test_ratings_in_both_forms_are_collected_as_the_result_says(good_run):
