@@ -110,6 +110,8 @@ def _searching(v: Validation) -> list[str]:
     leader = v.decision.leader
     if leader is None or not v.location.run or not v.task.options:
         return []
+    if v.evidence and v.evidence.held_out:  # the end of a search, or of a confirmation
+        return []
     judge = v.judge(leader)
     if judge.kind == "external" or judge.is_control:
         return []

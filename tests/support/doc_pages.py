@@ -35,7 +35,7 @@ BLOCK = re.compile(
 )
 TITLE = re.compile(r'title="([^"]+)"')
 SHELL = set("|><;&$")
-DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
+DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b|\b20\d{6}T\d{6}Z-[0-9a-f]{6}\b")  # and of a run
 INTO_FILE = re.compile(r"(harness [^|<>;&$]*) > (\S+)")
 
 
@@ -106,6 +106,9 @@ def matches_output(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, printed) is not None
 
 
+SHOWN_URL = "http://127.0.0.1:8000/v1"  # of a server, on a page
+
+
 class Page:
     """A page whose blocks are run in order in one folder; failures stand in `faults`."""
 
@@ -148,7 +151,7 @@ class Page:
         """Return a text with the address of the stub server, where the page says so."""
         if "stub" not in block.note:
             return text
-        return text.replace("http://127.0.0.1:8000/v1", self.stub_url)
+        return text.replace(SHOWN_URL, self.stub_url)
 
     def _python(self, block: Block) -> None:
         out = StringIO()
@@ -160,6 +163,7 @@ class Page:
         self._printed = out.getvalue()
 
     def _compare(self, block: Block, printed: str) -> None:
+        printed = printed.replace(self.stub_url, SHOWN_URL)
         if not matches_output(block.text, printed):
             self.faults.append(f"shown:\n{block.text}\nprinted:\n{printed}")
             if "...\n" not in block.text:
