@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 
 import pytest
 from support.viewed_runs import make_runs
@@ -18,6 +19,7 @@ def viewed(tmp_path_factory, worker_id):
         fcntl.flock(lock, fcntl.LOCK_EX)
         names = place.with_suffix(".names")
         if not names.exists():
+            shutil.rmtree(place, ignore_errors=True)  # of a worker that failed to make them
             place.mkdir()
             names.write_text(json.dumps(make_runs(place)), encoding="utf-8")
         return place, json.loads(names.read_text(encoding="utf-8"))
