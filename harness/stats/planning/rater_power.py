@@ -19,7 +19,7 @@ def power_against_rater(n: int, discordance: float, eps: float, *, level: float 
     ----------
     n : int
         Items of the rater.
-    discordance : float in (0, 1)
+    discordance : float in [0, 1]
         Share of the items on which judge and rater differ in how well they match the others. Each
         is closer on half of those.
     eps : float in (0, 1)
@@ -33,7 +33,7 @@ def power_against_rater(n: int, discordance: float, eps: float, *, level: float 
         Exact for this test and model.
     """
     differing = np.arange(n + 1)
-    chance = np.diff(bdtr(np.arange(-1, n + 1), n, discordance).clip(0.0, 1.0), prepend=0.0)[1:]
+    chance = np.diff(bdtr(differing, n, discordance), prepend=0.0)
     likely = differing[chance > NEGLIGIBLE]
     most_lost, lost = [], -1
     for d in likely.tolist():  # one more win never hurts, so the most is found from the last one
