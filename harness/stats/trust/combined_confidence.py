@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -44,11 +43,13 @@ class CombinedConfidence:
         correct : (n,) array in [0, 1]
             One less the error of each verdict.
         """
+        from scipy.optimize import nnls  # noqa: PLC0415 -- 0.1 s, for several confidences alone
+
         ordered = {name: np.sort(s[~np.isnan(s)]) for name, s in signals.items()}
         ranks = np.column_stack([_ranks(s, ordered[name]) for name, s in signals.items()])
         if not len(correct):
             return cls(ordered, dict.fromkeys(signals, 0.0))
-        weights = nonnegative_least_squares(ranks - ranks.mean(axis=0), correct - correct.mean())
+        weights, _ = nnls(ranks - ranks.mean(axis=0), correct - correct.mean())
         return cls(ordered, dict(zip(signals, weights.tolist(), strict=True)))
 
     def of(self, signals: Mapping[str, FloatArray]) -> FloatArray:
@@ -63,27 +64,3 @@ def _ranks(values: FloatArray, ordered: FloatArray) -> FloatArray:
     """Return the share of the ordered values that a value reaches; 0 for nan."""
     places: IntArray = np.searchsorted(ordered, values, side="right")
     return np.where(np.isnan(values), 0.0, places / max(len(ordered), 1))
-
-
-def nonnegative_least_squares(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return (d,) weights, none below 0, with the least squared error of ``x @ weights``.
-
-    Every set of columns is tried, so ``x`` may have few.
-
-    Parameters
-    ----------
-    x : (n, d) array
-        Columns to be weighted.
-    y : (n,) array
-        What they are fitted to.
-    """
-    d = x.shape[1]
-    best, least = np.zeros(d), float(y @ y)
-    for size in range(1, d + 1):
-        for columns in map(list, combinations(range(d), size)):
-            fitted = np.linalg.lstsq(x[:, columns], y, rcond=None)[0]
-            squares = float(((y - x[:, columns] @ fitted) ** 2).sum())
-            if (fitted >= 0.0).all() and squares < least:
-                best, least = np.zeros(d), squares
-                best[columns] = fitted
-    return best

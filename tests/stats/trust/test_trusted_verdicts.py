@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.trust import ALPHA, Design, simulate
 from harness.stats import OptionSpace, RatingTable
-from harness.stats.trust.combined_confidence import CombinedConfidence, nonnegative_least_squares
+from harness.stats.trust.combined_confidence import CombinedConfidence
 from harness.stats.trust.fixed_sequence import ThresholdTests, candidate_thresholds
 from harness.stats.trust.risk_tests import BETS, RiskTest, betting_p, binomial_p
 from harness.stats.trust.trusted_verdicts import ALIKE, COMBINED, trust_verdicts
@@ -154,15 +154,6 @@ def test_the_better_of_two_confidences_decides(grouped):
 def test_what_is_out_of_range_is_refused(errors, bound):
     with pytest.raises(ValueError, match=r"outside|between"):
         trust_verdicts({}, np.array(errors), bound=bound, rng=rng())
-
-
-@given(st.integers(0, 10_000))
-def test_nonnegative_weights_are_those_of_scipy(seed):
-    from scipy.optimize import nnls
-
-    draw = rng(seed)
-    x, y = draw.normal(size=(12, 3)), draw.normal(size=12)
-    assert nonnegative_least_squares(x, y) == pytest.approx(nnls(x, y)[0], abs=1e-8)
 
 
 @given(st.integers(0, 10_000))
