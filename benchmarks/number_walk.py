@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(harness.__file__).parent
 JUDGE = "lexicon"
-PAGE, ROWS = "report/html/page.py", "report/ranking_rows.py"
+PAGE, COLUMNS = "report/html/page.py", "report/ranking_columns.py"
 
 
 @dataclass
@@ -55,7 +55,7 @@ class NumberWalk:
         if not kind or kind in self.stacks:
             return
         files = tuple(_files(frame))
-        if kind != "cell" or {PAGE, ROWS} <= set(files):  # the verdict and the card say it, too
+        if kind != "cell" or {PAGE, COLUMNS} <= set(files):  # the verdict and the card say it, too
             self.stacks[kind] = files
 
     def _kind(self, made: object) -> str:

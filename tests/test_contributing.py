@@ -1,4 +1,4 @@
-"""Metrics, recipes and readers are added as CONTRIBUTING.md shows, and a form by one entry."""
+"""Metrics, columns, recipes and readers are added as CONTRIBUTING.md shows, a form by one entry."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,14 @@ ENTRY = """
 
 
 FORMATS = "FORMATS = (\n"
+COLUMNS = "COLUMNS = (\n"
+VIEWS = """
+import harness
+from harness.report import judge_card, page, ranking_csv, render
+
+v = harness.validate("task", "verdicts.csv")
+print("\\f".join(f(v) for f in (render, type(v)._repr_html_, page, judge_card, ranking_csv)))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +64,8 @@ def copy(page, tmp_path_factory):
         assert not (folder / name).exists()
         (folder / name).write_text(page[name], encoding="utf-8")
     change(folder / "harness/stats/data/forms.py", FORMS, FORMS + ENTRY)
+    column = folder / "harness/report/ranking_columns.py"
+    change(column, COLUMNS, f"{page['a column']}\n{COLUMNS}    STORED,\n")
     imported = "from harness.curation.formats.rating_app import RATING_APP\n"
     change(
         folder / "harness/curation/formats/__init__.py",
@@ -65,12 +76,12 @@ def copy(page, tmp_path_factory):
 
 
 @pytest.fixture
-def printed(copy, tmp_path):
-    """Run a command with the copy, and return what it prints."""
+def printed_by(copy, tmp_path):
+    """Run Python with the copy, and return what it prints."""
 
     def run(*words: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "harness", *words],
+            [sys.executable, *words],
             cwd=tmp_path,
             env=os.environ | {"PYTHONPATH": str(copy)},
             capture_output=True,
@@ -83,11 +94,23 @@ def printed(copy, tmp_path):
     return run
 
 
-def test_a_metric_in_one_file_and_a_form_in_one_entry_are_in_the_output_of_a_run(printed, tmp_path):
-    """`harness validate` computes the metric, and every metric that compares the form."""
+@pytest.fixture
+def printed(printed_by):
+    """Run a command with the copy, and return what it prints."""
+    return partial(printed_by, "-m", "harness")
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """Write a task and verdicts on its items."""
     make_task_folder(tmp_path / "task", n=12)
     verdicts = "\n".join(f"i{i},z,A" for i in range(12))
     (tmp_path / "verdicts.csv").write_text(f"item,judge,value\n{verdicts}\n", encoding="utf-8")
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_metric_in_one_file_and_a_form_in_one_entry_are_in_the_output_of_a_run(printed):
+    """`harness validate` computes the metric, and every metric that compares the form."""
     result = json.loads(
         printed("validate", "--task", "./task", "--verdicts", "verdicts.csv", "--json")
     )
@@ -99,6 +122,15 @@ def test_a_metric_in_one_file_and_a_form_in_one_entry_are_in_the_output_of_a_run
     names = {"apart(s/s)", "mse(rare/srs)", "mse(h/rare)", "bce(rare/h)"}
     assert names < set(metrics)
     assert "apart(s/s)" in printed("lab", "metrics")
+
+
+@pytest.mark.usefixtures("judged")
+def test_the_column_of_the_page_is_in_every_view(printed_by):
+    """Narrow views have its short head, page and card the other one, the CSV its raw value."""
+    views = printed_by("-c", VIEWS).split("\f")
+    heads = ("stored", ">stored<", ">replies from the store<", "replies from the store", "n_from")
+    for view, head in zip(views, heads, strict=True):
+        assert view.count(head) == 1
 
 
 def test_the_recipe_of_the_page_reads_its_table(page, printed, tmp_path):

@@ -2,94 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-from io import BytesIO, StringIO
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import COMPLETENESS, completeness
+from harness.report.html.details import details_of
 from harness.report.html.page import page
 from harness.report.judge_card import judge_card
-from harness.report.ranking_rows import ranked_judges
+from harness.report.ranking_table import ranking_csv
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
 
-    from harness.analysis import JudgeResult, Validation
+    from harness.analysis import Source, Validation
     from harness.report.html.details import Details
     from harness.runs.run_folder import RunFolder
     from harness.stats import Estimate
 
-RANKING_COLUMNS = (
-    *("rank_low", "rank_high", "judge", "metric", "value", "low", "high", "level"),
-    *("n_used", "n_replies"),
-    *("answered_fraction", "n_rated", "usable_replies", "n_planned"),
-    *("worse_by", "worse_low", "worse_high", "reason", "humans"),
-    *("flip_rate", "flip_low", "flip_high", "n_flip_pairs", "n_flip_items"),
-)
 INTERVAL_COLUMNS = ("low", "high", "level", "method", "unit", "estimand")
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
-
-def ranking_csv(v: Validation) -> str:
-    """Return the ranking as CSV; empty cells are NA, and ``reason`` says why.
-
-    ``humans`` says where the raters' response sets come from: rated, reconstructed, modelled or
-    assumed.
-    """
-    out = StringIO()
-    writer = csv.DictWriter(out, RANKING_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for _, ranked in ranked_judges(v):
-        assert v.evidence is not None
-        row = ranked.evidence
-        worse = row.difference
-        worse_interval = worse.interval if worse else None
-        interval = row.estimate.interval
-        writer.writerow(
-            {
-                "rank_low": row.ranks and row.ranks[0],
-                "rank_high": row.ranks and row.ranks[1],
-                "judge": _escape_formula(row.judge),
-                "metric": v.evidence.metric,
-                "value": row.value,
-                "low": interval and interval.low,
-                "high": interval and interval.high,
-                "level": interval and interval.level,
-                "n_used": row.estimate.n_used,
-                "n_replies": row.estimate.n_replies,
-                "answered_fraction": row.answered_fraction,
-                "n_rated": v.evidence.n_rated,
-                "usable_replies": row.usable_replies,
-                "n_planned": row.n_planned,
-                "worse_by": worse and worse.value,
-                "worse_low": worse_interval and worse_interval.low,
-                "worse_high": worse_interval and worse_interval.high,
-                "reason": row.estimate.reason,
-                "humans": v.humans.sets.origin,
-                **_flips(ranked.result),
-            }
-        )
-    return out.getvalue()
-
-
-def _flips(judge: JudgeResult) -> dict[str, object]:
-    if judge.injection is None:
-        return {}
-    flipped = judge.injection.flipped
-    return {
-        "flip_rate": flipped.value,
-        "flip_low": flipped.interval and flipped.interval.low,
-        "flip_high": flipped.interval and flipped.interval.high,
-        "n_flip_pairs": f"{flipped.counts.get('n', 0):.0f}",
-        "n_flip_items": flipped.n_used,
-    }
-
-
-def _escape_formula(text: str) -> str:
-    """Keep a spreadsheet from running a name as a formula."""
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def metric_table(v: Validation) -> list[dict[str, object]]:
@@ -138,6 +70,18 @@ def _metric_row(judge: str, metric: str, estimate: Estimate) -> dict[str, object
         "undefined_share": estimate.undefined_share,
         "ratings_per_item": estimate.ratings_per_item,
     }
+
+
+def write_report(folder: RunFolder, v: Validation, source: Source) -> None:
+    """Write ``metrics.json``, the page, the ranking and the judge card into a run folder.
+
+    Raises
+    ------
+    RunError
+        If one of them cannot be written; the others stay as they were.
+    """
+    folder.write_metrics(v.to_json() + "\n")
+    write_pages(folder, v, details_of(source, folder, certainty=v.certainty))
 
 
 def write_pages(folder: RunFolder, v: Validation, details: Details) -> tuple[Path, ...]:

@@ -17,14 +17,13 @@ from harness.report.formatting import (
     estimate,
     headline,
     level_text,
-    number,
     raters_covered,
     share,
-    span,
 )
 from harness.report.judge_charts import metric_label
 from harness.report.pseudonyms import named_as_in_reports
-from harness.report.ranking_rows import alike_words, flips_with_n, missing_intervals, ranked_judges
+from harness.report.ranking_rows import missing_intervals
+from harness.report.ranking_table import ranking_table
 from harness.report.recommendation import decision
 from harness.report.text import READING as READING_F
 from harness.report.text import translation_text
@@ -171,34 +170,8 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
 
 
 def _card_table(v: Validation) -> list[str]:
-    assert v.ranking is not None
-    assert v.evidence is not None
-    of_options = [alike_words(v), "beta-hat"] if v.task.options else []
-    label = markdown(metric_label(v, v.ranking.metric))
-    of_probe = ["flip rate"] if any(judge.injection for judge in v.judges) else []
-    heads = ["rank", "judge", "model", label, *of_probe, *of_options, "answered", "usable replies"]
-    rules = ["--:", *["---"] * (len(heads) - 3), "--:", "--:"]
-    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(rules)} |"]
-    for row, ranked in ranked_judges(v):
-        judge, complete, consistency = ranked.result, ranked.evidence, ranked.alike
-        alike = f"{number(consistency.value)} {span(consistency.interval)}".strip()
-        cells = (
-            row.ranks,
-            row.name,
-            cut(", ".join(judge.reported_models) or judge.model, MAX_TEXT),
-            _value(v, judge),
-            *([" ".join(flips_with_n(judge)).strip()] if of_probe else []),
-            *([alike, _beta_hat(v, judge)] if of_options else []),
-            share(complete.answered_fraction, v.evidence.n_rated),
-            share(complete.usable_replies, complete.n_planned),
-        )
-        lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")
-    return lines
-
-
-def _beta_hat(v: Validation, judge: JudgeResult) -> str:
-    """Return beta-hat with its interval and how it was estimated."""
-    beta, by_likelihood = v.beta_hat(judge.name)
-    if beta.value is None:
-        return "NA"
-    return f"{estimate(beta)} {'by maximum likelihood' if by_likelihood else 'from pairs'}"
+    table = ranking_table(v, "card")
+    rules = ["--:" if column.kind == "number" else "---" for column in table.columns]
+    lines = [f"| {' | '.join(map(markdown, table.heads))} |", f"| {' | '.join(rules)} |"]
+    rows = ([markdown(cut(cell, MAX_TEXT)) for cell in cells] for cells in table.cells)
+    return lines + [f"| {' | '.join(cells)} |" for cells in rows]

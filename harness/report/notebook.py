@@ -6,7 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import compared_on, counted
-from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
+from harness.report.ranking_rows import agreement_table, missing_intervals
+from harness.report.ranking_table import ranking_table
 from harness.report.recommendation import summary
 from harness.report.verdict_words import human_pair
 
@@ -22,7 +23,8 @@ def notebook_table(v: Validation) -> str:
     One human is a sentence below the table where judges are compared at several replies.
     Names come from tasks and judges and are escaped.
     """
-    heads, rows = agreement_table(v) if v.evidence is None else ranking_table(v)
+    table = ranking_table(v, "notebook")
+    heads, rows = agreement_table(v) if v.evidence is None else (table.heads, table.cells)
     caption = f"{summary(v)[0]} " if v.evidence or v.race else ""
     caption += f"{v.task.name}: {counted([v.task.n_items])}"
     caption += f", {footing}" if (footing := compared_on(v)) else ""

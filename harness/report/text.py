@@ -25,7 +25,8 @@ from harness.report.formatting import (
 )
 from harness.report.prevalence_text import prevalence_lines
 from harness.report.race_text import race_lines, race_table
-from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
+from harness.report.ranking_rows import agreement_table, missing_intervals
+from harness.report.ranking_table import ranking_table
 from harness.report.recommendation import sentences, summary
 from harness.report.score_table import score_table, strata_table
 from harness.report.slice_rows import terminal_slice_table
@@ -182,7 +183,8 @@ def render(validation: Validation, *, details: bool = False) -> str:
     else:
         compared = compared_on(validation)
         parts += [*([paragraph(f"{capitalized(compared)}.")] if compared else []), ""]
-        parts += [draw_table(*ranking_table(validation))]
+        ranking = ranking_table(validation, "terminal")
+        parts += [draw_table(ranking.heads, ranking.cells)]
         parts += map(paragraph, filter(None, [missing_intervals(validation)]))
         if rubric := rubric_table(validation, intervals=details):
             title, heads, rows = rubric

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 from support.analysis_inputs import INVALID, source_of, task_of
@@ -87,7 +89,8 @@ def test_results_are_shown_without_words_of_options(validation):
         assert not any(word in shown for word in ("beta", "cut-off", "alike", "forced choices"))
     assert "Translation matrices" not in html
     assert "beta-hat</th>" not in html
-    assert ranking_csv(validation).splitlines()[1].startswith("1,1,good,rmse,")
+    first = next(csv.DictReader(ranking_csv(validation).splitlines()))
+    assert (first["rank_low"], first["judge"], first["metric"]) == ("1", "good", "rmse")
     assert Validation.from_json(validation.to_json()) == validation
 
 

@@ -29,11 +29,11 @@ from harness.errors import HarnessError
 from harness.options.concerns import Choices
 from harness.report import judge_card, page, render
 from harness.report.comparison import value_tables
-from harness.report.export import parquet_of, ranking_csv
+from harness.report.export import parquet_of
 from harness.report.formatting import basis, compared_on, share
 from harness.report.formatting import estimate as shown
 from harness.report.judge_card import markdown
-from harness.report.ranking_rows import ranking_table
+from harness.report.ranking_table import ranking_csv, ranking_table
 from harness.report.study_page import DECISION_HEADS, decision_rows
 from harness.revalidation.history_text import standing_rows
 from harness.revalidation.metric_changes import Yardstick, decision_on
@@ -250,7 +250,8 @@ def test_notebook_printed_the_uncorrected_interval_of_the_winner(validation):
 
 def test_notebook_drew_a_table_of_its_own(validation):
     """It shows the rows of the terminal, one human and the baselines among them, in their order."""
-    heads, rows = ranking_table(validation)
+    table = ranking_table(validation, "notebook")
+    heads, rows = table.heads, table.cells
     notebook = validation._repr_html_()
     assert re.findall(r"<th>(.*?)</th>", notebook) == heads
     cells = re.findall(r"<td>(.*?)</td>", notebook)
@@ -266,7 +267,8 @@ def test_table_has_costs_where_a_judge_costs_something(usd):
     dear = [verdict_of(first, v.item, v.sample, v.value, cost_usd=usd)
             for v in source.verdicts[first]]  # fmt: skip
     v = validate(replace(source, verdicts={**source.verdicts, first: dear}))
-    heads, rows = ranking_table(v)
+    table = ranking_table(v, "terminal")
+    heads, rows = table.heads, table.cells
     assert ("$/1,000" in heads) is bool(usd)
     if usd:
         assert "500.00" in {row[-1] for row in rows}
@@ -287,7 +289,8 @@ def test_every_view_says_items_and_replies(validation):
 
 def test_card_and_csv_gave_a_place_where_the_ranking_gave_a_range(validation):
     """A rank is the ranks that cannot be excluded: 2 in the card was 1-3 in the terminal."""
-    heads, rows = ranking_table(validation)
+    table = ranking_table(validation, "terminal")
+    heads, rows = table.heads, table.cells
     names = {judge.name for judge in validation.judges}
     ranks = {row[heads.index("judge")]: row[heads.index("rank")] for row in rows}
     ranks = {name: text for name, text in ranks.items() if name in names}

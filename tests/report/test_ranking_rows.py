@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+from typing import get_args
 
+import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
-from harness.report import judge_card, page, ranking_csv, render
+from harness.report import judge_card, page, ranking_columns, ranking_csv, render
+from harness.report.notebook import notebook_table
+from harness.report.ranking_columns import COLUMNS, RankingCell, RankingColumn, RankingView
 from harness.report.ranking_rows import ranking_rows
 
 
@@ -32,7 +36,24 @@ def test_every_row_of_the_list_stands_in_every_table():
         assert f">{row.name}<" in html
         assert value in html
         if row.judge is not None:
-            low, _, high = row.ranks.partition("-")
-            assert table[row.name]["rank_low"] == low
-            assert table[row.name]["rank_high"] == (high or low)
+            low, high = row.judge.evidence.ranks or ("", "")
+            assert table[row.name]["rank_low"] == str(low)
+            assert table[row.name]["rank_high"] == str(high)
             assert f"| {row.name} |" in card
+
+
+@pytest.mark.parametrize("view", get_args(RankingView))
+def test_card_and_csv_lacked_columns_of_the_others(view, monkeypatch):
+    """A column of the list is in every view that it names, and in no other."""
+    seen = RankingColumn(
+        head="seen",
+        cell=lambda *_: RankingCell("1,357"),
+        raw={"seen": lambda *_: "1,357"},
+        views=(view,),
+    )
+    monkeypatch.setattr(ranking_columns, "COLUMNS", (*COLUMNS, seen))
+    v = validate(indeterminate_source(indeterminate_task(n=40), n_resamples=0))
+    drawn = {"terminal": render, "notebook": notebook_table, "page": page, "card": judge_card}
+    texts = {name: draw(v) for name, draw in (drawn | {"csv": ranking_csv}).items()}
+    assert [name for name, text in texts.items() if "1,357" in text] == [view]
+    assert texts[view].count("1,357") == len(v.judges)

@@ -33,7 +33,8 @@ from harness.report.next_steps import next_steps
 from harness.report.prevalence_text import missed_line, prevalence_lines
 from harness.report.pseudonyms import named_as_in_reports
 from harness.report.race_text import race_lines, race_table
-from harness.report.ranking_rows import alike_words, flips_with_n, missing_intervals, ranking_rows
+from harness.report.ranking_rows import missing_intervals
+from harness.report.ranking_table import ranking_table
 from harness.report.recommendation import (
     further_evidence,
     property_words,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.report.charts import RowKind
     from harness.report.html.details import Details
-    from harness.report.ranking_rows import RankingRow
 
 
 SECTIONS = {
@@ -121,7 +121,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "provenance": _provenance(v, details),
             "bounds": _bounds(v),
             "missing_intervals": missing_intervals(v),
-            "common": list(map(_common_row, ranking_rows(v))),
+            "common": ranking_table(v, "page"),
             "tables": {
                 "Criteria": rubric_table(v),
                 "Scores": score_table(v),
@@ -133,9 +133,6 @@ def page(v: Validation, details: Details | None = None) -> str:
             "race_table": race_table,
             "prevalence": list(prevalence_lines(v)),
             "missed_line": missed_line(v),
-            "has_beta_hat": any(v.beta_hat(j.name)[0].value is not None for j in v.judges),
-            "has_flips": any(judge.injection for judge in v.judges),
-            "alike": alike_words(v),
             "tested_raters": tested_raters,
             "human_pair": human_pair(v),
             **_ranking(v),
@@ -181,30 +178,6 @@ def _first_screen(v: Validation) -> dict[str, object]:
         "compared_on": formatting.compared_on(v),
         "chart_note": chart_note(v, band),
         "rest": further_evidence(v),
-    }
-
-
-def _common_row(row: RankingRow) -> dict[str, str]:
-    """Return a row of the ranking as texts."""
-    judge = row.judge
-    difference = judge.evidence.difference if judge else None
-    flips, n_flips = flips_with_n(judge.result) if judge else ("", "")
-    return {
-        "name": row.name,
-        "kind": row.kind,
-        "rank": row.ranks,
-        "value": row.value,
-        "difference": f"{formatting.number(difference.value)} "
-        f"{formatting.span(difference.interval)}"
-        if difference
-        else "",
-        "alike": formatting.percent(judge.alike.value) if judge else "",
-        "beta_hat": row.beta_hat,
-        "answered": row.answered,
-        "usable": row.usable,
-        "flips": flips,
-        "n_flips": n_flips,
-        "cost": row.usd_per_thousand(unknown="unknown"),
     }
 
 

@@ -1,0 +1,317 @@
+"""The columns of the ranking, each declared once: terminal, notebook, page, card and CSV follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from harness.analysis.injection import percent_with_interval
+from harness.report.formatting import (
+    basis,
+    counted,
+    estimate,
+    number,
+    percent,
+    rank_set,
+    reason,
+    short_name,
+    span,
+)
+from harness.report.ranking_rows import alike_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harness.analysis import Validation
+    from harness.report.ranking_rows import RankedJudge, RankingRow
+    from harness.stats import Estimate
+    from harness.stats.selection.ranking import Difference
+
+RankingView: TypeAlias = Literal["terminal", "notebook", "page", "card", "csv"]
+Raw: TypeAlias = "str | float | None"
+Head: TypeAlias = "str | Callable[[Validation], str]"
+RawOf: TypeAlias = "Callable[[Validation, RankedJudge], Raw]"
+EstimateOf: TypeAlias = "Callable[[Validation, RankedJudge], Estimate | Difference | None]"
+
+EVERYWHERE: tuple[RankingView, ...] = get_args(RankingView)
+NARROW: tuple[RankingView, ...] = ("terminal", "notebook")
+
+
+@dataclass(frozen=True, slots=True)
+class RankingCell:
+    """What a column says of a row.
+
+    Attributes
+    ----------
+    short : str
+        For terminal and notebook, which are narrow.
+    full : str
+        With its interval, or the reason of NA; as ``short`` if it is "".
+    rests_on : str
+        Items and replies behind it, for the card: elsewhere the caption has them.
+    """
+
+    short: str
+    full: str = ""
+    rests_on: str = ""
+
+    def text(self, view: RankingView) -> str:
+        """Return the text of a view."""
+        text = self.short if view in NARROW else self.full or self.short
+        return f"{text} {self.rests_on}".strip() if view == "card" else text
+
+
+NOTHING = RankingCell("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingColumn:
+    """A column of the ranking.
+
+    Attributes
+    ----------
+    head : str or function of the validation
+        Its head on page and card.
+    short_head : str or function of the validation
+        Its head in terminal and notebook; as ``head`` if it is "".
+    cell : function of the validation and a judge
+        What it says of a judge.
+    other : function of a row
+        What it says of one human or a baseline.
+    raw : dict of str to function of the validation and a judge
+        Its columns of the CSV, with their values.
+    views : tuple of str
+        Which views draw it.
+    kind : str
+        "name" names the row; "number" is aligned to the right where there is room.
+    empty : frozenset of str
+        Short cells that say nothing: no view draws a column that has no other cell.
+    """
+
+    head: Head
+    short_head: Head = ""
+    cell: Callable[[Validation, RankedJudge], RankingCell]
+    other: Callable[[RankingRow], RankingCell] = lambda _: NOTHING
+    raw: Mapping[str, RawOf] = field(default_factory=dict)
+    views: tuple[RankingView, ...] = EVERYWHERE
+    kind: Literal["name", "text", "number"] = "number"
+    empty: frozenset[str] = frozenset({"", "NA"})
+
+    def head_in(self, v: Validation, view: RankingView) -> str:
+        """Return the head of a view."""
+        head = (view in NARROW and self.short_head) or self.head
+        return head if isinstance(head, str) else head(v)
+
+    def cell_of(self, v: Validation, row: RankingRow) -> RankingCell:
+        """Return what it says of a row."""
+        return self.other(row) if row.judge is None else self.cell(v, row.judge)
+
+
+def raw_estimate(of: EstimateOf, value: str, ends: str) -> dict[str, RawOf]:
+    """Return the columns of the CSV for an estimate: its value and the ends of its interval."""
+
+    def raw_end(name: Literal["low", "high"]) -> RawOf:
+        def raw(v: Validation, judge: RankedJudge) -> Raw:
+            result = of(v, judge)
+            return getattr(result.interval, name) if result and result.interval else None
+
+        return raw
+
+    def raw_value(v: Validation, judge: RankedJudge) -> Raw:
+        result = of(v, judge)
+        return result.value if result else None
+
+    return {value: raw_value, f"{ends}low": raw_end("low"), f"{ends}high": raw_end("high")}
+
+
+def percent_or_reason(result: Estimate) -> RankingCell:
+    """Return a share: whole percents, with the interval and the items, or NA with the reason."""
+    if result.value is None:
+        return RankingCell("NA", f"NA ({reason(result)})")
+    return RankingCell(f"{result.value:.0%}", percent_with_interval(result), f"of {_items(result)}")
+
+
+def _items(result: Estimate) -> str:
+    return counted([result.n_used])
+
+
+def _rank(_: Validation, judge: RankedJudge) -> RankingCell:
+    return RankingCell(rank_set(judge.evidence.ranks))
+
+
+def _raw_rank(end: Literal[0, 1]) -> RawOf:
+    return lambda _, judge: judge.evidence.ranks[end] if judge.evidence.ranks else None
+
+
+def _model(_: Validation, judge: RankedJudge) -> str:
+    return ", ".join(judge.result.reported_models) or judge.result.model
+
+
+def _value(_: Validation, judge: RankedJudge) -> RankingCell:
+    result = judge.evidence.estimate
+    rests_on = "" if result.value is None else f"on {basis(result)}"
+    return RankingCell(estimate(result), rests_on=rests_on)
+
+
+def _metric(v: Validation) -> str:
+    return v.evidence.display_name if v.evidence else ""
+
+
+def _flips(_: Validation, judge: RankedJudge) -> RankingCell:
+    """Return the share of verdicts that hidden instructions flip; nothing without a probe."""
+    if judge.result.injection is None:
+        return NOTHING
+    flipped = judge.result.injection.flipped
+    cell = percent_or_reason(flipped)
+    if flipped.value is None:
+        return cell
+    n = f"of {flipped.counts['n']:.0f} on {_items(flipped)}"
+    return RankingCell(cell.short, f"{cell.full} {n}")
+
+
+def _flipped(_: Validation, judge: RankedJudge) -> Estimate | None:
+    injection = judge.result.injection
+    return injection.flipped if injection else None
+
+
+def _n_flip_pairs(v: Validation, judge: RankedJudge) -> Raw:
+    flipped = _flipped(v, judge)
+    return f"{flipped.counts.get('n', 0):.0f}" if flipped else None
+
+
+def _n_flip_items(v: Validation, judge: RankedJudge) -> Raw:
+    flipped = _flipped(v, judge)
+    return flipped.n_used if flipped else None
+
+
+def _difference(_: Validation, judge: RankedJudge) -> RankingCell:
+    worse = judge.evidence.difference
+    return (
+        RankingCell(f"{number(worse.value)} {span(worse.interval)}".strip()) if worse else NOTHING
+    )
+
+
+def _beta_hat(v: Validation, judge: RankedJudge) -> RankingCell:
+    """Return beta-hat by pairs, or by likelihood from independent calls, marked with a tilde."""
+    beta, by_likelihood = v.beta_hat(judge.result.name)
+    short = f"{'~' if by_likelihood else ''}{number(beta.value, 2)}"
+    how = "by maximum likelihood" if by_likelihood else "from pairs"
+    return RankingCell(short, f"{estimate(beta)} {how}" if beta.value is not None else "")
+
+
+def _answered(v: Validation, judge: RankedJudge) -> RankingCell:
+    return _share(judge.evidence.answered_fraction, v.evidence.n_rated if v.evidence else 0)
+
+
+def _usable(_: Validation, judge: RankedJudge) -> RankingCell:
+    return _share(judge.evidence.usable_replies, judge.evidence.n_planned)
+
+
+def _share(fraction: float | None, n: int) -> RankingCell:
+    return RankingCell(percent(fraction), rests_on="" if fraction is None else f"of {n}")
+
+
+def _usd_per_thousand(_: Validation, judge: RankedJudge) -> float | None:
+    usd = judge.result.cost.usd_per_answered
+    return None if usd is None else 1000 * usd
+
+
+def _cost(v: Validation, judge: RankedJudge) -> RankingCell:
+    usd = _usd_per_thousand(v, judge)
+    return RankingCell("", "unknown") if usd is None else RankingCell(f"{usd:.2f}")
+
+
+COLUMNS = (
+    RankingColumn(
+        head="rank",
+        cell=_rank,
+        raw={"rank_low": _raw_rank(0), "rank_high": _raw_rank(1)},
+        empty=frozenset(),
+    ),
+    RankingColumn(
+        head="judge",
+        cell=lambda _, judge: RankingCell(judge.result.name),
+        other=lambda row: RankingCell(row.name),
+        raw={"judge": lambda _, judge: judge.result.name},
+        kind="name",
+    ),
+    RankingColumn(
+        head="model",
+        cell=lambda v, judge: RankingCell(_model(v, judge)),
+        raw={"model": _model},
+        views=("card", "csv"),
+        kind="text",
+    ),
+    RankingColumn(
+        head=_metric,
+        short_head=lambda v: short_name(_metric(v)),
+        cell=_value,
+        other=lambda row: RankingCell(row.value),
+        raw={
+            "metric": lambda v, _: v.evidence.metric if v.evidence else None,
+            **raw_estimate(lambda _, judge: judge.evidence.estimate, "value", ""),
+            "level": lambda _, judge: getattr(judge.evidence.estimate.interval, "level", None),
+            "n_used": lambda _, judge: judge.evidence.estimate.n_used,
+            "n_replies": lambda _, judge: judge.evidence.estimate.n_replies,
+            "reason": lambda _, judge: judge.evidence.estimate.reason,
+            "humans": lambda v, _: v.humans.sets.origin,
+        },
+        kind="text",
+        empty=frozenset(),
+    ),
+    RankingColumn(
+        head="flip rate",
+        short_head="flips",
+        cell=_flips,
+        raw={
+            **raw_estimate(_flipped, "flip_rate", "flip_"),
+            "n_flip_pairs": _n_flip_pairs,
+            "n_flip_items": _n_flip_items,
+        },
+        kind="text",
+    ),
+    RankingColumn(
+        head="difference from the first",
+        cell=_difference,
+        raw=raw_estimate(lambda _, judge: judge.evidence.difference, "worse_by", "worse_"),
+        views=("page", "card", "csv"),
+        kind="text",
+    ),
+    RankingColumn(
+        head=alike_words,
+        short_head="alike",
+        cell=lambda _, judge: percent_or_reason(judge.alike),
+        raw=raw_estimate(lambda _, judge: judge.alike, "alike", "alike_"),
+    ),
+    RankingColumn(
+        head="beta-hat",
+        cell=_beta_hat,
+        raw=raw_estimate(
+            lambda v, judge: v.beta_hat(judge.result.name)[0], "beta_hat", "beta_hat_"
+        ),
+    ),
+    RankingColumn(
+        head="answered",
+        cell=_answered,
+        raw={
+            "answered_fraction": lambda _, judge: judge.evidence.answered_fraction,
+            "n_rated": lambda v, _: v.evidence.n_rated if v.evidence else None,
+        },
+    ),
+    RankingColumn(
+        head="usable replies",
+        short_head="usable",
+        cell=_usable,
+        raw={
+            "usable_replies": lambda _, judge: judge.evidence.usable_replies,
+            "n_planned": lambda _, judge: judge.evidence.n_planned,
+        },
+    ),
+    RankingColumn(
+        head="$ per 1,000",
+        short_head="$/1,000",
+        cell=_cost,
+        raw={"usd_per_thousand": _usd_per_thousand},
+        empty=frozenset({"", "0.00"}),
+    ),
+)
