@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NotRequired, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
@@ -193,7 +193,40 @@ class JudgeResult:
         return sum(getattr(counts, outcome) for counts in self.outcomes)
 
 
-def human_result(source: Source, **estimated: Any) -> HumanResult:  # noqa: ANN401 -- further fields
+class OfPairs(TypedDict):
+    """Fields of the result of raters or of a judge that their pairs give."""
+
+    F: tuple[tuple[float | None, ...], ...] | None
+    F_low: NotRequired[FEnds]
+    F_high: NotRequired[FEnds]
+    n_endorsed: NotRequired[tuple[int, ...]]
+    n_outside: NotRequired[int]
+
+
+class HumanEstimates(OfPairs):
+    """Fields of `HumanResult` that are estimated."""
+
+    n_forced_choice: int
+    n_response_sets: int
+    n_pairs: int
+    sets: HumanSets
+    agreement: dict[str, Estimate]
+    beta: Estimate
+    prevalence: NotRequired[Prevalences | None]
+
+
+class JudgeEstimates(OfPairs):
+    """Fields of `JudgeResult` that are estimated."""
+
+    metrics: dict[str, Estimate]
+    own: Estimate
+    beta: Estimate
+    cross_call_beta: Estimate
+    order_bias: NotRequired[tuple[PlaceBias, ...]]
+    position: NotRequired[PositionEffects | None]
+
+
+def human_result(source: Source, **estimated: Unpack[HumanEstimates]) -> HumanResult:
     """Return the result of the ratings: what they tell by themselves, and what was estimated."""
     task, ids = source.task, {item.id for item in source.items}
     columns = task.rating_columns
@@ -211,7 +244,7 @@ def human_result(source: Source, **estimated: Any) -> HumanResult:  # noqa: ANN4
 def judge_result(
     source: Source,
     facts: JudgeFacts,
-    **estimated: Any,  # noqa: ANN401 -- further fields
+    **estimated: Unpack[JudgeEstimates],
 ) -> JudgeResult:
     """Return the result of a judge: what its verdicts tell, and what was estimated."""
     verdicts = source.verdicts[facts.name]

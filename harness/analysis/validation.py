@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Required, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from harness.analysis import (
     abstention_rates,
@@ -20,7 +20,7 @@ from harness.analysis import (
 from harness.analysis.bound_notes import notes_on_bounds, notes_on_model
 from harness.analysis.estimates import compares_sets, footing_without_reasked, prepare
 from harness.analysis.inputs import on_sampling
-from harness.analysis.judge_result import Sampling, human_result, judge_result, task_facts
+from harness.analysis.judge_result import OfPairs, Sampling, human_result, judge_result, task_facts
 from harness.analysis.open_validation import validate_open
 from harness.analysis.order_bias import order_bias, order_notes, position_effects, position_notes
 from harness.analysis.prepared import Prepared
@@ -39,7 +39,6 @@ from harness.stats.data.forms import ELICITATION_OF
 from harness.stats.indeterminacy.sensitivity import prevalences
 from harness.stats.indeterminacy.translation_intervals import F_intervals
 from harness.stats.inference.crossed_raters import MIN_CROSSED_RATERS
-from harness.stats.modes import FEnds
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 
@@ -303,17 +302,7 @@ def _judge_result(p: Prepared, facts: JudgeFacts, ranked: Estimate) -> JudgeResu
     )
 
 
-class _OfPairs(TypedDict, total=False):
-    """Fields of the result of a judge that its pairs give."""
-
-    F: Required[tuple[tuple[float | None, ...], ...] | None]
-    F_low: FEnds
-    F_high: FEnds
-    n_endorsed: tuple[int, ...]
-    n_outside: Required[int]
-
-
-def _of_pairs(p: Prepared, table: RatingTable, translation: TableTranslation) -> _OfPairs:
+def _of_pairs(p: Prepared, table: RatingTable, translation: TableTranslation) -> OfPairs:
     """F as rows of options by columns of response sets, its intervals and the pairs behind it.
 
     None for a column that no pair endorsed, and for F without pairs.

@@ -10,6 +10,7 @@ from support.analysis_inputs import source_of, task_of
 
 from harness.analysis import Validation, validate
 from harness.analysis.inputs import Settings
+from harness.analysis.item_answers import answered_items
 from harness.report import page
 from harness.report.html.item_table import item_table
 from harness.report.recommendation import summary
@@ -114,7 +115,7 @@ def test_a_slice_of_numbers_leads_to_its_items():
     task = task_of(
         ratings, options=(), positive=(), scale="continuous", bounds=(0, 9), abstain=False
     )
-    table = item_table(source_of(with_languages(task), {"judge": ratings["r0"]}))
+    table = item_table(answered_items(source_of(with_languages(task), {"judge": ratings["r0"]})))
     assert table.slices[:3] == ("language: en", "language: de", "language: fr")
     assert [row.slices[0] for row in table.rows[:4]] == [0, 1, 2, 0]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
+from harness.analysis.item_answers import answered_items
 from harness.analysis.judge_costs import median_latency_s
 from harness.errors import RunError
 from harness.files.regular_files import TooLarge, read_file
@@ -111,7 +112,7 @@ def details_of(
         asking_s=manifest.asking_s if manifest else None,
         source=task.source,
         licence=task.licence,
-        items=item_table(source, strata, raters=raters),
+        items=item_table(answered_items(source, strata), raters),
         raters=raters,
         prompts=_prompts(folder) if folder else {},
         hashes={str(name): sha for name, sha in manifest.hashes.items()}

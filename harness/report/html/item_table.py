@@ -1,4 +1,4 @@
-"""Items with all their ratings and replies, and the classes that the page filters them by."""
+"""Items with all their ratings and replies as texts, and the filters that the page has of them."""
 
 from __future__ import annotations
 
@@ -7,43 +7,26 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import compress, count
-from math import isnan
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from harness.analysis.item_slices import slices_of_items
-from harness.analysis.option_scale import OptionScale
-from harness.analysis.rater_agreement import Dispute
-from harness.analysis.ratings import human_table, judge_table
-from harness.analysis.sliced_fields import sliced_fields
 from harness.judging.parsing.verdict import PairValue
-from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.report.certainty_charts import stratum_words
 from harness.report.formatting import control_pictures, cut
 from harness.report.judge_charts import option_label
 from harness.report.slice_rows import slice_name
-from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS
-from harness.stats.subsets.abstention import NO_VERDICT, with_abstention, with_outcomes
-from harness.stats.subsets.strata import members_of
-from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from harness.analysis import Source, Validation
-    from harness.analysis.sliced_fields import SlicedField
+    from harness.analysis import Validation
+    from harness.analysis.item_answers import AnsweredItems, GivenRating, JudgeAnswers
     from harness.judging.parsing.verdict import Verdict
-    from harness.stats import RatingTable
-    from harness.stats.data.arrays import BoolArray, FloatArray
-    from harness.stats.subsets.strata import Stratum
     from harness.tasks import Item, Task
     from harness.tasks.item import Elicitation
 
 
-MAX_ITEMS = 10_000
 MAX_CHARACTERS = 3_000_000  # of the ratings and replies that open in place
 MAX_TEXT = 240
 MAX_FULL_TEXT = 6000
@@ -161,7 +144,7 @@ class ItemTable:
         What answers are counted as: options, CANNOT_ASSESS, and for judges ``refused``,
         ``invalid`` and ``failed``.
     rows : tuple of ItemRow
-        At most `MAX_ITEMS`.
+        Those of `AnsweredItems`.
     n_items : int
         Items of the task or the run.
     full : tuple of FullItem
@@ -182,179 +165,55 @@ class ItemTable:
         return f"ItemTable({len(self.rows)} items, {len(self.judges)} judges)"
 
 
-def item_table(
-    source: Source,
-    strata: Sequence[Stratum] = (),
-    *,
-    raters: Mapping[str, str] | None = None,
-) -> ItemTable:
-    """Collect the items of a source with what raters and judges answered.
+def item_table(answers: AnsweredItems, raters: Mapping[str, str] | None = None) -> ItemTable:
+    """Return the items of a source as texts.
 
     Parameters
     ----------
-    source : Source
-        Items, ratings and verdicts.
-    strata : sequence of Stratum
-        By which items can be filtered.
+    answers : AnsweredItems
+        Items with what raters and judges answered.
     raters : mapping of str to str, optional
         What raters are called, see `harness.report.pseudonyms`; their own names by default.
     """
-    called = raters or {}
-    if source.task.is_open:
-        return _open_item_table(source, called)
-    task, items = source.task, source.items
-    names = tuple(judge.name for judge in source.judges)
-    human = human_table(task, items)
-    judges = [judge_table(task, items, name, source.verdicts[name]) for name in names]
-    dispute = Dispute.of(human, judges)
-    order = dispute.order[:MAX_ITEMS].tolist()
-    shown = [items[i] for i in order]
-    ratings, verdicts = _ratings(source, shown, called), _verdicts(source, shown)
-    cells = [
-        _judge_cells(source, table, verdicts[table.name], dispute.shared[j], order)
-        for j, table in enumerate(judges)
-    ]
-    human_classes = _classes(with_abstention(human)[order])
-    inside = _columns(_strata(source, human, strata)[:, order].T)
-    fields = slices_of_items(task, items, human)
-    sliced = _columns(_members(fields, len(items))[:, order].T)
-    rows = [
-        ItemRow(
-            id=items[i].id,
-            text=cut(item_text(items[i], task), MAX_TEXT),
-            raters=_tally(tuple((a.elicitation, a.text) for a in ratings[items[i].id])),
-            classes=human_classes[k],
-            strata=inside[k],
-            slices=sliced[k],
-            disagreement=None if isnan(dispute.share[i]) else float(dispute.share[i]),
-            judges=tuple(column[k] for column in cells),
-        )
-        for k, i in enumerate(order)
-    ]
-    return ItemTable(
-        judges=names,
-        classes=(*task.space.options, CANNOT_ASSESS, *NO_VERDICT),
-        rows=tuple(rows),
-        n_items=len(items),
-        full=tuple(_full_items(source, shown, ratings, verdicts)),
-        slices=_slice_names(fields),
-    )
-
-
-def _open_item_table(source: Source, called: Mapping[str, str]) -> ItemTable:
-    """Collect the items of a task without options, in the task's order."""
-    names = tuple(judge.name for judge in source.judges)
-    shown = source.items[:MAX_ITEMS]
-    ratings, verdicts = _ratings(source, shown, called), _verdicts(source, shown)
-    fields = sliced_fields(source.task, source.items)
-    sliced = _columns(_members(fields, len(source.items))[:, : len(shown)].T)
-    rows = [
-        ItemRow(
-            id=item.id,
-            text=cut(item_text(item, source.task), MAX_TEXT),
-            raters=_open_tally([rating.text for rating in ratings[item.id]]),
-            classes=(),
-            strata=(),
-            slices=sliced[i],
-            disagreement=None,
-            judges=tuple(_open_cell(verdicts[name].get(item.id, ())) for name in names),
-        )
-        for i, item in enumerate(shown)
-    ]
-    full = _full_items(source, shown, ratings, verdicts)
-    return ItemTable(
-        names, (), tuple(rows), len(source.items), tuple(full), slices=_slice_names(fields)
-    )
-
-
-def _slice_names(fields: Sequence[SlicedField]) -> tuple[str, ...]:
-    return tuple(slice_name(field.name, value) for field in fields for value in field.values)
-
-
-def _open_cell(replies: Sequence[Verdict]) -> JudgeCell:
-    text = _open_tally([_verdict_text(v, {}) for v in replies])
-    outcomes = tuple(sorted({v.outcome for v in replies})) or (NOT_ASKED,)
-    return JudgeCell(text=text, classes=(), outcomes=outcomes, agreement="")
-
-
-def _ratings(
-    source: Source, items: Sequence[Item], called: Mapping[str, str]
-) -> dict[str, list[ShownAnswer]]:
-    """Return the ratings of each of some items."""
-    columns, labels = source.task.rating_columns, option_labels(source.task)
-    ratings: dict[str, list[ShownAnswer]] = {item.id: [] for item in items}
+    task, labels, called = answers.task, option_labels(answers.task), raters or {}
 
     @cache
-    def shown(rater: int, answer: int) -> ShownAnswer:
-        elicitation, value = columns.answers[answer]
-        name = columns.raters[rater]
-        return ShownAnswer(called.get(name, name), elicitation, answer_text(value, labels))
+    def shown(rating: GivenRating) -> ShownAnswer:
+        name = called.get(rating.rater, rating.rater)
+        return ShownAnswer(name, rating.elicitation, answer_text(rating.value, labels))
 
-    at = np.flatnonzero(columns.rows_of(ratings) >= 0)
-    codes = (codes[at].tolist() for codes in (columns.item, columns.rater, columns.answer))
-    for item, rater, answer in zip(*codes, strict=True):
-        ratings[columns.items[item]].append(shown(rater, answer))
-    return ratings
-
-
-def _verdicts(source: Source, items: Sequence[Item]) -> dict[str, dict[str, list[Verdict]]]:
-    """Return the verdicts on some items by judge and item."""
-    by_judge: dict[str, dict[str, list[Verdict]]] = {}
-    for judge in source.judges:
-        by_item = by_judge[judge.name] = {item.id: [] for item in items}
-        verdicts = source.verdicts[judge.name]
-        for verdict in verdicts_at(verdicts, columns_of(verdicts).of_items(by_item)):
-            by_item[verdict.item].append(verdict)
-    return by_judge
-
-
-def _judge_cells(
-    source: Source,
-    table: RatingTable,
-    verdicts: Mapping[str, Sequence[Verdict]],
-    shared: FloatArray,
-    order: Sequence[int],
-) -> list[JudgeCell]:
-    """Return what a judge answered to each item of the table."""
-    labels, classes = option_labels(source.task), _classes(with_outcomes(table)[order])
-    cells = []
-    for k, i in enumerate(order):
-        replies = verdicts.get(source.items[i].id, ())
-        agreement = "" if isnan(shared[i]) else "agrees" if shared[i] > 0 else "differs"
-        cells.append(
-            JudgeCell(
-                text=_tally(tuple((v.elicitation, _verdict_text(v, labels)) for v in replies)),
-                classes=classes[k],
-                outcomes=tuple(sorted({v.outcome for v in replies})) or (NOT_ASKED,),
-                agreement=agreement,
-            )
+    ratings = [[shown(rating) for rating in row.ratings] for row in answers.rows]
+    rows = [
+        ItemRow(
+            id=row.item.id,
+            text=cut(item_text(row.item, task), MAX_TEXT),
+            raters=_tally(tuple((a.elicitation, a.text) for a in of_item), is_open=task.is_open),
+            classes=row.classes,
+            strata=row.strata,
+            slices=row.slices,
+            disagreement=row.disagreement,
+            judges=tuple(_judge_cell(cell, labels, is_open=task.is_open) for cell in row.judges),
         )
-    return cells
+        for row, of_item in zip(answers.rows, ratings, strict=True)
+    ]
+    return ItemTable(
+        judges=answers.judges,
+        classes=answers.classes,
+        rows=tuple(rows),
+        n_items=answers.n_items,
+        full=tuple(_full_items(answers, ratings, labels)),
+        slices=tuple(slice_name(*of_slice) for of_slice in answers.slices),
+    )
 
 
-def _classes(counts: FloatArray) -> list[tuple[int, ...]]:
-    """Return the columns of the most frequent answers to each item; none where all are 0."""
-    return _columns(np.nan_to_num(modes(counts)) > 0)
-
-
-def _columns(cells: BoolArray) -> list[tuple[int, ...]]:
-    """Return in which columns of each row the cells are true."""
-    columns = range(cells.shape[1])
-    return [tuple(compress(columns, row)) for row in cells.tolist()]
-
-
-def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> BoolArray:
-    """Return (S, n): which items each stratum holds."""
-    scale = OptionScale.of(source.task)
-    counts = scale.counts(human)
-    members = members_of(strata, counts, scale.numbers)
-    return np.array(members, dtype=np.bool_).reshape(len(strata), len(counts))
-
-
-def _members(fields: Sequence[SlicedField], n_items: int) -> BoolArray:
-    """Return (F, n): which items each slice of some fields holds."""
-    members = [field.members for field in fields]
-    return np.vstack([np.zeros((0, n_items), dtype=np.bool_), *members])
+def _judge_cell(answers: JudgeAnswers, labels: Mapping[str, str], *, is_open: bool) -> JudgeCell:
+    texts = tuple((v.elicitation, _verdict_text(v, labels)) for v in answers.verdicts)
+    return JudgeCell(
+        text=_tally(texts, is_open=is_open),
+        classes=answers.classes,
+        outcomes=tuple(sorted({v.outcome for v in answers.verdicts})) or (NOT_ASKED,),
+        agreement=answers.agreement,
+    )
 
 
 def _reply_text(verdict: Verdict) -> str:
@@ -364,21 +223,18 @@ def _reply_text(verdict: Verdict) -> str:
 
 
 def _full_items(
-    source: Source,
-    items: Iterable[Item],
-    ratings: Mapping[str, Sequence[ShownAnswer]],
-    verdicts: Mapping[str, Mapping[str, Sequence[Verdict]]],
+    answers: AnsweredItems, ratings: Sequence[Sequence[ShownAnswer]], labels: Mapping[str, str]
 ) -> Iterator[FullItem]:
     """Yield items with all ratings and replies while these fit into the page."""
-    labels, size = option_labels(source.task), 0
-    for item in items:
+    size = 0
+    for row, of_raters in zip(answers.rows, ratings, strict=True):
         replies = [
             ShownAnswer(name, v.elicitation, _verdict_text(v, labels), _reply_text(v))
-            for name, by_item in verdicts.items()
-            for v in by_item.get(item.id, ())
+            for name, cell in zip(answers.judges, row.judges, strict=True)
+            for v in cell.verdicts
         ]
-        text = cut(item_text(item, source.task), MAX_FULL_TEXT)
-        full = FullItem(text, tuple(ratings[item.id]), tuple(_counted(replies)))
+        text = cut(item_text(row.item, answers.task), MAX_FULL_TEXT)
+        full = FullItem(text, tuple(of_raters), tuple(_counted(replies)))
         size += full.size
         if size > MAX_CHARACTERS:
             return
@@ -423,21 +279,14 @@ def _verdict_text(verdict: Verdict, labels: Mapping[str, str]) -> str:
     return answer_text(verdict.value, labels) if is_answered else verdict.outcome
 
 
-def _open_tally(answers: Sequence[str]) -> str:
-    """Count numbers, in their order, or texts, the most frequent first."""
-    counts = Counter(answers)
-    try:
-        order = sorted(counts, key=float)
-    except ValueError:
-        order = sorted(counts, key=lambda text: (-counts[text], text))
-    return " · ".join(
-        f"{text} ({counts[text]} times)" if counts[text] > 1 else text for text in order
-    )
-
-
 @lru_cache(MAX_TALLIES)
-def _tally(answers: tuple[tuple[str, str], ...]) -> str:
-    """Count answers, given as elicitation and text, on one line per elicitation."""
+def _tally(answers: tuple[tuple[str, str], ...], *, is_open: bool) -> str:
+    """Count answers, given as elicitation and text, on one line per elicitation.
+
+    The most frequent first; numbers of an open scale in their order.
+    """
+    if is_open:
+        return _open_tally([text for _, text in answers])
     by_elicitation: dict[str, Counter[str]] = {}
     for elicitation, text in answers:
         by_elicitation.setdefault(elicitation, Counter())[text] += 1
@@ -451,6 +300,18 @@ def _tally(answers: tuple[tuple[str, str], ...]) -> str:
         )
     ]
     return "\n".join(lines)
+
+
+def _open_tally(answers: Sequence[str]) -> str:
+    """Count numbers, in their order, or texts, the most frequent first."""
+    counts = Counter(answers)
+    try:
+        order = sorted(counts, key=float)
+    except ValueError:
+        order = sorted(counts, key=lambda text: (-counts[text], text))
+    return " · ".join(
+        f"{text} ({counts[text]} times)" if counts[text] > 1 else text for text in order
+    )
 
 
 def item_text(item: Item, task: Task) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
 from harness.analysis.inputs import shared_items
+from harness.analysis.item_answers import answered_items
 from harness.report.html.item_table import item_table
 from harness.report.pseudonyms import pseudonyms
 from harness.runs.sources import source_of
@@ -95,7 +96,7 @@ class RunItems:
         """
         source = source_of(folder)
         raters = pseudonyms(source.task.rating_columns.raters, show_raters=show_raters)
-        return cls(folder.path.name, source.items, item_table(source, raters=raters))
+        return cls(folder.path.name, source.items, item_table(answered_items(source), raters))
 
     def __repr__(self) -> str:
         return f"RunItems({self.name!r}, {len(self.items)} items)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isfinite, isinf
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
@@ -253,6 +253,24 @@ class Metric:
         return f"Metric({self.name!r}, better {self.better})"
 
 
+class MetricFields(TypedDict, total=False):
+    """Fields of `Metric` that those who make one may add."""
+
+    display_name: str
+    symmetric: bool
+    most_per_option: float
+    perfect: Perfect
+    also: tuple[str, ...]
+    estimand: Estimand
+    squared: SquaredDistance | None
+
+
+class AverageFields(MetricFields, total=False):
+    """Fields of `Metric` that those who make a mean over items may add."""
+
+    unit: MetricUnit
+
+
 def losses_of(values: ArrayLike, better: Better) -> FloatArray:
     """Turn values of a metric of which ``better`` is better into losses: see `Metric.losses`."""
     numbers = np.asarray(values, dtype=np.float64)
@@ -319,7 +337,7 @@ def average_metric(
     paper: str,
     better: Better = "lower",
     bounds: tuple[float, float] = (0.0, np.inf),
-    **about: Any,  # noqa: ANN401 -- further fields of Metric
+    **about: Unpack[AverageFields],
 ) -> Metric:
     """Make the metric of a mean over items.
 
@@ -358,7 +376,7 @@ def infinite_metric(
     family: Family,
     paper: str,
     direction: str = "",
-    **about: Any,  # noqa: ANN401 -- further fields of Metric
+    **about: Unpack[MetricFields],
 ) -> Metric:
     """Make the metric of a mean in nats that one impossible answer makes infinite.
 
@@ -385,7 +403,7 @@ def infinite_metric(
         unit="nats",
         paper=paper,
         family=family,
-        **{"symmetric": False, **about},
+        **about,
     )
 
 

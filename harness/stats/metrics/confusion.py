@@ -8,7 +8,7 @@ section 2).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 import numpy as np
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.stats.data.option_space import OptionSpace
+    from harness.stats.inference.metric import Better, Family
     from harness.stats.reasons import Reason
 
 CELLS = ("tp", "fn", "fp", "tn")
@@ -133,22 +134,25 @@ def _hit_metric(
     )
 
 
+class LabelFields(TypedDict, total=False):
+    """Fields of `Metric` in which coefficients of two modes differ."""
+
+    family: Family
+    reason: Callable[[FloatArray], Reason]
+    bounds: tuple[float, float]
+    counts: Callable[[FloatArray, Sequence[str]], dict[str, float]]
+    also: tuple[str, ...]
+
+
 def label_metric(
     kind: str,
     display_name: str,
     value: Callable[[FloatArray], FloatArray],
     paper: str,
-    **about: Any,  # noqa: ANN401 -- further fields of Metric
+    **about: Unpack[LabelFields],
 ) -> Metric:
-    """Make a coefficient of the cells of two modes, NA where labels are constant."""
-    fields = {
-        "family": "categorical",
-        "reason": constant_labels,
-        "beyond_chance": True,
-        "counts": cell_counts,
-        **about,
-    }
-    return Metric(
+    """Make a coefficient of the cells of two modes, by default NA where labels are constant."""
+    metric = Metric(
         name=name_of(kind, "h", "h"),
         kind=kind,
         display_name=display_name,
@@ -156,8 +160,12 @@ def label_metric(
         value=value,
         symmetric=True,
         paper=paper,
-        **fields,
+        family="categorical",
+        reason=constant_labels,
+        beyond_chance=True,
+        counts=cell_counts,
     )
+    return replace(metric, **about)
 
 
 _SINGLE_LABEL = (
@@ -340,7 +348,11 @@ def _decision_metric(
     value: Callable[[FloatArray], FloatArray],
     reason: Reason,
     equation: str,
-    **about: Any,  # noqa: ANN401 -- further fields of Metric
+    *,
+    better: Better = "higher",
+    bounds: tuple[float, float] = SHARE,
+    beyond_chance: bool = False,
+    also: tuple[str, ...] = (),
 ) -> Metric:
     return Metric(
         name=name,
@@ -351,7 +363,10 @@ def _decision_metric(
         symmetric=name in _SYMMETRIC,
         paper=f"{_RAO}, {equation}",
         family="binary",
-        **{"bounds": SHARE, **about},
+        better=better,
+        bounds=bounds,
+        beyond_chance=beyond_chance,
+        also=also,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 import numpy as np
 
@@ -222,6 +222,22 @@ class Footing:
         return tuple(self.judges[j] for j in np.argsort(losses, kind="stable"))
 
 
+class FootingFields(TypedDict):
+    """Fields of `Footing` that are not computed from values and resamples."""
+
+    n_replies: float
+    items: SharedItems
+    judges: tuple[str, ...]
+    references: tuple[HumanReference, ...]
+    values_with_losses: FloatArray
+    n_rated: int
+    unit: ResampledUnit
+    n_units: int
+    raters: NotRequired[RaterCovariance | None]
+    constants: NotRequired[Mapping[str, tuple[tuple[str, ...], ...]]]
+    further: NotRequired[FurtherItem | None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRules:
     """When judges are compared, and at which levels.
@@ -395,7 +411,7 @@ def footing_of(
     rules: ComparisonRules,
     n_discordant: IntArray,
     baselines: Iterable[str] = BASELINES,
-    **about: Any,  # noqa: ANN401 -- further fields of Footing
+    **about: Unpack[FootingFields],
 ) -> Footing:
     """Compare values on the same resamples: rank sets, interval of the winner, beaten baselines.
 
@@ -414,7 +430,7 @@ def footing_of(
     baselines : C names, optional
         Of the baselines.
     **about
-        Further fields of `Footing`, ``n_units`` among them.
+        Further fields of `Footing`.
     """
     n_units, raters, further = about["n_units"], about.get("raters"), about.get("further")
     R = len(of_judges.values)

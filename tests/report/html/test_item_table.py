@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.analysis_inputs import INVALID, source_of, task_of, verdict_of
 
+from harness.analysis.item_answers import answered_items
 from harness.report.html.item_table import item_block, item_table
 from harness.tasks import CANNOT_ASSESS
 
@@ -13,7 +14,7 @@ def table_of(answers, *, raters=None, options=("A", "B")):
     """Return the table of an item that a judge `z` answered and raters rated so."""
     ratings = {name: {"i": value} for name, value in (raters or {"x": "A", "y": "A"}).items()}
     judges = {"z": {"i": list(answers)}, "w": {"i": options[0]}}
-    return item_table(source_of(task_of(ratings, options=options), judges))
+    return item_table(answered_items(source_of(task_of(ratings, options=options), judges)))
 
 
 def opened_rows(table, judge="z"):
@@ -38,7 +39,9 @@ def test_replies_of_other_words_are_rows_of_their_own():
     source.verdicts["z"][:] = [
         verdict_of("z", "i", sample, "A", reply=text) for sample, text in enumerate(words)
     ]
-    rows = [(answer.text, answer.reply) for answer in item_table(source).full[0].judges]
+    rows = [
+        (answer.text, answer.reply) for answer in item_table(answered_items(source)).full[0].judges
+    ]
     assert rows == [("A (3 times)", "A"), ("A", "A: toxic")]
 
 
