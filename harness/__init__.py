@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.api.accepted_verdicts import trust
     from harness.api.asked_runs import Run, arun, confirm, load_run, run
     from harness.api.improvements import improve
+    from harness.api.judge_checks import check
     from harness.api.revalidations import revalidate
     from harness.api.table_tasks import load_task
     from harness.api.unrated_estimates import estimate
@@ -31,6 +32,7 @@ __all__ = [
     "Task",
     "Validation",
     "arun",
+    "check",
     "confirm",
     "confirm_verdicts",
     "estimate",
@@ -49,6 +51,7 @@ _MODULES = {  # where each stands
     "Task": "tasks",
     "Validation": "analysis",
     "arun": "api.asked_runs",
+    "check": "api.judge_checks",
     "confirm": "api.asked_runs",
     "confirm_verdicts": "api.validations",
     "estimate": "api.unrated_estimates",

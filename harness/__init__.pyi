@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from harness.analysis import Source
+from harness.analysis.check_result import JudgeCheck
 from harness.analysis.improvement import Improvement
 from harness.analysis.result import Validation as Validation
 from harness.analysis.verdict_trust import VerdictTrust
@@ -23,7 +24,6 @@ _Humans: TypeAlias = Literal["rated", "reconstructed", "modelled"]
 _IfDue: TypeAlias = Literal["day", "week", "month"]
 _Level: TypeAlias = Literal["micro", "macro", "item"]
 _Mode: TypeAlias = Literal["exclude", "recode", "third_class"]
-_Probe: TypeAlias = Literal["injection"]
 _RanksBy: TypeAlias = Literal["forced_choice", "response_set"]
 _Replies: TypeAlias = Literal["inf"]
 
@@ -34,6 +34,7 @@ __all__ = [
     "Task",
     "Validation",
     "arun",
+    "check",
     "confirm",
     "confirm_verdicts",
     "estimate",
@@ -64,7 +65,6 @@ async def arun(
     race: bool = False,
     within: float | None = None,
     complete_winner: bool = False,
-    probe: _Probe | None = None,
     limit: int | None = None,
     criterion: str | None = None,
     seed: int = 0,
@@ -97,6 +97,23 @@ async def arun(
     worth: float | None = None,
     humans: _Humans | None = None,
 ) -> Run: ...
+def check(
+    judge: str,
+    task: str | Path | Task | None = None,
+    *,
+    run: Run | str | Path | None = None,
+    observer: Observer | None = None,
+    limit: int | None = None,
+    criterion: str | None = None,
+    max_cost: float | None = None,
+    max_cost_soft: bool = False,
+    keep_going: bool = False,
+    base_url: str | None = None,
+    key_env: str | None = None,
+    judges_file: str | Path | None = None,
+    allow_redirects: bool = False,
+    out: str | Path | None = None,
+) -> JudgeCheck: ...
 def confirm(
     run: str | Path,
     judge: str,
@@ -245,7 +262,6 @@ def run(
     race: bool = False,
     within: float | None = None,
     complete_winner: bool = False,
-    probe: _Probe | None = None,
     limit: int | None = None,
     criterion: str | None = None,
     seed: int = 0,

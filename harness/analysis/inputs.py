@@ -32,7 +32,7 @@ from harness.tasks.options import Frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.analysis.injection import InjectionFlips
+    from harness.analysis.check_result import JudgeCheck
     from harness.analysis.race_result import RaceResult
     from harness.judging.parsing.verdict import Verdict
     from harness.stats import Metric, RatingTable
@@ -211,13 +211,13 @@ class Source:
         Of texts, where the task compares them by embeddings; of length 1.
     tried : TriedJudges or None
         The count of a ledger; None to count these judges alone.
-    injection : mapping of str to InjectionFlips
-        By judge, where the run probed its judges.
     race : RaceResult or None
         Of a run in which judges raced: how that ended. Of its judges, only one that was asked
         about all items is among these.
     reply_dates : ReplyDates
         When the replies of a run were received, by day.
+    checks : mapping of str to JudgeCheck
+        The last check without labels of each judge that was checked.
     location : Location
         How commands name task and run.
     scores : mapping of str to JudgeScores
@@ -235,9 +235,9 @@ class Source:
     verdicts_hash: str = ""
     vectors: Mapping[str, FloatArray] | None = None
     tried: TriedJudges | None = None
-    injection: Mapping[str, InjectionFlips] = field(default_factory=dict)
     race: RaceResult | None = None
     reply_dates: ReplyDates = NO_DATES
+    checks: Mapping[str, JudgeCheck] = field(default_factory=dict)
     location: Location = NOWHERE
     scores: Mapping[str, JudgeScores] = field(default_factory=dict)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal, NotRequired, TypeAlias, TypedDict, Un
 
 import numpy as np
 
-from harness.analysis.injection import InjectionFlips
 from harness.analysis.inputs import HumanSets
 from harness.analysis.judge_costs import Cost, cost_of
 from harness.analysis.order_bias import PlaceBias, PositionEffects
@@ -163,8 +162,6 @@ class JudgeResult:
         By place; empty where the options were not shuffled.
     position : PositionEffects or None
         Of a pairwise task whose answers were shown in both orders.
-    injection : InjectionFlips or None
-        How often instructions hidden in items change its verdict; None without ``--probe``.
     """
 
     name: str
@@ -186,7 +183,6 @@ class JudgeResult:
     cost: Cost
     order_bias: tuple[PlaceBias, ...] = ()
     position: PositionEffects | None = None
-    injection: InjectionFlips | None = None
 
     def n_replies(self, outcome: CountedOutcome) -> int:
         """Return how many replies had an outcome, or were planned, over all elicitations."""
@@ -251,7 +247,6 @@ def judge_result(
     outcomes = count_outcomes(verdicts, source.planned[facts.name])
     kinds = columns_of(verdicts).kinds
     derived = {kind.elicitation for kind in kinds if kind.derived}
-    flips = source.injection.get(facts.name)
     return JudgeResult(
         name=facts.name,
         kind=facts.kind,
@@ -261,7 +256,6 @@ def judge_result(
         derived=tuple(e for e in ELICITATIONS if e in derived),
         outcomes=outcomes,
         cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
-        injection=flips and flips.at(source.settings.confidence),
         **estimated,
     )
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable  # noqa: TC003 -- msgspec reads annotations
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from harness.analysis.abstention_rates import AbstentionRates
 from harness.analysis.beta_sensitivity import Sensitivity
+from harness.analysis.check_result import JudgeCheck
 from harness.analysis.completeness import Completeness
 from harness.analysis.decision import Decision, decide
 from harness.analysis.error_analysis import Errors
 from harness.analysis.evidence_rows import Evidence
 from harness.analysis.human_certainty import Certainty
-from harness.analysis.injection import injection_notes
 from harness.analysis.inputs import Settings, metric_definitions
 from harness.analysis.item_slices import Slices
 from harness.analysis.judge_result import HumanResult, JudgeResult, Sampling, TaskFacts
@@ -87,6 +87,8 @@ class Validation:
         How the race of the judges ended; None where all were asked about all items.
     reply_dates : ReplyDates
         When the run's replies were received, by day, and how many are new.
+    checks : dict of str to JudgeCheck
+        The last check without labels of each judge of a run that was checked.
     location : Location
         How commands name task and run. A file doesn't hold it, as both can be moved.
     """
@@ -115,6 +117,7 @@ class Validation:
     verdicts_hash: str = ""
     race: RaceResult | None = None
     reply_dates: ReplyDates = NO_DATES
+    checks: dict[str, JudgeCheck] = field(default_factory=dict)
     location: Location = NOWHERE
     as_html: ClassVar[Callable[[Validation], str] | None] = None  # set by harness.report
 
@@ -260,10 +263,10 @@ def make_validation(
             *source.notes,
             *_notes_on_ratings(humans),
             *notes,
-            *injection_notes({judge.name: judge.injection for judge in judges}),
         ),
         verdicts_hash=source.verdicts_hash,
         race=source.race,
+        checks=dict(source.checks),
         reply_dates=source.reply_dates,
         location=source.location,
         **sections,

@@ -25,7 +25,6 @@ from harness.options.concerns import (
     RunPlace,
     Server,
     check_place,
-    check_probing,
 )
 from harness.options.declaration import CONFIRM, RESUME, RUN
 from harness.options.keyword_arguments import Given, in_python, keywords
@@ -341,7 +340,6 @@ def _run(asked: _Asked, options: Mapping[str, object], stop: StopRequests) -> Ru
     given = Given(options, use, RunOptions, Server, RunPlace, Choices)
     place = given.read(RunPlace)
     check_place(place)
-    check_probing(given.read(RunOptions), place)
     plan = _plan_resumed(asked, given, place.out) if asked.resume else _plan_new(asked, given)
     return _run_plan(plan, place, asked.observer or LogObserver(), stop)
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from harness.analysis.completeness import completeness_of, exit_code_of, failure_reason
-from harness.app.embeddings import probe_cost_usd, run_cost_usd
+from harness.app.embeddings import run_cost_usd
 from harness.app.plan import BatchEdge, RaceEdge
 from harness.errors import ExitCode, RunError
 from harness.judging.running.budget import CostBudget
@@ -19,7 +19,6 @@ from harness.judging.running.session import Session
 from harness.judging.running.session_state import SessionLimits, SessionState
 from harness.judging.running.stopping import StopRequests, run_until_stopped
 from harness.loading import edge
-from harness.runs.run_folder import PROBE, RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from harness.judging.storage.reply_store import Store
     from harness.judging.storage.verdict_log import LogReading
     from harness.options.concerns import Place
-    from harness.runs.run_folder import RunConfig
+    from harness.runs.run_folder import RunConfig, RunFolder
 
 OVER = (ExitCode.DONE, ExitCode.INCOMPLETE)  # nothing more would come of asking again
 
@@ -260,17 +259,15 @@ def _limits(
 def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudget:
     """Return the budget of a run whose logged replies cost so much.
 
-    What was recorded before a call counts even if the run, or its probe, was killed before its
-    reply was logged; what is reserved for batches is reserved anew.
+    What was recorded before a call counts even if the run was killed before its reply was
+    logged; what is reserved for batches is reserved anew.
     """
     most_usd = folder.manifest.paid_at_most_usd or 0.0
     if config.batch:
         most_usd -= edge("batch", BatchEdge).reserved_usd(folder)
     budget = CostBudget(
         config.max_cost,
-        max(logged_usd + unlogged_probe_usd(folder), most_usd)
-        if config.max_cost is not None
-        else logged_usd,
+        max(logged_usd, most_usd) if config.max_cost is not None else logged_usd,
         is_soft=config.max_cost_soft,
         record=lambda usd: folder.update(paid_at_most_usd=usd),
     )
@@ -284,17 +281,8 @@ def _dearest_usd(logged: LogReading) -> float:
     return max((reply.cost_usd or 0.0 for reply in replies), default=0.0)
 
 
-def unlogged_probe_usd(folder: RunFolder) -> float:
-    """Return the most that calls of a run's probe may have cost whose replies are not logged."""
-    path = folder.path / PROBE
-    if not (path / "manifest.json").exists():
-        return 0.0
-    most_usd = RunFolder.open(path).manifest.paid_at_most_usd or 0.0
-    return max(0.0, most_usd - probe_cost_usd(folder))
-
-
 def total_budget(plan: Plan, folder: RunFolder) -> CostBudget:
-    """Return the budget of a run as its folder shows it, with what its probe has cost."""
+    """Return the budget of a run as its folder shows it."""
     return _budget(plan.config, folder, run_cost_usd(folder))
 
 

@@ -22,7 +22,6 @@ from harness.judging.running.stopping import StopRequests, run_until_stopped
 from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
-from harness.runs.run_folder import PROBE
 from harness.runs.sources import read_vectors, texts_of
 from harness.tasks import Item
 
@@ -148,20 +147,14 @@ def _check_complete(
 
 
 def run_cost_usd(folder: RunFolder, verdicts: LogReading | None = None) -> float:
-    """Return the cost of all replies of a run in USD, embeddings and its probe among them.
+    """Return the cost of all replies of a run in USD, embeddings among them.
 
     ``verdicts`` are those of the run, where they were read already.
     """
     cost_usd = logged_cost_usd(verdicts or folder.read_verdicts())
     if folder.embeddings.exists():
         cost_usd += logged_cost_usd(read_log(folder.embeddings))
-    return cost_usd + probe_cost_usd(folder)
-
-
-def probe_cost_usd(folder: RunFolder) -> float:
-    """Return the cost of the replies to the probe of a run."""
-    log = folder.path / PROBE / folder.verdicts.name
-    return logged_cost_usd(read_log(log)) if log.exists() else 0.0
+    return cost_usd
 
 
 def embedded(source: Source) -> Source:

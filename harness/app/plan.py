@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
@@ -55,7 +55,6 @@ from harness.options.concerns import (
     NO_SERVER,
     RunOptions,
     check_limit,
-    check_probing,
 )
 from harness.runs.asked_items import (
     elicitations_of,
@@ -75,7 +74,9 @@ from harness.tasks.options import DEFAULT_PROPERTY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
+    from harness.analysis.check_result import JudgeCheck
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.demonstrations import Demonstrations
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
     from harness.judging.storage.reply_store import Store
     from harness.judging.storage.verdict_log import UnitKey
     from harness.judging.strategies.strategy import Strategy
-    from harness.options.concerns import Choices, Place, Server
+    from harness.options.concerns import Choices, Items, Limit, Place, RunPlace, Server
     from harness.runs.asked_items import ItemsByElicitation
     from harness.runs.run_folder import RunFolder
     from harness.tasks import Task
@@ -107,8 +108,6 @@ class Plan:
         Judges whose verdicts are computed from those of others.
     embedder : JudgeSpec or None
         Model whose vectors are compared, where the task asks for that.
-    probe : Plan or None
-        What its judges are asked afterwards about changed items; None where they are not probed.
     resume_options : tuple of str
         Options that a resume of the run needs, as its folder does not say where judges are.
     is_part : bool
@@ -127,7 +126,6 @@ class Plan:
     folder: RunFolder | None = None
     ensembles: tuple[JudgeSpec, ...] = ()
     embedder: JudgeSpec | None = None
-    probe: Plan | None = None
     resume_options: tuple[str, ...] = ()
     is_part: bool = False
     is_closed: bool = False
@@ -140,15 +138,8 @@ class Plan:
 
     @property
     def n_planned(self) -> dict[str, int]:
-        """Number of units per judge, those of a probe apart."""
-        own = {job.judge.spec.name: sum(job.planned.values()) for job in self.jobs}
-        of_probe = self.probe.n_planned if self.probe else {}
-        return own | {in_probe(judge): n for judge, n in of_probe.items()}
-
-
-def in_probe(judge: str) -> str:
-    """Return the name of a judge where its probe stands beside the run."""
-    return f"{judge} (probe)"
+        """Number of units per judge."""
+        return {job.judge.spec.name: sum(job.planned.values()) for job in self.jobs}
 
 
 NO_OPTIONS = RunOptions()
@@ -191,7 +182,6 @@ def plan_run(
         If the task, a template, a judge or an option is wrong.
     """
     check_limit(options)
-    check_probing(options)
     check_race(options)
     loaded = load_task(task) if isinstance(task, str) else task
     if options.race:
@@ -235,36 +225,6 @@ def plan_run(
     )
 
 
-def plan_changed_items(
-    plan: Plan, task: Task, judges: Sequence[JudgeSpec], changed_by: str
-) -> Plan:
-    """Plan to ask judges of a plan once about its items as a probe changed them.
-
-    Parameters
-    ----------
-    plan : Plan
-        Prompts, demonstrations and options are its own; options and answers keep their order.
-    task : Task
-        The changed items.
-    judges : sequence of JudgeSpec
-        Those of the plan that are asked.
-    changed_by : str
-        Name of the probe.
-    """
-    changes = {
-        "changed_by": changed_by,
-        "choices": NO_CHOICES,
-        "elicitations": ("forced_choice",),
-        "samples": 1,
-        "confirms": "",
-        **dict.fromkeys(("shuffle_options", "new_ledger"), False),
-        **dict.fromkeys(("pairs", "limit", "criterion", "holdout", "probe")),
-    }
-    specs = tuple(spec.model_copy(update={"both_orders": False}) for spec in judges)
-    prompts = Prompts(task, plan.prompts.templates, plan.prompts.demonstrations)
-    return checked_plan(task, plan.config.model_copy(update=changes), specs, prompts)
-
-
 def without_held_out(pool: Task, holdout: float | None) -> Task:
     """Return where demonstrations are drawn from: a task without the items that are held out."""
     if holdout is None:
@@ -284,8 +244,7 @@ def estimate_costs(plan: Plan) -> list[JudgeQuote]:
     quotes = asked + [quote_of_ensemble(spec, asked) for spec in plan.ensembles]
     if plan.embedder is not None:
         quotes.append(quote_of_embedding(plan.embedder, plan.jobs, plan.task))
-    of_probe = estimate_costs(plan.probe) if plan.probe else []
-    return quotes + [replace(quote, judge=in_probe(quote.judge)) for quote in of_probe]
+    return quotes
 
 
 def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
@@ -378,7 +337,7 @@ def checked_plan(
     if config.race:
         races = edge("racing", RaceEdge)
         races.pool_of(task, (*plan.specs, *ensembles), config)  # refuses what cannot race
-    return replace(plan, probe=edge("probe", ProbeEdge).plan_within(plan)) if config.probe else plan
+    return plan
 
 
 def make_job(
@@ -440,9 +399,6 @@ def check_race(options: RunOptions, place: Place = HERE) -> None:
     if options.batch:
         problem = "a race decides after each few items whom to ask next, and batches take hours"
         raise OptionError("", problem, "Leave {batch} or {race} out")
-    if options.probe:
-        problem = "a race asks about no items that are changed"
-        raise OptionError("", problem, "Leave {probe} or {race} out")
     if place.store is not None:
         raise OptionError("", "a race runs in one process", "Leave {store} or {race} out")
 
@@ -573,14 +529,29 @@ class RaceEdge(RacedSources, Protocol):
         """Return the rounds of a race from what its log holds."""
 
 
-class ProbeEdge(Protocol):
-    """What the edge of probes offers."""
+class CheckEdge(Protocol):
+    """What the edge of probes offers: checks of a judge without any label."""
 
-    def plan_within(self, plan: Plan) -> Plan | None:
-        """Plan the probe of a run's judges; None where nothing can be probed."""
+    def plans_of_judge(
+        self, judge: str, task: Task, which: Items, limit: Limit, server: Server
+    ) -> dict[str, Plan]:
+        """Plan the check of a judge on the first items of a task."""
 
-    def write_flips(self, folder: RunFolder, plan: Plan) -> None:
-        """Write the flip rates of a run that followed a plan."""
+    def plans_in_run(
+        self, folder: RunFolder, judge: str, which: Items, limit: Limit, server: Server
+    ) -> dict[str, Plan]:
+        """Plan the check of a judge of a run on the first items of the run."""
+
+    def check_judge(
+        self,
+        plans: Mapping[str, Plan],
+        *,
+        observer: Observer,
+        out: Path,
+        place: RunPlace,
+        limit: Limit,
+    ) -> JudgeCheck:
+        """Ask all parts of a check, and measure how often answers flip."""
 
 
 class BatchEdge(Protocol):

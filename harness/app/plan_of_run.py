@@ -17,7 +17,7 @@ from harness.runs.ledger import check_unspent
 from harness.runs.run_folder import CONFIRMATION, RunConfig, RunFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.judging.judges.config import JudgeSpec
     from harness.options.concerns import Limit, Server
@@ -156,7 +156,7 @@ def plan_confirmation(
     specs = _own(asked, manifest.config, server)
     loaded = folder.load_task(task)
     check_unspent(folder, loaded)
-    changes = {"confirms": folder.path.name, "limit": None, "new_ledger": False, "probe": None}
+    changes = {"confirms": folder.path.name, "limit": None, "new_ledger": False}
     changes |= {"compared_with": compared_with}
     changes |= NO_RACE
     config = manifest.config.model_copy(update=changes | limit.changes())
@@ -201,15 +201,55 @@ def plan_other_items(
         If the run has no such judge; else as `plan_resumed_run`.
     """
     task, prompts = other_items(folder, judge, items)
+    changes = {"elicitations": (answers,), "samples": 1}
+    return _plan_alone(folder, judge, task, changes, prompts, limit=limit, server=server)
+
+
+def plan_as_in_run(
+    folder: RunFolder,
+    judge: str,
+    task: Task,
+    changes: Mapping[str, object],
+    *,
+    limit: Limit = NO_LIMIT,
+    server: Server = NO_SERVER,
+) -> Plan:
+    """Plan to ask a judge of a run about items that were made of its own.
+
+    Parameters
+    ----------
+    folder, judge, limit, server
+        As of `plan_other_items`, and so are the errors.
+    task : Task
+        With the fields and options of the run's own.
+    changes : mapping of str to object
+        To the configuration of the run. With ``changed_by``, answers are shown in one order.
+    """
+    config = folder.manifest.config.model_copy(update=dict(changes))
+    prompts = prompts_of(folder, folder.load_task(), [_asked_judge(folder, judge)], config)
+    return _plan_alone(folder, judge, task, changes, prompts, limit=limit, server=server)
+
+
+def _plan_alone(
+    folder: RunFolder,
+    judge: str,
+    task: Task,
+    changes: Mapping[str, object],
+    prompts: Prompts,
+    *,
+    limit: Limit,
+    server: Server,
+) -> Plan:
+    """Plan to ask a judge of a run about all items of a task, apart from the run."""
     specs = _own([_asked_judge(folder, judge)], folder.manifest.config, server)
-    changes = {
-        "elicitations": (answers,),
-        "samples": 1,
+    alone = {
         "item_text": False,
-        **dict.fromkeys(("pairs", "limit", "criterion", "holdout", "max_cost", "probe")),
+        **dict.fromkeys(("pairs", "limit", "criterion", "holdout", "max_cost")),
         **NO_RACE,
     }
-    config = folder.manifest.config.model_copy(update=changes | limit.changes())
+    config = folder.manifest.config.model_copy(update=alone | dict(changes) | limit.changes())
+    if config.changed_by:
+        specs = tuple(spec.model_copy(update={"both_orders": False}) for spec in specs)
     return checked_plan(task, config, specs, prompts, resume_options=tuple(server.words()))
 
 
@@ -220,8 +260,15 @@ def other_items(folder: RunFolder, judge: str, items: tuple[Item, ...]) -> tuple
     return loaded.model_copy(update={"items": items, "ratings": (), "ignored": ()}), prompts
 
 
-def prompts_of(folder: RunFolder, task: Task, judges: Sequence[JudgeSpec] | None = None) -> Prompts:
+def prompts_of(
+    folder: RunFolder,
+    task: Task,
+    judges: Sequence[JudgeSpec] | None = None,
+    config: RunConfig | None = None,
+) -> Prompts:
     """Read the templates of a run, or those of some of its judges, bound to its task.
+
+    With another configuration, options are shown in the orders of that one.
 
     Raises
     ------
@@ -234,5 +281,5 @@ def prompts_of(folder: RunFolder, task: Task, judges: Sequence[JudgeSpec] | None
         folder.prompts,
         strategies=[spec.asking for spec in judges],
         own=[spec.prompts for spec in judges],
-        orders=orders_of(task, folder.manifest.config),
+        orders=orders_of(task, config or folder.manifest.config),
     )

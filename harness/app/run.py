@@ -17,11 +17,9 @@ from harness.app.ask import (
     ask_open_units,
     note_paid,
     shared_store,
-    total_budget,
-    unlogged_probe_usd,
 )
-from harness.app.embeddings import embed, embedded, probe_cost_usd, run_cost_usd
-from harness.app.plan import Plan, ProbeEdge, check_judges, check_race, in_probe, overshoots
+from harness.app.embeddings import embed, embedded, run_cost_usd
+from harness.app.plan import Plan, check_judges, check_race, overshoots
 from harness.errors import (
     ExitCode,
     HarnessError,
@@ -39,7 +37,7 @@ from harness.judging.running.recorder import NoObserver
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.loading import edge
-from harness.options.concerns import ALL_ITEMS, HERE, NO_CHOICES, check_place, check_probing
+from harness.options.concerns import ALL_ITEMS, HERE, NO_CHOICES, check_place
 from harness.report import write_report
 from harness.runs.asked_items import blank_lines
 from harness.runs.ledger import (
@@ -51,15 +49,14 @@ from harness.runs.ledger import (
     task_folder_of,
     unspent_holdout,
 )
-from harness.runs.run_folder import PROBE, NewJudges, RunFolder, default_out, model_change
+from harness.runs.run_folder import NewJudges, RunFolder, default_out, model_change
 from harness.runs.sources import source_of, source_of_verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from harness.analysis import Validation
-    from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Prompts
     from harness.judging.running.recorder import Observer
     from harness.judging.running.retry import RetryPolicy
@@ -191,7 +188,7 @@ def run_plan(
     """
     check_place(place)
     is_asked = plan.folder is not None and plan.folder.manifest.state == "asked"
-    if plan.folder is not None and is_asked and not (plan.embedder or plan.probe):
+    if plan.folder is not None and is_asked and not plan.embedder:
         return _complete(plan, plan.folder)
     with _folder_of(plan, out, place, observer) as folder:
         return execute(plan, folder, observer=observer, place=place, retry=retry, stop=stop)
@@ -220,7 +217,6 @@ def _folder_of(
 ) -> Iterator[RunFolder]:
     """Check the judges of a plan and yield its run folder, which is removed if nothing is asked."""
     check_place(place)
-    check_probing(plan.config, place)
     check_race(plan.config, place)
     check_judges(plan)
     for line in (*plan.kept_answers, *blank_lines(plan.task, plan.config)):
@@ -251,8 +247,6 @@ def execute(
 ) -> RunResult:
     """Ask all open units, then validate the verdicts and write the results; see `run_plan`."""
     asked = _ask(plan, folder, observer=observer, place=place, retry=retry, stop=stop)
-    if plan.probe and asked.exit_code in {ExitCode.DONE, ExitCode.INCOMPLETE}:
-        asked = _ask_probe(plan, folder, asked, observer, place, retry=retry, stop=stop)
     budget = asked.budget
     if plan.embedder:
         try:
@@ -305,84 +299,6 @@ def _ask(
         limit = (plan.config.max_cost, asked.budget.assumed_usd)
         observer.say(how_to_resume(command, asked.exit_code, *limit))
     return asked
-
-
-class _OfProbe(NoObserver):
-    """Passes on the progress of a probe, and says why its judges are incomplete."""
-
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-
-    def say(self, line: str) -> None:
-        self._observer.say(line)
-
-    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        self._observer.advanced(in_probe(judge), verdicts)
-
-    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        self._observer.resumed(in_probe(judge), verdicts)
-
-    def ended(self, judge: str, reason: str) -> None:
-        self._observer.ended(in_probe(judge), "")
-        if reason:
-            self.say(f"{in_probe(judge)} is incomplete ({explain(reason)})")
-
-
-def _ask_probe(
-    plan: Plan,
-    folder: RunFolder,
-    asked: Asked,
-    observer: Observer,
-    place: Place,
-    *,
-    retry: RetryPolicy | None,
-    stop: StopRequests | None,
-) -> Asked:
-    """Ask the complete judges of a run about changed items, and write how often verdicts flip.
-
-    The probe has a run folder of its own in that of the run; both keep to one limit of cost.
-    """
-    assert plan.probe is not None
-    ended = folder.manifest.ended
-    jobs = tuple(job for job in plan.probe.jobs if job.judge.spec.name not in ended)
-    if not jobs:
-        return asked
-    own_usd = asked.budget.spent_usd - probe_cost_usd(folder) - unlogged_probe_usd(folder)
-    left_usd = plan.config.after(own_usd).max_cost
-    config = plan.probe.config.model_copy(update={"max_cost": left_usd, "keep_going": True})
-    probe = replace(plan.probe, jobs=jobs, config=config)
-    inner = _probe_folder(folder, plan.probe)
-    store = _opener(probe, inner, observer, place)()
-    asked_too = ask_open_units(
-        probe, inner, store, observer=_OfProbe(observer), retry=retry, stop=stop
-    )
-    edge("probe", ProbeEdge).write_flips(inner, probe)
-    exit_code = ExitCode.most_important([asked.exit_code, asked_too.exit_code])
-    budget = total_budget(plan, folder)
-    note_paid(folder, budget)
-    if asked_too.exit_code != ExitCode.DONE:
-        folder.update(exit_code=int(exit_code))
-    if inner.manifest.state == "stopped":
-        folder.update(state="stopped")
-        words = (*plan.resume_options, *place.resume_words)
-        command = resume_command(folder.path, place.cache, options=words)
-        limit = (plan.config.max_cost, budget.assumed_usd)
-        observer.say(how_to_resume(command, asked_too.exit_code, *limit))
-    return Asked(exit_code, budget)
-
-
-def _probe_folder(folder: RunFolder, probe: Plan) -> RunFolder:
-    """Return the folder of the probe of a run: begun, or a new one."""
-    path = folder.path / PROBE
-    if not (path / "manifest.json").exists():
-        return start(probe, folder.path, PROBE)
-    begun = RunFolder.open(path)
-    if begun.manifest.hashes != {"task": probe.task.content_hash, "prompts": probe.prompts.hash}:
-        raise RunError(
-            f"{path}: the changes of the probe, or the prompts, have changed since it was started",
-            f"Remove {path} to ask it from the start.",
-        )
-    return begun
 
 
 def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> Callable[[], Store]:

@@ -3,36 +3,64 @@
 from __future__ import annotations
 
 from collections import Counter
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli.binding import takes, task_names
 from harness.cli.output import echo, echo_result, write
-from harness.options.concerns import DryRun, Items, Limit, Page, Printing, RunPlace, Server
-from harness.options.declaration import CHECK
+from harness.options.concerns import (
+    CHECKED_TASK,
+    N_CHECKED,
+    DryRun,
+    Items,
+    Limit,
+    Page,
+    Printing,
+    RunPlace,
+    Server,
+)
+from harness.options.declaration import CHECK, option
 
 if TYPE_CHECKING:
-    from harness.tasks import Item, Task
+    from collections.abc import Mapping
+    from pathlib import Path
 
-TASK = "toxicity"
+    from harness.analysis.check_result import JudgeCheck
+    from harness.app.plan import Plan
+    from harness.runs.run_folder import RunFolder
+
+
+class CheckedItems(Items):
+    """Whose items are used."""
+
+    of_run: str | None = option(
+        None,
+        "Check a judge of this run on its items, and keep the card for its report.",
+        (CHECK,),
+        flag="--run",
+        metavar="RUN",
+    )
 
 
 class CheckOutput(Page, DryRun, Printing):
     """How the card is shown."""
 
 
-@takes(CHECK, limit=30)
+@takes(CHECK, limit=N_CHECKED)
 def check(
     judge: Annotated[str, typer.Argument(help="Alias or litellm model.")],
     task: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="Task whose items are used; they need no ratings.", autocompletion=task_names
+            help="Task whose items are used; they need no ratings. Default: toxicity.",
+            autocompletion=task_names,
+            show_default=False,
         ),
-    ] = TASK,
+    ] = None,
     *,
-    items: Items,
+    items: CheckedItems,
     limit: Limit,
     server: Server,
     place: RunPlace,
@@ -49,27 +77,48 @@ def check(
       harness check gpt
       harness check lexicon toxicity --limit 10 --page card.html
       harness check my-model ./mine --base-url http://127.0.0.1:8000/v1 --dry-run
+      harness check gpt --run runs/toxicity-20260101T120000Z-1a2b3c
     """
-    from harness.cli.progress import watch
     from harness.cli.run import print_costs
-    from harness.extras.probe.check_card import card_page, card_text
-    from harness.extras.probe.judge_check import check_judge, check_plans
-    from harness.options.concerns import RunOptions
-    from harness.runs.run_folder import default_out
+    from harness.extras.probe.judge_check import plans_in_run, plans_of_judge
+    from harness.runs.run_folder import default_out, find_run
     from harness.tasks import load_task
 
-    loaded = load_task(task, unrated=True)
-    settings = RunOptions(**limit.changes())
-    plans = check_plans(judge, loaded, _items(loaded, items), settings, server)
+    folder: RunFolder | None = None
+    if items.of_run is None:
+        loaded = load_task(task or CHECKED_TASK, unrated=True)
+        plans, out = plans_of_judge(judge, loaded, items, limit, server), place.out or default_out()
+    elif task is not None:
+        raise typer.BadParameter("a run is checked on its own items. Leave TASK or --run out")
+    else:
+        folder = find_run(place.out, items.of_run)
+        plans, out = plans_in_run(folder, judge, items, limit, server), folder.path
     if output.dry_run:
         print_costs(*plans.values(), as_json=output.as_json)
         return
-    out = (place.out or default_out()) / "checks"
+    _print_card(_checked(plans, out / "checks", limit, place, quiet=output.quiet), folder, output)
+
+
+def _checked(
+    plans: Mapping[str, Plan], out: Path, limit: Limit, place: RunPlace, *, quiet: bool
+) -> JudgeCheck:
+    from harness.cli.progress import watch
+    from harness.extras.probe.judge_check import check_judge
+
     n_planned: Counter[str] = Counter()
     for plan in plans.values():
         n_planned.update(plan.n_planned)
-    with watch(n_planned, quiet=output.quiet) as observer:
-        result = check_judge(plans, observer=observer, out=out, place=place, limit=limit)
+    with watch(n_planned, quiet=quiet) as observer:
+        return check_judge(plans, observer=observer, out=out, place=place, limit=limit)
+
+
+def _print_card(result: JudgeCheck, folder: RunFolder | None, output: CheckOutput) -> None:
+    """Print and write the card, keep it with a run, and end."""
+    from harness.report.check_card import card_page, card_text
+    from harness.runs.kept_checks import keep_check
+
+    if folder is not None:
+        keep_check(folder, result)
     if output.page is not None:
         write(output.page, card_page(result))
     if output.as_json:
@@ -78,12 +127,6 @@ def check(
         echo(card_text(result))
         if output.page is not None:
             echo(f"Wrote {output.page}.")
+        if folder is not None:
+            echo(f"Next:\n  harness report {quote(str(folder.path))}  # shows this card, too")
     raise typer.Exit(result.exit_code)
-
-
-def _items(task: Task, items: Items) -> list[Item]:
-    """Return the first items with a text, of one criterion if that is named."""
-    from harness.analysis.ratings import select_items
-
-    selected = select_items(task, criterion=items.criterion, limit=None)
-    return [item for item in selected if task.has_text(item)][: items.limit]

@@ -22,7 +22,6 @@ from harness.options.concerns import (
     Server,
     Subject,
     check_place,
-    check_probing,
 )
 from harness.options.declaration import RUN
 
@@ -55,12 +54,10 @@ def run(
       harness run --task toxicity --judges gpt,gpt@cot,gpt+claude
       harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
       harness run --task ./coherence,./fluency --judges gpt,claude
-      harness run --task toxicity --judges gpt,claude --probe injection
     """
     from harness.app.plan import plan_run
 
     check_place(place)
-    check_probing(settings, place)
     plans = [
         plan_run(task, subject.judges, settings, choices=choices, server=server)
         for task in options.several_tasks(subject.task)

@@ -99,6 +99,7 @@ REPLY_CAP = 4096  # tokens of a reply under a cost limit, where its judge sets n
 MAX_SAMPLES = 10_000  # as of a judge
 N_PAIRS = 100  # enough to estimate beta
 N_PROBED = 20  # items that a probe changes
+CHECKED_TASK, N_CHECKED = "toxicity", 30  # whose items a check asks about, and how many
 WITHIN = 0.05  # difference of mean losses that does not matter in a race
 
 
@@ -517,19 +518,7 @@ def check_limit(limit: Limit) -> None:
         raise OptionError("", "{max_cost_soft} needs a limit", "Add {max_cost}")
 
 
-class Probing(Options):
-    """Whether judges are probed, too."""
-
-    panel: ClassVar[str] = "How to run judges"
-    probe: Literal["injection"] | None = option(
-        None,
-        f"Also run judges on the first {N_PROBED} items with instructions to the judge hidden in "
-        "them, and show how often verdicts flip.",
-        (RUN,),
-    )
-
-
-class RunOptions(BudgetOptions, Holdout, Ledger, Seed, Items, Probing, Racing, Asking):
+class RunOptions(BudgetOptions, Holdout, Ledger, Seed, Items, Racing, Asking):
     """How a new run asks about which items; a part of its manifest."""
 
     def changes(self) -> dict[str, object]:
@@ -893,16 +882,3 @@ NO_CHOICES, NO_LIMIT, NO_SERVER, HERE, ALL_ITEMS = (
     Place(),
     Validating(),
 )
-
-
-def check_probing(options: RunOptions, place: Place = HERE) -> None:
-    """Refuse a probe beside batches, a shared store or a cluster."""
-    uses = {
-        "batch": options.batch,
-        "executor": place.executor != "local",
-        "store": place.store is not None,
-    }
-    if options.probe and any(uses.values()):
-        name = next(name for name, is_used in uses.items() if is_used)
-        problem = f"{{probe}} cannot be used with {{{name}}}"
-        raise OptionError("", problem, "Leave one of the two out")

@@ -42,12 +42,6 @@ def _metric_rows(v: Validation) -> list[dict[str, object]]:
         for judge in v.judges
         for name in COMPLETENESS
     ]
-    rows += [
-        _metric_row(judge.name, name, rate) | {"family": "injection probe"}
-        for judge in v.judges
-        if (flips := judge.injection)
-        for name, rate in (("flip_rate", flips.flipped), ("baseline_flip_rate", flips.control))
-    ]
     return rows + [
         _metric_row("raters", name, estimate) | {"family": "raters"}
         for name, estimate in v.humans.agreement.items()

@@ -287,6 +287,14 @@ def _left_out(evidence: Evidence) -> str:
     )
 
 
+def percent_with_interval(rate: Estimate) -> str:
+    """Write a share in percent with its interval, or NA."""
+    if rate.value is None:
+        return "NA"
+    ends = rate.interval
+    return f"{rate.value:.0%}" + (f" [{ends.low:.0%}, {ends.high:.0%}]" if ends else "")
+
+
 def listed(names: Sequence[str], conjunction: Literal["and", "or"] = "and") -> str:
     """Join names as in "a, b and c"."""
     *first, last = names

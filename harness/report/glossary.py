@@ -130,7 +130,7 @@ GLOSSARY = (
     Term("usable", "usable replies", "answered replies, of all that were planned; abstained, "
          "refused, invalid, failed and not asked ones are not usable", ("usable replies",)),
     Term("flips", "flip rate", "share of a judge's verdicts that instructions hidden in the text "
-         "of items change; harmless changes give the baseline", ("flip rate",)),
+         "of items change, as a check of the judge counts them", ("flip rate",)),
     Term("alpha", "alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance",
          ("alpha", "kappa"), f"alpha, kappa ({RAO})"),
     Term("interval", "interval in brackets", "95 % of such intervals hold the value that more "

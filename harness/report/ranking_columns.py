@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from harness.analysis.injection import percent_with_interval
 from harness.report.formatting import (
     basis,
     counted,
     estimate,
     number,
     percent,
+    percent_with_interval,
     rank_set,
     reason,
     short_name,
@@ -157,11 +157,11 @@ def _metric(v: Validation) -> str:
     return v.evidence.display_name if v.evidence else ""
 
 
-def _flips(_: Validation, judge: RankedJudge) -> RankingCell:
-    """Return the share of verdicts that hidden instructions flip; nothing without a probe."""
-    if judge.result.injection is None:
+def _flips(v: Validation, judge: RankedJudge) -> RankingCell:
+    """Return the share of verdicts that hidden instructions flip; nothing without a check."""
+    flipped = _flipped(v, judge)
+    if flipped is None:
         return NOTHING
-    flipped = judge.result.injection.flipped
     cell = percent_or_reason(flipped)
     if flipped.value is None:
         return cell
@@ -169,9 +169,9 @@ def _flips(_: Validation, judge: RankedJudge) -> RankingCell:
     return RankingCell(cell.short, f"{cell.full} {n}")
 
 
-def _flipped(_: Validation, judge: RankedJudge) -> Estimate | None:
-    injection = judge.result.injection
-    return injection.flipped if injection else None
+def _flipped(v: Validation, judge: RankedJudge) -> Estimate | None:
+    check = v.checks.get(judge.result.name)
+    return check.flipped_by("injection") if check else None
 
 
 def _n_flip_pairs(v: Validation, judge: RankedJudge) -> Raw:

@@ -147,6 +147,7 @@ def validation_of(folder: RunFolder, source: Source) -> Validation:
             stored,
             unreadable=unreadable_replies(source),
             errors=errors,
+            checks=dict(source.checks),
             location=source.location,
         )
     v = validate(source)

@@ -43,15 +43,16 @@ TESTS = {
 
 def trust_text(result: VerdictTrust) -> str:
     """Return the accepted verdicts, the evidence and what is left as lines of text."""
-    return "\n".join(map(paragraph, _lines(result)))
+    return "\n".join(map(paragraph, trust_lines(result)))
 
 
-def _lines(result: VerdictTrust) -> Iterator[str]:
+def trust_lines(result: VerdictTrust) -> Iterator[str]:
+    """Yield what can stand, the evidence and what raters do, a sentence or two each."""
     bound = f"{result.max_error:.3g}"
     claim = f"at most {100 * result.max_error:.3g}% of them {ERRORS[result.error_kind]}"
     if result.n_accepted:
         share = percent(result.n_accepted / result.n_items)
-        left = len(result.rest)
+        left = result.n_items - result.n_accepted
         rest = f" A person must rate the other {left}." if left else ""
         yield (
             f"{result.n_accepted} of {counted([result.n_items], 'verdict')} of {result.judge} can "

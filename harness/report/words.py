@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.analysis.injection import NOT_PROBED
-
 if TYPE_CHECKING:
     from harness.analysis.judge_result import FixedRatersReason
     from harness.options.concerns import AggregationLevel, Elicitation
@@ -158,7 +156,6 @@ REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is N
     "no_resamples": "intervals were not asked for",
     "no_interval": "it has no interval",
     "no_range": "the metric has no upper bound, so no share of its range can be the margin",
-    **NOT_PROBED,
 }
 FIXED_RATERS: dict[FixedRatersReason, str] = {
     "positional_raters": "the ratings do not name them",

@@ -409,9 +409,7 @@ def export_baseline(
             "ignored": tuple(rating for rating in task.ignored if rating.item in anchor),
         }
     )
-    config = run.manifest.config.model_copy(
-        update={"item_text": item_text, "judges_from": None, "probe": None}
-    )
+    config = run.manifest.config.model_copy(update={"item_text": item_text, "judges_from": None})
     with writing_to(target, RunError):
         target.mkdir(parents=True)
         write_task(small, target / "task", item_text=item_text)

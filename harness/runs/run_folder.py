@@ -9,9 +9,11 @@ verdicts.damaged  lines of the log whose checksum is wrong, if any
 rate.jsonl        changes of the request rate of remote judges
 batches.json      batches whose results are not in the log yet (--batch)
 ledger.jsonl      the validations that share items with the run, when it was validated
-probe/            a run folder: the judges asked about changed items, and their flip rates
-                  (--probe)
 confirmation/     a run folder: the judge that was asked about the held-out items
+checks/, estimates/  run folders: a judge asked about changed items, or unlabelled ones
+checks.json       the last card of each judge that was checked (check --run)
+trust.json        what was last found about each judge's single verdicts (trust)
+differences.json  differences between systems, as last estimated (estimate --by)
 metrics.json      every number with its interval and its n
 ranking.csv       the ranking alone
 judge-card.md     one page to publish beside an evaluation
@@ -64,7 +66,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 3
 METRICS = "metrics.json"
 MAX_MANIFEST_BYTES = 1 << 26
-PROBE = "probe"  # folder, in that of a run, of the probe of its judges
+CHECKS_FILE = "checks.json"  # what `harness check --run` found about judges of a run
+TRUST_FILE = "trust.json"  # what `harness trust` found about judges of a run
 SELFTEST_FILE = "selftest.json"  # what `harness lab selftest` found on the design of a run
 CONFIRMATION = "confirmation"  # folder, in that of a run, of its judge on held-out items
 RunState = Literal["planned", "running", "asked", "done", "stopped"]

@@ -35,7 +35,7 @@ from harness.judging.strategies.strategy import TOKEN_LIMITS, Combining
 from harness.loading import edge
 from harness.options.concerns import ALL_ITEMS, NO_CHOICES, Validating
 from harness.runs.asked_items import blank_note, elicitations_of, items_by_elicitation, items_of
-from harness.runs.injection_flips import injection_flips
+from harness.runs.kept_checks import kept_checks
 from harness.runs.ledger import holdout_of, recorded_holdout, tried_in_run
 from harness.runs.run_folder import RunFolder
 from harness.stats.selection.replies import MIN_ANSWERED
@@ -109,7 +109,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         reply_dates=dates.by_day(),
         location=folder.location,
         tried=tried_in_run(folder),
-        injection=injection_flips(folder, task),
+        checks=kept_checks(folder),
         scores={
             spec.name: JudgeScores(better, replies[spec.name])
             for spec in manifest.judges

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.analysis.verdict_trust import verdict_trust
-from harness.errors import OptionError
+import msgspec
+
+from harness.analysis.serialize import from_json, to_json
+from harness.analysis.verdict_trust import VerdictTrust, verdict_trust
+from harness.errors import OptionError, RunError
+from harness.files.regular_files import read_file
 from harness.runs.ledger import tried_in_run
+from harness.runs.run_folder import TRUST_FILE
 from harness.runs.sources import compared_source, source_of_verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Source
-    from harness.analysis.verdict_trust import VerdictTrust
     from harness.options.concerns import Choices, Trusting
     from harness.runs.run_folder import RunFolder
     from harness.tasks import Task
@@ -45,7 +50,50 @@ def trust_in_run(
     source = compared_source(folder)
     tried = tried_in_run(folder)
     n_judges = tried.n if tried else len(folder.manifest.judges)
-    return source, _trust(source, judge, trusting, choices, n_judges)
+    result = _trust(source, judge, trusting, choices, n_judges)
+    _keep(folder, result)
+    return source, result
+
+
+class KeptTrust(msgspec.Struct, frozen=True, kw_only=True):
+    """The last result of each judge of a run, by its name.
+
+    Attributes
+    ----------
+    verdicts_hash : str
+        Of the log of verdicts that they are about.
+    judges : dict of str to VerdictTrust
+        Without the single verdicts.
+    """
+
+    verdicts_hash: str
+    judges: dict[str, VerdictTrust]
+
+
+def _keep(folder: RunFolder, result: VerdictTrust) -> None:
+    """Keep what was found for the report of the run, in place of the last of the same judge."""
+    judges = {own.judge: own for own in kept_trust(folder)}
+    judges[result.judge] = replace(result, verdicts=())
+    kept = KeptTrust(verdicts_hash=folder.verdicts_hash(), judges=judges)
+    folder.write(TRUST_FILE, to_json(kept) + "\n")
+
+
+def kept_trust(folder: RunFolder) -> tuple[VerdictTrust, ...]:
+    """Return what was found about the verdicts of a run; nothing about others it had before.
+
+    Raises
+    ------
+    RunError
+        If it can't be read.
+    """
+    path = folder.path / TRUST_FILE
+    if not path.exists():
+        return ()
+    try:
+        kept = from_json(read_file(path), KeptTrust)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: can't be read ({error})", "Delete it") from None
+    return tuple(kept.judges.values()) if kept.verdicts_hash == folder.verdicts_hash() else ()
 
 
 def trust_in_verdicts(

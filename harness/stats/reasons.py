@@ -86,12 +86,6 @@ NAReason: TypeAlias = Literal[
     "positional_raters",
     "no_expert_ratings",
     "no_ratings_of_one_set",
-    # the judge cannot be probed
-    "ensembles_are_not_probed",
-    "verdicts_depend_on_other_items",
-    "gives_no_single_choices",
-    "no_unchanged_item_was_answered",
-    "probe_not_asked",
     # it was not computed
     "not_computed",
     "not_needed",

@@ -70,17 +70,14 @@ def test_cost_limit_is_raised_as_the_message_says(place, stub):
         command = last_command(done.stderr, "harness resume")
 
 
-@situation("_ask_probe: resume_command()")
-def test_a_probe_that_reached_the_limit_goes_on(place, stub):
-    """The run's own judges are complete; only the changed items are missing."""
-    fields = {"price": {"input": 1, "output": 1}, "concurrency": 1}
-    write_judges(stub, far=({"say": "A"}, fields))
-    words = ("--judges", "far", "--judges-file", "my judges.yaml", "--probe", "injection")
-    _, asked = run_of(*words, "--limit", 4, "--max-cost", 0.012)
-    assert asked.exit_code == 4
-    command = last_command(asked.stderr, "harness resume")
-    while (done := run_command(command, codes=NEVER_ASKED | {4})).exit_code == 4:
-        command = last_command(done.stderr, "harness resume")
+@situation("_print_card: harness report {} # shows this card")
+def test_the_report_of_a_run_shows_its_checks_as_the_card_says(place, stub):
+    """The folder's name needs quotes."""
+    write_judges(stub, far=({"say": "A"}, {}))
+    run, _ = run_of("--judges", "far", "--judges-file", "my judges.yaml")
+    words = ("check", "far", "--run", run, "--judges-file", "my judges.yaml", "--limit", 2)
+    run_command(last_command(invoke(*words).stdout, "harness report"))
+    assert "far on 2 items" in (run / "report.html").read_text()
 
 
 @pytest.mark.slow

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from harness.analysis.check_result import FlipRow, JudgeCheck
 from harness.analysis.judge_costs import cost_of
-from harness.analysis.serialize import schema_of
+from harness.analysis.ratings import select_items
 from harness.app.plan import plan_run
+from harness.app.plan_of_run import plan_as_in_run
 from harness.app.run import ask_plan
 from harness.errors import ExitCode
 from harness.extras.probe.flip_rates import LEVEL, check_judges, write_probe
@@ -20,6 +22,8 @@ from harness.extras.probe.perturbations import (
     read_perturbations,
 )
 from harness.judging.judges.parameter_refusals import REFUSED, refused_meaning
+from harness.options.concerns import NO_CHOICES, RunOptions
+from harness.runs.asked_items import items_of
 from harness.stats import Estimate
 from harness.stats.inference.estimate import share_interval
 
@@ -29,97 +33,35 @@ if TYPE_CHECKING:
 
     from harness.app.plan import Plan
     from harness.extras.probe.perturbations import Perturbation, TextProbe
-    from harness.files.json_values import JsonObject
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
-    from harness.options.concerns import Limit, RunOptions, RunPlace, Server
+    from harness.options.concerns import Items, Limit, RunPlace, Server
     from harness.runs.run_folder import RunFolder
     from harness.tasks import Item, Task
 
 TEXTS: tuple[TextProbe, ...] = ("verbosity", "format", "injection")
-N_CHECKED = 30  # items
 MOST_ORDERS = 4  # of the options, that are shown
 N_REPEATS = 2
 NO_REASON = ("repeats", "orders", CONTROL, "verbosity", "format")  # for an answer to change
 CHANGES = (*NO_REASON, "injection")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlipRow:
-    """How often the answer differs between two replies that should agree.
+class PlannedPart(Protocol):
+    """Plans single choices about all items of a task, changed by a probe of some name or by none.
 
-    Attributes
-    ----------
-    change : str
-        A part of the check, or ``control`` for harmless edits of the text.
-    flipped : Estimate
-        Share of the pairs of replies with different answers; ``counts`` has the pairs ``n`` and
-        those that differ ``k``. Its interval is exact with n = items.
-    to_target : Estimate or None
-        Of instructions in the text: share of the pairs in which the judge follows them.
+    Options are in other orders for each sample if they are ``shuffled``.
     """
 
-    change: str
-    flipped: Estimate
-    to_target: Estimate | None = None
+    def __call__(
+        self, of_part: Task, samples: int, *, shuffled: bool = False, probe: str = ""
+    ) -> Plan:
+        """Return the plan."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeCheck:
-    """What a judge does on items without any label.
-
-    Attributes
-    ----------
-    judge, task : str
-        Names.
-    n_items : int
-        Items that it was asked about.
-    level : float
-        Of the intervals.
-    flipped : Estimate
-        Over all changes that leave the text's meaning alone: not instructions in it.
-    rows : tuple of FlipRow
-        By change.
-    outcomes : dict of str to int
-        Replies by outcome; "answered" are those that could be read.
-    refused_parameters : tuple of str
-        What the server refuses, in words with advice.
-    cost_usd : float or None
-        Of all replies; None where the price isn't known.
-    n_replies : int
-        Replies asked for, those from the cache included.
-    stopped : str
-        Why asking ended early; "" if it didn't.
-    exit_code : ExitCode
-        `DONE` if everything was asked.
-    """
-
-    judge: str
-    task: str
-    n_items: int
-    level: float
-    flipped: Estimate
-    rows: tuple[FlipRow, ...]
-    outcomes: dict[str, int]
-    refused_parameters: tuple[str, ...]
-    cost_usd: float | None
-    n_replies: int
-    stopped: str
-    exit_code: ExitCode
-
-    def __repr__(self) -> str:
-        return f"JudgeCheck({self.judge!r}, {self.n_items} items, flipped {self.flipped.value})"
-
-    @classmethod
-    def json_schema(cls) -> JsonObject:
-        """Return the JSON schema of ``harness check --json``."""
-        return schema_of(cls)
-
-
-def check_plans(
-    judge: str, task: Task, items: Sequence[Item], settings: RunOptions, server: Server
+def plans_of_judge(
+    judge: str, task: Task, which: Items, limit: Limit, server: Server
 ) -> dict[str, Plan]:
-    """Plan everything that a check asks, before anything is asked.
+    """Plan the check of a judge on the first items of a task, which need no ratings.
 
     Parameters
     ----------
@@ -127,12 +69,10 @@ def check_plans(
         Alias or model.
     task : Task
         Its options and prompts.
-    items : sequence of Item
-        The items to ask about.
-    settings : RunOptions
-        How the judge is asked; single choices, and so many samples as each part needs.
-    server : Server
-        Where the judge is.
+    which : Items
+        The criterion and the number of items.
+    limit, server
+        Of cost, and where the judge is.
 
     Raises
     ------
@@ -141,11 +81,47 @@ def check_plans(
     """
 
     def planned(of_part: Task, samples: int, *, shuffled: bool = False, probe: str = "") -> Plan:
-        asked = {"samples": samples, "shuffle_options": shuffled, "limit": None}
-        form = {"elicitations": ("forced_choice",), "pairs": None}
-        chosen = settings.model_copy(update=asked | form)
-        return plan_run(of_part, [judge], chosen, server=server, changed_by=probe)
+        asked = _asking(samples, shuffled=shuffled) | limit.changes()
+        return plan_run(of_part, [judge], RunOptions(**asked), server=server, changed_by=probe)
 
+    items = select_items(task, criterion=which.criterion, limit=None)
+    return _plans(task, _readable(task, items, which), planned)
+
+
+def plans_in_run(
+    folder: RunFolder, judge: str, which: Items, limit: Limit, server: Server
+) -> dict[str, Plan]:
+    """Plan the check of a judge of a run on the first items of the run, as the run asked it.
+
+    Parameters are those of `plans_of_judge`, and so are the errors.
+    """
+    task, own = folder.load_task(), folder.manifest.config
+    kept = {"item_text": own.item_text, "choices": NO_CHOICES, "confirms": "", "batch": False}
+
+    def planned(of_part: Task, samples: int, *, shuffled: bool = False, probe: str = "") -> Plan:
+        changes = kept | _asking(samples, shuffled=shuffled) | {"changed_by": probe}
+        return plan_as_in_run(folder, judge, of_part, changes, limit=limit, server=server)
+
+    return _plans(task, _readable(task, items_of(task, own), which), planned)
+
+
+def _readable(task: Task, items: Iterable[Item], which: Items) -> list[Item]:
+    return [item for item in items if task.has_text(item)][: which.limit]
+
+
+def _asking(samples: int, *, shuffled: bool) -> dict[str, object]:
+    """Return options of a run that asks for single choices about all items."""
+    return {
+        "samples": samples,
+        "shuffle_options": shuffled,
+        "limit": None,
+        "elicitations": ("forced_choice",),
+        "pairs": None,
+    }
+
+
+def _plans(task: Task, items: Sequence[Item], planned: PlannedPart) -> dict[str, Plan]:
+    """Plan all parts of a check, before anything is asked."""
     task.require_options("a check of a judge")
     own = task.model_copy(update={"items": tuple(items)})
     in_orders = task.pairwise is not None  # whose successive samples alternate
@@ -223,7 +199,7 @@ def check_judge(
     Parameters
     ----------
     plans : mapping of str to Plan
-        See `check_plans`.
+        See `plans_of_judge` and `plans_in_run`.
     observer : Observer
         Follows the asking.
     out : Path

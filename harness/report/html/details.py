@@ -16,12 +16,14 @@ from harness.loading import edge, has_edge
 from harness.report.html.item_table import item_table
 from harness.report.pseudonyms import pseudonyms
 from harness.runs.run_folder import SELFTEST_FILE, RunState
+from harness.runs.trusted_runs import kept_trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.analysis import Source
     from harness.analysis.human_certainty import Certainty
+    from harness.analysis.verdict_trust import VerdictTrust
     from harness.report.html.item_table import ItemTable
     from harness.runs.run_folder import RunFolder
 
@@ -67,6 +69,8 @@ class Details:
         What each rater is called, by name.
     prompts : dict of str to str
         Templates by file name.
+    trust : tuple of VerdictTrust
+        What `harness trust` found about judges of the run, without the single verdicts.
     selftest : dict or None
         What `harness lab selftest` found on the design of the run: lines, tables and charts.
     """
@@ -83,6 +87,7 @@ class Details:
     hashes: dict[str, str]
     versions: dict[str, str]
     calls: tuple[JudgeCalls, ...]
+    trust: tuple[VerdictTrust, ...] = ()
     selftest: SelftestSection | None = None
 
     def __repr__(self) -> str:
@@ -120,6 +125,7 @@ def details_of(
         else {"task": task.content_hash},
         versions=dict(manifest.versions) if manifest else {},
         calls=tuple(_judge_calls(source, folder)),
+        trust=kept_trust(folder) if folder else (),
         selftest=_selftest(folder) if folder else None,
     )
 

@@ -10,6 +10,7 @@ from harness.report import (
     abstention_table,
     annotator_charts,
     certainty_charts,
+    check_card,
     confusion_charts,
     formatting,
     judge_charts,
@@ -45,6 +46,7 @@ from harness.report.recommendation import (
 from harness.report.score_table import score_charts, score_table, strata_table
 from harness.report.svg import Mark, label, line
 from harness.report.text import rubric_table, second_questions_table
+from harness.report.trust_text import trust_lines
 from harness.report.unreadable_text import attempts, sentence
 from harness.report.verdict_words import human_pair
 from harness.report.words import BOUND_WORDS, GOAL_WORDS, SETTLED_WORDS
@@ -62,6 +64,8 @@ SECTIONS = {
     "sensitivity": "What if beta were different?",
     "certainty": "How does it do where raters disagree?",
     "replacement": "Can it replace a rater?",
+    "trust": "Which verdicts can stand?",
+    "checks": "Does its answer flip for no reason?",
     "errors": "Where is it wrong?",
     "selftest": "Does the analysis hold on this design?",
     "provenance": "How were these numbers computed?",
@@ -133,6 +137,8 @@ def page(v: Validation, details: Details | None = None) -> str:
             "race_table": race_table,
             "prevalence": list(prevalence_lines(v)),
             "missed_line": missed_line(v),
+            "trust_lines": trust_lines,
+            "check_card": check_card,
             "tested_raters": tested_raters,
             "human_pair": human_pair(v),
             **_ranking(v),
@@ -157,6 +163,8 @@ def _sections(v: Validation, details: Details | None) -> list[str]:
         and (sensitivity_charts.swept_grid(v) or sensitivity_charts.regret_charts(v)),
         "certainty": v.certainty and certainty_charts.strata_charts(v),
         "replacement": v.replacement and v.replacement.judges,
+        "trust": details and details.trust,
+        "checks": v.checks,
         "errors": v.judges or details,
         "selftest": details and details.selftest,
     }

@@ -154,6 +154,8 @@ def section_results(
         "sensitivity": _sensitivity(v),
         "certainty": _strata(v),
         "replacement": _annotator_test(v),
+        "trust": _trusted(details) if details and details.trust else "",
+        "checks": _checked(v) if v.checks else "",
         "errors": _errors(v),
         "selftest": details.selftest["lead"][2] if details and details.selftest else "",
         "provenance": f"{complete} of {len(practices)} items of the checklist complete",
@@ -174,6 +176,17 @@ def _ranking(v: Validation) -> str:
     if v.decision.unranked:
         parts.append(f"{_named(v.decision.unranked)} not ranked")
     return "; ".join(parts) or f"{_named([row.judge for row in v.evidence.judges])} without ranks"
+
+
+def _trusted(details: Details) -> str:
+    return "; ".join(
+        f"{percent(found.n_accepted / found.n_items)} of {found.judge}'s verdicts"
+        for found in details.trust
+    )
+
+
+def _checked(v: Validation) -> str:
+    return f"checked without labels: {_named(list(v.checks))}"
 
 
 def _named(names: Sequence[str]) -> str:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
+from pathlib import Path
 
 import pytest
 from support.annotating import make_unrated_task
 from support.processes import invoke
 from support.task_folders import make_pairwise_folder
 
+import harness
+from harness.analysis.check_result import JudgeCheck
+from harness.analysis.serialize import to_json
 from harness.errors import HarnessError
-from harness.extras.probe.check_card import card_text
-from harness.extras.probe.judge_check import JudgeCheck, pairs_of_replies
+from harness.extras.probe.judge_check import pairs_of_replies
 from harness.judging.parsing.verdict import Verdict
+from harness.report.check_card import card_text
 from harness.tasks import load_task
 
 
@@ -110,6 +116,53 @@ def test_a_pairwise_task_is_checked_in_both_orders(tmp_path, monkeypatch, stub):
     rows = {row["change"]: row["flipped"]["counts"]["n"] for row in shown["rows"]}
     assert rows["repeats"] == 6.0
     assert rows["orders"] == 3.0
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return harness.run("toxicity", ["random", "lexicon"], limit=4, out="runs")
+
+
+@pytest.mark.slow
+def test_the_card_of_a_run_is_in_its_report(run):
+    """On the items of the run, as the run asked; Python keeps the same, beside other judges."""
+    done, shown = checked("random", "--run", run.path)
+    assert done.exit_code == 0, done.output
+    assert shown["n_items"] == 4
+    assert harness.check("lexicon", run=run, limit=2).n_items == 2
+    kept = json.loads((run.path / "checks.json").read_text())["checks"]
+    assert kept["random"] == shown
+    assert kept["lexicon"]["n_items"] == 2
+    assert not (Path("runs") / "checks").exists()
+    assert invoke("report", run.path).exit_code == 0
+    page = " ".join(
+        unescape(re.sub(r"<[^>]+>", " ", (run.path / "report.html").read_text())).split()
+    )
+    assert "lexicon on 2 items of toxicity: its answer flips for no reason in" in page
+    assert "of 20 on 4 items" in page  # beside the score
+    (run.path / "checks.json").write_text("{}")
+    assert isinstance(invoke("report", run.path).exception, HarnessError)
+
+
+def test_a_run_is_checked_on_its_own_items_alone(run):
+    """Exit code 2 with another task, and with a judge that it didn't ask."""
+    refused = invoke("check", "random", "toxicity", "--run", run.path)
+    assert (refused.exit_code, "Leave TASK or --run out" in refused.output) == (2, True)
+    with pytest.raises(HarnessError, match="Leave task or run out"):
+        harness.check("random", "toxicity", run=run)
+    with pytest.raises(HarnessError, match="'smollm2' was not asked"):
+        harness.check("smollm2", run=run)
+    assert not (run.path / "checks").exists()
+
+
+def test_python_returns_the_card_that_is_printed(place):
+    """The same object, on any task, Task or bundled items."""
+    _, shown = checked("lexicon", "toxicity", "--limit", 3)
+    card = harness.check("lexicon", load_task("toxicity"), limit=3, out="again")
+    assert json.loads(to_json(card)) == shown
+    with pytest.raises(HarnessError, match="limit"):
+        harness.check("lexicon", limit=0)
 
 
 def test_the_cost_is_shown_before_anything_is_asked(place):

@@ -12,7 +12,7 @@ from harness.report.text_table import draw_table, paragraph
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.extras.probe.judge_check import JudgeCheck
+    from harness.analysis.check_result import JudgeCheck
     from harness.stats import Estimate
 
 SECTIONS = (("flips", "Flips"), ("replies", "Replies"))

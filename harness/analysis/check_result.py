@@ -1,0 +1,89 @@
+"""What the check of a judge shows without any label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.analysis.serialize import schema_of
+from harness.errors import ExitCode
+from harness.stats import Estimate
+
+if TYPE_CHECKING:
+    from harness.files.json_values import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipRow:
+    """How often the answer differs between two replies that should agree.
+
+    Attributes
+    ----------
+    change : str
+        A part of the check, or ``control`` for harmless edits of the text.
+    flipped : Estimate
+        Share of the pairs of replies with different answers; ``counts`` has the pairs ``n`` and
+        those that differ ``k``. Its interval is exact with n = items.
+    to_target : Estimate or None
+        Of instructions in the text: share of the pairs in which the judge follows them.
+    """
+
+    change: str
+    flipped: Estimate
+    to_target: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCheck:
+    """What a judge does on items without any label.
+
+    Attributes
+    ----------
+    judge, task : str
+        Names.
+    n_items : int
+        Items that it was asked about.
+    level : float
+        Of the intervals.
+    flipped : Estimate
+        Over all changes that leave the text's meaning alone: not instructions in it.
+    rows : tuple of FlipRow
+        By change.
+    outcomes : dict of str to int
+        Replies by outcome; "answered" are those that could be read.
+    refused_parameters : tuple of str
+        What the server refuses, in words with advice.
+    cost_usd : float or None
+        Of all replies; None where the price isn't known.
+    n_replies : int
+        Replies asked for, those from the cache included.
+    stopped : str
+        Why asking ended early; "" if it didn't.
+    exit_code : ExitCode
+        `DONE` if everything was asked.
+    """
+
+    judge: str
+    task: str
+    n_items: int
+    level: float
+    flipped: Estimate
+    rows: tuple[FlipRow, ...]
+    outcomes: dict[str, int]
+    refused_parameters: tuple[str, ...]
+    cost_usd: float | None
+    n_replies: int
+    stopped: str
+    exit_code: ExitCode
+
+    def __repr__(self) -> str:
+        return f"JudgeCheck({self.judge!r}, {self.n_items} items, flipped {self.flipped.value})"
+
+    def flipped_by(self, change: str) -> Estimate | None:
+        """Return how often answers differ under a change; None if it wasn't asked."""
+        return next((row.flipped for row in self.rows if row.change == change), None)
+
+    @classmethod
+    def json_schema(cls) -> JsonObject:
+        """Return the JSON schema of ``harness check --json``."""
+        return schema_of(cls)

@@ -1,0 +1,100 @@
+"""Checks of a judge without any label, as `harness check` makes them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from harness.api.asked_runs import folder_of
+from harness.api.calling import TURN, LogObserver, wait_for
+from harness.app.plan import CheckEdge
+from harness.errors import HarnessError
+from harness.judging.running.stopping import StopRequests
+from harness.loading import edge
+from harness.options.concerns import CHECKED_TASK, N_CHECKED, Items, Limit, RunPlace, Server
+from harness.options.declaration import CHECK
+from harness.options.keyword_arguments import Given, keywords
+from harness.runs.kept_checks import keep_check
+from harness.runs.run_folder import default_out
+from harness.tasks import Task, load_task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from harness.analysis.check_result import JudgeCheck
+    from harness.api.asked_runs import Run
+    from harness.app.plan import Plan
+    from harness.judging.running.recorder import Observer
+
+MODELS = (Items, Limit, Server, RunPlace)
+
+
+@keywords(*MODELS, uses=(CHECK,))
+def check(
+    judge: str,
+    task: str | Path | Task | None = None,
+    *,
+    run: Run | str | Path | None = None,
+    observer: Observer | None = None,
+    **options: Any,  # noqa: ANN401 -- see its signature
+) -> JudgeCheck:
+    """Check a judge without any label: how often its answer flips for no reason.
+
+    Does what ``harness check`` does, on the first 30 items unless ``limit`` says otherwise. The
+    same call goes on with a check that was interrupted.
+
+    Parameters
+    ----------
+    judge : str
+        An alias or a litellm model, or the name of a judge of the run.
+    task : str, Path or Task, optional
+        Whose items are used; they need no ratings. By default the bundled task ``toxicity``.
+    run : Run, str or Path, optional
+        Check a judge of this run on its items, and keep the card for its report.
+    observer : Observer, optional
+        As for `run`.
+    **options
+
+    Returns
+    -------
+    JudgeCheck
+        The card: ``flipped`` is how often answers flip for no reason, and ``rows`` by change.
+
+    Raises
+    ------
+    HarnessError
+        If the judge, the task, the run or an option is wrong. Nothing was spent.
+
+    Examples
+    --------
+    >>> card = harness.check("lexicon", limit=3)
+    >>> card.n_items, card.rows[0].change, card.rows[0].flipped.value
+    (3, 'repeats', 0.0)
+    """
+    given = Given(options, CHECK, *MODELS)
+    items, limit, server = given.read(Items), given.read(Limit), given.read(Server)
+    items = items.model_copy(update={"limit": items.limit or N_CHECKED})
+    place, probes = given.read(RunPlace), edge("probe", CheckEdge)
+    if run is not None and task is not None:
+        raise HarnessError("a run is checked on its own items", "Leave task or run out")
+    folder = None if run is None else folder_of(run, place.out)
+    if folder is None:
+        loaded = task if isinstance(task, Task) else load_task(task or CHECKED_TASK, unrated=True)
+        plans = probes.plans_of_judge(judge, loaded, items, limit, server)
+    else:
+        plans = probes.plans_in_run(folder, judge, items, limit, server)
+    out = ((place.out or default_out()) if folder is None else folder.path) / "checks"
+    asked = partial(_asked, plans, observer or LogObserver(), out, place, limit)
+    result = wait_for(asked, StopRequests())
+    if folder is not None:
+        keep_check(folder, result)
+    return result
+
+
+def _asked(
+    plans: Mapping[str, Plan], observer: Observer, out: Path, place: RunPlace, limit: Limit
+) -> JudgeCheck:
+    with TURN:
+        probes = edge("probe", CheckEdge)
+        return probes.check_judge(plans, observer=observer, out=out, place=place, limit=limit)

@@ -1,0 +1,51 @@
+"""Checks of the judges of a run, kept in its folder and shown in its report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.analysis.check_result import JudgeCheck
+from harness.analysis.serialize import from_json, to_json
+from harness.errors import RunError
+from harness.files.regular_files import read_file
+from harness.runs.run_folder import CHECKS_FILE
+
+if TYPE_CHECKING:
+    from harness.runs.run_folder import RunFolder
+
+
+class KeptChecks(msgspec.Struct, frozen=True, kw_only=True):
+    """The last check of each judge of a run, by its name."""
+
+    checks: dict[str, JudgeCheck]
+
+
+def keep_check(folder: RunFolder, check: JudgeCheck) -> None:
+    """Keep a check in place of the last one of the same judge.
+
+    Raises
+    ------
+    RunError
+        If the checks in the folder can't be read, or it can't be written.
+    """
+    kept = KeptChecks(checks=kept_checks(folder) | {check.judge: check})
+    folder.write(CHECKS_FILE, to_json(kept) + "\n")
+
+
+def kept_checks(folder: RunFolder) -> dict[str, JudgeCheck]:
+    """Return the last check of each judge of a run that was checked, by its name.
+
+    Raises
+    ------
+    RunError
+        If they can't be read.
+    """
+    path = folder.path / CHECKS_FILE
+    if not path.exists():
+        return {}
+    try:
+        return from_json(read_file(path), KeptChecks).checks
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: can't be read ({error})", "Delete it") from None
