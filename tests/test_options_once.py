@@ -161,8 +161,6 @@ REFUSED = {  # what goes with another use of a command, and was ignored or had a
     "report --task task --out runs": "--out",
     "lab selftest task --items 20": "--items",
     "lab selftest task --verdicts v.csv --gap 0.1": "--gap",
-    "lab systems --verdicts v.csv": "--verdicts",
-    "lab systems --task task --out runs": "--out",
     "validate RUN --limit 5": "--limit",
     "validate RUN --seed 99": "--seed",
     "validate RUN --criterion x": "--criterion",

@@ -108,7 +108,6 @@ LAB = {
         "selftest:selftest", "Test the whole analysis on a design like yours.", ("experiments",)
     ),
     "study": CommandSource("study:study", "Combine the results of several tasks."),
-    "systems": CommandSource("systems:systems", "Rank the systems a pairwise task compares."),
     "probe": CommandSource(
         "probe:app", "Test whether irrelevant edits to a text flip verdicts.", ("probe",)
     ),

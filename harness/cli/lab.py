@@ -21,7 +21,7 @@ app = typer.Typer(name="lab", cls=LabGroup, rich_markup_mode=None)
 
 @app.callback()
 def lab() -> None:
-    """Test methods, rank systems, combine studies, and print schemas and metrics.
+    """Test methods, combine studies, and print schemas and metrics.
 
     \b
     Examples:

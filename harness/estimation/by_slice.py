@@ -56,6 +56,12 @@ class EstimateBySlice:
         Of all pairs of values with an estimate; empty where beta is part of it.
     same_family : tuple of str
         Values that name the judge's model family.
+    compares : bool
+        Whether items compare the answers of two systems. Means are then how often a system is
+        preferred, a tie as half, and a difference is the share that prefers its second system less
+        the share that prefers its first.
+    n_too_few : int
+        Pairs of systems with fewer than ten rated comparisons, or without unlabelled ones.
     """
 
     field: str
@@ -63,6 +69,8 @@ class EstimateBySlice:
     slices: tuple[SliceEstimate, ...]
     differences: tuple[ValueDifference, ...]
     same_family: tuple[str, ...]
+    compares: bool = False
+    n_too_few: int = 0
 
 
 def field_to_slice(name: str, task: Task, rated: Sequence[Item]) -> SlicedField:

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 MOST_DIFFERENCES = 10  # that are printed whether or not they are significant
 LEAST_WORTH = 1.05  # times the ratings, below which a judge adds nothing
+UNANSWERED = {  # what an item without a usable answer counts as
+    "share": "not positive",
+    "score": "its mean score",
+    "preference": "its mean preference",
+}
 DIFFERENCES = {
     "verdicts": "{judge} answers them differently",
     "lengths": "their texts differ in length",
@@ -98,7 +103,7 @@ def _left_out(result: Estimation) -> Iterator[str]:
     if n_failed := result.replies.total("failed"):
         yield f"{counted([n_failed])} left out, as the calls failed. Run the same command to retry."
     if result.n_unanswered:
-        as_what = "not positive" if result.quantity.kind == "share" else "its mean score"
+        as_what = UNANSWERED[result.quantity.kind]
         yield (
             f"{result.n_unanswered} of {result.n_unlabelled:,} answers are not usable; they count "
             f"as {as_what}."
@@ -150,6 +155,8 @@ def _subject(result: Estimation) -> str:
     if quantity.kind == "score":
         return "Mean score"
     named = " or ".join(f'"{name}"' for name in quantity.names)
+    if quantity.kind == "preference":
+        return f"Share of raters who would choose {named}, a tie as half"
     if quantity.answers == "response_set" or result.beta_range or result.paired_beta:
         return f"Share of raters who would find {named} reasonable"
     return f"Share of raters who would choose {named}"
@@ -172,7 +179,7 @@ def _allowance(mean: PopulationMean) -> str:
 def _number(value: float | None, result: Estimation) -> str:
     if value is None:
         return "NA"
-    return f"{value:.1%}" if result.quantity.kind == "share" else f"{value:.2f}"
+    return f"{value:.2f}" if result.quantity.kind == "score" else f"{value:.1%}"
 
 
 def _value(estimate: Bounded, result: Estimation) -> str:
@@ -215,20 +222,35 @@ def _strata(strata: Strata) -> str:
 
 def _by_slice(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
     """Return a table of the estimate of each slice."""
-    n = counted([len(by_slice.slices)], "value")
-    yield f"By {by_slice.field}, with {level_text(by_slice.level)} confidence for all {n} at once:"
+    n = counted([len(by_slice.slices)], "system" if by_slice.compares else "value")
+    what = "How often systems are preferred" if by_slice.compares else f"By {by_slice.field}"
+    yield f"{what}, with {level_text(by_slice.level)} confidence for all {n} at once:"
     rows = []
     for row in by_slice.slices:
         estimate = row.mean.estimate if row.mean else None
         value = "NA (too few)" if estimate is None else _estimate(estimate, result).rstrip(",")
         rows.append((visible(row.value), f"{row.n_rated:,}", f"{row.n_unlabelled:,}", value))
-    yield draw_table((visible(by_slice.field), "rated", "unlabelled", "estimate"), rows)
+    head = "system" if by_slice.compares else visible(by_slice.field)
+    yield draw_table((head, "rated", "unlabelled", "estimate"), rows)
+    if by_slice.compares:
+        yield from _compared(by_slice, result)
+        return
     n_others = result.n_unlabelled - sum(row.n_unlabelled for row in by_slice.slices)
     if n_others:
         yield f"{n_others:,} unlabelled items have a rare value, a new one or none."
     if by_slice.differences:
         yield ""
         yield from _differences(by_slice, result)
+
+
+def _compared(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
+    """Say which of two systems is preferred, and of which pairs nothing is known."""
+    if by_slice.differences:
+        yield ""
+        yield from _differences(by_slice, result)
+    if by_slice.n_too_few:
+        pairs = counted([by_slice.n_too_few], "pair")
+        yield f"NA for {pairs} of systems: fewer than ten rated comparisons, or no unlabelled ones."
 
 
 def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
@@ -252,8 +274,12 @@ def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]
         for row in rows
     ]
     if cells:
-        yield draw_table(("difference", "estimate", "rated prompts of both"), cells)
-    yield f"{result.judge} is corrected for each value on its own, by that value's ratings."
+        shared = "rated comparisons" if by_slice.compares else "rated prompts of both"
+        yield draw_table(("difference", "estimate", shared), cells)
+    if by_slice.compares:
+        yield "A difference is the share that prefers the first-named system less the other share."
+    unit = "pair" if by_slice.compares else "value"
+    yield f"{result.judge} is corrected for each {unit} on its own, by that {unit}'s ratings."
     if by_slice.same_family:
         names = listed([visible(name) for name in by_slice.same_family])
         yield (

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.errors import TaskError
 from harness.judging.parsing.verdict import PairValue
+from harness.stats.data.arrays import ratio
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -27,11 +28,12 @@ class Quantity:
     Attributes
     ----------
     kind : str
-        "share" of positive answers, or "score".
+        "share" of positive answers, "score", or "preference" for the first of two answers, a tie as
+        half.
     answers : str
         Which answers have it: forced choices or response sets.
     positive : tuple of str
-        Keys of the positive options; of a share.
+        Keys of the positive options; of a share, or the option that prefers the first answer.
     names : tuple of str
         Their labels.
     scores : dict of str to float
@@ -41,7 +43,7 @@ class Quantity:
         Least and greatest value.
     """
 
-    kind: Literal["share", "score"]
+    kind: Literal["share", "score", "preference"]
     answers: AnswerKind
     positive: tuple[str, ...]
     names: tuple[str, ...]
@@ -52,6 +54,8 @@ class Quantity:
     def of(cls, task: Task, answers: AnswerKind) -> Quantity:
         """Return the share of positive answers where the task has any, else the mean score.
 
+        Of a pairwise task, the preference for the first answer.
+
         Raises
         ------
         TaskError
@@ -61,6 +65,8 @@ class Quantity:
             labels = {option.key: option.label for option in task.options}
             names = tuple(labels[key] for key in task.positive)
             return cls("share", answers, task.positive, names, {}, (0.0, 1.0))
+        if task.pairwise is not None:
+            return cls.preference(task)
         if task.scale == "continuous" and task.bounds is not None:
             return cls("score", "forced_choice", (), (), {}, task.bounds)
         keys = [option.key for option in task.options or ()]
@@ -72,6 +78,15 @@ class Quantity:
             f"task {task.name}: no option is positive, and its answers are not numbers",
             "Name the positive options in its task.yaml, as in 'positive: [toxic]'",
         )
+
+    @classmethod
+    def preference(cls, task: Task) -> Quantity:
+        """Return the preference for the first answer of a pairwise task."""
+        assert task.pairwise is not None, "the caller checks that it's pairwise"
+        first, second = task.pairwise.first, task.pairwise.second
+        scores = {option.key: 0.5 for option in task.options} | {first: 1.0, second: 0.0}
+        names = tuple(option.label for option in task.options if option.key == first)
+        return cls("preference", "forced_choice", (first,), names, scores, (0.0, 1.0))
 
     def value(self, answer: str | tuple[str, ...]) -> float:
         """Return the number of an answer: 1 or 0, or the score."""
@@ -118,12 +133,20 @@ class Quantity:
         return self.value(value)
 
     def first_verdicts(self, items: Sequence[Item], verdicts: Iterable[Verdict]) -> FloatArray:
-        """Return the number of the judge's first reply about each of (n,) items, or nan."""
+        """Return the number of the judge's first reply about each of (n,) items, or nan.
+
+        A preference is the mean over the first reply in each order of the answers.
+        """
         row = {item.id: i for i, item in enumerate(items)}
-        values = np.full(len(items), np.nan)
+        orders = np.full((2, len(items)), np.nan)
         for verdict in verdicts:
-            if verdict.sample == 0 and verdict.elicitation in {self.answers, "paired"}:
+            is_other = self.kind == "preference" and verdict.sample == 1 and verdict.swapped
+            if (verdict.sample == 0 or is_other) and verdict.elicitation in {
+                self.answers,
+                "paired",
+            }:
                 place = row.get(verdict.item)
                 if place is not None:
-                    values[place] = self.verdict(verdict)
-        return values
+                    orders[int(is_other), place] = self.verdict(verdict)
+        answered = ~np.isnan(orders)
+        return ratio(np.where(answered, orders, 0.0).sum(axis=0), answered.sum(axis=0))

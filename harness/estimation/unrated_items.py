@@ -25,6 +25,7 @@ from harness.estimation.by_slice import (
     has_value,
     rows_by_value,
 )
+from harness.estimation.compared_systems import SystemFields, SystemVerdicts
 from harness.estimation.item_strata import Rated, Strata, strata_of
 from harness.estimation.judged_items import JudgedItems
 from harness.estimation.quantity import Quantity
@@ -254,8 +255,7 @@ def estimate(
     judged = _Judged(source.task, quantity, strata, folder.manifest.config.choices.min_answered)
     judged.fitted = fitted_of(folder)
     judged.model = next(spec.model for spec in folder.manifest.judges if spec.name == judge)
-    if wanted.options.by is not None:
-        judged.field = field_to_slice(wanted.options.by, source.task, all_rated.items)
+    _set_field(judged, all_rated.items, items, wanted)
     judged.accepted = accepted
     exit_code, started, stopped = ExitCode.DONE, time.time(), ""
     for part in read_parts(items, source.task, wanted.n_items):
@@ -321,6 +321,18 @@ def estimate(
     )
 
 
+def _set_field(judged: _Judged, rated: Sequence[Item], items: Path, wanted: Wanted) -> None:
+    """Say by which field items are told apart; check those that compare systems."""
+    task, by = judged.task, wanted.options.by
+    if compared := SystemFields.of(task, by):
+        compared.pairs_of(rated, f"task {task.name}")
+        for part in read_parts(items, task, wanted.n_items):
+            compared.pairs_of(part, str(items))
+        judged.systems = SystemVerdicts(compared)
+    elif by is not None:
+        judged.field = field_to_slice(by, task, rated)
+
+
 class _Judged:
     """Adds up a judge's verdicts on unlabelled items, part by part."""
 
@@ -335,6 +347,7 @@ class _Judged:
         self.by_stratum: dict[str, JudgedItems] = {}  # all items are one stratum without strata
         self.field: SlicedField | None = None
         self.by_value: dict[int, JudgedItems] = {}
+        self.systems: SystemVerdicts | None = None
         self.fitted: Mapping[str, Fitted] | None = None
         self.model = ""
         self.accepted: AcceptedItems | None = None
@@ -356,6 +369,9 @@ class _Judged:
         for name, rows in _by_stratum(items, self.strata).items():
             judged = self.by_stratum.setdefault(name, JudgedItems())
             judged.add([(items[row], values[row]) for row in rows if items[row].id in asked])
+        if self.systems is not None:
+            rows = [row for row, item in enumerate(items) if item.id in asked]
+            self.systems.add(items, values, rows)
         of_values = rows_by_value(self.field, self.task, items) if self.field else {}
         for place, rows in of_values.items():
             judged = self.by_value.setdefault(place, JudgedItems())
@@ -493,6 +509,9 @@ def _by_slice(
     judged: _Judged, rated: Rated, n_judges: int, wanted: Wanted, beta: PairedBeta | None
 ) -> EstimateBySlice | None:
     """Estimate the mean of each slice, at a level at which all intervals hold together."""
+    if judged.systems is not None:
+        comparisons = judged.systems.comparisons(rated, judged.task)
+        return comparisons.estimates(wanted.level, n_judges, judged.model)
     if (field := judged.field) is None:
         return None
     slices: list[SliceEstimate] = []
@@ -529,8 +548,12 @@ def _quantity(source: Source, options: EstimateOptions) -> Quantity:
     """Return what is estimated; refuse options that don't fit it."""
     given = "paired_beta" if options.paired_beta else "beta_range"
     of_sets = options.paired_beta or options.beta_range is not None
-    quantity = Quantity.of(source.task, "forced_choice" if of_sets else source.ranking_elicitation)
-    if of_sets and quantity.kind == "score":
+    if SystemFields.of(source.task, options.by):
+        quantity = Quantity.preference(source.task)
+    else:
+        answers = "forced_choice" if of_sets else source.ranking_elicitation
+        quantity = Quantity.of(source.task, answers)
+    if of_sets and quantity.kind != "share":
         raise OptionError(given, "mean scores have no beta", f"Leave {{{given}}} out")
     if (options.n_labels or 0.0) >= quantity.bounds[1] - quantity.bounds[0]:
         raise OptionError(
@@ -568,7 +591,7 @@ def _kept(by_slice: EstimateBySlice, judge: str) -> Iterator[EstimatedDifference
 def _above(
     tau: float, mean: PopulationMean | None, quantity: Quantity
 ) -> tuple[float, float] | None:
-    if mean is None or mean.estimate is None or quantity.kind == "score":
+    if mean is None or mean.estimate is None or quantity.kind != "share":
         return None
     return share_above(tau, mean.estimate.low, mean.estimate.high)
 

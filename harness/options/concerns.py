@@ -71,8 +71,6 @@ from harness.options.declaration import (
     SELFTESTS,
     SIMULATE,
     STUDY,
-    SYSTEMS,
-    SYSTEMS_TASK,
     TRUST,
     TRUST_TASK,
     VALIDATE,
@@ -643,7 +641,7 @@ class TaskOption(Options):
         "Name of a task, or path of a task folder.",
         (
             *(*ASKING, VALIDATE, CONFIRM_VERDICTS, EXCLUDE, EXPORT, SCHEDULE),
-            *(SYSTEMS_TASK, TRUST_TASK, REPORT_TASK, IMPORT_VERDICTS, CACHE_CLEAR, *PLANS),
+            *(TRUST_TASK, REPORT_TASK, IMPORT_VERDICTS, CACHE_CLEAR, *PLANS),
         ),
         flag="--task -t",
         texts={
@@ -667,7 +665,6 @@ class VerdictFile(Options):
                 VALIDATE,
                 CONFIRM_VERDICTS,
                 SELFTEST_VERDICTS,
-                SYSTEMS_TASK,
                 TRUST_TASK,
                 REPORT_TASK,
                 AUDIT,
@@ -681,7 +678,6 @@ class VerdictFile(Options):
             "run; by default verdicts.csv of the task.",
             CONFIRM: "Verdicts of another tool, with some on the items that are held out.",
             SELFTEST: "Verdicts that show how its judges answer.",
-            SYSTEMS: "With {task}: the verdicts, jsonl, csv or parquet.",
             TRUST: "With {task}: the verdicts, jsonl, csv or parquet.",
             REPORT: "With {task}: the verdicts, jsonl, csv or parquet.",
             AUDIT: "Verdicts of judges (a file or a run folder), to measure what findings do to "
@@ -865,7 +861,7 @@ class Out(Options):
         None,
         "Folder of the run folders. Default: $HARNESS_RUNS or ./runs.",
         (
-            *(*ASKING, EXCLUDE, EXPORT, SCHEDULE, HISTORY, STUDY, SYSTEMS, REPORT, REPORT_TWO),
+            *(*ASKING, EXCLUDE, EXPORT, SCHEDULE, HISTORY, STUDY, REPORT, REPORT_TWO),
             *(GATE, REPORT_LIST, SELF_PREFERENCE, NEXT_ESTIMATE, VIEW, TRUST),
         ),
     )

@@ -116,8 +116,8 @@ class PairwiseFields(Frozen):
     first, second : str
         Options that prefer the first and the second answer; any other is a tie.
     systems : (str, str) or None
-        Fields that name the systems which gave the answers, for ``harness lab systems``. Judges are
-        not shown them unless they stand in ``text``.
+        Fields that name the systems which gave the answers, for ``harness estimate --by``. Judges
+        are not shown them unless they stand in ``text``.
     """
 
     answers: tuple[str, str]

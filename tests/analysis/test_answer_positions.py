@@ -6,12 +6,11 @@ import json
 
 import numpy as np
 import pytest
-from support.analysis_inputs import source_of, verdict_of
+from support.analysis_inputs import verdict_of
 from support.processes import invoke
 from support.task_folders import make_pairwise_folder
 
 from harness.analysis.order_bias import position_effects, position_notes
-from harness.analysis.systems import rank_systems
 from harness.judging.parsing.verdict import with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
 from harness.tasks import load_task
@@ -78,30 +77,6 @@ def test_a_judge_asked_in_one_order_has_no_figures(task):
     assert position_effects(verdicts, task, task.items, 0.95) is None
     single = effects(task, lambda *_: "A", samples=1)
     assert (single.bias.value, single.bias.reason) == (None, "no_items")
-
-
-def test_systems_name_the_effects_of_the_order(tmp_path):
-    """Beside the ranking of the systems by a judge."""
-    folder = make_pairwise_folder(tmp_path / "systems", text=["answer_a", "answer_b"])
-    items = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
-    for n, item in enumerate(items):
-        item |= {"x": "owl", "y": ("fox", "hen")[n % 2]}
-    (folder / "items.jsonl").write_text("\n".join(map(json.dumps, items)))
-    description = json.loads((folder / "task.yaml").read_text())
-    description["pairwise"]["systems"] = ["x", "y"]
-    (folder / "task.yaml").write_text(json.dumps(description))
-    task = load_task(folder)
-    source = source_of(task, {"j": {}})
-    verdicts = [asked(task, item.id, s, "A") for item in task.items for s in range(2)]
-    ranking = rank_systems(type(source)(**fields_of(source) | {"verdicts": {"j": verdicts}}))
-    raters, judge = ranking.sides
-    assert raters.position is None
-    assert judge.position.consistency.value == 0.0
-    assert {row.win_rate.value for row in judge.systems} == {0.5}
-
-
-def fields_of(source):
-    return {name: getattr(source, name) for name in source.__dataclass_fields__}
 
 
 def test_a_run_reports_both_figures(task, tmp_path, monkeypatch):

@@ -80,7 +80,6 @@ REFUSED = {
     "shuffle": (NEEDS_OPTIONS, "run", *ON_TASK, *JUDGE, "--shuffle-options"),
     "sets": (NEEDS_OPTIONS, "run", *ON_TASK, *JUDGE, "--elicitation", "response_set"),
     "position": ("Write 'pairwise' with", "lab", "probe", "position", *ON_TASK, *JUDGE),
-    "systems": ("Write 'pairwise' with", "lab", "systems", "RUN"),
     "history": ("never re-validated", "history", "RUN"),
     "estimate": (
         "its answers are not numbers|the file was not found",  # of texts; of numbers, which go on

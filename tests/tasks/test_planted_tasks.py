@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import json
 import sys
+from collections import Counter
 
 import pytest
 from support.exit_codes import code_by_counts, metrics_in
@@ -94,18 +94,14 @@ def test_the_audit_finds_the_rater_who_does_not_read():
     assert flagged == {"coherence": [["r6"]], "relevance": [], "helpfulness": [], "consistency": []}
 
 
-@pytest.mark.slow
-def test_the_raters_rank_the_systems_in_the_planted_order(simulation, tmp_path):
+def test_the_raters_rank_the_systems_in_the_planted_order():
     """Owl answers best, then fox, then hen."""
-    path = tmp_path / "verdicts.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, ("item", "judge", "value"))
-        table.writeheader()
-        table.writerows(verdicts(simulation, "helpfulness"))
-    printed = invoke("lab", "systems", "--task", "helpfulness", "--verdicts", str(path)).stdout
-    by_raters = printed.partition("planted:")[0].splitlines()
-    ranked = [line.split()[:2] for line in by_raters if line[:1].isdigit()]
-    assert ranked == [["1", "owl"], ["2", "fox"], ["3", "hen"]]
+    task, wins = load_task("helpfulness"), Counter()
+    for rating in task.ratings:
+        item = task.by_id[rating.item].fields
+        winner = {"first": item["first_system"], "second": item["second_system"]}
+        wins[winner.get(rating.value)] += 1
+    assert [name for name, _ in wins.most_common() if name] == ["owl", "fox", "hen"]
 
 
 @pytest.mark.slow

@@ -1,0 +1,245 @@
+"""Systems whose answers a pairwise task compares, by a judge that each pair's ratings correct."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.model_families import of_same_family
+from harness.errors import TaskError
+from harness.estimation.by_slice import EstimateBySlice, SliceEstimate
+from harness.estimation.judged_items import JudgedItems
+from harness.estimation.value_differences import ValueDifference
+from harness.stats.estimation.population import population_score
+from harness.stats.estimation.stratified import PopulationStratum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.estimation.item_strata import Rated
+    from harness.stats.data.arrays import FloatArray
+    from harness.stats.estimation.population import PopulationMean
+    from harness.tasks import Item, Task
+
+WIN_RATE, DIFFERENCE = (0.0, 1.0), (-1.0, 1.0)  # their bounds
+MIN_RATED = 10  # comparisons, below which nothing is estimated
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFields:
+    """The fields of a pairwise task that name the systems of its first and second answer."""
+
+    first: str
+    second: str
+
+    @classmethod
+    def of(cls, task: Task, by: str | None) -> SystemFields | None:
+        """Return the fields if ``by`` is one of them."""
+        systems = task.pairwise.systems if task.pairwise else None
+        return cls(*systems) if systems and by in systems else None
+
+    @property
+    def name(self) -> str:
+        """Both names."""
+        return f"{self.first} and {self.second}"
+
+    def pairs_of(self, items: Iterable[Item], where: str) -> list[Pair]:
+        """Return the systems of the first and second answer of each item.
+
+        Raises
+        ------
+        TaskError
+            If an item doesn't name two systems; ``where`` says where it stands.
+        """
+        pairs = []
+        for item in items:
+            one, other = (item.fields.get(name, "").strip() for name in (self.first, self.second))
+            if not one or not other or one == other:
+                raise TaskError(
+                    f"{where}: item {item.id!r} names no two systems in {self.name}", "Add them"
+                )
+            pairs.append((one, other))
+        return pairs
+
+
+class SystemVerdicts:
+    """A judge's verdicts on unlabelled comparisons, by pair of systems and by system."""
+
+    def __init__(self, fields: SystemFields) -> None:
+        self.fields = fields
+        self.by_pair: dict[Pair, JudgedItems] = {}
+        self.by_system: dict[str, JudgedItems] = {}
+
+    def add(self, items: Sequence[Item], values: FloatArray, asked: Iterable[int]) -> None:
+        """Add items with the preference for their first answer, those at some places.
+
+        Parameters
+        ----------
+        items : (n,) sequence of Item
+            A part of the items.
+        values : (n,) array in [0, 1]
+            Preferences; nan where not usable.
+        asked : iterable of int
+            Places of those that were asked about.
+        """
+        pairs = self.fields.pairs_of(items, "items")
+        for place in asked:
+            item, value = items[place], float(values[place])
+            pair = _sorted(pairs[place])
+            for system in pair:
+                preference = value if pairs[place][0] == system else 1.0 - value
+                self.by_system.setdefault(system, JudgedItems()).add([(item, preference)])
+            self.by_pair.setdefault(pair, JudgedItems()).add([(item, 2.0 * preference - 1.0)])
+
+    def comparisons(self, rated: Rated, task: Task) -> Comparisons:
+        """Join these verdicts with the rated comparisons, which have preferences like them."""
+        pairs = self.fields.pairs_of(rated.items, f"task {task.name}")
+        names = sorted({name for pair in pairs for name in pair} | self.by_system.keys())
+        both = sorted(set(map(_sorted, pairs)) | self.by_pair.keys())
+        return Comparisons(
+            field=self.fields.name,
+            systems={
+                name: _Both(
+                    _oriented(rated, pairs, name, {name}),
+                    self.by_system.get(name, JudgedItems()),
+                    WIN_RATE,
+                )
+                for name in names
+            },
+            pairs={
+                pair: _Both(
+                    _oriented(rated, pairs, pair[1], set(pair), scale=2.0),
+                    self.by_pair.get(pair, JudgedItems()),
+                    DIFFERENCE,
+                )
+                for pair in both
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """Rated and unlabelled comparisons, with a number within bounds."""
+
+    rated: Rated
+    judged: JudgedItems
+    bounds: tuple[float, float]
+
+    @property
+    def stratum(self) -> PopulationStratum | None:
+        """Both with a number for every item; None with fewer than ten rated, or none without."""
+        if len(self.rated.items) < MIN_RATED or not self.judged.n:
+            return None
+        verdicts = self.rated.labelled.verdicts
+        answered = verdicts[~np.isnan(verdicts)]
+        number = float(answered.mean()) if answered.size else sum(self.bounds) / 2.0
+        filled = replace(
+            self.rated.labelled, verdicts=np.where(np.isnan(verdicts), number, verdicts)
+        )
+        return PopulationStratum(filled, self.judged.filled(number, self.bounds))
+
+    def mean(self, level: float, n_judges: int) -> PopulationMean | None:
+        """Return the mean with its interval."""
+        stratum = self.stratum
+        if stratum is None:
+            return None
+        return population_score([stratum], bounds=self.bounds, level=level, n_judges=n_judges)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """Rated and unlabelled comparisons, by system and by pair of systems.
+
+    Attributes
+    ----------
+    field : str
+        The fields with the systems.
+    systems : dict of str to _Both
+        With how often the system is preferred to the other one, a tie as half.
+    pairs : dict of (str, str) to _Both
+        With the preference for the second system less that for the first.
+    """
+
+    field: str
+    systems: Mapping[str, _Both]
+    pairs: Mapping[Pair, _Both]
+
+    def strata(self) -> dict[Pair, PopulationStratum]:
+        """Return the pairs that have an interval."""
+        strata = {pair: both.stratum for pair, both in self.pairs.items()}
+        return {pair: stratum for pair, stratum in strata.items() if stratum is not None}
+
+    def estimates(self, level: float, n_judges: int, model: str) -> EstimateBySlice:
+        """Return win rates and differences, each at a level at which they hold together.
+
+        Parameters
+        ----------
+        level : float
+            Of all win rates, and of all differences.
+        n_judges : int
+            Judges among which this one was chosen.
+        model : str
+            Of the judge.
+        """
+        each = 1.0 - (1.0 - level) / max(len(self.systems), 1)
+        of_pair = 1.0 - (1.0 - level) / max(len(self.strata()), 1)
+        differences = []
+        for pair, both in self.pairs.items():
+            mean, n = both.mean(of_pair, n_judges), len(both.rated.items)
+            if mean is not None and mean.estimate is not None:
+                differences.append(
+                    ValueDifference(
+                        first=pair[0],
+                        second=pair[1],
+                        estimate=mean.estimate,
+                        n_rated=n,
+                        n_shared=n,
+                    )
+                )
+        return EstimateBySlice(
+            field=self.field,
+            level=level,
+            slices=tuple(
+                SliceEstimate(
+                    value=name,
+                    n_rated=len(both.rated.items),
+                    n_unlabelled=both.judged.n,
+                    mean=both.mean(each, n_judges),
+                )
+                for name, both in self.systems.items()
+            ),
+            differences=tuple(differences),
+            n_too_few=len(self.pairs) - len(differences),
+            compares=True,
+            same_family=of_same_family(model, self.systems),
+        )
+
+
+def _sorted(pair: Pair) -> Pair:
+    return min(pair), max(pair)
+
+
+def _oriented(
+    rated: Rated, pairs: Sequence[Pair], system: str, members: set[str], *, scale: float = 1.0
+) -> Rated:
+    """Return the comparisons of some systems, with the preference for one of them.
+
+    With a scale of 2, that less the preference for the other one.
+    """
+    own = rated.rows(np.array([members <= set(pair) for pair in pairs], dtype=np.bool_))
+    is_first = np.array([pair[0] == system for pair in pairs if members <= set(pair)], np.bool_)
+
+    def turned(values: FloatArray) -> FloatArray:
+        preferences = np.where(is_first, values, 1.0 - values)
+        return np.asarray(scale * preferences - (scale - 1.0))
+
+    labelled = own.labelled
+    return replace(
+        own,
+        labelled=replace(
+            labelled, labels=turned(labelled.labels), verdicts=turned(labelled.verdicts)
+        ),
+    )
