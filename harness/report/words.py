@@ -135,6 +135,7 @@ REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is N
     "selected_undefined": "the judge that the metric selects has no value",
     "no_goal": "no judge has a value of the goal",
     "no_metric": "no judge has a value of the metric",
+    "no_options": "the task has no options",
     "no_positive_option": "the task names no positive option; `positive` in task.yaml does",
     "no_negative_option": "all options are positive",
     "several_negative_options": "there are several negative options",
