@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 WIN_RATE, DIFFERENCE = (0.0, 1.0), (-1.0, 1.0)  # their bounds
 MIN_RATED = 10  # comparisons, below which nothing is estimated
-Pair = tuple[str, str]
+SystemPair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SystemFields:
         """Both names."""
         return f"{self.first} and {self.second}"
 
-    def pairs_of(self, items: Iterable[Item], where: str) -> list[Pair]:
+    def pairs_of(self, items: Iterable[Item], where: str) -> list[SystemPair]:
         """Return the systems of the first and second answer of each item.
 
         Raises
@@ -70,7 +70,7 @@ class SystemVerdicts:
 
     def __init__(self, fields: SystemFields) -> None:
         self.fields = fields
-        self.by_pair: dict[Pair, JudgedItems] = {}
+        self.by_pair: dict[SystemPair, JudgedItems] = {}
         self.by_system: dict[str, JudgedItems] = {}
 
     def add(self, items: Sequence[Item], values: FloatArray, asked: Iterable[int]) -> None:
@@ -165,9 +165,9 @@ class Comparisons:
 
     field: str
     systems: Mapping[str, _Both]
-    pairs: Mapping[Pair, _Both]
+    pairs: Mapping[SystemPair, _Both]
 
-    def strata(self) -> dict[Pair, PopulationStratum]:
+    def strata(self) -> dict[SystemPair, PopulationStratum]:
         """Return the pairs that have an interval."""
         strata = {pair: both.stratum for pair, both in self.pairs.items()}
         return {pair: stratum for pair, stratum in strata.items() if stratum is not None}
@@ -218,12 +218,12 @@ class Comparisons:
         )
 
 
-def _sorted(pair: Pair) -> Pair:
+def _sorted(pair: SystemPair) -> SystemPair:
     return min(pair), max(pair)
 
 
 def _oriented(
-    rated: Rated, pairs: Sequence[Pair], system: str, members: set[str], *, scale: float = 1.0
+    rated: Rated, pairs: Sequence[SystemPair], system: str, members: set[str], *, scale: float = 1.0
 ) -> Rated:
     """Return the comparisons of some systems, with the preference for one of them.
 
