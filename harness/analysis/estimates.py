@@ -21,6 +21,7 @@ from harness.analysis.prepared import (
     affordable_resampling,
     groups_of,
     on_common_items,
+    order_of,
     resampling_of,
 )
 from harness.analysis.ratings import human_table, judge_table, rater_panel, without_rater
@@ -137,6 +138,14 @@ def prepare(
                 name: {**by_metric, **modelled.estimates[name]}
                 for name, by_metric in estimates.items()
             }
+        order = order_of(source, footing) if footing and with_comparisons else ()
+        if footing and with_comparisons:
+            about = {name: by_metric[row.name] for name, by_metric in estimates.items()}
+            ranking = footing.estimates(about, order)
+            estimates = {
+                name: {**by_metric, row.name: ranking[name]}
+                for name, by_metric in estimates.items()
+            }
         own = evaluated(
             drawn if with_comparisons else values_alone,
             judges=compared.judges,
@@ -152,6 +161,7 @@ def prepare(
         compared=compared,
         metric=row.name,
         footing=footing,
+        order=order,
         common=common,
         evaluation=evaluation,
         estimates=estimates,

@@ -20,7 +20,6 @@ from harness.analysis.evidence_rows import (
     JudgeEvidence,
     WithoutRater,
 )
-from harness.analysis.judge_costs import cost_of
 from harness.analysis.left_out_raters import (
     LEAST_SHARE,
     AnnotatorTests,
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from harness.analysis.prepared import Prepared
     from harness.stats.inference.non_inferiority import Margin
 
-EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
 OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that hold for unrated items
 MOST_RATINGS = 200_000  # up to which an audit leaves each rater out
 
@@ -72,6 +70,7 @@ def section(p: Prepared, *, test_copies: bool = True) -> Evidence | None:
         source,
         footing,
         {name: estimates[p.metric] for name, estimates in p.estimates.items()},
+        order=p.order,
         margin=margin_of(source, p.compared, footing.metric),
         annotator_tests=tests,
         ranks_by=ELICITATION_OF[footing.metric.human_form],
@@ -165,6 +164,7 @@ def evidence_of(
     footing: Footing,
     estimates: Mapping[str, Estimate],
     *,
+    order: Sequence[str],
     margin: Margin | None,
     annotator_tests: AnnotatorTests,
     ranks_by: RanksBy | Literal[""] = "",
@@ -172,14 +172,13 @@ def evidence_of(
 ) -> Evidence:
     """Return the evidence that common footing gives, whose judges are in the order of the source.
 
-    ``estimates`` are those of each judge on these items, by name, without the interval of the
-    first that allows for its choice; ``margin`` is that of non-inferiority to
-    one human; ``unusable`` counts the items with a rating that the metric cannot use.
+    ``estimates`` are those of each judge on these items, by name, and ``order`` is that of the
+    ranked ones; ``margin`` is that of non-inferiority to one human; ``unusable`` counts the items
+    with a rating that the metric cannot use.
     """
     metric = footing.metric
     names = [judge.name for judge in source.judges]
     fractions = dict(zip(names, footing.items.answered_fraction.tolist(), strict=True))
-    order = _order(source, footing, fractions)
     close, tried = close_to_first(footing), source.tried_judges
     controls = {judge.name for judge in source.judges if judge.is_control}
     worse = worse_than_first(footing, order) | controls.intersection(order[1:])
@@ -191,7 +190,7 @@ def evidence_of(
             judge=name,
             **_completeness(source, footing, estimates[name], name, fractions[name]),
             ranked=True,
-            estimate=footing.estimate(name, estimates[name], is_first=name == order[0]),
+            estimate=estimates[name],
             annotator_test=annotator_tests.of(name, alpha=level_of[name]),
             difference=_difference(source, footing, name, order[0]) if name != order[0] else None,
             close_to_first=name in close,
@@ -297,29 +296,6 @@ def footing_facts(footing: Footing, name: str) -> FootingFacts:
         "human": footing.references[j],
         "value_with_losses": _number(footing.values_with_losses[j]),
     }
-
-
-def _order(source: Source, footing: Footing, answered: dict[str, float]) -> tuple[str, ...]:
-    """Order judges by the metric; equal ones by what they answered, then by their price."""
-    losses = footing.metric.losses(footing.values)
-    verdicts, replies = source.verdicts, source.replies_voted_on
-
-    def key(name: str) -> tuple[bool, float, float]:
-        value = float(losses[footing.judges.index(name)])
-        return (
-            not isfinite(value),
-            round(value, EQUAL_DIGITS) if isfinite(value) else 0.0,
-            -answered[name],
-        )
-
-    def price(name: str) -> float:
-        usd = cost_of(verdicts[name], replies.get(name)).usd_per_answered
-        return inf if usd is None else usd
-
-    keys = {name: key(name) for name in footing.judges}
-    times = Counter(keys.values())
-    prices = {name: price(name) if times[keys[name]] > 1 else 0.0 for name in footing.judges}
-    return tuple(sorted(footing.judges, key=lambda name: (keys[name], prices[name])))
 
 
 def close_to_first(footing: Footing) -> frozenset[str]:

@@ -29,6 +29,7 @@ from harness.analysis.judge_result import (
 )
 from harness.analysis.left_out_raters import AnnotatorTests, why_not_tested
 from harness.analysis.open_scale import OpenScaleSetup, design_of_open, open_scale, with_open_wins
+from harness.analysis.prepared import order_of
 from harness.analysis.rater_replacement import judge_tests, replacement_of
 from harness.analysis.result import Validation, make_validation
 from harness.analysis.second_questions import has_second_questions, second_questions
@@ -42,7 +43,7 @@ from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.selection.footing import ComparisonRules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from harness.analysis.evidence_rows import Evidence
     from harness.analysis.inputs import JudgeFacts, Source
@@ -66,20 +67,22 @@ def validate_open(source: Source) -> Validation:
     evidence, judges, asked_again, slices = None, tuple[JudgeResult, ...](), None, None
     if source.judges:
         footing = _footing(scale, metric)
+        order = order_of(source, footing)
         estimates = {
             facts.name: _estimates(scale, facts.name, footing, engine) for facts in source.judges
         }
+        about = {name: of_judge[metric.name] for name, of_judge in estimates.items()}
+        for name, ranking in footing.estimates(about, order).items():
+            estimates[name][metric.name] = ranking
         tests = _annotator_tests(scale, footing)
         evidence = with_copies_tested(
             source,
-            _evidence(scale, footing, estimates, tests),
+            _evidence(scale, footing, estimates, order, tests),
             tests,
             partial(_footing_without, scale, metric),
         )
-        ranked = {row.judge: {metric.name: row.estimate} for row in evidence.judges}
         judges = tuple(
-            _judge(scale, facts, estimates[facts.name] | ranked[facts.name], metric, engine)
-            for facts in source.judges
+            _judge(scale, facts, estimates[facts.name], metric, engine) for facts in source.judges
         )
         slices = open_slices.section(scale, footing)
         if has_second_questions(source):
@@ -158,6 +161,7 @@ def _evidence(
     scale: OpenScaleSetup,
     footing: Footing,
     estimates: Mapping[str, Mapping[str, Estimate]],
+    order: Sequence[str],
     tests: AnnotatorTests,
 ) -> Evidence:
     source, metric = scale.source, footing.metric
@@ -165,6 +169,7 @@ def _evidence(
         source,
         footing,
         {name: of_judge[metric.name] for name, of_judge in estimates.items()},
+        order=order,
         margin=_margin(scale, metric),
         annotator_tests=tests,
         unusable=exclusions([("human_abstained", n_with_rating(source) - int(scale.rated.sum()))]),

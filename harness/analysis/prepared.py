@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.analysis.inputs import Settings, Source
+from harness.analysis.judge_costs import cost_of
 from harness.stats import Metric, Resampling, find_metric
 from harness.stats.selection.replies import CommonItems
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 
+EQUAL_DIGITS = 12  # losses that agree to so many decimals are equal
 REPEATED_CELLS = 8_000_000  # items times judges times resamples that repeat an estimation
 
 
@@ -81,12 +85,15 @@ class Prepared:
         The metric that ranks.
     footing : Footing or None
         The judges compared by it; None without judges.
+    order : tuple of str
+        The ranked judges, best first; none where they are not compared with one another.
     common : dict of str to CommonItems
         By elicitation, the items and the replies per item at which judges are compared.
     evaluation : Evaluation
         Every metric of the ranked judges there, and the bootstrap they share.
     estimates : dict of str to dict of str to Estimate
-        Every metric of every judge there, by judge and metric.
+        Every metric of every judge there, by judge and metric. The one that ranks is that of the
+        footing, if judges are compared with one another.
     own : Evaluation
         The metric that ranks, of each judge on its own items and at its own replies; beta and F;
         the raters' agreement.
@@ -109,6 +116,7 @@ class Prepared:
     compared: Compared
     metric: str
     footing: Footing | None
+    order: tuple[str, ...]
     common: dict[str, CommonItems]
     evaluation: Evaluation
     estimates: Mapping[str, Mapping[str, Estimate]]
@@ -173,6 +181,30 @@ class Prepared:
     def affordable_resampling(self) -> Resampling:
         """Return fewer resamples than asked for where each repeats a whole estimation."""
         return affordable_resampling(self.source, self.compared)
+
+
+def order_of(source: Source, footing: Footing) -> tuple[str, ...]:
+    """Order ranked judges by the metric; equal ones by what they answered, then by their price."""
+    losses = dict(zip(footing.judges, footing.metric.losses(footing.values).tolist(), strict=True))
+    fractions = footing.items.answered_fraction.tolist()
+    answered = dict(zip((judge.name for judge in source.judges), fractions, strict=True))
+    verdicts, replies = source.verdicts, source.replies_voted_on
+
+    def price(name: str) -> float:
+        usd = cost_of(verdicts[name], replies.get(name)).usd_per_answered
+        return inf if usd is None else usd
+
+    keys = {
+        name: (
+            not isfinite(loss),
+            round(loss, EQUAL_DIGITS) if isfinite(loss) else 0.0,
+            -answered[name],
+        )
+        for name, loss in losses.items()
+    }
+    times = Counter(keys.values())
+    prices = {name: price(name) if times[key] > 1 else 0.0 for name, key in keys.items()}
+    return tuple(sorted(footing.judges, key=lambda name: (keys[name], prices[name])))
 
 
 def affordable_resampling(source: Source, compared: Compared) -> Resampling:

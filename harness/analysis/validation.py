@@ -75,9 +75,7 @@ def validate(source: Source) -> Validation:
     p = prepare(source)
     sections = _sections(p)
     errors, human_agreement = error_analysis.section(p)
-    common = sections["evidence"]
-    ranked = {row.judge: row.estimate for row in common.judges} if common else {}
-    judges = tuple(_judge_result(p, facts, ranked[facts.name]) for facts in source.judges)
+    judges = tuple(_judge_result(p, facts) for facts in source.judges)
     return make_validation(
         source,
         p.row,
@@ -285,14 +283,14 @@ def _prevalence(p: Prepared) -> Prevalences | None:
     )
 
 
-def _judge_result(p: Prepared, facts: JudgeFacts, ranked: Estimate) -> JudgeResult:
+def _judge_result(p: Prepared, facts: JudgeFacts) -> JudgeResult:
     source, evaluation = p.source, p.own
     translation, replies = evaluation.translations[facts.name], source.own_replies(facts.name)
     table = next(table for table in p.compared.judges if table.name == facts.name)
     return judge_result(
         source,
         facts,
-        metrics={**p.estimates[facts.name], p.metric: ranked},
+        metrics=dict(p.estimates[facts.name]),
         own=evaluation.estimates[facts.name][p.metric],
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,

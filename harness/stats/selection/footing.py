@@ -164,18 +164,24 @@ class Footing:
             sampled, level=level or self.level, unit=self.unit, estimand=self.metric.estimand
         )
 
-    def estimate(self, judge: str, about: Estimate, *, is_first: bool) -> Estimate:
-        """Return the estimate of a ranked judge.
+    def estimates(self, about: Mapping[str, Estimate], order: Sequence[str]) -> dict[str, Estimate]:
+        """Return the estimate of each judge.
 
         Parameters
         ----------
-        judge : str
-            One of ``judges``.
-        about : Estimate
-            Its counts, and why it is NA.
-        is_first : bool
-            Whether it comes first: its interval then allows for its choice among all judges.
+        about : mapping of str to Estimate
+            By judge, its counts, and why it is NA; of one that is not ranked, all there is.
+        order : sequence of str
+            Ranked judges, best first. The interval of the first allows for its choice among them.
         """
+        return {
+            name: self._estimate(name, result, is_first=name == order[0])
+            if name in self.judges
+            else result
+            for name, result in about.items()
+        }
+
+    def _estimate(self, judge: str, about: Estimate, *, is_first: bool) -> Estimate:
         value = float(self.values[self.judges.index(judge)])
         interval, why_none = self.interval(judge)
         if is_first and interval is not None and self.winner is not None:
