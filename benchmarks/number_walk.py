@@ -99,7 +99,9 @@ def main() -> None:
         walk = walk_of(Path(name))
     for kind, files in walk.stacks.items():
         print(f"{kind}: {' > '.join(files)}")
-    print(f"{len(set().union(*walk.stacks.values()))} files")
+    after = [files for kind, files in walk.stacks.items() if kind != "verdict"]
+    n, n_after = (len(set().union(*stacks)) for stacks in (walk.stacks.values(), after))
+    print(f"{n} files, {n_after} of them from the verdicts on")
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def test_few_modules_know_csv():
         for path in HARNESS.rglob("*.py")
         if re.search(r"^\s*(import csv\b|from csv import)", path.read_text("utf-8"), re.MULTILINE)
     }
-    reading, *writing = "files.tables.delimited", "files.tables.writer", "report.ranking_table"
+    reading, *writing = "files.tables.delimited", "files.tables.writer", "report.export"
     assert users == {reading, *writing, "curation.importing.convert"}
 
 

@@ -38,7 +38,8 @@ from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.loading import edge
 from harness.options.concerns import ALL_ITEMS, HERE, NO_CHOICES, check_place
-from harness.report import write_report
+from harness.report.export import PAGES
+from harness.report.html.details import details_of
 from harness.runs.asked_items import blank_lines
 from harness.runs.ledger import (
     count_run,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from harness.analysis import Validation
+    from harness.analysis import Source, Validation
     from harness.judging.prompts.requests import Prompts
     from harness.judging.running.recorder import Observer
     from harness.judging.running.retry import RetryPolicy
@@ -365,6 +366,20 @@ def finish(folder: RunFolder, *, task: Task | None = None, new_ledger: bool = Fa
     if folder.manifest.state == "asked":
         folder.update(state="done", exit_code=folder.manifest.exit_code or int(ExitCode.DONE))
     return validation
+
+
+def write_report(folder: RunFolder, validation: Validation, source: Source) -> None:
+    """Write ``metrics.json`` and the `PAGES` into a run folder.
+
+    Raises
+    ------
+    RunError
+        If one of them cannot be written; the others stay as they were.
+    """
+    folder.write_metrics(validation.to_json() + "\n")
+    details = details_of(source, folder, certainty=validation.certainty)
+    for name, draw in PAGES.items():
+        folder.write(name, draw(validation, details))
 
 
 def validate_run(

@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
-from io import BytesIO
+import csv
+from io import BytesIO, StringIO
 from typing import TYPE_CHECKING
 
+from harness.report import ranking_columns
 from harness.report.formatting import COMPLETENESS, completeness
-from harness.report.html.details import details_of
 from harness.report.html.page import page
 from harness.report.judge_card import judge_card
-from harness.report.ranking_table import ranking_csv
+from harness.report.ranking_rows import ranking_rows
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     import pyarrow as pa
 
-    from harness.analysis import Source, Validation
+    from harness.analysis import Validation
     from harness.report.html.details import Details
-    from harness.runs.run_folder import RunFolder
+    from harness.report.ranking_columns import Raw
     from harness.stats import Estimate
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 INTERVAL_COLUMNS = ("low", "high", "level", "method", "unit", "estimand")
+
+
+def ranking_csv(v: Validation) -> str:
+    """Return the judges of the ranking as CSV; empty cells are NA, and ``reason`` says why.
+
+    ``humans`` says where the raters' response sets come from: rated, reconstructed, modelled or
+    assumed.
+    """
+    columns = [column for column in ranking_columns.COLUMNS if "csv" in column.views]
+    raw = {name: value_of for column in columns for name, value_of in column.raw.items()}
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(raw)
+    writer.writerows(
+        [_escape_formula(value_of(v, row.judge)) for value_of in raw.values()]
+        for row in ranking_rows(v)
+        if row.judge is not None
+    )
+    return out.getvalue()
+
+
+def _escape_formula(value: Raw) -> Raw:
+    """Keep a spreadsheet from running a text as a formula."""
+    is_formula = isinstance(value, str) and value.startswith(FORMULA_STARTS)
+    return f"'{value}" if is_formula else value
 
 
 def metric_table(v: Validation) -> list[dict[str, object]]:
@@ -66,25 +93,11 @@ def _metric_row(judge: str, metric: str, estimate: Estimate) -> dict[str, object
     }
 
 
-def write_report(folder: RunFolder, v: Validation, source: Source) -> None:
-    """Write ``metrics.json``, the page, the ranking and the judge card into a run folder.
-
-    Raises
-    ------
-    RunError
-        If one of them cannot be written; the others stay as they were.
-    """
-    folder.write_metrics(v.to_json() + "\n")
-    write_pages(folder, v, details_of(source, folder, certainty=v.certainty))
-
-
-def write_pages(folder: RunFolder, v: Validation, details: Details) -> tuple[Path, ...]:
-    """Write the page, the ranking and the judge card into a run folder."""
-    return (
-        folder.write("report.html", page(v, details)),
-        folder.write("ranking.csv", ranking_csv(v)),
-        folder.write("judge-card.md", judge_card(v, details)),
-    )
+PAGES: dict[str, Callable[[Validation, Details], str]] = {  # by file of a run folder
+    "report.html": page,
+    "ranking.csv": lambda v, _: ranking_csv(v),
+    "judge-card.md": judge_card,
+}
 
 
 def arrow_table(v: Validation) -> pa.Table:

@@ -22,8 +22,8 @@ from harness.report.formatting import (
 )
 from harness.report.judge_charts import metric_label
 from harness.report.pseudonyms import named_as_in_reports
+from harness.report.ranking_columns import ranking_table
 from harness.report.ranking_rows import missing_intervals
-from harness.report.ranking_table import ranking_table
 from harness.report.recommendation import decision
 from harness.report.text import READING as READING_F
 from harness.report.text import translation_text

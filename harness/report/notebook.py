@@ -6,8 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import compared_on, counted
+from harness.report.ranking_columns import ranking_table
 from harness.report.ranking_rows import agreement_table, missing_intervals
-from harness.report.ranking_table import ranking_table
 from harness.report.recommendation import summary
 from harness.report.verdict_words import human_pair
 

@@ -17,7 +17,7 @@ from harness.report.formatting import (
     short_name,
     span,
 )
-from harness.report.ranking_rows import alike_words
+from harness.report.ranking_rows import alike_words, ranking_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -315,3 +315,48 @@ COLUMNS = (
         empty=frozenset({"", "0.00"}),
     ),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RankingTable:
+    """The ranking as a view draws it.
+
+    Attributes
+    ----------
+    columns : list of RankingColumn
+        From left to right.
+    heads : list of str
+        One for each column.
+    rows : list of RankingRow
+        From top to bottom.
+    cells : list of list of str
+        By row, then column.
+    """
+
+    columns: list[RankingColumn]
+    heads: list[str]
+    rows: list[RankingRow]
+    cells: list[list[str]]
+
+
+def ranking_table(v: Validation, view: RankingView) -> RankingTable:
+    """Return the ranking as a view draws it, without columns that have nothing to say."""
+    rows = [row for row in ranking_rows(v) if _is_drawn(row, view)]
+    drawn = [
+        (column, cells)
+        for column in COLUMNS
+        if view in column.views
+        for cells in [[column.cell_of(v, row) for row in rows]]
+        if not {cell.short for cell in cells} <= column.empty
+    ]
+    return RankingTable(
+        columns=[column for column, _ in drawn],
+        heads=[column.head_in(v, view) for column, _ in drawn],
+        rows=rows,
+        cells=[[cells[i].text(view) for _, cells in drawn] for i in range(len(rows))],
+    )
+
+
+def _is_drawn(row: RankingRow, view: RankingView) -> bool:
+    """Whether a row is in a view: judges in all, an undefined baseline on the page alone."""
+    return row.judge is not None or (view != "card" and (row.is_defined or view == "page"))

@@ -48,7 +48,7 @@ class RankingRow:
     kind : str
         "best", "tied", "judge" or "unranked", see `judge_kinds`; "baseline" of others.
     value : str
-        The metric that ranks, with its interval.
+        The metric that ranks, with its interval, of others than judges.
     judge : RankedJudge or None
         None of others.
     is_defined : bool
@@ -57,7 +57,7 @@ class RankingRow:
 
     name: str
     kind: RowKind
-    value: str
+    value: str = ""
     judge: RankedJudge | None = None
     is_defined: bool = True
 
@@ -111,7 +111,6 @@ def _judges(v: Validation) -> list[RankingRow]:
             RankingRow(
                 name=row.judge,
                 kind=kinds[row.judge],
-                value=estimate(row.estimate),
                 judge=RankedJudge(result=judge, evidence=row, alike=alike),
             )
         )

@@ -13,7 +13,7 @@ from harness.errors import RunError
 from harness.files.regular_files import write_file, writing_to
 from harness.report.chart_files import all_charts, write_charts
 from harness.report.comparison import comparison, comparison_text
-from harness.report.export import parquet_of, write_pages
+from harness.report.export import PAGES, parquet_of
 from harness.report.html.details import details_of
 from harness.report.html.page import page
 from harness.report.pseudonyms import named_as_in_reports, pseudonyms, with_pseudonyms
@@ -78,9 +78,8 @@ def report_run(
     v = validation_of(folder, source)
     d = details_of(source, folder, certainty=v.certainty, show_raters=show_raters)
     table = folder.write("metrics.parquet", parquet_of(v))
-    return _with_charts(
-        (*write_pages(folder, v, d), table), named_as_in_reports(v, d.raters), charts
-    )
+    pages = [folder.write(name, draw(v, d)) for name, draw in PAGES.items()]
+    return _with_charts((*pages, table), named_as_in_reports(v, d.raters), charts)
 
 
 def report_source(

@@ -24,8 +24,8 @@ from harness.report.formatting import (
 )
 from harness.report.prevalence_text import prevalence_lines
 from harness.report.race_text import race_lines, race_table
+from harness.report.ranking_columns import ranking_table
 from harness.report.ranking_rows import agreement_table, missing_intervals
-from harness.report.ranking_table import ranking_table
 from harness.report.recommendation import sentences, summary
 from harness.report.score_table import score_table, strata_table
 from harness.report.slice_rows import terminal_slice_table

@@ -17,9 +17,8 @@ from harness.analysis.estimates import prepare
 from harness.errors import TaskError
 from harness.options.concerns import Choices
 from harness.report import page
-from harness.report.export import metric_table
+from harness.report.export import metric_table, ranking_csv
 from harness.report.judge_card import judge_card
-from harness.report.ranking_table import ranking_csv
 from harness.report.text import render
 from harness.stats import reconstruct
 from harness.stats.indeterminacy.reconstruction import reconstructed_metrics

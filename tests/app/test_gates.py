@@ -26,7 +26,7 @@ from harness.app.gates import (
 )
 from harness.errors import ExitCode, HarnessError
 from harness.report import formatting
-from harness.report.ranking_table import ranking_table
+from harness.report.ranking_columns import ranking_table
 from harness.testing import assert_judge
 
 JUDGES = ("gpt", "ollama/llama3:8b")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.number_walk import walk_of
 
-MAX_FILES = 15
+MAX_FILES, MAX_FROM_VERDICTS = 12, 8
 
 
 def test_a_number_passes_few_files_from_reply_to_page(tmp_path):
@@ -13,5 +13,7 @@ def test_a_number_passes_few_files_from_reply_to_page(tmp_path):
     assert list(stacks) == ["verdict", "counts", "estimate", "cell"]
     files = set().union(*stacks.values())
     assert len(files) <= MAX_FILES, sorted(files)
+    after = set().union(*(files for kind, files in stacks.items() if kind != "verdict"))
+    assert len(after) <= MAX_FROM_VERDICTS, sorted(after)
     assert stacks["estimate"][-1].startswith("stats/")
     assert not [file for file in stacks["cell"] if file.startswith(("stats/", "analysis/"))]

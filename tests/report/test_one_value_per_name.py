@@ -29,11 +29,11 @@ from harness.errors import HarnessError
 from harness.options.concerns import Choices
 from harness.report import judge_card, page, render
 from harness.report.comparison import value_tables
-from harness.report.export import parquet_of
+from harness.report.export import parquet_of, ranking_csv
 from harness.report.formatting import basis, compared_on, share
 from harness.report.formatting import estimate as shown
 from harness.report.judge_card import markdown
-from harness.report.ranking_table import ranking_csv, ranking_table
+from harness.report.ranking_columns import ranking_table
 from harness.report.study_page import DECISION_HEADS, decision_rows
 from harness.revalidation.history_text import standing_rows
 from harness.revalidation.metric_changes import Yardstick, decision_on

@@ -10,6 +10,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
 from harness.report import judge_card, page, ranking_columns, ranking_csv, render
+from harness.report.formatting import estimate
 from harness.report.notebook import notebook_table
 from harness.report.ranking_columns import COLUMNS, RankingCell, RankingColumn, RankingView
 from harness.report.ranking_rows import ranking_rows
@@ -26,11 +27,12 @@ def test_every_row_of_the_list_stands_in_every_table():
     table = {row["judge"]: row for row in csv.DictReader(ranking_csv(validation).splitlines())}
     assert list(table) == names[:3]
     for row in rows:
-        value = row.value.partition(" ")[0]
+        shown = estimate(row.judge.evidence.estimate) if row.judge else row.value
+        value = shown.partition(" ")[0]
         [line] = [
             line
             for line in terminal.splitlines()
-            if row.value in line and f" {row.name} " in f" {line} "
+            if shown in line and f" {row.name} " in f" {line} "
         ] or [""]
         assert line or not row.is_defined or value == "NA"
         assert f">{row.name}<" in html

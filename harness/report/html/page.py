@@ -34,8 +34,8 @@ from harness.report.next_steps import next_steps
 from harness.report.prevalence_text import missed_line, prevalence_lines
 from harness.report.pseudonyms import named_as_in_reports
 from harness.report.race_text import race_lines, race_table
+from harness.report.ranking_columns import ranking_table
 from harness.report.ranking_rows import missing_intervals
-from harness.report.ranking_table import ranking_table
 from harness.report.recommendation import (
     further_evidence,
     property_words,
