@@ -164,6 +164,7 @@ def estimate(
     paired_beta: bool = False,
     strata: str | None = None,
     by: str | None = None,
+    against: str | Path | None = None,
     n_labels: float | None = None,
     until_width: float | None = None,
     ratings_per_item: int | None = None,

@@ -12,7 +12,7 @@ from harness.app.plan_of_run import other_items
 from harness.app.run import part_name
 from harness.errors import RunError, TaskError
 from harness.estimation.quantity import Quantity
-from harness.estimation.unlabelled import read_parts
+from harness.estimation.unlabelled import ItemTables, read_parts
 from harness.estimation.unrated_items import FOLDER, filled, rated_items, with_items
 from harness.runs.run_folder import RunFolder
 from harness.runs.sources import compared_source, fitted_of, verdicts_of
@@ -69,7 +69,7 @@ def draw_items(
     judge : str
         A judge of it that `estimate` has asked about all of the items.
     items : Path
-        See `read_parts`.
+        See `ItemTables`.
     n_labels : int
         Items to draw, on average.
     rng : Generator
@@ -88,7 +88,7 @@ def draw_items(
     quantity = Quantity.of(source.task, source.ranking_elicitation)
     labelled, unanswered = filled(rated_items(source, judge, quantity).labelled, quantity)
     parts, fitted = [], fitted_of(folder)
-    for part in read_parts(items, source.task):
+    for part in read_parts(ItemTables(items), source.task):
         path = folder.path / FOLDER / part_name(*other_items(folder, judge, part), judge)
         asked = RunFolder.open(path) if (path / "manifest.json").exists() else None
         if asked is None or asked.manifest.state not in ASKED:
@@ -126,7 +126,7 @@ def draw_items(
 
 def _read(path: Path, task: Task, probabilities: dict[int, float]) -> tuple[Item, ...]:
     """Read the drawn items alone, by their place among all."""
-    read = enumerate(item for part in read_parts(path, task) for item in part)
+    read = enumerate(item for part in read_parts(ItemTables(path), task) for item in part)
     return tuple(
         replace(
             item,

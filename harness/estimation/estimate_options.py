@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar, Self
 
 from pydantic import field_validator, model_validator
 
 from harness.errors import OptionError
 from harness.options.declaration import ESTIMATE, Options, option
+
+SYSTEM = "system"  # field that names the system of an output
 
 
 class EstimateOptions(Options):
@@ -40,6 +43,14 @@ class EstimateOptions(Options):
         "Numbers, and 'length in words', are cut into thirds.",
         (ESTIMATE,),
         metavar="FIELD",
+    )
+    against: Path | None = option(
+        None,
+        "Outputs of a second system: a file like {items}. The same ids are the same prompts. "
+        "Shows the difference between the systems, which the files are named after, unless the "
+        "field {by} names them (default: system).",
+        (ESTIMATE,),
+        metavar="FILE",
     )
     n_labels: float | None = option(
         None,
@@ -86,10 +97,15 @@ class EstimateOptions(Options):
     @model_validator(mode="after")
     def _by_slice(self) -> Self:
         for name in ("strata", "until_width"):
-            if self.by is not None and getattr(self, name) is not None:
+            if (self.by or self.against) is not None and getattr(self, name) is not None:
                 problem = "no interval by slice is known to hold with it"
                 raise OptionError(name, problem, f"Leave {{{name}}} or {{by}} out")
         return self
+
+    @property
+    def field(self) -> str | None:
+        """The field by whose values items are told apart; None without one."""
+        return self.by or (SYSTEM if self.against else None)
 
     @field_validator("beta_range")
     @classmethod

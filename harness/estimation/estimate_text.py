@@ -111,6 +111,10 @@ def _left_out(result: Estimation) -> Iterator[str]:
     if result.n_blank:
         verb = "is" if result.n_blank == 1 else "are"
         yield f"{counted([result.n_blank], 'blank item')} {verb} left out."
+    if result.n_rated_too:
+        verb = "is" if result.n_rated_too == 1 else "are"
+        rated = counted([result.n_rated_too], "output")
+        yield f"{rated} {verb} rated, and left out of the unlabelled ones."
     if result.n_left_out:
         why = "no rating or no answer of this judge"
         if result.strata is not None:

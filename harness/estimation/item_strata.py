@@ -14,8 +14,8 @@ from harness.tasks.model import INCLUSION_PROBABILITY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
+    from harness.estimation.unlabelled import ItemTables
     from harness.stats.data.arrays import BoolArray
     from harness.stats.estimation.effective_counts import Labelled
     from harness.tasks import Item, Task
@@ -66,7 +66,7 @@ class Strata:
     n_labelled: dict[str, int]
 
     @classmethod
-    def read(cls, path: Path, task: Task, field: str, limit: int | None = None) -> Strata:
+    def read(cls, path: ItemTables, task: Task, field: str, limit: int | None = None) -> Strata:
         """Count the unlabelled items of each stratum; see `read_parts`.
 
         Raises

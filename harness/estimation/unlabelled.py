@@ -1,7 +1,8 @@
-"""Unlabelled items, read from a table or a folder of tables without holding them all."""
+"""Unlabelled items, read from tables without holding them all."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,80 @@ PART = 2000  # items that are asked about, counted and let go together
 OF_SAMPLES = {INCLUSION_PROBABILITY, SOURCE_ITEM}  # fields that no prompt shows
 
 
-def read_parts(path: Path, task: Task, limit: int | None = None) -> Iterator[tuple[Item, ...]]:
+@dataclass(frozen=True, slots=True)
+class ItemTables:
+    """Tables of unlabelled items, or those of two systems.
+
+    With a second table, the items of each are of the system that it's named after, unless they name
+    one, and the same id is the same prompt.
+
+    Attributes
+    ----------
+    path : Path
+        A csv, jsonl or parquet table like the task's items, or a folder of such tables.
+    against : Path or None
+        The second one, of another system.
+    system : str
+        Field that names the system; "" with one table.
+    rated : frozenset of (str, str)
+        System and prompt of the outputs that are rated, which are left out.
+    """
+
+    path: Path
+    against: Path | None = None
+    system: str = ""
+    rated: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+
+    def __str__(self) -> str:
+        return f"{self.path}" if self.against is None else f"{self.path} and {self.against}"
+
+    def items(self, limit: int | None) -> Iterator[Item]:
+        """Yield all items, or the first ones of each system."""
+        if self.against is None:
+            yield from islice(_items(self.path), limit)
+            return
+        for path in (self.path, self.against):
+            for item in islice(_items(path), limit):
+                if not self._is_rated(own := self._of_system(item, path)):
+                    yield own
+
+    def n_rated(self, limit: int | None) -> int:
+        """Count the items that are left out, as they're rated."""
+        if self.against is None:
+            return 0
+        return sum(
+            self._is_rated(self._of_system(item, path))
+            for path in (self.path, self.against)
+            for item in islice(_items(path), limit)
+        )
+
+    def _of_system(self, item: Item, path: Path) -> Item:
+        """Return an item with its system, its prompt as its group, and an id of its own."""
+        system = item.fields.get(self.system, "").strip() or path.stem
+        return replace(
+            item,
+            id=f"{item.id} ({system})",
+            group=item.id if item.group is None else item.group,
+            fields=item.fields | {self.system: system},
+        )
+
+    def _is_rated(self, item: Item) -> bool:
+        return (item.fields[self.system], item.group or "") in self.rated
+
+
+def _items(path: Path) -> Iterator[Item]:
+    return (item for file in _tables(path) for item in item_rows(file))
+
+
+def read_parts(
+    path: ItemTables, task: Task, limit: int | None = None
+) -> Iterator[tuple[Item, ...]]:
     """Yield items in parts of 2,000, without those that are blank.
 
     Parameters
     ----------
-    path : Path
-        A csv, jsonl or parquet table like the task's items, or a folder of such tables.
+    path : ItemTables
+        The tables.
     task : Task
         The items must have the fields of its items. Only items that were drawn from them for
         labelling, with known probabilities, may be items of it, too.
@@ -44,7 +112,7 @@ def read_parts(path: Path, task: Task, limit: int | None = None) -> Iterator[tup
         yield part
 
 
-def count_blank(path: Path, task: Task, limit: int | None = None) -> int:
+def count_blank(path: ItemTables, task: Task, limit: int | None = None) -> int:
     """Check all items before the first request, and count those that are blank.
 
     Parameters and errors are those of `read_parts`, which needs one item that isn't blank.
@@ -58,7 +126,7 @@ def count_blank(path: Path, task: Task, limit: int | None = None) -> int:
     return n_blank
 
 
-def come_in_groups(path: Path, task: Task, limit: int | None = None) -> bool:
+def come_in_groups(path: ItemTables, task: Task, limit: int | None = None) -> bool:
     """Return whether any two items are of one group; parameters and errors as of `read_parts`."""
     groups: set[str] = set()
     for item in _checked(path, task, limit):
@@ -69,12 +137,12 @@ def come_in_groups(path: Path, task: Task, limit: int | None = None) -> bool:
     return False
 
 
-def _checked(path: Path, task: Task, limit: int | None) -> Iterator[Item]:
+def _checked(path: ItemTables, task: Task, limit: int | None) -> Iterator[Item]:
     """Yield items that can be used with a task; each text that its items have must occur."""
     fields = [set(item.fields) - OF_SAMPLES for item in task.items if task.has_text(item)]
     wanted = set.intersection(*fields) if fields else set()
     texts = set(task.text) & set[str]().union(*fields)
-    for item in islice((item for file in _tables(path) for item in item_rows(file)), limit):
+    for item in path.items(limit):
         _check(item, path, task, wanted - set(task.text))
         texts -= item.fields.keys()
         yield item
@@ -96,7 +164,7 @@ def _tables(path: Path) -> list[Path]:
     return tables
 
 
-def _check(item: Item, path: Path, task: Task, wanted: set[str]) -> None:
+def _check(item: Item, path: ItemTables, task: Task, wanted: set[str]) -> None:
     if missing := sorted(wanted - item.fields.keys()):
         raise TaskError(
             f"{path}: item {item.id!r} has no field {missing[0]!r}",

@@ -29,7 +29,7 @@ from harness.estimation.compared_systems import SystemFields, SystemVerdicts
 from harness.estimation.item_strata import Rated, Strata, strata_of
 from harness.estimation.judged_items import JudgedItems
 from harness.estimation.quantity import Quantity
-from harness.estimation.unlabelled import come_in_groups, count_blank, read_parts
+from harness.estimation.unlabelled import ItemTables, come_in_groups, count_blank, read_parts
 from harness.estimation.value_differences import ValueData, value_differences
 from harness.runs.estimated_differences import EstimatedDifference, write_differences
 from harness.runs.ledger import tried_in_run
@@ -108,6 +108,8 @@ class Estimation:
         without unlabelled items.
     n_blank : int
         Unlabelled items that are blank, and left out.
+    n_rated_too : int
+        Outputs of two systems that are rated, and left out of the unlabelled ones.
     strata : Strata or None
         By which the rated items are weighted; None without.
     by_slice : EstimateBySlice or None
@@ -151,6 +153,7 @@ class Estimation:
     n_unanswered: int
     n_left_out: int
     n_blank: int
+    n_rated_too: int
     strata: Strata | None
     by_slice: EstimateBySlice | None
     needed: LabelPlan | None
@@ -217,7 +220,7 @@ def estimate(
     judge : str
         Name of a judge that was asked in it.
     items : Path
-        See `read_parts`.
+        See `ItemTables`.
     wanted : Wanted
         What is estimated, and where judges are asked.
     observer : Observer
@@ -236,12 +239,13 @@ def estimate(
         raise RunError(f"{folder.path}: no judge {judge!r}", f"Name one of {names}")
     quantity = _quantity(source, wanted.options)
     all_rated = rated_items(source, judge, quantity)
+    tables = _tables(items, all_rated.items, wanted.options)
     strata, rated = None, {"": all_rated}
     if wanted.options.strata is not None:
-        strata = Strata.read(items, source.task, wanted.options.strata, wanted.n_items)
+        strata = Strata.read(tables, source.task, wanted.options.strata, wanted.n_items)
         strata, rated = strata.split(all_rated, source.task)
     if wanted.options.until_width is not None:
-        grouped = come_in_groups(items, source.task, wanted.n_items)
+        grouped = come_in_groups(tables, source.task, wanted.n_items)
         check_order(all_rated.labelled, grouped=grouped)
     beta = pairs_of(source, all_rated.labelled) if wanted.options.paired_beta else None
     path, n_judges = folder.path / FOLDER, _n_judges(folder)
@@ -251,14 +255,14 @@ def estimate(
         accepted = AcceptedItems(
             source, judge, wanted.trusting, path, level=wanted.level, n=n_judges
         )
-    n_blank = count_blank(items, source.task, wanted.n_items)
+    n_blank = count_blank(tables, source.task, wanted.n_items)
     judged = _Judged(source.task, quantity, strata, folder.manifest.config.choices.min_answered)
     judged.fitted = fitted_of(folder)
     judged.model = next(spec.model for spec in folder.manifest.judges if spec.name == judge)
-    _set_field(judged, all_rated.items, items, wanted)
+    _set_field(judged, all_rated.items, tables, wanted)
     judged.accepted = accepted
     exit_code, started, stopped = ExitCode.DONE, time.time(), ""
-    for part in read_parts(items, source.task, wanted.n_items):
+    for part in read_parts(tables, source.task, wanted.n_items):
         plan = plan_other_items(
             folder,
             judge,
@@ -305,6 +309,7 @@ def estimate(
         n_unanswered=judged.n_unanswered,
         n_left_out=len(source.items) - sum(len(own.items) for own in rated.values()),
         n_blank=n_blank,
+        n_rated_too=tables.n_rated(wanted.n_items),
         strata=strata,
         by_slice=by_slice,
         beta_range=wanted.options.beta_range,
@@ -321,16 +326,46 @@ def estimate(
     )
 
 
-def _set_field(judged: _Judged, rated: Sequence[Item], items: Path, wanted: Wanted) -> None:
-    """Say by which field items are told apart; check those that compare systems."""
-    task, by = judged.task, wanted.options.by
+def _tables(items: Path, rated: Sequence[Item], options: EstimateOptions) -> ItemTables:
+    """Return the tables of unlabelled items; of two systems, without what is rated."""
+    if options.against is None:
+        return ItemTables(items)
+    field = options.field or ""
+    if not any(item.fields.get(field) for item in rated):
+        problem = f"rated items have no field {field!r}, which names their system"
+        raise OptionError("against", problem, "Add it, or name another field with {by}")
+    prompts = ((item.fields.get(field, "").strip(), item.group or item.id) for item in rated)
+    return ItemTables(items, options.against, field, frozenset(prompts))
+
+
+def _set_field(judged: _Judged, rated: Sequence[Item], items: ItemTables, wanted: Wanted) -> None:
+    """Say by which field items are told apart; check what names systems."""
+    task, by = judged.task, wanted.options.field
     if compared := SystemFields.of(task, by):
+        if items.against is not None:
+            problem = "each item compares two systems already"
+            raise OptionError("against", problem, "Leave {against} out")
         compared.pairs_of(rated, f"task {task.name}")
         for part in read_parts(items, task, wanted.n_items):
             compared.pairs_of(part, str(items))
         judged.systems = SystemVerdicts(compared)
     elif by is not None:
         judged.field = field_to_slice(by, task, rated)
+        if items.against is not None:
+            _check_systems(judged.field, items, task, wanted.n_items)
+
+
+def _check_systems(field: SlicedField, items: ItemTables, task: Task, limit: int | None) -> None:
+    """Refuse outputs of systems none of whose outputs are rated."""
+    for part in read_parts(items, task, limit):
+        for item in part:
+            if (system := item.fields[field.name]) not in field.frequent:
+                rated = ", ".join(field.frequent)
+                raise OptionError(
+                    "against",
+                    f"{items}: there is a system {system!r}, and rated items are of {rated}",
+                    f"Name each file after its system, or its system in a field {field.name}",
+                )
 
 
 class _Judged:
@@ -548,7 +583,7 @@ def _quantity(source: Source, options: EstimateOptions) -> Quantity:
     """Return what is estimated; refuse options that don't fit it."""
     given = "paired_beta" if options.paired_beta else "beta_range"
     of_sets = options.paired_beta or options.beta_range is not None
-    if SystemFields.of(source.task, options.by):
+    if SystemFields.of(source.task, options.field):
         quantity = Quantity.preference(source.task)
     else:
         answers = "forced_choice" if of_sets else source.ranking_elicitation

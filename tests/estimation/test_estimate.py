@@ -11,7 +11,7 @@ from support.processes import call_harness, invoke
 from support.task_folders import make_task_folder
 
 from benchmarks.estimate_memory import LARGEST_MB, peak_mb
-from harness.estimation.unlabelled import PART, read_parts
+from harness.estimation.unlabelled import PART, ItemTables, read_parts
 from harness.runs.run_folder import RunFolder
 from harness.stats.estimation.identified_set import share_above
 from harness.tasks import load_task
@@ -172,7 +172,7 @@ def test_items_are_read_in_parts(run, tmp_path):
     """No more than 2,000 items are held at a time."""
     task = load_task(str(tmp_path / "small"))
     items = write_items(tmp_path / "many.jsonl", 2 * PART + 1)
-    assert [len(part) for part in read_parts(items, task)] == [PART, PART, 1]
+    assert [len(part) for part in read_parts(ItemTables(items), task)] == [PART, PART, 1]
 
 
 def test_share_under_a_range_of_beta_has_ends_and_no_value(run, tmp_path):

@@ -90,6 +90,46 @@ def test_shared_prompts_narrow_the_interval(run, tmp_path_factory, monkeypatch):
     assert widths[0] < 0.95 * widths[1]
 
 
+def two_files(place):
+    """The outputs of each system in a file of its own, with the prompts as ids; rated ones, too."""
+    tables = (place / "small" / "items.jsonl", place / "new.jsonl")
+    rated, new = ([json.loads(line) for line in path.read_text().splitlines()] for path in tables)
+    for system, file in zip(SYSTEMS, ("old.jsonl", "other.jsonl"), strict=True):
+        named = {"system": system} if file == "other.jsonl" else {}
+        own = [row for row in (*rated[:20], *new) if row["system"] == system]
+        rows = [{"id": row["group"], "text": row["text"], **named} for row in own]
+        write_jsonl(place / file, rows)
+
+
+def test_two_files_of_outputs_are_paired_by_their_ids(run):
+    """As one file with a field; what's rated is left out. Names come from file or field."""
+    two_files(run.parent.parent)
+    one = json.loads(estimated(run, "--by", "system", "--json"))["by_slice"]
+    words = ("estimate", run, "--judge", "lexicon", "-q", "--items", "old.jsonl")
+    both = json.loads(invoke(*words, "--against", "other.jsonl", "--json").stdout)
+    assert both["n_rated_too"] == 20
+    [of_one], [of_two] = one["differences"], both["by_slice"]["differences"]
+    assert of_two == of_one
+    assert "20 outputs are rated, and left out" in invoke(*words, "--against", "other.jsonl").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--items", "none.jsonl", "--against", "old.jsonl"), "none.jsonl"),
+        (("--items", "old.jsonl", "--against", "third.jsonl"), "a system 'third'"),
+        (("--items", "old.jsonl", "--against", "other.jsonl", "--by", "group"), "no field 'group'"),
+        (("--items", "old.jsonl", "--against", "other.jsonl", "--strata", "system"), "strata"),
+    ],
+)
+def test_two_files_that_rated_items_dont_match_are_refused(run, options, problem):
+    two_files(run.parent.parent)
+    write_jsonl(run.parent.parent / "third.jsonl", [{"id": "p1", "text": "a day"}])
+    refused = invoke("estimate", run, "--judge", "lexicon", "-q", *options)
+    assert problem in f"{refused.output}{refused.exception}"
+    assert not (run / "estimates").exists()
+
+
 def test_a_gate_reads_the_last_estimate(run):
     """Either way round, of the judge that estimated it."""
     refused = invoke("gate", run, "--require", f"{BIG}:lower > 0")
