@@ -214,12 +214,20 @@ def compare(
 
 
 def evidence_of(
-    ratings: np.ndarray, judges: list[np.ndarray], footing: Footing, *, anonymous: bool = False
+    ratings: np.ndarray,
+    judges: list[np.ndarray],
+    footing: Footing,
+    *,
+    anonymous: bool = False,
+    share: float = 1.0,
 ) -> Evidence:
-    """Gather what the verdict needs, with the annotator test of the first judge alone."""
+    """Gather what the verdict needs, with the annotator test of the first judge alone.
+
+    ``share`` is the part of the error probability that the recommendation has.
+    """
     first, close = footing.order[0], close_to_first(footing)
     n_contenders = len(judges) - len(worse_than_first(footing, footing.order))
-    alpha = ALPHA * share_of_validation(1) / n_contenders
+    alpha = ALPHA * share * share_of_validation(1) / n_contenders
     test = None if anonymous else panel_test_of(ratings, judges[int(first[1:])][:, 0], alpha)
     copying = copying_of(ratings, judges[int(first[1:])][:, 0]) if test and test.passes else None
     fractions = footing.items.answered_fraction

@@ -20,18 +20,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from scipy.stats import binom
 
 try:
     from benchmarks.csv_rows import write_beside
-    from benchmarks.decision import MARGIN, human_differences
+    from benchmarks.decision import MARGIN, compare, evidence_of, human_differences
     from benchmarks.racing import DATA_SETS, data_set_pool
 except ModuleNotFoundError:  # it is run as a script
     from csv_rows import write_beside
-    from decision import MARGIN, human_differences
+    from decision import MARGIN, compare, evidence_of, human_differences
     from racing import DATA_SETS, data_set_pool
 
+from harness.analysis.decision import verdict_of
 from harness.options.concerns import WITHIN
-from harness.stats.inference.alpha_spending import FIRST
+from harness.stats.inference.alpha_spending import FIRST, share_after_gain
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.non_inferiority import non_inferiority_p
 from harness.stats.racing.betting import Draws, draw_order
@@ -54,7 +56,7 @@ CANDIDATES = (4, 16, 64)
 CHANGED = (0.3, 0.5, 0.8)  # share of the answers that a candidate changes
 GAIN = 0.10
 LEAST_POWER = 0.70
-REPORTED = {(0.7, 0.3)}  # where that power is claimed: raters agree, answers changed
+REPORTED = {(0.7, 0.3), (0.7, 0.5), (0.8, 0.3)}  # where it is claimed: raters agree, changed
 MOST_CALLS = 0.35  # of all candidates on all development items
 FAIR, WEAK = 0.55, 0.45  # share of the items on which a judge gives the raters' answer
 
@@ -199,7 +201,7 @@ def equal_rows(n: int, candidates: tuple[int, ...] = CANDIDATES) -> Iterator[Row
 
 def power_rows(n: int) -> Iterator[Row]:
     """One of 16 candidates is better by 0.10."""
-    for agreeing in (0.7, 0.8):
+    for agreeing in (0.7, 0.8, 0.9):
         for changed in CHANGED:
             design = Design(agreeing, WEAK, changed, 16, GAIN)
             rng = seeded(design)
@@ -220,37 +222,62 @@ def power_rows(n: int) -> Iterator[Row]:
             )
 
 
+def ends_in_use(ratings: np.ndarray, labels: np.ndarray, share: float, seed: int) -> bool:
+    """Whether a judge with (n,) labels is recommended, at its share of the error probability.
+
+    By the whole decision, where the test against one human passes, without which it can't be.
+    """
+    rng = np.random.default_rng(seed)
+    n_wrong = (ratings != 0).sum(axis=1)  # the right answer is 0
+    differences = human_differences()[n_wrong, labels]
+    groups = np.arange(len(labels))
+    p = non_inferiority_p(differences, groups, cluster_mean(differences, groups), MARGIN)
+    if p is None or p > ALPHA * FIRST * share:
+        return False
+    judges = [labels[:, None]]
+    evidence = evidence_of(ratings, judges, compare(ratings, judges, rng), share=share)
+    return verdict_of(evidence)[0] == "use"
+
+
+JUDGES = {"none better than the judge": 0.0, "all better by 0.25": 0.25}  # more wrong answers
+
+
 def use_rows(n: int, candidates: tuple[int, ...] = CANDIDATES) -> Iterator[Row]:
-    """Candidates worse than one human by exactly the margin: the test that "use" needs passes."""
-    differences = human_differences()  # by wrong raters of three, and whether the judge is right
-    rater = 0.85
-    chances = np.array([rater**3, 3 * rater**2 * (1 - rater), 3 * rater * (1 - rater) ** 2])
-    chances = np.append(chances, 1.0 - chances.sum())
-    wrong, right = chances @ differences
-    accuracy = (wrong - MARGIN.value) / (wrong - right)
+    """Candidates worse than one human by exactly the margin, so that "use" is an error."""
     for n_candidates in candidates:
-        rng = seeded("use", n_candidates)
-        passed, calls = [], []
-        for _ in range(n):
-            shape = (n_candidates + 1, N_DEVELOPMENT + N_HELD_OUT)
-            n_wrong = rng.choice(4, p=chances, size=shape[1])
-            answers = (rng.random(shape) < accuracy).astype(int)
-            losses = np.where(answers == 1, n_wrong / 3.0, 1.0 - n_wrong / 3.0)
-            found = search(losses[:, :N_DEVELOPMENT], np.ones(N_DEVELOPMENT), rng)
-            held_out = differences[n_wrong, answers[found.best]][N_DEVELOPMENT:]
-            groups = np.arange(N_HELD_OUT)
-            p = non_inferiority_p(held_out, groups, cluster_mean(held_out, groups), MARGIN)
-            passed.append(p is not None and p <= ALPHA * FIRST / 2.0)
-            calls.append(found.share)
-        case = f"{n_candidates} candidates"
-        yield Row(
-            "not good enough, and passes the test of `use`",
-            case,
-            float(np.mean(passed)),
-            n,
-            "<0.05",
-            float(np.median(calls)),
-        )
+        for name, worse in JUDGES.items():
+            rng = seeded("use", n_candidates, worse)
+            ends = [not_good_enough(n_candidates, worse, rng, seed) for seed in range(n)]
+            used, shown, shares = map(np.array, zip(*ends, strict=True))
+            case = f"{n_candidates} candidates, {name}"
+            calls = float(np.median(shares))
+            errors = {"ends in `use`": used} | ({} if worse else {"a gain or `use`": used | shown})
+            for what, wrong in errors.items():
+                kind = f"not good enough: {what}"
+                yield Row(kind, case, float(np.mean(wrong)), n, "<0.05", calls)
+
+
+def not_good_enough(
+    n_candidates: int, worse: float, rng: np.random.Generator, seed: int
+) -> tuple[bool, bool, float]:
+    """Search once; return whether it ends in "use", shows a gain, and the share of calls."""
+    rater = 0.85
+    right, wrong = binom.pmf(np.arange(4), 3, 1.0 - rater) @ human_differences()
+    p_wrong = np.full(n_candidates + 1, (MARGIN.value - right) / (wrong - right))
+    p_wrong[0] += worse
+    shape = (n_candidates + 1, N_DEVELOPMENT + N_HELD_OUT)
+    ratings = (rng.random((shape[1], 3)) > rater).astype(int)
+    answers = (rng.random(shape) < p_wrong[:, None]).astype(int)
+    losses = (ratings[None] != answers[:, :, None]).mean(axis=2)
+    found = search(losses[:, :N_DEVELOPMENT], np.ones(N_DEVELOPMENT), rng)
+    if not found.best:
+        return False, False, found.share
+    held_out = losses[:, N_DEVELOPMENT:]
+    gain = paired_gain(held_out[0], held_out[found.best], np.arange(N_HELD_OUT))
+    share = share_after_gain(is_shown=gain.is_shown)
+    labels = answers[found.best, N_DEVELOPMENT:]
+    is_used = ends_in_use(ratings[N_DEVELOPMENT:], labels, share, seed)
+    return is_used, gain.is_shown, found.share
 
 
 def call_shares(n: int) -> dict[str, float]:

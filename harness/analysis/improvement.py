@@ -92,7 +92,12 @@ class Improvement:
     resume : str
         The command that goes on; "" where nothing is left.
     changes : tuple of str
-        Lines of the wording of ``best`` that a writer changed, as in a diff.
+        Lines in which the prompt of ``best`` differs from that of ``judge``, as in a diff.
+    run : str
+        The command that asks ``best`` with the templates in the folder ``prompts`` of the search;
+        "" where ``best`` is ``judge``.
+    report : str
+        The page with what was tried; "" before the end.
     """
 
     task: str
@@ -117,6 +122,8 @@ class Improvement:
     exit_code: int = 0
     resume: str = ""
     changes: tuple[str, ...] = ()
+    run: str = ""
+    report: str = ""
 
     @property
     def is_improvement(self) -> bool:

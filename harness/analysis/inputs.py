@@ -101,6 +101,8 @@ class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         recommend a judge.
     held_out : bool
         Whether it is one judge, on items that no judge was tried on.
+    share : float
+        Of the error probability, the part that the recommendation has; see `share_after_gain`.
     validation : str
         Digest of what was validated; "" if it isn't in a ledger.
     """
@@ -115,11 +117,13 @@ class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     forgets: bool = False
     limited: bool = False
     held_out: bool = False
+    share: float = 1.0
     validation: str = ""
 
     def level_of(self, judge: str, *, alpha: float, n_contenders: int) -> float:
         """Return the error probability of each test of a judge, if so many can be the best."""
-        spent = alpha * share_of_validation(self.number) / max(n_contenders, 1)
+        share = self.share * share_of_validation(self.number)
+        spent = alpha * share / max(n_contenders, 1)
         return level_after(spent, self.earlier.get(judge, ()))
 
 

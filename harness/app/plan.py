@@ -38,6 +38,7 @@ from harness.judging.judges.judge_registry import (
     shuffles,
 )
 from harness.judging.judges.pricing import price_of
+from harness.judging.prompts.demonstrations import FILE as DEMONSTRATIONS
 from harness.judging.prompts.demonstrations import draw_demonstrations
 from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts, answer_kind
@@ -204,8 +205,11 @@ def plan_run(
     specs = tuple(_configured(spec, config, loaded, server) for spec in asked)
     check_property(loaded, specs)
     strategies = [spec.asking for spec in specs]
-    shown = without_held_out(pool or loaded, holdout)
-    drawn = _drawn(shown, items_by_elicitation(loaded, config), strategies, config.seed)
+    _check_prompts(config.prompts, specs)
+    drawn = None
+    if not (config.prompts and (config.prompts / DEMONSTRATIONS).exists()):
+        shown = without_held_out(pool or loaded, holdout)
+        drawn = _drawn(shown, items_by_elicitation(loaded, config), strategies, config.seed)
     prompts = Prompts.load(
         loaded,
         strategies=strategies,
@@ -213,7 +217,11 @@ def plan_run(
         own_folder=judges_folder(server.judges_file),
         demonstrations=drawn,
         orders=orders_of(loaded, config),
+        first=config.prompts,
     )
+    if config.prompts and not prompts.uses(config.prompts):
+        problem = "no template or demonstrations that these judges need"
+        raise OptionError("prompts", problem, "Name another folder", found=str(config.prompts))
     return checked_plan(
         loaded,
         config,
@@ -223,6 +231,18 @@ def plan_run(
         embedder=embedder_of(loaded, lambda: registry),
         resume_options=tuple(server.words()),
     )
+
+
+def _check_prompts(folder: Path | None, specs: Iterable[JudgeSpec]) -> None:
+    """Refuse a folder that isn't one, and judges whose own templates it would have to replace."""
+    if folder is None:
+        return
+    if not folder.is_dir():
+        problem = "not a folder"
+        raise OptionError("prompts", problem, "Name a folder of templates", found=str(folder))
+    if own := next((spec.name for spec in specs if spec.prompts), ""):
+        problem = f"{own} has its own templates"
+        raise OptionError("", problem, "Take them out of judges.yaml, or leave {prompts} out")
 
 
 def without_held_out(pool: Task, holdout: float | None) -> Task:

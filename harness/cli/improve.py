@@ -126,7 +126,7 @@ def _watched(plan: Plan, *, quiet: bool) -> Any:  # noqa: ANN401 -- a context of
 
 
 def _print(improvement: Improvement, handling: Handling) -> None:
-    from harness.cli.improve_text import render
+    from harness.report.improvement_text import render
 
     if handling.as_json:
         echo_json(improvement.to_json())
@@ -136,3 +136,7 @@ def _print(improvement: Improvement, handling: Handling) -> None:
         unknown = [row.judge for row in improvement.candidates if row.usd is None and row.n_calls]
         cost = cost_text(improvement.cost_usd, improvement.assumed_usd, unknown)
         echo(f"\nFolder: {improvement.path}   {cost}")
+        if improvement.report:
+            echo(f"Report: {improvement.report}")
+        if improvement.run:
+            echo(f"Run the best: `{improvement.run}`")

@@ -359,7 +359,20 @@ class ItemText(Options):
     )
 
 
-class Asking(ItemText, Shuffling, Samples, Elicitations):
+class PromptFiles(Options):
+    """Which templates judges are asked by."""
+
+    panel: ClassVar[str] = "How to run judges"
+    rare: ClassVar[tuple[str, ...]] = ("prompts",)
+    prompts: Path | None = option(
+        None,
+        "Folder of templates that replace those of the same name, as harness improve writes one.",
+        (RUN, PROMPT),
+        metavar="FOLDER",
+    )
+
+
+class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
     """How often, and with which limits, judges are asked."""
 
     panel: ClassVar[str] = "How to run judges"

@@ -26,14 +26,14 @@ ItemsByElicitation = dict["Elicitation", tuple["Item", ...]]
 
 
 def items_of(task: Task, config: RunConfig) -> tuple[Item, ...]:
-    """Return the items of a run, without those that are blank; see `select_items`."""
+    """Return the items of a run, without those that it leaves out; see `select_items`."""
     return select_items(
         task,
         criterion=config.criterion,
         limit=config.limit,
         holdout=config.holdout,
         held_out=bool(config.confirms),
-        blank=frozenset(config.blank),
+        blank=frozenset((*config.blank, *config.left_out)),
     )
 
 

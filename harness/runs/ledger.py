@@ -178,7 +178,7 @@ def tried_in_run(folder: RunFolder) -> TriedJudges | None:
     """
     lines = read_ledger(folder.path / LEDGER)
     if folder.manifest.config.confirms:
-        return _confirming(lines, is_compared=bool(folder.manifest.config.compared_with))
+        return _confirming(lines)
     return next((line.standing for line in reversed(lines) if line.standing), None)
 
 
@@ -196,9 +196,9 @@ def count_run(folder: RunFolder, source: Source, *, new_ledger: bool = False) ->
     config, names = folder.manifest.config, _answering(source)
     judges = {folder.manifest.fingerprints.get(name, ""): name for name in names}
     judges.pop("", None)
-    copied = read_ledger(folder.path / LEDGER)
     if config.confirms:
-        return _confirming(copied, is_compared=bool(config.compared_with))
+        return source.tried
+    copied = read_ledger(folder.path / LEDGER)
     contents = _contents(source, _original(folder, source.task), judges)
     if not judges or not contents.keys.size:
         return None
@@ -495,15 +495,10 @@ def _replied_alike(lines: Iterable[LedgerLine], sample: ItemDigests, judge: str)
     return ""
 
 
-def _confirming(lines: Sequence[LedgerLine], *, is_compared: bool = False) -> TriedJudges:
-    """Return the standing of the judge that is confirmed: the only one on its items.
-
-    If its gain on another judge is tested there, too, each of the two claims has half of alpha.
-    """
+def _confirming(lines: Sequence[LedgerLine]) -> TriedJudges:
+    """Return the standing of the judge that is confirmed: the only one on its items."""
     n_forgotten = len({p for line in lines for p in line.confirmed}) - 1
-    return TriedJudges(
-        n_forgotten=max(n_forgotten, 0), n_contending=int(is_compared), held_out=True
-    )
+    return TriedJudges(n_forgotten=max(n_forgotten, 0), held_out=True)
 
 
 def _check_unspent(series: ItemSeries) -> None:

@@ -105,6 +105,8 @@ class RunConfig(RunOptions):
         run that is not a probe.
     blank : tuple of str
         Ids of the items that show judges nothing. The run leaves them out.
+    left_out : tuple of str
+        Ids of the items that a search shows judges as examples, and doesn't ask them about.
     """
 
     task: str
@@ -114,6 +116,7 @@ class RunConfig(RunOptions):
     compared_with: str = ""
     changed_by: str = ""
     blank: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 ASKED = {  # fields of the configuration that decide which requests are made
@@ -128,6 +131,7 @@ ASKED = {  # fields of the configuration that decide which requests are made
     "holdout",
     "confirms",
     "compared_with",
+    "left_out",
     "race",
     "within",
 }

@@ -119,7 +119,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     if config.race:
         return edge("racing", RacedSources).raced_source(folder, source, replies)
     if config.compared_with:
-        source = only(source, {name for name in planned if name != config.compared_with})
+        source = edge("racing", RacedSources).compared_source(folder, source)
     if task.embedding is None or not folder.embeddings.exists():
         return source
     return replace(source, vectors=read_vectors(folder.embeddings, texts_of(source)))
@@ -577,3 +577,6 @@ class RacedSources(Protocol):
         self, folder: RunFolder, source: Source, replies: Mapping[str, Sequence[Verdict]]
     ) -> Source:
         """Return a source with how its judges raced."""
+
+    def compared_source(self, folder: RunFolder, source: Source) -> Source:
+        """Return the source of a confirmed judge whose gain on another was tested first."""

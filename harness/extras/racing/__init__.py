@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.extras.racing.compared_pair import compared_source
 from harness.extras.racing.race_options import race_options
 from harness.extras.racing.race_outcome import raced_source
 from harness.extras.racing.race_pool import pool_of
 from harness.extras.racing.race_rounds import rounds
 
-__all__ = ["improve", "plan_first_round", "pool_of", "race_options", "raced_source", "rounds"]
+__all__ = [
+    "compared_source",
+    "improve",
+    "plan_first_round",
+    "pool_of",
+    "race_options",
+    "raced_source",
+    "rounds",
+]
 
 if TYPE_CHECKING:
     from harness.analysis.improvement import Improvement

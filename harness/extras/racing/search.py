@@ -12,26 +12,30 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from harness.analysis import validate
 from harness.analysis.improvement import Candidate, Improvement
 from harness.analysis.ratings import select_items
 from harness.app.embeddings import run_cost_usd
-from harness.app.plan import check_judges, plan_run
+from harness.app.plan import check_judges, checked_plan, plan_run
 from harness.app.plan_of_run import plan_confirmation, plan_resumed_run
 from harness.app.run import run_plan, start
 from harness.errors import ExitCode, JudgeError, OptionError, RunError, TaskError
-from harness.extras.racing.race_pool import pool_of
+from harness.extras.racing.compared_pair import pair_of
 from harness.extras.racing.search_moves import (
     example_items,
     names_to_try,
     shows_examples,
     with_strategy_of,
 )
+from harness.extras.racing.search_output import (
+    DIFF,
+    run_command,
+    wording_diff,
+    write_prompts,
+    write_report,
+)
 from harness.extras.racing.search_writer import (
     WRITING,
-    changes_of,
     plan_writing,
     write_judges,
     written,
@@ -39,13 +43,11 @@ from harness.extras.racing.search_writer import (
 from harness.files.regular_files import write_file
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check, look_up
-from harness.judging.running.budget import paid_replies
 from harness.options.concerns import WITHIN, Choices, Limit, RunOptions
 from harness.runs.ledger import check_unspent, holdout_of, judges_tried, recorded_holdout
 from harness.runs.run_folder import CONFIRMATION, RunFolder
 from harness.runs.sources import source_of
 from harness.stats.planning.sample_size import sample_size_for_difference, sd_to_plan_with
-from harness.stats.selection.paired_gain import paired_gain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,10 +57,7 @@ if TYPE_CHECKING:
     from harness.analysis.race_result import RaceResult
     from harness.app.judge_search import JudgeSearch, Watch
     from harness.app.plan import Plan
-    from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.stopping import StopRequests
-    from harness.stats.data.arrays import FloatArray, IntArray
-    from harness.stats.selection.paired_gain import PairedGain
     from harness.tasks import Task
 
 RESULT = "improvement.json"  # in the folder of a search
@@ -117,15 +116,32 @@ def _plan_of(
     while names:
         asked = list(dict.fromkeys((search.judge, best, *names)))
         try:
-            return plan_run(
+            plan = plan_run(
                 search.task, asked, options, choices=CHOICES, server=search.asked_server, pool=pool
             )
+            return _without_examples(plan)
         except TaskError:
             few = [name for name in names if not shows_examples(name)]
             if len(few) == len(names):
                 raise
             names = few
     return None
+
+
+def _without_examples(plan: Plan) -> Plan:
+    """Return a plan that asks no judge about the items that some of them are shown."""
+    if (shown := plan.prompts.demonstrations) is None:
+        return plan
+    ids = {demonstration.item for drawn in shown.drawn.values() for demonstration in drawn}
+    return checked_plan(
+        plan.task,
+        plan.config.model_copy(update={"left_out": tuple(sorted(ids))}),
+        (*plan.specs, *plan.ensembles),
+        plan.prompts,
+        skipped=plan.skipped,
+        embedder=plan.embedder,
+        resume_options=plan.resume_options,
+    )
 
 
 def _holdout(search: JudgeSearch) -> float | None:
@@ -323,7 +339,7 @@ def _ended(search: JudgeSearch, best: str, watch: Watch, stop: StopRequests | No
 
 
 def _tested(search: JudgeSearch, best: str, folder: RunFolder, code: int) -> Improvement:
-    pair = _pair(folder, search.judge, best)
+    pair = pair_of(folder, search.judge, best)
     if folder.manifest.state != "done" or pair is None:
         return _improvement(search, best, "stopped", exit_code=code or ExitCode.INCOMPLETE)
     gain = pair.gain()
@@ -340,7 +356,7 @@ def _tested(search: JudgeSearch, best: str, folder: RunFolder, code: int) -> Imp
 def _without_claim(
     search: JudgeSearch, best: str, folder: RunFolder, why: NoClaim, spent_by: str = ""
 ) -> Improvement:
-    pair = _pair(folder, search.judge, best)
+    pair = pair_of(folder, search.judge, best)
     if pair is None:
         return _improvement(search, best, "no_claim", no_claim=why, spent_by=spent_by)
     gains = pair.before - pair.after
@@ -361,57 +377,11 @@ def _without_claim(
     )
 
 
-class Pair(NamedTuple):
-    """What two judges lost on the items that both were asked about, and what replies cost."""
-
-    before: FloatArray
-    after: FloatArray
-    groups: IntArray
-    cost_ratio: float | None
-
-    def gain(self) -> PairedGain:
-        """Return the gain of the second on the first."""
-        return paired_gain(self.before, self.after, self.groups)
-
-
-def _pair(folder: RunFolder, first: str, second: str) -> Pair | None:
-    """Compare two judges of a run folder; None without items that both replied to.
-
-    A call that failed says nothing about either, so that its item is left out.
-    """
-    task = folder.load_task()
-    specs = folder.manifest.judges
-    replies: dict[str, list[Verdict]] = {spec.name: [] for spec in specs}
-    for verdict in folder.read_verdicts().final.values():
-        if verdict.outcome != "failed" and verdict.judge in replies:
-            replies[verdict.judge].append(verdict)
-    pool = pool_of(task, specs, folder.manifest.config)
-    losses = pool.losses_on(slice(None), replies)
-    row = {spec.name: j for j, spec in enumerate(specs)}
-    before, after = losses[row[first]], losses[row[second]]
-    replied = ~np.isnan(before) & ~np.isnan(after)
-    if not replied.any():
-        return None
-    names = [f"g{item.group}" if item.group is not None else f"i{item.id}" for item in pool.items]
-    _, groups = np.unique(names, return_inverse=True)
-    usd = [_usd_per_item(replies[name]) for name in (first, second)]
-    ratio = usd[1] / usd[0] if all(usd) else None
-    return Pair(before[replied], after[replied], groups[replied], ratio)
-
-
-def _usd_per_item(verdicts: Sequence[Verdict]) -> float:
-    """Return the cost of a judge's replies to an item; 0 if a price is not known."""
-    costs = [reply.cost_usd for _, bought in paid_replies(verdicts) for reply in bought]
-    items = {verdict.item for verdict in verdicts}
-    return sum(cost or 0.0 for cost in costs) / max(len(items), 1) if None not in costs else 0.0
-
-
 def _improvement(
     search: JudgeSearch, best: str, ending: SearchEnding, **facts: object
 ) -> Improvement:
-    """Return the result of a search, with what its rounds asked."""
+    """Return the result of a search, with what its rounds asked, and write it into its folder."""
     folders = search.folders()
-    candidates = tuple(_candidates(folders))
     rows = [row for folder in folders for row in _race_of(folder).judges]
     most = {name: max(r.n_calls for r in rows if r.judge == name) for name in _names(rows)}
     full = {row.judge: row.n_calls_full for row in rows}
@@ -428,7 +398,7 @@ def _improvement(
         best=best,
         ending=ending,
         path=str(search.path),
-        candidates=candidates,
+        candidates=tuple(_candidates(folders)),
         n_development=len(development),
         n_held_out=len(items) - len(development),
         n_calls=sum(most.values()),
@@ -438,11 +408,26 @@ def _improvement(
         assumed_usd=paid.at_most_usd - paid.usd,
         exit_code=exit_code,
         resume=_resume(search, exit_code) if ending == "stopped" else "",
-        changes=changes_of(search, best) if search.writer else (),
         **facts,  # type: ignore[arg-type]  # the other fields, by name
     )
+    if ending != "stopped":
+        improvement = _with_output(search, folders[-1], improvement)
     write_file(search.path / RESULT, improvement.to_json().encode())
     return improvement
+
+
+def _with_output(search: JudgeSearch, last: RunFolder, improvement: Improvement) -> Improvement:
+    """Write the prompt that won, how it differs, and the report; return where they are."""
+    best = improvement.best
+    if best != search.judge:
+        write_prompts(search, last, best)
+        changes = wording_diff(search, last, best)
+        write_file(search.path / DIFF, "\n".join([*changes, ""]).encode(errors="replace"))
+        run = run_command(search, last, best)
+        improvement = replace(improvement, changes=changes, run=run)
+    is_tested = improvement.validation is not None
+    folder = RunFolder.open(last.path / CONFIRMATION) if is_tested else last
+    return replace(improvement, report=str(write_report(folder, improvement)))
 
 
 def _names(rows: Sequence[object]) -> list[str]:

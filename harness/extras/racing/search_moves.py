@@ -59,7 +59,7 @@ def names_to_try(
         If the judge is unknown.
     """
     registry = load_judges(server.judges_file)
-    base = judge if judge in registry else split_strategy(judge)[0]
+    base = base_of(judge, registry)
     plain = look_up(base, registry, server)
     wanted = [f"{base}@{name}" for name in ALONE if is_likely(name, plain, task)]
     if shows_examples:
@@ -89,6 +89,11 @@ def is_likely(way: str, plain: JudgeSpec, task: Task) -> bool:
     if asking.needs_logprobs and not asking.completes_text and plain.kind in CHAT_KINDS:
         return "logprob" in easier_strategies(plain, task)
     return True
+
+
+def base_of(judge: str, registry: Mapping[str, JudgeSpec]) -> str:
+    """Return the name of a judge without its strategy."""
+    return judge if judge in registry else split_strategy(judge)[0]
 
 
 def shows_examples(name: str) -> bool:

@@ -12,7 +12,6 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from difflib import ndiff
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,12 +19,13 @@ from harness.app.judge_search import JUDGES
 from harness.app.plan import plan_run
 from harness.app.run import ask_part, part_name
 from harness.errors import ExitCode, RunError
+from harness.extras.racing.search_moves import base_of
 from harness.files.regular_files import read_file, write_file
 from harness.judging.judges.config import judges_folder, load_judges, user_file
 from harness.judging.judges.judge_registry import look_up
 from harness.judging.prompts.demonstrations import answers_of
 from harness.judging.prompts.templates import MAX_BYTES, PART
-from harness.judging.strategies.strategy_registry import named, split_strategy
+from harness.judging.strategies.strategy_registry import named
 from harness.options.concerns import RunOptions, Server
 from harness.tasks import bundled, load_task
 from harness.tasks.write import Field, write_task_file
@@ -317,28 +317,6 @@ def wordings_of(search: JudgeSearch) -> list[TaskWording]:
         raise RunError(f"{file}: not the wordings of a search. Restore it.") from None
     rows = [wording_of(json.dumps(row), search.task) for row in content]
     return [row for row in rows if isinstance(row, TaskWording)]
-
-
-def changes_of(search: JudgeSearch, best: str) -> tuple[str, ...]:
-    """Return the lines of the wording of a judge that differ from the task's, as in a diff."""
-    registry = load_judges(search.server.judges_file)
-    plain = look_up(base_of(search.judge, registry), registry, search.server)
-    tried = {name_of(plain, wording): wording for wording in wordings_of(search)}
-    after = tried.get(best) or tried.get(split_strategy(best)[0])
-    if after is None:
-        return ()
-    descriptions = {option.key: option.description for option in search.task.options}
-    before = TaskWording(search.task.instructions, descriptions)
-    old, new = (
-        [*wording.instructions.split("\n"), *_option_lines(search.task, wording)]
-        for wording in (before, after)
-    )
-    return tuple(line.rstrip() for line in ndiff(old, new) if line[0] in "+-")
-
-
-def base_of(judge: str, registry: Mapping[str, JudgeSpec]) -> str:
-    """Return the name of a judge without its strategy."""
-    return judge if judge in registry else split_strategy(judge)[0]
 
 
 def name_of(plain: JudgeSpec, wording: TaskWording) -> str:

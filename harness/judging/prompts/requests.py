@@ -20,6 +20,7 @@ import msgspec
 from harness.errors import PromptError
 from harness.files.regular_files import write_file
 from harness.judging.parsing.grammar import render as render_answer
+from harness.judging.prompts.demonstrations import FILE as DEMONSTRATIONS
 from harness.judging.prompts.demonstrations import Demonstrations
 from harness.judging.prompts.presentation_orders import is_swapped
 from harness.judging.prompts.question import NO_FILES, Message, Question, Unit
@@ -272,6 +273,7 @@ class Prompts:
         own_folder: Path | None = None,
         demonstrations: Demonstrations | None = None,
         orders: OptionOrders | None = None,
+        first: Path | None = None,
     ) -> Self:
         """Read the templates of every elicitation and bind them to a task.
 
@@ -291,6 +293,9 @@ class Prompts:
             For few-shot judges; by default those in ``folder``.
         orders : OptionOrders, optional
             Where options are shuffled.
+        first : Path, optional
+            Folder whose templates replace those of the same name, and whose demonstrations are
+            shown if it has any.
 
         Raises
         ------
@@ -308,15 +313,23 @@ class Prompts:
             folders = (task.folder, default_folder) if is_own else (default_folder,)
             folders = folders if folder or of_strategy is None else (of_strategy,)
             file_name = task_files.get(name, f"{_default_name(task, name)}.txt")
+            folders = (first, *folders) if first else folders
             templates[name] = _checked_template(name, file_name, folders, orders)
         for name, file_name in chain.from_iterable(files.items() for files in own):
             folders = (own_folder or default_folder,)
             templates[own_name(file_name)] = _checked_template(name, file_name, folders, orders)
         if clash := _clash(template.path for template in templates.values()):
             raise PromptError(f"{clash}: a bundled template has this name too. Rename the file.")
-        if demonstrations is None and folder and any(s.n_demonstrations for s in strategies):
-            demonstrations = Demonstrations.load(folder, task)
+        shown = first if first and (first / DEMONSTRATIONS).exists() else folder
+        if demonstrations is None and shown and any(s.n_demonstrations for s in strategies):
+            demonstrations = Demonstrations.load(shown, task)
         return cls(task, templates, demonstrations, orders)
+
+    def uses(self, folder: Path) -> bool:
+        """Whether a template or the demonstrations can have come from a folder."""
+        if self.demonstrations is not None and (folder / DEMONSTRATIONS).exists():
+            return True
+        return any(template.path.parent == folder for template in self.templates.values())
 
     def save(self, folder: Path, *, item_text: bool = True) -> None:
         """Write the templates into a folder from which `load` makes the same prompts.

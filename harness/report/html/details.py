@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
 from harness.analysis.item_answers import answered_items
 from harness.analysis.judge_costs import median_latency_s
+from harness.analysis.serialize import from_json
 from harness.errors import RunError
 from harness.files.regular_files import TooLarge, read_file
 from harness.judging.prompts.templates import MAX_BYTES
 from harness.judging.storage.verdict_columns import columns_of
 from harness.loading import edge, has_edge
 from harness.report.html.item_table import item_table
+from harness.report.improvement_text import SECTION, SearchSection
 from harness.report.pseudonyms import pseudonyms
 from harness.runs.run_folder import SELFTEST_FILE, RunState
 from harness.runs.trusted_runs import kept_trust
@@ -73,6 +75,8 @@ class Details:
         What `harness trust` found about judges of the run, without the single verdicts.
     selftest : dict or None
         What `harness lab selftest` found on the design of the run: lines, tables and charts.
+    search : SearchSection or None
+        What was tried in the search for a better way of asking that the run ended.
     """
 
     run: str = ""
@@ -89,6 +93,7 @@ class Details:
     calls: tuple[JudgeCalls, ...]
     trust: tuple[VerdictTrust, ...] = ()
     selftest: SelftestSection | None = None
+    search: SearchSection | None = None
 
     def __repr__(self) -> str:
         return f"Details({self.run!r}, {self.items!r})"
@@ -127,6 +132,7 @@ def details_of(
         calls=tuple(_judge_calls(source, folder)),
         trust=kept_trust(folder) if folder else (),
         selftest=_selftest(folder) if folder else None,
+        search=_search(folder) if folder else None,
     )
 
 
@@ -140,6 +146,18 @@ def _selftest(folder: RunFolder) -> SelftestSection | None:
     except (OSError, ValueError, TooLarge) as error:
         advice = f"Delete it, or run `harness lab selftest --run {quote(str(folder.path))}` again"
         raise RunError(f"{path}: no result of a self-test: {error}", advice) from None
+
+
+def _search(folder: RunFolder) -> SearchSection | None:
+    """Return the search that a run ended; None without one."""
+    path = folder.path / SECTION
+    if not path.exists():
+        return None
+    try:
+        return from_json(read_file(path, MAX_BYTES), SearchSection)
+    except (OSError, ValueError, TooLarge) as error:
+        advice = "Delete it, or repeat the command that searched"
+        raise RunError(f"{path}: not the end of a search: {error}", advice) from None
 
 
 def _prompts(folder: RunFolder) -> dict[str, str]:

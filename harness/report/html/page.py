@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "decision": "Can I use it?",
+    "search": "What was tried?",
     "race": "Who left the race?",
     "ranking": "Which judge is best?",
     "sensitivity": "What if beta were different?",
@@ -158,6 +159,7 @@ def page(v: Validation, details: Details | None = None) -> str:
 def _sections(v: Validation, details: Details | None) -> list[str]:
     """Return the sections that have something to show."""
     has_data = {
+        "search": details and details.search,
         "race": v.race,
         "sensitivity": bool(v.task.options)
         and (sensitivity_charts.swept_grid(v) or sensitivity_charts.regret_charts(v)),

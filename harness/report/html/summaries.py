@@ -149,6 +149,7 @@ def section_results(
     """Return the result of each folded section in a line."""
     complete = sum(practice.state != "missing" for practice in practices)
     return {
+        "search": details.search.lead[-1] if details and details.search else "",
         "race": f"asked for {share_asked(v.race)} of all replies" if v.race else "",
         "ranking": _ranking(v),
         "sensitivity": _sensitivity(v),

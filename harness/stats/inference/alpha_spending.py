@@ -17,6 +17,7 @@ FIRST = 0.82  # of alpha, for the first validation: 0.041 of 0.05
 SCREENING = 0.1  # for leaving out judges that cannot be the best: 0.005
 LATER = 0.06  # for all later validations together: 0.003
 COPIES = 0.02  # for copies of a rater: 0.001
+GAIN = 0.8  # for the gain of the winner of a search, which is tested first: 0.04
 N_HALVINGS = 30
 TINY = 1e-12  # in place of a normal quantile of 0
 
@@ -48,6 +49,27 @@ def share_of_validation(number: int) -> float:
     if number < 1:
         raise ValueError(f"number is {number}; the first validation is 1")
     return FIRST if number == 1 else LATER / (number * (number - 1))
+
+
+def share_after_gain(*, is_shown: bool) -> float:
+    """Return the share of its error probability that a recommendation has after a test of a gain.
+
+    The gain is tested at ``GAIN`` of the whole, whatever follows. The recommendation has the rest,
+    and all of it if the gain is shown, so that both together are wrong in at most the whole: if the
+    gain is none, a wrong claim needs that one test, or the rest; if it is one, only the
+    recommendation can be wrong.
+
+    References
+    ----------
+    B. L. Wiens, A fixed sequence Bonferroni procedure for testing multiple endpoints,
+    Pharmaceutical Statistics 2 (2003), 211-215.
+
+    Examples
+    --------
+    >>> round(share_after_gain(is_shown=False), 2), share_after_gain(is_shown=True)
+    (0.2, 1.0)
+    """
+    return 1.0 if is_shown else 1.0 - GAIN
 
 
 def level_after(spent: float, earlier: Iterable[tuple[float, float]] = ()) -> float:

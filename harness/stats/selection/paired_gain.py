@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE
+from harness.stats.inference.alpha_spending import GAIN
 from harness.stats.inference.interval_methods import MIN_UNITS
 from harness.stats.inference.non_inferiority import bounded_mean_interval
 from harness.stats.modes import MadeBy
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
 RANGE = (-1.0, 1.0)  # of the difference of two losses in [0, 1]
+LEVEL = 1.0 - 2.0 * GAIN * 0.05  # the gain is above 0 by chance in one of both tails
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,7 @@ class PairedGain:
 
 
 def paired_gain(
-    before: FloatArray, after: FloatArray, groups: IntArray, *, level: float = 0.95
+    before: FloatArray, after: FloatArray, groups: IntArray, *, level: float = LEVEL
 ) -> PairedGain:
     """Return the gain of one judge on another, with its interval.
 

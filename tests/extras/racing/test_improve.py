@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import html
 import json
 import random
+import shlex
 
 import pytest
+from support.command_texts import run_command, situation
 from support.processes import call_harness
 from support.task_folders import make_task_folder, write_jsonl
 
 import harness
 from harness.analysis.ratings import is_held_out
+from harness.app.judge_search import JudgeSearch
+from harness.app.plan import plan_run, request_for
+from harness.app.run import validate_run
 from harness.errors import JudgeError, RunError
 from harness.extras.racing.search_moves import example_items, names_to_try
-from harness.options.concerns import NO_SERVER
+from harness.extras.racing.search_output import write_prompts
+from harness.options.concerns import NO_SERVER, RunOptions, RunPlace, Searching
 from harness.runs.ledger import LEDGER, read_ledger
 from harness.runs.run_folder import CONFIRMATION, RunFolder
 
@@ -86,18 +93,71 @@ def test_a_better_way_of_asking_is_found_and_shown_on_held_out_items(place, stub
     assert stub.stats()["requests"] == n_requests
 
 
-def test_the_winner_alone_is_recommended_at_half_of_alpha(place):
-    """The other half is that of the gain; the ledger has the search and one confirmed judge."""
+def test_the_winner_alone_is_recommended_at_all_of_alpha_after_a_gain(place):
+    """The gain was shown first; the ledger has the search and one confirmed judge."""
     result = improve(place)
+    assert result["gain"]["level"] == pytest.approx(0.92)
     evidence = result["validation"]["evidence"]
     assert [row["judge"] for row in evidence["judges"]] == ["far@cot"]
-    assert evidence["alpha"] == pytest.approx(0.041 / 2)
+    assert evidence["alpha"] == pytest.approx(0.041)
     assert evidence["held_out"] is True
     lines = read_ledger(folders(result)[1].path / LEDGER)
     assert [tuple(line.confirmed.values()) for line in lines if line.confirmed] == [("far@cot",)]
     tried = {name for line in lines for name in line.judges.values()}
     assert tried == {row["judge"] for row in result["candidates"]}
     assert len({row["fingerprint"] for row in result["candidates"]}) == len(tried)
+
+
+def test_a_gain_that_is_not_shown_leaves_a_fifth_of_alpha(place):
+    """Too few items are held out for it, and the report of the run reads the same share."""
+    result = improve(place, "--holdout", 0.02)
+    assert (result["best"], result["ending"]) == ("far@cot", "not_improved")
+    assert result["gain"]["low"] is None
+    assert result["validation"]["evidence"]["alpha"] == pytest.approx(0.041 * 0.2)
+    again = validate_run(folders(result)[1])
+    assert again.evidence.alpha == pytest.approx(0.041 * 0.2)
+
+
+@situation("_with_output: run_command()")
+def test_the_prompt_that_won_is_a_folder_that_run_takes(place, stub):
+    """Requests about items that the winner was asked about are the same, so none is sent again."""
+    result = improve(place)
+    race, confirmation = folders(result)
+    logs = [log.read_verdicts().final.values() for log in (race, confirmation)]
+    asked = {v.item for log in logs for v in log if v.judge == "far@cot"}
+    before = len(stub.requests())
+    words = shlex.split(result["run"])
+    assert words[words.index("--prompts") + 1] == f"{result['path']}/prompts"
+    run_command(result["run"], more=("--elicitation", "forced_choice"))
+    sent = [request["body"] for request in stub.requests()[before:]]
+    n_sent = {item for item in asked if any(f"number {item[1:]}." in body for body in sent)}
+    assert asked
+    assert n_sent == set()
+    assert COT in "".join(result["changes"])
+    assert not any("comment number" in line for line in result["changes"])
+
+
+def test_a_folder_of_templates_is_checked_at_once(place, stub):
+    """It must be one, and have a template that is used."""
+    (place / "empty").mkdir()
+    for folder, problem in (("nowhere", "not a folder"), ("empty", "no template")):
+        words = ("run", "--task", "task", "--judges", "far", "--prompts", folder)
+        done = call_harness(*words, cwd=place)
+        assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
+    assert stub.stats()["requests"] == 0
+
+
+def test_the_report_of_the_end_has_every_candidate(place):
+    """One report: what was tried, its cost, where it left, and how the prompt differs."""
+    result = improve(place)
+    page = (place / result["report"]).read_text("utf-8")
+    assert result["report"].endswith(f"{CONFIRMATION}/report.html")
+    section = page[page.index('id="search"') :]
+    for row in result["candidates"]:
+        assert f'<th scope="row">{row["judge"]}' in section
+    assert "What was tried?" in page
+    assert "Improvement found: far@cot." in section
+    assert html.escape(f"+{COT}") in section
 
 
 def test_nothing_is_claimed_on_items_that_were_seen(place):
@@ -146,11 +206,37 @@ def test_later_rounds_show_development_items_alone(place, stub):
     assert all("few-shot" in name for name in names[2:])
     shown = (second.prompts / "demonstrations.json").read_text("utf-8")
     assert not [text for text in texts if text in shown]
+    examples = {row["item"] for row in json.loads(shown)["forced_choice"]}
+    asked = {verdict.item for verdict in second.read_verdicts().final.values()}
+    assert len(examples) >= 4
+    assert not examples & asked
+    check_same_requests(second, names[-1], place, stub)
     for request in stub.requests():
         sent = json.loads(request["body"])
         turns = [m["content"] for m in sent["messages"] if m["role"] == "user"]
         lines = [line for turn in turns for line in turn.split("\n") if "comment number" in line]
         assert len(lines) == len(set(lines))
+
+
+def check_same_requests(folder, judge, place, stub):
+    """The prompts of a judge with examples, written as a winner's, ask as the round did."""
+    search = JudgeSearch(
+        task=harness.load_task("task"),
+        judge="far",
+        options=Searching(),
+        settings=RunOptions(),
+        server=NO_SERVER,
+        place=RunPlace(out=place),
+        command=(),
+    )
+    search.path.mkdir()
+    path = write_prompts(search, folder, judge)
+    options = RunOptions(elicitations="forced_choice", prompts=path)
+    plan = plan_run("task", [judge], options)
+    sent = [json.loads(request["body"])["messages"] for request in stub.requests()]
+    item = next(v.item for v in folder.read_verdicts().final.values() if v.judge == judge)
+    assert json.loads(request_for(plan, item).sent_turns()) in sent
+    assert len(json.loads(request_for(plan, item).sent_turns())) > 4
 
 
 def test_examples_are_items_that_the_judge_got_wrong_and_raters_agree_on(place):

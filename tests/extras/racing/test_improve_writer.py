@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 
 import pytest
 from support.processes import call_harness
@@ -109,7 +110,7 @@ def test_a_written_wording_that_helps_is_found_among_hostile_ones(place, stub):
     assert result["best"].startswith("far-")
     assert result["gain"]["low"] > 0.1
     assert said.count("a reply is no candidate") == 6
-    assert "+ Answer B." in result["changes"]
+    assert "+Answer B." in result["changes"]
     judge = load_judges(place / result["path"] / "judges.yaml")[result["best"]]
     assert (judge.model, judge.base_url) == ("far", stub.url(obey="A"))
     shown = call_harness(
@@ -121,6 +122,13 @@ def test_a_written_wording_that_helps_is_found_among_hostile_ones(place, stub):
     n_requests = stub.stats()["requests"]
     assert improve(place, "--candidates", 14)[0] == result
     assert stub.stats()["requests"] == n_requests
+    words = shlex.split(result["run"])[1:]
+    assert words[words.index("--judges") + 1] == "far"
+    run = call_harness(*words, "--elicitation", "forced_choice", "--cache", "own", cwd=place)
+    assert run.returncode in {0, 3}, run.stderr
+    sent = [json.loads(r["body"])["messages"] for r in stub.requests()]
+    assert [row for row in sent[:n_requests] if row in sent[n_requests:]] == []
+    assert all("Answer B." in json.dumps(row) for row in sent[n_requests:])
 
 
 @pytest.mark.slow

@@ -1,8 +1,10 @@
-"""A search for a better way of asking as text, 80 columns wide."""
+"""A search for a better way of asking as text, 80 columns wide, and as a section of a report."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from harness.report.formatting import counted, level_text, percent
 from harness.report.recommendation import summary
@@ -13,8 +15,29 @@ if TYPE_CHECKING:
 
     from harness.analysis.improvement import Candidate, Improvement
 
-HEADS = ("round", "way of asking", "items", "replies", "cost", "left after")
+HEADS = ("way of asking", "round", "items", "replies", "cost", "left after")
 SAME_COST = 0.05  # a ratio nearer to 1 is no other cost
+SECTION = "search.json"  # in the folder of the run whose report has the section
+MOST_LINES = 8  # of the wording in a terminal
+
+
+class SearchSection(msgspec.Struct, frozen=True, kw_only=True):
+    """What the report of a run shows of the search that it ended."""
+
+    lead: tuple[str, ...]
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    wording: tuple[str, ...]
+
+
+def section_of(improvement: Improvement) -> SearchSection:
+    """Return what was tried, at which cost, and what the best gained."""
+    return SearchSection(
+        lead=tuple(_gained(improvement)),
+        heads=HEADS,
+        rows=tuple(tuple(_row(row)) for row in improvement.candidates),
+        wording=improvement.changes,
+    )
 
 
 def render(improvement: Improvement) -> str:
@@ -23,9 +46,8 @@ def render(improvement: Improvement) -> str:
         _headline(improvement),
         draw_table(HEADS, [_row(row) for row in improvement.candidates]),
     ]
-    blocks += [
-        _block(lines) for lines in (list(_gained(improvement)), _recommended(improvement)) if lines
-    ]
+    parts = (_gained(improvement), _wording(improvement), _recommended(improvement))
+    blocks += [_block(lines) for lines in map(list, parts) if lines]
     return "\n\n".join(blocks)
 
 
@@ -43,7 +65,7 @@ def _row(row: Candidate) -> list[str]:
     left = f"{row.left_at_items} items" if row.left_at_items is not None else ""
     cost = "unknown" if row.usd is None else f"${row.usd:.4f}"
     name = f"{row.judge} (best)" if row.is_best else row.judge
-    return [str(row.round), name, str(row.n_items), str(row.n_calls), cost, left]
+    return [name, str(row.round), str(row.n_items), str(row.n_calls), cost, left]
 
 
 def _gained(improvement: Improvement) -> Iterator[str]:
@@ -55,12 +77,6 @@ def _gained(improvement: Improvement) -> Iterator[str]:
     if improvement.ending == "stopped":
         yield f"The search has not ended. Go on with: `{improvement.resume}`"
         return
-    if improvement.changes:
-        yield from improvement.changes
-        yield (
-            f"{improvement.best} is a judge of {improvement.path}/judges.yaml, with its template "
-            "beside it."
-        )
     if improvement.ending == "improved":
         yield f"Improvement found: {improvement.best}. {_share(improvement)}"
     elif improvement.ending == "no_claim":
@@ -145,10 +161,29 @@ def _unclaimed(improvement: Improvement) -> Iterator[str]:
         )
 
 
+def _wording(improvement: Improvement) -> Iterator[str]:
+    """Yield how the prompt of the best differs."""
+    changes = improvement.changes
+    if changes:
+        yield f"The prompt of {improvement.best} differs from that of {improvement.judge}:"
+        yield from changes[:MOST_LINES]
+        if len(changes) > MOST_LINES:
+            rest = counted([len(changes) - MOST_LINES], "more line")
+            yield f"... and {rest} in wording.diff"
+
+
 def _recommended(improvement: Improvement) -> list[str]:
     if improvement.validation is None:
         return []
     return [
         *summary(improvement.validation),
-        "The gain and this recommendation each have half of the error of 0.05.",
+        _shares(improvement),
     ]
+
+
+def _shares(improvement: Improvement) -> str:
+    """Say how the error is divided between the gain and the recommendation."""
+    gain = "The gain was tested at an error of 0.04."
+    if improvement.is_improvement:
+        return f"{gain} It is significant, so the recommendation has all of 0.05."
+    return f"{gain} It isn't significant, so the recommendation has the other 0.01."

@@ -1,0 +1,90 @@
+"""Two ways of asking a judge on the same items: what one gains on the other, and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import numpy as np
+
+from harness.extras.racing.race_pool import pool_of
+from harness.judging.running.budget import paid_replies
+from harness.runs.sources import only
+from harness.stats.inference.alpha_spending import share_after_gain
+from harness.stats.selection.paired_gain import paired_gain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.analysis import Source
+    from harness.judging.parsing.verdict import Verdict
+    from harness.runs.run_folder import RunFolder
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.selection.paired_gain import PairedGain
+
+
+def compared_source(folder: RunFolder, source: Source) -> Source:
+    """Return the source of the confirmed judge alone, with its share of the error probability.
+
+    The gain on the other judge, which was asked for it alone, is tested first.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        A confirmation with a judge that the confirmed one is compared with.
+    source : Source
+        Of all its verdicts.
+    """
+    before = folder.manifest.config.compared_with
+    [after] = [name for name in source.planned if name != before]
+    pair = pair_of(folder, before, after)
+    is_shown = pair is not None and pair.gain().is_shown
+    share = share_after_gain(is_shown=is_shown)
+    tried = msgspec.structs.replace(source.tried_judges, share=share)
+    return replace(only(source, {after}), tried=tried)
+
+
+class Pair(NamedTuple):
+    """What two judges lost on the items that both were asked about, and what replies cost."""
+
+    before: FloatArray
+    after: FloatArray
+    groups: IntArray
+    cost_ratio: float | None
+
+    def gain(self) -> PairedGain:
+        """Return the gain of the second on the first."""
+        return paired_gain(self.before, self.after, self.groups)
+
+
+def pair_of(folder: RunFolder, first: str, second: str) -> Pair | None:
+    """Compare two judges of a run folder; None without items that both replied to.
+
+    A call that failed says nothing about either, so that its item is left out.
+    """
+    task = folder.load_task()
+    specs = folder.manifest.judges
+    replies: dict[str, list[Verdict]] = {spec.name: [] for spec in specs}
+    for verdict in folder.read_verdicts().final.values():
+        if verdict.outcome != "failed" and verdict.judge in replies:
+            replies[verdict.judge].append(verdict)
+    pool = pool_of(task, specs, folder.manifest.config)
+    losses = pool.losses_on(slice(None), replies)
+    row = {spec.name: j for j, spec in enumerate(specs)}
+    before, after = losses[row[first]], losses[row[second]]
+    replied = ~np.isnan(before) & ~np.isnan(after)
+    if not replied.any():
+        return None
+    names = [f"g{item.group}" if item.group is not None else f"i{item.id}" for item in pool.items]
+    _, groups = np.unique(names, return_inverse=True)
+    usd = [_usd_per_item(replies[name]) for name in (first, second)]
+    ratio = usd[1] / usd[0] if all(usd) else None
+    return Pair(before[replied], after[replied], groups[replied], ratio)
+
+
+def _usd_per_item(verdicts: Sequence[Verdict]) -> float:
+    """Return the cost of a judge's replies to an item; 0 if a price is not known."""
+    costs = [reply.cost_usd for _, bought in paid_replies(verdicts) for reply in bought]
+    items = {verdict.item for verdict in verdicts}
+    return sum(cost or 0.0 for cost in costs) / max(len(items), 1) if None not in costs else 0.0

@@ -1,0 +1,114 @@
+"""What a search leaves behind: the prompt that won, how it differs, and a section of a report."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from difflib import unified_diff
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from harness.analysis.serialize import to_json
+from harness.app.plan_of_run import prompts_of
+from harness.extras.racing.search_moves import base_of
+from harness.files.regular_files import write_file
+from harness.judging.judges.config import load_judges
+from harness.judging.prompts.requests import own_name
+from harness.report.improvement_text import SECTION, section_of
+from harness.report.rebuild import report_run
+from harness.tasks import Item
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.analysis.improvement import Improvement
+    from harness.app.judge_search import JudgeSearch
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.prompts.requests import Prompts
+    from harness.runs.run_folder import RunFolder
+    from harness.tasks import Task
+
+PROMPTS, DIFF = "prompts", "wording.diff"  # in the folder of a search
+SHOWN = "(item)"
+
+
+def write_prompts(search: JudgeSearch, folder: RunFolder, best: str) -> Path:
+    """Write the templates of a judge, and its demonstrations, into a folder of their own.
+
+    A run with ``--prompts`` and the judge without its wording then makes the same requests.
+
+    Parameters
+    ----------
+    search : JudgeSearch
+        The search, whose folder has it.
+    folder : RunFolder
+        A round that asked the judge.
+    best : str
+        The judge.
+    """
+    spec, path = _spec(folder, best), search.path / PROMPTS
+    prompts = prompts_of(folder, folder.load_task(), [spec])
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir()
+    if prompts.demonstrations is not None:
+        prompts.demonstrations.save(path, item_text=True)
+    own = {own_name(file): name for name, file in spec.prompts.items()}
+    for name, template in prompts.templates.items():
+        if name not in own:
+            write_file(path / template.path.name, template.text.encode())
+    for name, replaced in own.items():
+        file = search.task.prompts.get(replaced, f"{replaced}.txt")
+        write_file(path / file, prompts.templates[name].text.encode())
+    return path
+
+
+def run_command(search: JudgeSearch, folder: RunFolder, best: str) -> str:
+    """Return the command that asks a judge with the templates in the folder of the search."""
+    registry = load_judges(search.server.judges_file)
+    base = base_of(search.judge, registry)
+    asking = _spec(folder, best).asking.label
+    given = dict(pairwise(search.command))
+    words = ["harness", "run", "--task", given.get("--task", folder.manifest.config.task)]
+    words += ["--judges", f"{base}@{asking}" if asking else base]
+    words += ["--prompts", str(search.path / PROMPTS), *search.server.words()]
+    return shlex.join(words)
+
+
+def wording_diff(search: JudgeSearch, folder: RunFolder, best: str) -> tuple[str, ...]:
+    """Return the lines in which the prompt of a judge differs from that of the judge at first.
+
+    Names of its fields stand for the texts of an item.
+    """
+    task = folder.load_task()
+    first, second = (_lines(folder, task, name) for name in (search.judge, best))
+    changed = unified_diff(first, second, n=0, lineterm="")
+    return tuple(line.rstrip() for line in list(changed)[2:] if line[0] in "+-")
+
+
+def _lines(folder: RunFolder, task: Task, judge: str) -> list[str]:
+    spec = _spec(folder, judge)
+    prompts = prompts_of(folder, task, [spec])
+    fields = {name: f"{{{{{name}}}}}" for name in task.text}
+    criterion = next((item.criterion for item in task.items), None)
+    item = Item(SHOWN, fields, None, criterion)
+    return _spoken(prompts, item, spec)
+
+
+def _spoken(prompts: Prompts, item: Item, spec: JudgeSpec) -> list[str]:
+    messages = prompts.messages(item, "forced_choice", spec.asking, own=spec.prompts)
+    return [line for m in messages for line in (f"[{m.role}]", *m.content.split("\n"))]
+
+
+def _spec(folder: RunFolder, judge: str) -> JudgeSpec:
+    return next(spec for spec in folder.manifest.judges if spec.name == judge)
+
+
+def write_report(folder: RunFolder, improvement: Improvement) -> Path:
+    """Write what was tried into the report of the run that ended a search, unless it is there."""
+    section = to_json(section_of(improvement)).encode()
+    path = folder.path / SECTION
+    page = folder.path / "report.html"
+    if not (path.exists() and path.read_bytes() == section and page.exists()):
+        folder.write(SECTION, section)
+        report_run(folder)
+    return page
