@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from harness.analysis.serialize import to_json
 from harness.app.plan_of_run import prompts_of
 from harness.extras.racing.search_moves import base_of
-from harness.files.regular_files import write_file
+from harness.files.regular_files import read_file, write_file
 from harness.judging.judges.config import load_judges
 from harness.judging.prompts.requests import own_name
 from harness.report.improvement_text import SECTION, section_of
@@ -108,7 +108,8 @@ def write_report(folder: RunFolder, improvement: Improvement) -> Path:
     section = to_json(section_of(improvement)).encode()
     path = folder.path / SECTION
     page = folder.path / "report.html"
-    if not (path.exists() and path.read_bytes() == section and page.exists()):
+    is_written = page.exists() and path.exists() and read_file(path) == section
+    if not is_written:
         folder.write(SECTION, section)
         report_run(folder)
     return page
