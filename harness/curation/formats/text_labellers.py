@@ -98,7 +98,7 @@ def _doccano(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
         if "annotations" not in row:
             labels = row.get("label") or []
             label = labels if several else next(iter(labels), None)
-            yield shared | {"annotator": row.get("file", ""), "label": label}
+            yield shared | {"annotator": row.get("file") or "annotator", "label": label}
 
 
 DOCCANO = Format("an export of Doccano", _is_doccano, _doccano)

@@ -213,10 +213,13 @@ class Facts:
             and not self.is_prose(name)
             and not self.is_list(name)
             and not self.is_counted(name)
-            and not (
-                self.is_numbers(name) and any("." in label_of(v) for v in column.values[:LOOKED_AT])
-            )
+            and not self.is_measured(name)
         )
+
+    def is_measured(self, name: str) -> bool:
+        """Whether a column holds numbers, some of which aren't whole."""
+        values = self[name].values[:LOOKED_AT]
+        return self.is_numbers(name) and any("." in label_of(value) for value in values)
 
     def shares(self, name: str, others: Sequence[str]) -> bool:
         """Whether most labels of a column are those of some others; beside two sides, a tie is."""

@@ -147,6 +147,9 @@ def find_votes(draft: RoleDraft) -> bool:
     rows = [
         n for n in draft.free() if facts.keys(n) >= KEY and (facts.is_prose(n) or facts.is_name(n))
     ]
+    if listed := _listed_raters(draft, columns):
+        draft.set(votes=listed[0], rater=listed[1])
+        return True
     columns = _votes(draft, columns)
     if not columns or (not rows and _looks_long(draft)):
         return False
@@ -168,6 +171,26 @@ def find_votes(draft: RoleDraft) -> bool:
     else:
         return bool(rows) and _which_votes(draft, columns)
     return True
+
+
+def _listed_raters(draft: RoleDraft, columns: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
+    """Return lists of ratings by several criteria, and the list of who gave them.
+
+    All are as long in every row. The raters recur in other rows, never within a list.
+    """
+    facts = draft.facts
+    lists = {n: [list_of(text) or [] for text in facts[n].texts] for n in columns}
+    lists = {n: of for n, of in lists.items() if facts.is_list(n)}
+    who = [n for n, of in lists.items() if not _repeats(of) and draft.is_rater_named(n)]
+    if len(who) != 1 or not recur(facts[who[0]]):
+        return None
+    lengths = {n: np.array([*map(len, of)])[facts[n].codes] for n, of in lists.items()}
+    rated = [
+        n
+        for n, of in lists.items()
+        if _repeats(of) and np.array_equal(lengths[n], lengths[who[0]]) and recur(facts[n])
+    ]
+    return ((*rated,), who[0]) if len(rated) > 1 else None
 
 
 def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:

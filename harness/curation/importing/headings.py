@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Cells = Sequence[object]
 
 N_OPENING = 100  # rows that are compared with the first
+N_HEADING = 2  # rows that may hold the names together
 MIN_KIN = 2  # columns whose first cell looks like the cells below
 MAX_NAME_WORDS = 3
 TEXT_RATIO = 3  # times the words of a name that a text has on average
@@ -64,6 +65,8 @@ def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) 
         Number of the row that holds the names, 0 if no row does; None to look for it.
     """
     place = _title_rows(rows) if header is None else lines.index(header) if header else 0
+    if header is None and (names := _names_in_two_rows(rows)):
+        return Heading(names, 1, f"names are read from lines {lines[0]} and {lines[1]}")
     if header == 0 or (header is None and is_data(rows[place], rows[place + 1 :])):
         width = max(map(len, rows))
         names = [f"column {number}" for number in range(1, width + 1)]
@@ -90,6 +93,32 @@ def _title_rows(rows: Sequence[Cells]) -> int:
         if 2 * n_filled > most or is_indexed or most <= 1:
             return place
     return 0
+
+
+def _names_in_two_rows(rows: Sequence[Cells]) -> list[str]:
+    """Return names of which a first row holds the question and a second the rest; none if not so.
+
+    A survey tool writes a question above the first of its columns, and below it what each column
+    asks about. Every other column has its name in the first row and none in the second.
+    """
+    if len(rows) <= N_HEADING:
+        return []
+    first, second = ([text_of(cell) for cell in row] for row in rows[:N_HEADING])
+    if len(first) != len(second) or not all(map(any, zip(first, second, strict=True))):
+        return []
+    starts = [k for k, name in enumerate(first) if name]
+    alone = [k for k in starts if not second[k]]
+    if len(starts) == len(first) or not alone or any(k < alone[-1] for k in _filled(second)):
+        return []
+    names, question = list[str](), ""
+    for name, rest in zip(first, second, strict=True):
+        question = name or question
+        names.append(f"{question} [{rest}]" if rest else question)
+    return names
+
+
+def _filled(cells: Sequence[str]) -> list[int]:
+    return [k for k, cell in enumerate(cells) if cell]
 
 
 def is_data(first: Cells, rows: Sequence[Cells]) -> bool:

@@ -64,7 +64,7 @@ def settled(
     """Return the plans of the only reading that is left, or those that ask.
 
     It has to have been compared with others, and to ask nothing itself. A setting of the answers
-    is the user's to say.
+    is the user's to say, and so is who the columns of ratings are.
 
     Parameters
     ----------
@@ -79,7 +79,8 @@ def settled(
     """
     draft = plans[0]
     readings = [*readings_of(draft)]
-    if len(readings) <= 1 or any(doubt.accept for doubt in draft.doubts):
+    is_asked = any(doubt.accept for doubt in draft.doubts) or not draft.mapping.rater
+    if len(readings) <= 1 or is_asked:
         return plans
     tried = tried_readings(readings, table, rated, draft.questions())
     if len(tried) != 1 or tried[0][1] is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from harness.curation.importing.column_facts import LOOKED_AT, Facts, ends_in_id, has_digits
+from harness.curation.importing.column_facts import LOOKED_AT, TICKS, Facts, ends_in_id, has_digits
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import list_of
 from harness.tasks.columns.column_words import parts
@@ -127,6 +127,8 @@ def _may_be_text(facts: Facts, name: str) -> bool:
         or facts.is_plain(name)
         or facts.is_counted(name)
     ):
+        return False
+    if facts.labels(name) and {*map(str.casefold, facts.labels(name))} <= TICKS:
         return False
     if facts.all_values(name, _is_list) or ends_in_id(name) or len(column.values) <= 1:
         return False

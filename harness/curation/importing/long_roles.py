@@ -390,7 +390,9 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
     clear = [
         n for n in ratings if not facts.called(n, column_words.MARGINS - column_words.MEASURES)
     ]
-    return clear or ratings
+    clear = clear or ratings
+    whole = [n for n in clear if not facts.is_measured(n)]
+    return whole if len(whole) > 1 else clear
 
 
 def _repeats_often(draft: RoleDraft, name: str) -> bool:
@@ -629,7 +631,7 @@ def _named_models(draft: RoleDraft) -> list[str]:
     who = who_are_raters(column, raters)
     models = [name for name in raters if who[name] == "model"]
     unclear = [name for name in raters if who[name] == "unclear"]
-    if len(models) == len(raters):
+    if models and len(models) == len(raters):
         text = f"every name in {column!r} is called after a model"
         draft.ask(f"{text}: give --judges with those that are, or --judges none")
         return []

@@ -7,8 +7,15 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.curation.importing.column_facts import holds_ballots
 from harness.files.tables.strict_json import parse_json
-from harness.tasks.columns.cell_values import ballots_by_rater, list_of, readable
+from harness.tasks.columns.cell_values import (
+    ballots_by_rater,
+    counts_of,
+    list_of,
+    readable,
+    text_of,
+)
 from harness.tasks.columns.column_words import LABELS, RATERS, contains_word
 from harness.tasks.columns.table_columns import encode
 
@@ -127,17 +134,20 @@ def _cell(value: object) -> object:
 
 
 def _spread(table: Table, notes: list[str]) -> Table:
-    """Give a column to each field of objects that hold a list per field."""
+    """Give a column to each field of objects that hold a list, or objects, per field."""
     columns: dict[str, Column] = {}
     for name, column in table.columns.items():
-        fields = [*_lists(column.values[0])] if column.values else []
-        objects = [_lists(text) for text in column.texts] if fields else []
+        read = _lists if column.values and _lists(column.values[0]) else _leaves
+        is_vote = read is _leaves and _is_vote(column)
+        fields = [*read(column.values[0])] if column.values and not is_vote else []
+        objects = [read(text) for text in column.texts] if fields else []
         if not fields or any([*of] != fields for of in objects[1:]):
             columns[name] = column
             continue
-        notes.append(f"{name} holds a list for each of {', '.join(fields)}")
+        what = "a list for each of" if read is _lists else "the fields"
+        notes.append(f"{name} holds {what} {', '.join(fields)}")
         for field in fields:
-            texts = ["", *(json.dumps(of[field], ensure_ascii=False) for of in objects[1:])]
+            texts = ["", *(text_of(_cell(of[field])) for of in objects[1:])]
             spread = table.with_texts(name, texts).columns[name]
             columns[f"{name}.{field}"] = replace(spread, name=f"{name}.{field}")
     return replace(table, columns=columns) if columns.keys() != table.columns.keys() else table
@@ -149,3 +159,28 @@ def _lists(text: str) -> JsonObject:
     if not isinstance(parsed, dict) or not all(isinstance(of, list) for of in parsed.values()):
         return {}
     return parsed
+
+
+def _is_vote(column: Column) -> bool:
+    """Return whether cells count raters by label, or say who gave which label."""
+    values = column.values[:LOOKED_AT]
+    return all(map(counts_of, values)) or holds_ballots(column)
+
+
+def _leaves(text: str) -> JsonObject:
+    """Return the innermost fields of an object, by their path; an empty one for another cell.
+
+    An object that lists objects is another level of the document, which has no columns.
+    """
+    parsed = None if list_of(text) is not None else _parsed(text, "{")
+    leaves = dict(_paths(parsed)) if isinstance(parsed, dict) else {}
+    parts = [part for of in leaves.values() if isinstance(of, list) for part in of]
+    return {} if any(isinstance(part, dict) for part in parts) else leaves
+
+
+def _paths(content: JsonObject, opening: str = "") -> Iterator[tuple[str, object]]:
+    for field, value in content.items():
+        if isinstance(value, dict) and value:
+            yield from _paths(value, f"{opening}{field}.")
+        else:
+            yield f"{opening}{field}", value

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.curation.importing.column_facts import MIN_TICKS, Facts, sample_of
+from harness.curation.importing.contradictions import is_contradicted
 from harness.curation.importing.import_plan import make_plans
 from harness.curation.importing.reading_facts import ReadingFacts, facts_of
 from harness.errors import TaskError
@@ -153,6 +154,8 @@ def tried_readings(
         except TaskError:
             if sample is not table:
                 tested.append((reading, None))
+            continue
+        if is_contradicted(Facts(plans[0].cells.table), plans[0].mapping):
             continue
         questions = {question for plan in plans for question in plan.questions()}
         if questions.isdisjoint(asked):

@@ -57,6 +57,12 @@ class RoleDraft:
         new = {role: value for role, value in roles.items() if role not in self.fixed}
         self.mapping = self.mapping.with_roles(new)
 
+    def anew(self) -> RoleDraft:
+        """Return a draft with the roles so far, which knows the same facts."""
+        draft = RoleDraft(self.table, self.mapping, self.fixed)
+        draft.facts, draft.other_pattern = self.facts, self.other_pattern
+        return draft
+
     def use(self, table: Table) -> Table:
         """Read another table from here on, and return the one before."""
         before, self.table, self.facts = self.table, table, Facts(table)

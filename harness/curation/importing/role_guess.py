@@ -10,6 +10,7 @@ from itertools import combinations
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from harness.curation.importing.contradictions import is_contradicted, unread_raters
 from harness.curation.importing.counted_roles import find_counts, find_total, find_votes
 from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.item_fields import group_column, show_fields
@@ -22,7 +23,7 @@ from harness.curation.importing.long_roles import (
 )
 from harness.curation.importing.picture_columns import picture_column
 from harness.curation.importing.role_draft import RoleDraft, names_of
-from harness.curation.importing.structure_readings import find_crossed
+from harness.curation.importing.structure_readings import find_crossed, find_rated_once
 from harness.curation.importing.structures import names_cell
 from harness.curation.importing.wide_roles import (
     find_item_of_rows,
@@ -46,7 +47,7 @@ LAYOUT_ROLES = (
 )
 LAYOUTS = (  # in the order of trial
     *(find_votes, find_counts, find_long, find_lone_rater, find_pattern, find_repeated, find_wide),
-    find_crossed,
+    *(find_crossed, find_rated_once),
 )
 
 
@@ -69,8 +70,7 @@ def guess_roles(
     scale : str, optional
         Of the answers, if the user gave it.
     """
-    draft = RoleDraft(table, mapping, fixed)
-    _find_layout(draft)
+    draft = _with_layout(RoleDraft(table, mapping, fixed))
     if not draft.mapping.rater or draft.mapping.votes:
         find_item_of_rows(draft)
     else:
@@ -90,11 +90,16 @@ def guess_roles(
     if "group" not in fixed and not draft.mapping.group:
         draft.set(group=group_column(draft.facts, draft.mapping))
     _left_out(draft)
+    _say_who_judges(draft)
     return draft
 
 
-def _find_layout(draft: RoleDraft) -> None:
-    """Complete the layout whose roles the user gave, or take the first that values allow."""
+def _with_layout(draft: RoleDraft) -> RoleDraft:
+    """Complete the layout whose roles the user gave, or take the one that explains most.
+
+    A layout that a header contradicts is none. Of the others the first is taken, unless it leaves
+    a column that is called after raters, and another names the raters of the same ratings by it.
+    """
     mapping = draft.mapping
     given = [r for r in LAYOUT_ROLES if r in draft.fixed and getattr(mapping, r)]
     if mapping.votes or mapping.counts:
@@ -104,7 +109,24 @@ def _find_layout(draft: RoleDraft) -> None:
     elif mapping.raters or mapping.pattern:
         judges_beside_raters(draft)
     else:
-        any(find(draft) for find in LAYOUTS)
+        return _explaining(draft)
+    return draft
+
+
+def _explaining(draft: RoleDraft) -> RoleDraft:
+    first = None
+    for find in LAYOUTS:
+        tried = draft.anew()
+        is_drafted = find(tried)
+        draft.other_pattern = tried.other_pattern
+        if not is_drafted or is_contradicted(tried.facts, tried.mapping):
+            continue
+        unread = unread_raters(tried.facts, tried.mapping)
+        rated = {*tried.mapping.rating_columns}
+        if not unread and (first is None or rated >= {*first.mapping.rating_columns}):
+            return tried
+        first = first or tried
+    return first or draft
 
 
 def _by_criterion(draft: RoleDraft) -> None:
@@ -172,6 +194,15 @@ def _rejected_work(draft: RoleDraft) -> None:
                 f"--drop {quote(name)} if they count"
             )
             draft.doubts.append(Doubt(question, in_table=True))
+
+
+def _say_who_judges(draft: RoleDraft) -> None:
+    """Say which columns are read as those of judges although only their names say so."""
+    models = draft.mapping.judge_columns(draft.table) if "judges" not in draft.fixed else ()
+    if models:
+        what = "are called like models" if len(models) > 1 else "is called like a model"
+        who = "they are judges" if len(models) > 1 else "it is a judge"
+        draft.notes.append(f"{names_of(models)} {what}, so {who} (--raters says who rated)")
 
 
 def _left_out(draft: RoleDraft) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.curation.importing.column_facts import KEY
+from harness.curation.importing.contradictions import COUNTED, of_sides, rater_headers
 from harness.curation.importing.role_draft import names_of
 from harness.curation.importing.structures import numbers
 from harness.tasks.columns import column_words
@@ -30,6 +31,7 @@ MOST_NAMES = 8  # columns that may name items and raters
 MOST_ITEM_COLUMNS = 3
 MOST_ANSWERS = 3  # columns of answers of a pair of item and rater
 MOST_READINGS = 12
+MIN_RATED = 10  # rows of a table whose columns may hold one rating each
 RATERS_PER_ITEM = 1.5  # at least, on average
 EMPTY: dict[str, object] = {"rater": "", "label": "", "raters": (), "criteria": ()}
 
@@ -51,6 +53,55 @@ def find_crossed(draft: RoleDraft) -> bool:
         about="rater",
     )
     return True
+
+
+def find_rated_once(draft: RoleDraft) -> bool:
+    """Draft the likeliest answers of a table with a row per item, and ask about the others.
+
+    They are columns of labels or numbers that nothing else explains: the largest family of labels
+    that are alike, then each column alone, those called after ratings first.
+    """
+    facts = draft.facts
+    texts = [n for n in draft.free() if facts.is_prose(n) and facts.is_filled(n)]
+    is_repeated = bool(texts) and not any(facts.keys(name) >= KEY for name in texts)
+    if is_repeated or rater_headers(facts) or draft.table.n_rows < MIN_RATED:
+        return False
+    sides = {*of_sides(facts, draft.free())}
+    answers = [n for n in draft.free() if n not in sides and _may_be_answer(draft, n)]
+    answers.sort(key=lambda name: not facts.called(name, column_words.LABELS))
+    families = [facts.alike(answers, name) for name in answers]
+    largest: list[str] = max(families, key=len, default=[])
+    readings = [(*largest,)] if len(largest) > 1 else []
+    readings += [(name,) for name in answers]
+    if not readings:
+        return False
+    first, *others = dict.fromkeys(readings)
+    draft.set(criteria=first)
+    verb = "is the rating" if len(first) == 1 else "are ratings"
+    draft.ask(
+        f"{names_of(first)} may hold one rating of each row: give --criteria "
+        f"{quote(','.join(first))} if {'it' if len(first) == 1 else 'they'} {verb}",
+        *({"criteria": names} for names in others[:MOST_READINGS]),
+        about="criteria",
+    )
+    return True
+
+
+def _may_be_answer(draft: RoleDraft, name: str) -> bool:
+    """Return whether a column may hold a rating of its row."""
+    facts = draft.facts
+    is_score = facts.is_numbers(name) and (facts.is_measured(name) or facts.keys(name) < KEY)
+    is_score = is_score and not rises(numbers(facts[name]))
+    words = column_words.MARGINS | column_words.SYSTEMS - column_words.LABELS | COUNTED
+    return (
+        (facts.is_labels(name) or is_score)
+        and len(facts[name].values) > 1
+        and facts.is_filled(name)
+        and not facts.is_plain(name)
+        and not facts.is_prose(name)
+        and not names_model(name)
+        and not facts.called(name, words)
+    )
 
 
 def _crossed(draft: RoleDraft) -> Iterator[Roles]:
@@ -98,7 +149,17 @@ def _are_crossed(draft: RoleDraft, item: Sequence[str], rater: str) -> bool:
         and draft.facts.keys(*item, rater) >= KEY
         and not any(draft.facts.keys(n) >= KEY for n in item)
         and not draft.facts.determines((rater,), item[0])
+        and not any(_is_beside_texts(draft, item, name) for name in item)
     )
+
+
+def _is_beside_texts(draft: RoleDraft, item: Sequence[str], name: str) -> bool:
+    """Return whether the other columns of an item have all of its texts: one is what was rated."""
+    facts = draft.facts
+    rest = [n for n in item if n != name]
+    texts = [n for n in draft.table.columns if n != name and facts.is_prose(n)]
+    texts = [n for n in texts if n in item or facts.determines(item, n)]
+    return bool(rest and texts) and all(n in rest or facts.determines(rest, n) for n in texts)
 
 
 def _answers(draft: RoleDraft, item: Sequence[str], rater: str) -> list[str]:

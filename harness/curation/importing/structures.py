@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.curation.importing.numbered_columns import with_named_raters
 from harness.tasks.columns.cell_values import folded_name, is_number, list_of
 from harness.tasks.columns.table_columns import EMPTY
 
@@ -105,7 +106,24 @@ def _runs(names: Sequence[str], cells: Mapping[str, CellNumbers], to: str) -> li
 def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
     """Bring columns into the forms that finders know, except for those that the user named."""
     named = {name for role, names in roles.items() for name in names if role not in VOTED}
+    table = with_named_raters(with_flat_members(table, named), named)
     return with_choices(with_parts(table, named), named)
+
+
+def with_flat_members(table: Table, named: Collection[str] = ()) -> Table:
+    """Read lists of labels in columns whose lists hold lists of one label each."""
+    for name, column in table.columns.items():
+        lists = [list_of(text) for text in column.values] if name not in named else []
+        if lists and all(of and all(_is_single(part) for part in of) for of in lists):
+            flat = [[part[0] for part in list_of(text) or () if isinstance(part, list)]
+                    for text in column.texts]  # fmt: skip
+            texts = [json.dumps(of, ensure_ascii=False) if of else "" for of in flat]
+            table = table.with_texts(name, texts)
+    return table
+
+
+def _is_single(part: object) -> bool:
+    return isinstance(part, list) and len(part) == 1
 
 
 def numbers(column: Column) -> CellNumbers:

@@ -224,7 +224,10 @@ def find_item_of_rows(draft: RoleDraft) -> None:
     names = [
         n
         for n in free
-        if facts.is_name(n) or (facts[n].unique and not facts.is_prose(n) and not facts.is_plain(n))
+        if facts.is_name(n)
+        or (
+            facts[n].unique and not (facts.is_prose(n) or facts.is_plain(n) or facts.is_measured(n))
+        )
     ]
     others = column_words.MARGINS - column_words.ID_MARKS | column_words.REPLIES
     names = [n for n in names if not facts.called(n, others) or ends_in_id(n)]

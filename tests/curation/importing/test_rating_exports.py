@@ -8,7 +8,7 @@ import shlex
 from collections import Counter
 
 import pytest
-from support import rating_exports
+from support import rating_exports, survey_exports
 from support.processes import invoke
 
 from harness.errors import HarnessError
@@ -19,6 +19,12 @@ AT_ONCE = (
     rating_exports.scores_of_dialogues,
     rating_exports.classifications,
     rating_exports.people_beside_models,
+    survey_exports.axes_of_summaries,
+    survey_exports.choices_by_annotator,
+    survey_exports.single_labels,
+    survey_exports.grid_of_google,
+    survey_exports.survey_of_two_headers,
+    survey_exports.workers_beside_scores,
 )
 ASKED = (
     rating_exports.listening_test,
@@ -32,6 +38,11 @@ ASKED = (
     rating_exports.numbers_by_worker,
     rating_exports.preferred_pictures,
     rating_exports.opinions_of_screens,
+    survey_exports.nested_criteria,
+    survey_exports.lists_of_one,
+    survey_exports.attributes_by_worker,
+    survey_exports.safer_and_better,
+    survey_exports.helpful_replies,
 )
 MOST_ROUNDS = 4
 MOST_LINES = 25
@@ -60,7 +71,9 @@ def written(place):
             for row in csv.DictReader(rows):
                 if row["value"] in file.ignore_labels:
                     continue
-                value = plain(labels.get(row["value"], row["value"]))
+                is_set = row["elicitation"] == "response_set"
+                keys = json.loads(row["value"]) if is_set else [row["value"]]
+                value = plain("+".join(labels.get(key, key) for key in keys))
                 items.setdefault((folder.name, row["item"]), Counter())[value] += 1
                 raters.add(row["rater"])
     return Counter(frozenset(of.items()) for of in items.values()), raters
@@ -143,3 +156,11 @@ def test_many_different_numbers_are_asked_about(tmp_path, monkeypatch):
     pasted = invoke(*commands(done)[0])
     assert pasted.exit_code == 0, pasted.exception
     assert read_task_file(tmp_path / "made/task.yaml").scale == "continuous"
+
+
+def test_raters_who_are_called_so_were_a_part_of_the_item(tmp_path, monkeypatch):
+    """Items were made of rater and text, and kinds of errors were the raters: none is better."""
+    _, done = first_import(survey_exports.severity_of_errors, tmp_path, monkeypatch)
+    assert done.exit_code
+    assert not list(tmp_path.glob("*/task.yaml"))
+    assert all("rater," not in word for words in commands(done) for word in words)

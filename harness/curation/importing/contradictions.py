@@ -1,0 +1,82 @@
+"""What headers and texts say against a reading of a table, whoever drafted it.
+
+- A column whose whole header is a word for raters, such as ``worker`` or ``annotator_id``, and
+  whose names recur, is the rater. It is no part of an item, no text, criterion or rating.
+- Columns that are called after the sides of a pair, as ``score_a`` and ``score_b`` beside
+  ``reply_a`` and ``reply_b`` are, say something about each side. They are not two raters.
+- A list of objects that don't say who gave which label is no rating.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from harness.tasks.columns import column_words
+from harness.tasks.columns.cell_values import list_of
+from harness.tasks.columns.column_words import are_pair, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from harness.curation.importing.column_facts import Facts
+    from harness.tasks.columns.column_mapping import ColumnMapping
+
+RATERS = column_words.RATERS - {"ann", "anno"}  # given names, or how a column of labels begins
+WHOLE = RATERS | column_words.ID_MARKS | {"amt", "mturk", "prolific", "unique", "crowd"}
+
+COUNTED = frozenset({"raters", "annotators", "workers", "coders"})  # their number, if it is one
+
+
+def rater_headers(facts: Facts) -> list[str]:
+    """Return the columns whose whole header is a word for raters, and whose values recur."""
+    return [
+        name
+        for name, column in facts.table.columns.items()
+        if (words := {*parts(name)}) <= WHOLE
+        and words & RATERS
+        and 1 < len(column.values) < column.n_filled
+        and not (words & COUNTED and facts.is_numbers(name))
+        and not facts.is_prose(name)
+        and not facts.is_list(name)
+        and not facts.is_counted(name)
+    ]
+
+
+def unread_raters(facts: Facts, mapping: ColumnMapping) -> list[str]:
+    """Return the columns called after raters that a reading gives no role."""
+    used = {name for names in mapping.by_role().values() for name in names}
+    return [name for name in rater_headers(facts) if name not in used]
+
+
+def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
+    """Return whether a header says that a reading is wrong; see the module."""
+    single = (mapping.criterion, mapping.label, mapping.set)
+    several = (*mapping.criteria, *mapping.sets, *mapping.counts)
+    if not {*mapping.id, *mapping.text, *several, *single}.isdisjoint(rater_headers(facts)):
+        return True
+    if any(_lists_objects(facts, name) for name in mapping.rating_columns):
+        return True
+    rated = (*mapping.raters, *mapping.criteria)
+    return bool(rated) and {*rated} <= {*of_sides(facts, rated)}
+
+
+def _lists_objects(facts: Facts, name: str) -> bool:
+    """Return whether a cell of a column lists objects that don't say who gave which label."""
+    parts = [part for text in facts[name].values[:1] for part in list_of(text) or ()]
+    return any(isinstance(part, dict) for part in parts) and not facts.is_counted(name)
+
+
+def of_sides(facts: Facts, names: Iterable[str]) -> Iterator[str]:
+    """Yield the columns among some that are called after the two sides of texts."""
+    texts = [name for name in facts.table.columns if facts.is_prose(name)]
+    sides = [_sides(*pair) for pair in combinations(texts, 2) if are_pair(*pair)]
+    others = [n for n in names if not facts.called(n, column_words.PEOPLE)]
+    for pair in combinations(others if sides else (), 2):
+        if are_pair(*pair) and _sides(*pair) in sides:
+            yield from pair
+
+
+def _sides(first: str, second: str) -> set[str]:
+    """Return the word that says the side in each of two names."""
+    return {*parts(first)} ^ {*parts(second)}
