@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import public_shapes, rating_exports, survey_exports
+from support.known_answers import truth_folders
 from support.processes import invoke
 from support.table_corpus import write_corpus
 from support.table_scores import NOT_TABLES
@@ -163,3 +164,40 @@ def test_planning_a_large_table_costs_less_than_reading_it(tmp_path):
     planned = time.process_time()
     assert (plan.mapping.id, plan.mapping.rater) == (("comment_id",), "worker")
     assert planned - read < 0.75 * (read - start)
+
+
+CASES = [
+    path
+    for folder in truth_folders()
+    for path in sorted((folder.parent / "cases" / "tables").glob("*/input.*"))
+]
+
+
+@pytest.mark.skipif(not CASES, reason="no cases beside the known answers")
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.parent.name)
+def test_laws_hold_for_cases_from_practice(path, tmp_path, monkeypatch):
+    """Read without options, each is short, leads on, makes no judge and loses no row unsaid."""
+    place = tmp_path / "0"
+    first = imported_bytes(place, path, monkeypatch)
+    reached = [(words, {question(first)}) for words in commands(first)]
+    printed = [(first, place)]
+    for number, (words, asked) in enumerate(reached, 1):
+        if number > MOST_COMMANDS:
+            break
+        place = tmp_path / str(number)
+        done = imported_bytes(place, path, monkeypatch, *words)
+        assert question(done) not in asked, words
+        reached += [(more, asked | {question(done)}) for more in commands(done)]
+        printed.append((done, place))
+    for done, place in printed:
+        assert len(done.output.splitlines()) <= MOST_LINES, done.output
+        assert len(question(done).split()) <= MOST_WORDS, question(done)
+        assert not list(place.glob("*/verdicts.csv"))
+        assert "rejected.csv" in done.output or not list(place.glob("made*/rejected.csv"))
+
+
+def imported_bytes(place, path, monkeypatch, *words):
+    place.mkdir()
+    monkeypatch.chdir(place)
+    (place / path.name).write_bytes(path.read_bytes())
+    return invoke(*(words or ("curate", "import", path.name, "--as", "made")))
