@@ -50,6 +50,7 @@ from harness.judging.parsing.option_matching import (
 from harness.judging.parsing.option_search import option_search
 from harness.judging.parsing.phrases import languages
 from harness.judging.parsing.prose import Prose, read_prose
+from harness.judging.parsing.reply_fields import verdict_part
 from harness.judging.parsing.reply_segments import plain
 
 if TYPE_CHECKING:
@@ -239,7 +240,10 @@ def parse(
     if not readings:
         if body.startswith(THOUGHT):
             return Parsed("invalid", reason="cut_off"), ""
-        prose = _prose(body, elicitation, options, complete=complete, reasons_first=reasons_first)
+        asked = {"complete": complete, "reasons_first": reasons_first}
+        prose = _in_parts(body, elicitation, options, **asked)
+        if prose is None:
+            prose = _prose(body, elicitation, options, **asked)
         if prose.reading is None:
             return _unread(body, names, prose.reason), ""
         readings, quotable = {prose.reading}, prose.sentence
@@ -256,6 +260,33 @@ def _is_json(body: str, names: OptionNames) -> bool:
     """Whether a reply is nothing but JSON, complete or not."""
     is_whole = body[-1] in JSON_CLOSERS or "}" not in body
     return body[0] in JSON_OPENERS and is_whole and _json(body, names) is not None
+
+
+def _in_parts(
+    body: str,
+    elicitation: AnswerKind,
+    options: Sequence[Option],
+    *,
+    complete: bool,
+    reasons_first: bool,
+) -> Prose | None:
+    """Read the part of a reply that is the verdict; None if there is none, or the rest differs."""
+    cut = verdict_part(body) if complete else None
+    if cut is None:
+        return None
+    said, rest = cut
+    readings, _ = _readings(said, _names(options))
+    if len(readings) == 1:
+        verdict = Prose(readings.pop(), "", said)
+    else:
+        verdict = _prose(said, elicitation, options, complete=True, reasons_first=False)
+    if verdict.reading is None:
+        return None
+    if not rest:
+        return verdict
+    other = _prose(rest, elicitation, options, complete=True, reasons_first=reasons_first)
+    is_same = other.reading in {None, verdict.reading} and other.reason != "retracted"
+    return verdict if is_same else None
 
 
 def _prose(

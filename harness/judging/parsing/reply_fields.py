@@ -1,0 +1,173 @@
+"""The verdict of a reply in parts: labelled lines, headings, tags in brackets and small tables.
+
+Many judges answer in parts, each under a name: ``Verdict: B``, ``## Reasons``, ``[RESULT] 4``. What
+a part is for is told by its name (`answer_names.role`), so the part that is the verdict is found
+before any sentence is read, and what other parts say of the options doesn't count beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.judging.parsing.answer_names import NameRole, role
+from harness.judging.parsing.phrases import languages_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MAX_LINES = 400  # of a reply in parts
+MAX_NAME = 6  # words of a name
+MARKS = re.compile(r"\*\*|__|`")
+LABELLED = re.compile(
+    r"\s*(?:[-*\u2022]\s+|\d{1,2}[.)]\s+)?(?P<hash>#{1,6}\s*)?(?P<name>[^\W\d_][^\n:=|\uff1a\u3010\[\]]{0,50}?)"
+    r"\s*(?:[:=\uff1a\u2192]|-+>)\s*(?P<value>.*)"
+)
+HEADED = re.compile(
+    r"\s*(?:#{1,6}\s+(?:\d{1,2}[.)]\s+)?(?P<hash>[^\n]{1,60}?)|\*\*(?P<bold>[^*\n]{1,60})\*\*)[\s#]*[:\uff1a]?\s*"
+)
+BRACKETED = re.compile(
+    r"\s*[\[\u3010](?P<name>[^\W\d_][^\[\]\n\u3010\u3011]{1,30})[\]\u3011]\s*[:\uff1a]?\s*(?P<value>.*)"
+)
+INLINE = re.compile(r"(?<=[.!?)])[ \t]+(?=\[[A-Z][A-Za-z ]{2,20}\][ \t:])")
+ENDS = re.compile(r"\[(?:END|/)[^\[\]\n]{0,30}\]")
+BEGINS = re.compile(r"(?i:begin|start)\s+")
+SCALE = re.compile(r"\s*\((?:[^()\n]{0,30}\d[^()\n]{0,30}|scores?\s+only)\)\s*\Z", re.IGNORECASE)
+ROW = re.compile(r"\s*\|(?P<cells>[^\n]*)\|\s*")
+RULE = re.compile(r"[\s|:+-]+")
+
+
+class Part(NamedTuple):
+    """A part of a reply.
+
+    Attributes
+    ----------
+    name : str
+        Its heading or label; "" for what stands before the first.
+    role : {"answer", "score", "aside", "other"}
+        What the name says about it.
+    lines : list of str
+        What it says, the name left out.
+    """
+
+    name: str
+    role: NameRole
+    lines: list[str]
+
+    @property
+    def value(self) -> str:
+        """Return what it says."""
+        return "\n".join(self.lines).strip()
+
+
+def verdict_part(body: str) -> tuple[str, str] | None:
+    """Return the verdict of a reply in parts, and all else that it says; None for other replies.
+
+    Returns
+    -------
+    verdict : str
+        The parts named for a verdict, else those named for a score, as lines "Answer: ...".
+    rest : str
+        The other parts.
+
+    Examples
+    --------
+    >>> verdict_part("### Analysis\\nB is vague.\\n### Verdict\\nA\\n### Why\\nB repeats itself.")
+    ('Answer: A', 'B is vague.\\nB repeats itself.')
+    >>> verdict_part("A is better, as B is vague.") is None
+    True
+    """
+    if ":" not in body and not any(sign in body for sign in "#[=*|\uff1a\u3010"):
+        return None
+    parts = list(parts_of(body))
+    for wanted in ("answer", "score"):
+        chosen = [part for part in parts if part.role == wanted and part.value]
+        if chosen:
+            break
+    else:
+        return None
+    rest = [part for part in parts if part not in chosen]
+    if any(_is_material(part) for part in rest) or any(
+        _introduces(before) and part in chosen for before, part in pairwise(parts)
+    ):
+        return None
+    said = "\n".join(f"Answer: {part.value}" for part in chosen)
+    return said, "\n".join(part.value for part in rest).strip()
+
+
+def _is_material(part: Part) -> bool:
+    """Whether a part is a text that is rated, an example or a turn of a conversation."""
+    return any(
+        phrases.material.match(line)
+        for line in (f"{part.name}:", *part.lines)
+        for phrases in languages_of(line)
+    )
+
+
+def _introduces(part: Part) -> bool:
+    """Whether a part ends in a line that speaks of the next: "The comment asks for:"."""
+    is_label = bool(part.lines) and part.role in {"aside", "other"}  # a heading has no lines
+    return is_label and (part.value or ":")[-1] in ":\uff1a"
+
+
+def parts_of(body: str) -> Iterator[Part]:
+    """Yield the parts of a reply, with what stands before the first of them."""
+    part = Part("", "other", [])
+    for line in _without_tables(INLINE.sub("\n", ENDS.sub("", body)).split("\n")[-MAX_LINES:]):
+        begun = _begun(line, part)
+        if begun is None:
+            part.lines.append(line)
+            continue
+        if part.name or part.value:
+            yield part
+        part = begun
+    yield part
+
+
+def _begun(line: str, before: Part) -> Part | None:
+    """Return the part that begins with a line; None for a line of the part before."""
+    if not line.strip():
+        return None
+    is_awaited = before.role in {"answer", "score"} and not before.value
+    if (headed := HEADED.fullmatch(line)) and not LABELLED.fullmatch(MARKS.sub("", line).rstrip(": ")):
+        name = (headed["hash"] or headed["bold"]).strip(" *_:\uff1a")
+        kind = _role(name)
+        return Part(name, kind, []) if not is_awaited or kind == "aside" else None
+    line = MARKS.sub("", line)
+    if labelled := BRACKETED.fullmatch(line) or LABELLED.fullmatch(line):
+        name, value = labelled["name"], labelled["value"]
+        kind = _role(name)
+        if kind != "other" or (not value and not is_awaited):
+            return Part(name, kind, [value])
+    return None
+
+
+def _role(name: str) -> NameRole:
+    name = SCALE.sub("", BEGINS.sub("", name, count=1).strip(" *_"))
+    return role(name) if len(name.split()) <= MAX_NAME else "other"
+
+
+def _without_tables(lines: Sequence[str]) -> Iterator[str]:
+    """Yield lines with those of small tables as labelled lines, and without larger tables."""
+    table: list[list[str]] = []
+    for line in (*lines, ""):
+        if row := ROW.fullmatch(line):
+            if not RULE.fullmatch(row["cells"]):
+                table.append([cell.strip(" *_") for cell in row["cells"].split("|")])
+            continue
+        yield from _labelled_cells(table)
+        table = []
+        yield line
+
+
+def _labelled_cells(table: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the cells of a table with one row, or with two columns, each with its name."""
+    if len(table) == 2:  # noqa: PLR2004 -- a head and a row
+        for name, cell in zip(*table, strict=False):
+            yield f"{name}: {cell}"
+    elif table and all(len(row) == 2 for row in table):  # noqa: PLR2004 -- a name and a value
+        for name, cell in table:
+            yield f"{name}: {cell}"
+    elif len(table) == 1:
+        yield " | ".join(table[0])
