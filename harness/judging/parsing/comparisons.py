@@ -1,4 +1,7 @@
-"""Descriptions of the option that wasn't chosen, as in "A is better. B is too long".
+"""Sentences that compare two options, and descriptions of the option that wasn't chosen.
+
+"A is better than B", "B isn't as good as A" and "I rank B below A" say the same. Which of the two
+options wins is read by one grammar in `answer_phrases.yaml`, in which the options have no names.
 
 A reply that says which of two options is better often goes on to describe both. A description takes
 nothing back unless it prefers the other option, puts the answer behind it, or calls them equal.
@@ -7,7 +10,18 @@ nothing back unless it prefers the other option, puts the answer behind it, or c
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, NamedTuple
 
+from harness.judging.parsing.phrases import NAMED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.judging.parsing.option_search import Mention
+    from harness.judging.parsing.phrases import Phrases
+
+OPTION = re.compile(NAMED)
+FIRST_NAME = ord(NAMED[1])
 COMPARES = re.compile(
     r"\b(?:better|best|stronger|superior|preferable|preferred|prefer|wins|winner|outperforms|beats)\b",
     re.IGNORECASE,
@@ -44,6 +58,44 @@ GROUNDS = re.compile(
 NAMES_ON = re.compile(
     r"(?:'s)?\s+(?!(?:instead|then|now|if|unless)\b)\w|\s*,\s+(?:on\s+the\s+other\s+hand|however|by\s+contrast|in\s+contrast|meanwhile)\b"
 )
+
+
+class Comparison(NamedTuple):
+    """A comparison of options in a text.
+
+    Attributes
+    ----------
+    winner : int or None
+        Index of the option that is preferred; None if they are level.
+    start, end : int
+        Its place in the text.
+    """
+
+    winner: int | None
+    start: int
+    end: int
+
+
+def comparisons(
+    text: str, start: int, end: int, named: Sequence[Mention], phrases: Phrases
+) -> list[Comparison]:
+    """Return the comparisons in a part of a text, given the mentions of options there."""
+    pieces, places, at = [], [], start
+    for mention in named:
+        pieces += [text[at : mention.start], chr(FIRST_NAME + mention.answer)]
+        places += [*range(at, mention.start), mention.start]
+        at = mention.end
+    unnamed = "".join((*pieces, text[at:end]))
+    places += [*range(at, end), end]
+    found = []
+    for winner, pattern in phrases.comparisons:
+        for match in pattern.finditer(unnamed):
+            options = [ord(name) - FIRST_NAME for name in OPTION.findall(match[0])]
+            preferred = {"first": options[0], "last": options[-1], "level": None}[winner]
+            stop = places[match.end() - 1] + 1
+            ends = [m.end for m in named if m.start == places[match.end() - 1]]
+            found.append(Comparison(preferred, places[match.start()], ends[0] if ends else stop))
+    return sorted(found, key=lambda comparison: (comparison.start, -comparison.end))
 
 
 def compares(statement: str) -> bool:

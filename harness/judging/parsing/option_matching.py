@@ -81,6 +81,7 @@ COMMAS = (
 )
 NUMBERED = re.compile(r"\A\s*\(?\d{1,2}[.)]\s+(?=\S)")  # of a list with a mention a line
 TIES = ("tie", "tied", "equally good", "of equal quality")  # names of one option
+TIES_ALONE = ("equal", "equals", "draw", "equally bad")  # where nothing else is said
 DENIALS = frozenset(("no", "non", "not"))  # of an option, or the beginning of its label
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 DECIMAL = re.compile(r"\d\.\d")
@@ -185,7 +186,7 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
         _add(loose, i, fold(key), fold(label), fold(f"{label} - {description}"))
     ties = [i for i, (key, label, _) in enumerate(options) if {fold(key), fold(label)} & set(TIES)]
     if len(ties) == 1:
-        _add(loose, ties[0], *TIES)
+        _add(loose, ties[0], *TIES, *TIES_ALONE)
     loose.setdefault(fold(CANNOT_ASSESS), OptionIndices([abstain]))
     for joint in (" - ", ": ", " \u2013 ", " \u2014 ", ", "):  # as prompts describe it
         loose[fold(f"{CANNOT_ASSESS}{joint}the text cannot be assessed")] = OptionIndices([abstain])

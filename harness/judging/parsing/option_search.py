@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.judging.parsing.option_matching import fold, names_of
+from harness.judging.parsing.option_matching import TIES, TIES_ALONE, fold, names_of
 from harness.judging.parsing.phrases import languages
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import number_text
@@ -23,7 +23,7 @@ SPACED = (
 )
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 BEFORE = rf"(?<!{SPACED})(?<!{SPACED}[-'\u2019/&])(?<![+\u2212#@$\u20ac])"
-_OWNED = r"(?!['\u2019]s\s+(?:answer|response|output|reply|version)\b)"
+_OWNED = r"(?!['\u2019]s(?:\s+(?:answer|response|output|reply|version)\b|\s*[.,;!]|\s*\Z))"
 AFTER = rf"(?!{SPACED})(?!{_OWNED}[-'\u2019/&]{SPACED})(?![+#@%])"
 BEFORE_DIGIT = r"(?<![.,/:-])(?<!\d[-\u2013\u2014])(?<!\d\s[-\u2013\u2014]\s)"
 AFTER_DIGIT = r"(?!\s*[%/])(?![.,:]\d)(?!\s*[-\u2013\u2014]\s*\d)(?!\s+(?:out\s+)?of\s+\d)"
@@ -86,6 +86,11 @@ class OptionSearch:
     abstention: int
     is_scale: bool
 
+    @property
+    def tie(self) -> int | None:
+        """Return the index of the option that calls others equal; None if there is none."""
+        return self.words.get(TIES[0])
+
     def mentions(self, text: str) -> list[Mention]:
         """Return the mentions of options in a text, in order and without overlaps."""
         return [self._mention(text, match) for match in self.pattern.finditer(text)]
@@ -119,6 +124,7 @@ class NumberSearch:
     """
 
     is_scale = False
+    tie = None
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -154,11 +160,12 @@ def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
         if len(key) <= MAX_SHORT or not any(map(str.isalpha, key))
     }
     own_labels = {key.casefold() for key, label, _ in options if fold(label or key) == key}
+    own = {fold(text) for option in options for text in option}
     short = {key.casefold() for key in keys} - {key for key in own_labels if len(key) > 1}
     words = {
         text: min(reading)
         for text, reading in names.loose.items()
-        if len(reading) == 1 and text not in short
+        if len(reading) == 1 and text not in short and (text in own or text not in TIES_ALONE)
     }
     for text in list(words):
         if denied := DENIED.match(text):

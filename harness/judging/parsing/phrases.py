@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from harness.files.strict_yaml import read_yaml
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 PHRASES = Path(__file__).with_name("answer_phrases.yaml")
 PLACEHOLDER = re.compile(r"<(\w+)>")
-MAX_NESTING = 4  # of placeholders
+MAX_NESTING = 5  # of placeholders
+NAMED = "[\ue000-\uf8ff]"  # stands for an option, whatever its name
+Winner = Literal["first", "last", "level"]
+WINNERS: dict[str, Winner] = {"first_wins": "first", "second_wins": "last", "level": "level"}
 NEVER = re.compile(r"(?!)")
 OPENING = "\"'\u201c\u2018\u00ab\u201e\u300c\u300e(["
 CLOSING = "\"'\u201d\u2019\u00bb\u300d\u300f)]"
@@ -81,6 +84,8 @@ class Phrases:
         The subject that a sentence with reasons begins with.
     refusal : re.Pattern
         The beginning of a reply that declines.
+    comparisons : tuple of (str, re.Pattern)
+        Which of two options `NAMED` a sentence prefers, and how it does.
     deciding, plain, merit : frozenset of str
         Words of sentences that say nothing but which option is the answer.
     """
@@ -117,6 +122,7 @@ class Phrases:
     grounds: re.Pattern[str]
     material: re.Pattern[str]
     refusal: re.Pattern[str]
+    comparisons: tuple[tuple[Winner, re.Pattern[str]], ...]
     deciding: frozenset[str]
     plain: frozenset[str]
     merit: frozenset[str]
@@ -188,6 +194,11 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
             "material", before=r"\A[\W_]*", after=r"(?:\s*\d+)?[\])]?\s*(?:[:\uff1a.]|\Z)"
         ),
         refusal=re.compile(pattern("refusal", r"\A[\W_]*", bounded=False), re.IGNORECASE),
+        comparisons=tuple(
+            (winner, re.compile(pattern(name).replace("X", NAMED), re.IGNORECASE))
+            for name, winner in WINNERS.items()
+            if name in lists
+        ),
         deciding=frozenset(lists.get("deciding", ())),
         plain=frozenset(lists.get("plain", ())),
         merit=frozenset(re.findall(r"[a-z]+", "".join(lists.get("merit", ())))),

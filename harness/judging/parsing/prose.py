@@ -28,7 +28,7 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from harness.judging.parsing.closed_vocabulary import states_only
-from harness.judging.parsing.comparisons import GROUNDS, compares, is_described
+from harness.judging.parsing.comparisons import GROUNDS, compares, comparisons, is_described
 from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages, languages_of
 from harness.judging.parsing.reply_segments import (
     BULLET,
@@ -117,7 +117,7 @@ INVERTED = re.compile(r"^\s*[\u00bf]")
 
 
 OWN_LINE = frozenset(("line", "lead", "opening"))  # statements that are lines of their own
-REASONED = OWN_LINE | {"predicate", "plain"}  # what a comparison of the options may follow
+REASONED = OWN_LINE | {"predicate", "plain", "comparison"}  # what a comparison of the options may follow
 
 
 class Search(Protocol):
@@ -129,6 +129,8 @@ class Search(Protocol):
         The answer CANNOT_ASSESS.
     is_scale : bool
         Whether the answers are options with whole numbers for keys.
+    tie : int or None
+        The option that calls others equal.
     """
 
     @property
@@ -138,6 +140,10 @@ class Search(Protocol):
     @property
     def is_scale(self) -> bool:
         """Return whether the options' keys are whole numbers."""
+
+    @property
+    def tie(self) -> int | None:
+        """Return the index of the option that calls others equal; None if there is none."""
 
     def mentions(self, text: str) -> list[Mention]:
         """Return them in order, without overlaps."""
@@ -162,7 +168,15 @@ class Prose(NamedTuple):
 
 
 StatementKind = Literal[
-    "line", "lead", "opening", "marker", "predicate", "plain", "conclusion", "complement"
+    "line",
+    "lead",
+    "opening",
+    "marker",
+    "predicate",
+    "comparison",
+    "plain",
+    "conclusion",
+    "complement",
 ]
 
 
@@ -175,7 +189,7 @@ class Statement(NamedTuple):
         The answers.
     start, end : int
         Place of the sentence in the text.
-    kind : {"line", "lead", "opening", "marker", "predicate", "plain", "conclusion", "complement"}
+    kind : StatementKind
         What states it.
     fault : str
         Why it is not stated after all; else empty.
@@ -374,6 +388,8 @@ class _Reply:
 
     def _is_comparison(self, statement: Statement) -> bool:
         """Whether a sentence says which option is better."""
+        if statement.kind == "comparison":
+            return True
         is_sentence = statement.kind in {"predicate", "plain"} and not self._many
         return is_sentence and compares(self._bare[statement.start : statement.end])
 
@@ -577,6 +593,9 @@ class _Reply:
         if sentence.end - sentence.start > MAX_SENTENCE:
             return
         inside = [m for m in self._mentions if sentence.start <= m.start < sentence.end]
+        if (compared := self._compared(sentence, inside)) is not None:
+            yield compared
+            return
         if (plainly := self._plainly(sentence, inside)) is not None:
             yield plainly
             return
@@ -676,6 +695,36 @@ class _Reply:
             ):
                 self._spoken.add(phrases)
                 return Statement(reading, sentence.start, sentence.end, "plain")
+        return None
+
+    def _compared(self, sentence: Sentence, inside: Sequence[Mention]) -> Statement | None:
+        """Return what a sentence states that says which of two options is better."""
+        named = [
+            m for m in inside if m in self._own and (m.is_word or not self._text[m.start].isdigit())
+        ]
+        if len({m.answer for m in named}) < 2 or self._many:  # noqa: PLR2004 -- two options
+            return None
+        for phrases in self._languages:
+            found = comparisons(self._bare, sentence.start, sentence.end, named, phrases)
+            if not found:
+                continue
+            winner = self._search.tie if found[0].winner is None else found[0].winner
+            if winner is None or any(other.winner != found[0].winner for other in found):
+                continue
+            start, end = found[0].start, max(comparison.end for comparison in found)
+            head = self._bare[sentence.start : start]
+            marked = phrases.label.search(head) or phrases.statement.search(head)
+            first = next(m for m in named if m.start >= start)
+            fault = (
+                self._fault_of(sentence, frozenset([winner]), first, end, is_marked=True)
+                or fault_before(head[: marked.start()] if marked else head, phrases)
+                or fault_after(
+                    self._bare[end : sentence.end], phrases, is_complement=False, is_bare=False
+                )
+            )
+            if not fault:
+                self._spoken.add(phrases)
+                return Statement(frozenset([winner]), sentence.start, sentence.end, "comparison")
         return None
 
     def _bracketed(
