@@ -31,7 +31,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
-from harness.judging.parsing.answer_names import ADJECTIVE, NOUN
+from harness.judging.parsing.answer_names import ADJECTIVE, NOUN, role
 from harness.judging.parsing.asides import without_asides
 from harness.judging.parsing.envelope import THOUGHT, own_words
 from harness.judging.parsing.json_verdicts import json_answers
@@ -48,10 +48,11 @@ from harness.judging.parsing.option_matching import (
     names_of,
 )
 from harness.judging.parsing.option_search import option_search
-from harness.judging.parsing.phrases import languages
+from harness.judging.parsing.phrases import languages, languages_of
 from harness.judging.parsing.prose import Prose, read_prose
 from harness.judging.parsing.reply_fields import verdict_part
 from harness.judging.parsing.reply_segments import plain
+from harness.judging.parsing.statement_faults import takes_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -135,6 +136,13 @@ FLAG = re.compile(
     r"\s*(?:[-*\u2022]\s+)?\**(?P<name>[^:=\n]{1,80}?)\**\s*[:=]\**\s*"
     r"(?:(?P<denied>no|not\s+\w+|false|\u274c|\u2717|unreasonable)|yes|true|reasonable|acceptable|\u2705|\u2713)[.\s]*",
     re.IGNORECASE,
+)
+MIN_STEM = 4  # letters
+FLAG_NAME = re.compile(r"\A(?:(?:is|does|has|contains)\s+)?(?:(?:it|this|(?:the|this)\s+\w+)\s+)?", re.IGNORECASE)
+FLAG_LINE = re.compile(
+    r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?P<name>[A-Za-z][\w -]{1,40}?)\**\s*[:=?]\**\s*\**"
+    r"(?P<flag>yes|no|true|false)\b(?P<rest>\**[.\s]*)$",
+    re.IGNORECASE | re.MULTILINE,
 )
 JSON_OBJECT = re.compile(r"(?P<object>\{[^{}]{1,4000}\})(?P<fenced>(?!))?")
 JSON_OPENERS, JSON_CLOSERS = frozenset("[{\"'"), frozenset("]}\"'")
@@ -232,6 +240,7 @@ def parse(
     names = _names(options)
     if body not in names.keys:
         body = _on_scale(without_asides(body, option_search(_texts(options)).names), names)
+        body = _with_flags(body, names)
     readings, has_lead = _readings(body, names)
     if not readings and len(body) <= MAX_DIAGNOSED and (":" in body or "=" in body):
         readings = _flagged(body, names)
@@ -274,16 +283,16 @@ def _in_parts(
     cut = verdict_part(body) if complete else None
     if cut is None:
         return None
-    said, rest = cut
-    readings, _ = _readings(said, _names(options))
-    if len(readings) == 1:
-        verdict = Prose(readings.pop(), "", said)
-    else:
-        verdict = _prose(said, elicitation, options, complete=True, reasons_first=False)
-    if verdict.reading is None:
+    if any(takes_back(cut.after, phrases) for phrases in languages_of(cut.after)):
         return None
-    if not rest:
-        return verdict
+    readings, _ = _readings(cut.verdict, _names(options))
+    if len(readings) == 1:
+        verdict = Prose(readings.pop(), "", cut.verdict)
+    else:
+        verdict = _prose(cut.verdict, elicitation, options, complete=True, reasons_first=False)
+    rest = f"{cut.before}\n{cut.after}".strip()
+    if verdict.reading is None or not rest:
+        return verdict if verdict.reading else None
     other = _prose(rest, elicitation, options, complete=True, reasons_first=reasons_first)
     is_same = other.reading in {None, verdict.reading} and other.reason != "retracted"
     return verdict if is_same else None
@@ -350,6 +359,20 @@ def _on_scale(body: str, names: OptionNames) -> str:
     if len(QUALITY.findall(body)) == 1:
         body = QUALITY.sub("Score: ", body)
     return _scale_phrases(names.least, names.most).sub(r"\g<number>\g<first>", body)
+
+
+def _with_flags(body: str, names: OptionNames) -> str:
+    """Write a line "Toxic: no" as the answer that it gives, if there is no other such line."""
+    lines = [*FLAG_LINE.finditer(body)]
+    if len(lines) != 1 or role(lines[0]["name"]) in {"answer", "score", "aside"}:
+        return body
+    is_true = lines[0]["flag"].lower() in {"yes", "true"}
+    answers = _by_flag(lines[0]["name"], names, is_true=is_true)
+    if len(answers) != 1:
+        return body
+    [answer] = answers
+    key = next(key for key, i in names.keys.items() if {i} == answer)
+    return body[: lines[0].start()] + f"Answer: {key}" + body[lines[0].end() :]
 
 
 def _with_json_lines(body: str, pattern: re.Pattern[str], names: OptionNames) -> str:
@@ -496,7 +519,30 @@ def _json(form: str, names: OptionNames) -> set[OptionIndices] | None:
     def read(value: str) -> set[OptionIndices]:
         return lists(value, names, keys_only=True) or lists(value, names, keys_only=False)
 
-    return json_answers(form, read, lambda parts: _json_list(parts, names))
+    return json_answers(
+        form,
+        read,
+        lambda parts: _json_list(parts, names),
+        lambda name, is_true: _by_flag(name, names, is_true=is_true),
+    )
+
+
+def _by_flag(name: str, names: OptionNames, *, is_true: bool) -> set[OptionIndices]:
+    """Return the answers of a name that is said to be true or false: "Toxic: no"."""
+    folded = fold(FLAG_NAME.sub("", name.replace("_", " ")))
+    for i, (label, _) in enumerate(names.tails):
+        if folded and (folded in {label, names.folded_keys[i]} or _is_noun_of(folded, label)):
+            others = OptionIndices(range(len(names.tails))) - {i}
+            return {OptionIndices([i])} if is_true else {others} if len(others) == 1 else set()
+    said = ("yes", "true", "1") if is_true else ("no", "false", "0")
+    if name and not lists(said[0], names, keys_only=False):
+        return set()
+    return next((found for word in said if (found := lists(word, names, keys_only=False))), set())
+
+
+def _is_noun_of(name: str, label: str) -> bool:
+    """Whether a name is that of a label's property: "toxicity" of "toxic"."""
+    return len(label) >= MIN_STEM and label.isalpha() and bool(re.fullmatch(f"{label}(?:i?ty|ness)", name))
 
 
 def _json_list(parts: Sequence[str], names: OptionNames) -> set[OptionIndices]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from harness.judging.parsing.answer_names import role
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.option_matching import OptionIndices
 
     ReadValue: TypeAlias = Callable[[str], set[OptionIndices]]
+    ReadFlag: TypeAlias = Callable[[str, bool], set[OptionIndices]]
     ReadList: TypeAlias = Callable[[Sequence[str]], set[OptionIndices]]
 
 MAX_DEPTH = 12  # brackets in a JSON reply
@@ -39,7 +40,9 @@ LOOSE_MEMBER = re.compile(
 )
 
 
-def json_answers(form: str, read: ReadValue, read_list: ReadList) -> set[OptionIndices] | None:
+def json_answers(
+    form: str, read: ReadValue, read_list: ReadList, read_flag: ReadFlag
+) -> set[OptionIndices] | None:
     """Return the answers that a JSON verdict gives; None if the text isn't JSON.
 
     Parameters
@@ -48,7 +51,10 @@ def json_answers(form: str, read: ReadValue, read_list: ReadList) -> set[OptionI
         A text.
     read, read_list : function
         Return the answers that a string gives, and a list of strings.
+    read_flag : function
+        Returns the answers that a name gives that is said to be true or false.
     """
+    reading = Reading(read, read_list, read_flag)
     if not OPENS_JSON.match(form):
         return None
     unquoted = STRING.sub('""', form)
@@ -61,33 +67,39 @@ def json_answers(form: str, read: ReadValue, read_list: ReadList) -> set[OptionI
         is_whole = form[0] not in "[{" or form[-1] in "]}"
         if not OBJECT.match(form):
             return None
-        return _loose_answers(form, read, read_list) if is_whole else set()
-    answers = _answers(value, read, read_list)
+        return _of_members(_loose_members(form), reading) if is_whole else set()
+    answers = _answers(value, reading)
     return set() if answers is None and OBJECT.match(form) else answers
 
 
-def _answers(value: object, read: ReadValue, read_list: ReadList) -> set[OptionIndices] | None:
+class Reading(NamedTuple):
+    """How values are read; see `json_answers`."""
+
+    value: ReadValue
+    list: ReadList
+    flag: ReadFlag
+
+
+def _answers(value: object, reading: Reading) -> set[OptionIndices] | None:
     """Return the answers that a decoded value gives; None for one that can't hold any."""
     if isinstance(value, bool):
-        return read(str(value).lower())
+        return reading.flag("", value)
     if isinstance(value, str):
-        return read(value)
+        return reading.value(value)
     if isinstance(value, dict):
-        return _of_members(value.items(), read, read_list)
+        return _of_members(value.items(), reading)
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return read_list(value)
+        return reading.list(value)
     if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
-        parts = [_answers(part, read, read_list) or set() for part in value]
+        parts = [_answers(part, reading) or set() for part in value]
         return {frozenset().union(*chain(*parts))} if all(len(p) == 1 for p in parts) else set()
     return None
 
 
-def _of_members(
-    members: Iterable[tuple[str, object]], read: ReadValue, read_list: ReadList
-) -> set[OptionIndices]:
+def _of_members(members: Iterable[tuple[str, object]], reading: Reading) -> set[OptionIndices]:
     """Return the answers that an object gives: several if its members differ."""
     members = list(members)
-    if flagged := _flagged(members, read):
+    if flagged := _flagged(members, reading.value):
         return flagged
     named: list[set[OptionIndices]] = []
     scores: list[set[OptionIndices]] = []
@@ -97,11 +109,15 @@ def _of_members(
         kind = role(name)
         if name in ARGUMENTS and isinstance(value, dict):
             kind = "answer"
+        flag = FLAGS.get(str(value).lower()) if kind == "other" else None
+        if flag is not None and (answers := reading.flag(name, flag)):
+            named.append(answers)
+            continue
         if kind == "aside" or (kind == "other" and isinstance(value, dict | list)):
             continue
-        if kind == "other" and read(name):  # {"A": 0.7, "B": 0.3}
+        if kind == "other" and reading.value(name):  # {"A": 0.7, "B": 0.3}
             return set()
-        by_role[kind].append(_answers(value, read, read_list) or set())
+        by_role[kind].append(_answers(value, reading) or set())
     if named and not all(named):
         return set()
     if named or any(scores):
@@ -118,11 +134,6 @@ def _flagged(members: Sequence[tuple[str, object]], read: ReadValue) -> set[Opti
         return set()
     chosen = [option.copy().pop() for option, flag in zip(options, flags, strict=True) if flag]
     return {frozenset().union(*chosen)} if chosen else set()
-
-
-def _loose_answers(form: str, read: ReadValue, read_list: ReadList) -> set[OptionIndices]:
-    """Return the answers of what is only nearly JSON."""
-    return _of_members(_loose_members(form), read, read_list)
 
 
 def _loose_members(form: str) -> Iterator[tuple[str, object]]:

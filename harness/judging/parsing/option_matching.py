@@ -10,6 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from harness.judging.parsing.answer_names import FORMATTING_TAGS, role
@@ -81,7 +82,10 @@ COMMAS = (
 )
 NUMBERED = re.compile(r"\A\s*\(?\d{1,2}[.)]\s+(?=\S)")  # of a list with a mention a line
 TIES = ("tie", "tied", "equally good", "of equal quality")  # names of one option
-TIES_ALONE = ("equal", "equals", "draw", "equally bad")  # where nothing else is said
+TIES_ALONE = ("equal", "equals", "a draw", "draw", "equally bad")  # likewise, but in no sentence
+AGREEMENTS = {"yes": ("yep", "yeah", "yup", "true"), "no": ("nope", "nah", "false")}
+NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+ALONE = frozenset((*TIES_ALONE, *NUMERALS, *chain(*AGREEMENTS.values())))
 DENIALS = frozenset(("no", "non", "not"))  # of an option, or the beginning of its label
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 DECIMAL = re.compile(r"\d\.\d")
@@ -187,6 +191,12 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
     ties = [i for i, (key, label, _) in enumerate(options) if {fold(key), fold(label)} & set(TIES)]
     if len(ties) == 1:
         _add(loose, ties[0], *TIES, *TIES_ALONE)
+    for name, others in AGREEMENTS.items():
+        for other in others if name in loose else ():
+            loose.setdefault(other, loose[name])
+    for number, numeral in enumerate(NUMERALS):
+        if str(number) in keys:
+            loose.setdefault(numeral, OptionIndices([keys[str(number)]]))
     loose.setdefault(fold(CANNOT_ASSESS), OptionIndices([abstain]))
     for joint in (" - ", ": ", " \u2013 ", " \u2014 ", ", "):  # as prompts describe it
         loose[fold(f"{CANNOT_ASSESS}{joint}the text cannot be assessed")] = OptionIndices([abstain])

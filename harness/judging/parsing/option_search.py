@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.judging.parsing.option_matching import TIES, TIES_ALONE, fold, names_of
+from harness.judging.parsing.option_matching import ALONE, TIES, fold, names_of
 from harness.judging.parsing.phrases import languages
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import number_text
@@ -25,7 +25,7 @@ UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 BEFORE = rf"(?<!{SPACED})(?<!{SPACED}[-'\u2019/&])(?<![+\u2212#@$\u20ac])"
 _OWNED = r"(?!['\u2019]s(?:\s+(?:answer|response|output|reply|version)\b|\s*[.,;!]|\s*\Z))"
 AFTER = rf"(?!{SPACED})(?!{_OWNED}[-'\u2019/&]{SPACED})(?![+#@%])"
-BEFORE_DIGIT = r"(?<![.,/:-])(?<!\d[-\u2013\u2014])(?<!\d\s[-\u2013\u2014]\s)"
+BEFORE_DIGIT = r"(?<![.,/-])(?<!\d:)(?<!\d\sof\s)(?<!\d[-\u2013\u2014])(?<!\d\s[-\u2013\u2014]\s)"
 AFTER_DIGIT = r"(?!\s*[%/])(?![.,:]\d)(?!\s*[-\u2013\u2014]\s*\d)(?!\s+(?:out\s+)?of\s+\d)"
 NUMBER = re.compile(
     rf"(?:{BEFORE}{BEFORE_DIGIT}[+\u2212-]?[0-9]{{1,20}}(?:\.[0-9]{{1,20}})?|{CANNOT_ASSESS})"
@@ -165,7 +165,7 @@ def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
     words = {
         text: min(reading)
         for text, reading in names.loose.items()
-        if len(reading) == 1 and text not in short and (text in own or text not in TIES_ALONE)
+        if len(reading) == 1 and text not in short and (text in own or text not in ALONE)
     }
     for text in list(words):
         if denied := DENIED.match(text):

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.reply_segments import LineReader
 
 MAX_SENTENCE = 600  # characters of a sentence that may state an answer
+IN_BRACKETS = ("conditional", "negation", "report")  # words before double brackets that count
 MAX_MENTIONS = 400  # of options in a reply
 
 
@@ -88,7 +89,10 @@ COMPARED = re.compile(
     r"\s*(?:(?:than|over|to|compared\s+(?:to|with)|al[s]|que|a)\s+)?(?:the\s+|die\s+|la\s+)?",
     re.IGNORECASE,
 )
-PREFERRED = re.compile(r"\s+(?:over|(?:rather|other)\s+than)\s+(?:the\s+)?", re.IGNORECASE)
+PREFERRED = re.compile(
+    r"\s+(?:by\s+an?\s+(?:\w+\s+){1,2}margin\s+)?(?:over|(?:rather|other)\s+than)\s+(?:the\s+)?",
+    re.IGNORECASE,
+)
 NUMBER_BESIDE = re.compile(rf"[{re.escape(CLOSING)}]*[\s,:(\[\u2013\u2014-]{{1,4}}(?P<number>\d)")
 SUBJECT = re.compile(
     r"\b(?:(?:both|only|just)\s+)?(?:the\s+)?(?:(?:(?P<one>answer|response)|option|key|label|choice|rating|score)s?\s+)?[^\w\s,.;:]{0,3}\Z",
@@ -102,10 +106,11 @@ REASON_JOINT = re.compile(
     r"|perch\xe9)\s+"
 )
 NEGATIVE = re.compile(r"no|fail(?:ed)?|false|incorrect|wrong", re.IGNORECASE)
-COLON = re.compile(r"\s*[:\u2013\u2014]\s+")
+COLON = re.compile(r"\s*[:;\u2013\u2014]\s+")
 RANKED = re.compile(r"\s*>\s*(?!>)")
 MAX_CORRECTION = 3  # words of a sentence that gives another number
 MIN_COMPARED = 4  # words of a sentence that says something of another option
+COUNTS = re.compile(r"\s+(?:[a-z]+\s+)?[a-z]{3,}s\b")  # after a number of things: "3 errors"
 LIST_ITEM = re.compile(r"\s*[:.)=\uff1a-]\s")
 CHOOSES = re.compile(
     r"\b(?:also|too|equally|either|or|alternatively|instead|rather|possible|plausible|reasonable|acceptable"
@@ -545,6 +550,7 @@ class _Reply:
                 for mention in self._own
                 if end <= mention.start < first.end
                 and (is_number or (mention.is_bare and mention.end - mention.start > 1))
+                and not COUNTS.match(self._bare, mention.end)
             } - answer[0]
             is_varied = self._many and len(answer[0]) > 1
             is_negative = NEGATIVE.fullmatch(opening.strip(" *._")) is not None
@@ -700,7 +706,10 @@ class _Reply:
     def _compared(self, sentence: Sentence, inside: Sequence[Mention]) -> Statement | None:
         """Return what a sentence states that says which of two options is better."""
         named = [
-            m for m in inside if m in self._own and (m.is_word or not self._text[m.start].isdigit())
+            m
+            for m in inside
+            if m in self._own and m.answer != self._search.tie
+            if m.is_word or not self._text[m.start].isdigit()
         ]
         if len({m.answer for m in named}) < 2 or self._many:  # noqa: PLR2004 -- two options
             return None
@@ -715,9 +724,15 @@ class _Reply:
             head = self._bare[sentence.start : start]
             marked = phrases.label.search(head) or phrases.statement.search(head)
             first = next(m for m in named if m.start >= start)
+            is_bracketed = head.endswith("[[") or self._bare.startswith("[[", start)
             fault = (
                 self._fault_of(sentence, frozenset([winner]), first, end, is_marked=True)
-                or fault_before(head[: marked.start()] if marked else head, phrases)
+                or (word_fault(head, phrases, IN_BRACKETS) if is_bracketed else "")
+                or (
+                    fault_before(head[: marked.start()] if marked else head, phrases)
+                    if not is_bracketed
+                    else ""
+                )
                 or fault_after(
                     self._bare[end : sentence.end], phrases, is_complement=False, is_bare=False
                 )
@@ -737,7 +752,7 @@ class _Reply:
             return None
         head = self._bare[sentence.start : first.start]
         faults = (
-            word_fault(head, phrases, ("conditional", "negation", "report"))
+            word_fault(head, phrases, IN_BRACKETS)
             for phrases in languages()[:1]
         )
         fault = self._fault_of(sentence, reading, first, end) or next(faults)
@@ -844,7 +859,8 @@ class _Reply:
 
     def _start_of_reasons(self, start: int, end: int) -> int:
         """Return where the reasons of a sentence begin that may say something of other options."""
-        if colon := COLON.match(self._bare, start, end):
+        colon = COLON.match(self._bare, start, end)
+        if colon and not (self._many and ";" in colon[0]):
             clause = self._bare[colon.end() : end]
             return colon.start() if _gives_reasons(clause) else end
         for phrases in self._languages:

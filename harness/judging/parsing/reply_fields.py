@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MAX_LINES = 400  # of a reply in parts
+MIN_SENTENCE = 4  # words
 MAX_NAME = 6  # words of a name
 MARKS = re.compile(r"\*\*|__|`")
 LABELLED = re.compile(
@@ -30,7 +31,9 @@ HEADED = re.compile(
 BRACKETED = re.compile(
     r"\s*[\[\u3010](?P<name>[^\W\d_][^\[\]\n\u3010\u3011]{1,30})[\]\u3011]\s*[:\uff1a]?\s*(?P<value>.*)"
 )
-INLINE = re.compile(r"(?<=[.!?)])[ \t]+(?=\[[A-Z][A-Za-z ]{2,20}\][ \t:])")
+INLINE = re.compile(
+    r"(?<=[.!?)])[ \t]+(?=\[[A-Z][A-Za-z ]{2,20}\][ \t:])|,[ \t]+(?=\w{3,20}[ \t]*=[ \t]*\w)"
+)
 ENDS = re.compile(r"\[(?:END|/)[^\[\]\n]{0,30}\]")
 BEGINS = re.compile(r"(?i:begin|start)\s+")
 SCALE = re.compile(r"\s*\((?:[^()\n]{0,30}\d[^()\n]{0,30}|scores?\s+only)\)\s*\Z", re.IGNORECASE)
@@ -61,20 +64,29 @@ class Part(NamedTuple):
         return "\n".join(self.lines).strip()
 
 
-def verdict_part(body: str) -> tuple[str, str] | None:
-    """Return the verdict of a reply in parts, and all else that it says; None for other replies.
+class VerdictPart(NamedTuple):
+    """The verdict of a reply in parts, and what else it says.
 
-    Returns
-    -------
+    Attributes
+    ----------
     verdict : str
         The parts named for a verdict, else those named for a score, as lines "Answer: ...".
-    rest : str
-        The other parts.
+    before, after : str
+        What the other parts say, before the verdict and after it.
+    """
+
+    verdict: str
+    before: str
+    after: str
+
+
+def verdict_part(body: str) -> VerdictPart | None:
+    """Return the verdict of a reply in parts; None for other replies.
 
     Examples
     --------
     >>> verdict_part("### Analysis\\nB is vague.\\n### Verdict\\nA\\n### Why\\nB repeats itself.")
-    ('Answer: A', 'B is vague.\\nB repeats itself.')
+    VerdictPart(verdict='Answer: A', before='Analysis: B is vague.', after='Why: B repeats itself.')
     >>> verdict_part("A is better, as B is vague.") is None
     True
     """
@@ -92,8 +104,18 @@ def verdict_part(body: str) -> tuple[str, str] | None:
         _introduces(before) and part in chosen for before, part in pairwise(parts)
     ):
         return None
-    said = "\n".join(f"Answer: {part.value}" for part in chosen)
-    return said, "\n".join(part.value for part in rest).strip()
+    first = parts.index(chosen[0])
+    return VerdictPart(
+        "\n".join(f"Answer: {part.value}" for part in chosen),
+        "\n".join(_told(part) for part in parts[:first]).strip(),
+        "\n".join(_told(part) for part in parts[first:] if part not in chosen).strip(),
+    )
+
+
+def _told(part: Part) -> str:
+    """Return what a part says, with the name of one that is no sentence: "Rejected: B"."""
+    is_sentence = len(part.value.split()) >= MIN_SENTENCE
+    return part.value if is_sentence or not part.name else f"{part.name}: {part.value}"
 
 
 def _is_material(part: Part) -> bool:
@@ -134,11 +156,12 @@ def _begun(line: str, before: Part) -> Part | None:
         name = (headed["hash"] or headed["bold"]).strip(" *_:\uff1a")
         kind = _role(name)
         return Part(name, kind, []) if not is_awaited or kind == "aside" else None
-    line = MARKS.sub("", line)
-    if labelled := BRACKETED.fullmatch(line) or LABELLED.fullmatch(line):
+    plain = MARKS.sub("", line)
+    is_marked = line != plain
+    if labelled := BRACKETED.fullmatch(plain) or LABELLED.fullmatch(plain):
         name, value = labelled["name"], labelled["value"]
         kind = _role(name)
-        if kind != "other" or (not value and not is_awaited):
+        if kind != "other" or is_marked or (not value and not is_awaited):
             return Part(name, kind, [value])
     return None
 

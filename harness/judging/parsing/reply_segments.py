@@ -39,6 +39,7 @@ QUOTED = re.compile(
     rf"|(?<!\w)['\u2018][^'\u2018\u2019\n]{{0,{MAX_QUOTE}}}['\u2019](?!\w)|(?m:^[ \t]*>.*$)"
 )
 BRACKETED = re.compile(r"[(\[\uff08][^()\[\]\uff08\uff09\n]{0,200}[)\]\uff09]")
+COMPARED = re.compile(r"\s*[<>=]{1,3}\s*")
 END = re.compile(r"[.!?]+(?=[\"'\u201d\u2019)\]]*(?:\s|$))|[\u3002\uff01\uff1f]+|\n")
 LOWER = re.compile(r"[\"'\u201d\u2019)\]]*[ \t]+[a-z\xe0-\xff]")
 BULLET = re.compile(r"\s*(?:[-*\u2022+]|\d{1,2}[.)])\s+")
@@ -137,7 +138,11 @@ def _masked(text: str) -> str:
 
 
 def _names_several(match: re.Match[str], mentions: Sequence[Mention]) -> bool:
-    return len({m.answer for m in mentions if match.start() <= m.start < match.end()}) > 1
+    inside = [m for m in mentions if match.start() <= m.start < match.end()]
+    is_compared = len(inside) == 2 and COMPARED.fullmatch(  # noqa: PLR2004 -- "[[A=B]]"
+        match.string, inside[0].end, inside[1].start
+    )
+    return len({m.answer for m in inside}) > 1 and not is_compared
 
 
 def _blocks(lines: Sequence[ReplyLine], text: str) -> Iterator[list[ReplyLine]]:

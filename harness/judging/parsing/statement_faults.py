@@ -51,6 +51,9 @@ OF_VERDICT = re.compile(
     r"|(?:the|that)\s+(?:answer|option|label|key|score)\s+(?:is|was|should|would|must))\b",
     re.IGNORECASE,
 )
+OWNED = re.compile(
+    r"\A's(?:\s+(?:answer|response|output|reply|version)\b|(?=\W|\Z))", re.IGNORECASE
+)
 STOP = re.compile(rf"[{re.escape(CLOSING)}\s.!\u3002\uff01]*$")
 CLAUSE = re.compile(
     r"\s*[;:\u2013\u2014\uff1a\uff1b-]\s"
@@ -168,7 +171,7 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
     is_number: bool = False,
 ) -> ReplyFault | Literal[""]:
     """Return why the words after a stated answer change what it says; "" if they do not."""
-    rest = rest.lstrip(CLOSING)
+    rest = OWNED.sub("", rest).lstrip(CLOSING)
     if phrases.retraction.search(rest):
         return "retracted"
     if phrases.required_tail and not STOP.match(rest) and not BOUNDARY.match(rest):
