@@ -29,7 +29,7 @@ _ANSWER = re.compile(
 )
 _SCORE = re.compile(
     rf"{ADJECTIVE}*(?:rating|score|grade|mark|value|number|result|output|response|reply|solution|evaluation"
-    r"|assessment|overall|final|quality|level)s?"
+    r"|assessment|overall|final|quality|level|evaluation\sform)s?"
     "|\uc810\uc218|\ud3c9\uc810|\ud3c9\uac00|\u8bc4\u5206|\u5f97\u5206|\u8a55\u4fa1|\u70b9\u6570"
 )
 _ASIDE = re.compile(
@@ -40,6 +40,29 @@ _ASIDE = re.compile(
     r"|gold|expect|other|(?:^|\s)not(?:\s|$)|quote|text|item|instruction|question|criteri"
     "|\uc774\uc720|\uadfc\uac70|\uc124\uba85|\u7406\u7531|\u539f\u56e0|\u89e3\u91ca|\u5206\u6790|\u7f6e\u4fe1|\u6839\u62e0|\u8aac\u660e).*"
 )
+_NAMES: dict[NameRole, str] = {  # in other languages, without blanks
+    "answer": (
+        "urteil antwort entscheidung gewinner sieger fazit ergebnis wahl endurteil"
+        " schlussfolgerung r\xe9ponse verdict choix gagnant respuesta veredicto"
+        " elecci\xf3n ganador resposta veredito risposta verdetto scelta"
+        " \u043e\u0442\u0432\u0435\u0442 \u0432\u0435\u0440\u0434\u0438\u043a\u0442"
+        " \u88c1\u51b3 \u6700\u7ec8\u88c1\u51b3 \u80dc\u8005 \u6700\u7d42\u5224\u5b9a"
+        " \uc2b9\uc790 \ucd5c\uc885\uacb0\uc815"
+    ),
+    "score": (
+        "bewertung punktzahl punkte gesamtnote puntuaci\xf3n calificaci\xf3n"
+        " pontua\xe7\xe3o punteggio \u043e\u0446\u0435\u043d\u043a\u0430 \u603b\u5206"
+        " \u5206\u6570"
+    ),
+    "aside": (
+        "begr\xfcndung erkl\xe4rung erl\xe4uterung analyse grund explication raison"
+        " justificaci\xf3n explicaci\xf3n raz\xf3n justificativa explica\xe7\xe3o"
+        " spiegazione motivazione"
+        " \u043e\u0431\u044a\u044f\u0441\u043d\u0435\u043d\u0438\u0435"
+        " \u043e\u0431\u043e\u0441\u043d\u043e\u0432\u0430\u043d\u0438\u0435"
+    ),
+}
+_ROLES = {name: role for role, names in _NAMES.items() for name in names.split()}
 
 
 def role(name: str) -> NameRole:
@@ -53,6 +76,8 @@ def role(name: str) -> NameRole:
     >>> [role(name) for name in ("finalVerdict", "overall_score", "confidence", "coherence")]
     ['answer', 'score', 'aside', 'other']
     """
+    if (known := _ROLES.get("".join(name.casefold().split()))) is not None:
+        return known
     words = " ".join(_WORDS.findall(name)).lower()
     if _ANSWER.fullmatch(words):
         return "answer"

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 7  # raised whenever a reply in the corpora of the tests is read otherwise
+GRAMMAR_VERSION = 8  # raised whenever a reply in the corpora of the tests is read otherwise
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -113,6 +113,7 @@ SENTENCE = re.compile(
 ADVERB = re.compile(
     r"(?P<rest>[^\n]*[^\s,]),?\s+(?:only|alone|definitely|clearly|certainly|for\ssure"
     r"|without\s(?:a|any)\sdoubt)[.!]?\Z"
+    r"|(?:it['\u2019]s|it\s+is|this\s+is)\s+an?\s+(?=\w)"
     r"|(?:both|only|just|simply|definitely|clearly|certainly|sure|okay|ok)[!,:]?\s+(?=\S)"
     r"|(?P<article>an?|the)\s+(?:(?:clear|solid|definite|firm)\s+)?(?=\w)",
     re.IGNORECASE,
@@ -138,9 +139,11 @@ FLAG = re.compile(
     re.IGNORECASE,
 )
 MIN_STEM = 4  # letters
-FLAG_NAME = re.compile(r"\A(?:(?:is|does|has|contains)\s+)?(?:(?:it|this|(?:the|this)\s+\w+)\s+)?", re.IGNORECASE)
+FLAG_NAME = re.compile(
+    r"\A(?:(?:is|does|has|contains)\s+)?(?:(?:it|this|(?:the|this)\s+\w+)\s+)?", re.IGNORECASE
+)
 FLAG_LINE = re.compile(
-    r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?P<name>[A-Za-z][\w -]{1,40}?)\**\s*[:=?]\**\s*\**"
+    r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?P<name>[A-Za-z][\w -]{1,40}?)\**[ \t]*[:=?]\**[ \t]*\**"
     r"(?P<flag>yes|no|true|false)\b(?P<rest>\**[.\s]*)$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -367,7 +370,7 @@ def _with_flags(body: str, names: OptionNames) -> str:
     if len(lines) != 1 or role(lines[0]["name"]) in {"answer", "score", "aside"}:
         return body
     is_true = lines[0]["flag"].lower() in {"yes", "true"}
-    answers = _by_flag(lines[0]["name"], names, is_true=is_true)
+    answers = _by_flag(lines[0]["name"], names, is_true=is_true, is_named=True)
     if len(answers) != 1:
         return body
     [answer] = answers
@@ -527,22 +530,31 @@ def _json(form: str, names: OptionNames) -> set[OptionIndices] | None:
     )
 
 
-def _by_flag(name: str, names: OptionNames, *, is_true: bool) -> set[OptionIndices]:
-    """Return the answers of a name that is said to be true or false: "Toxic: no"."""
+def _by_flag(
+    name: str, names: OptionNames, *, is_true: bool, is_named: bool = False
+) -> set[OptionIndices]:
+    """Return the answers of a name that is said to be true or false: "Toxic: no".
+
+    Any other name than an option's asks the question itself, unless `is_named`.
+    """
     folded = fold(FLAG_NAME.sub("", name.replace("_", " ")))
     for i, (label, _) in enumerate(names.tails):
         if folded and (folded in {label, names.folded_keys[i]} or _is_noun_of(folded, label)):
             others = OptionIndices(range(len(names.tails))) - {i}
             return {OptionIndices([i])} if is_true else {others} if len(others) == 1 else set()
-    said = ("yes", "true", "1") if is_true else ("no", "false", "0")
-    if name and not lists(said[0], names, keys_only=False):
+    if is_named:
         return set()
+    said = ("yes", "true", "1") if is_true else ("no", "false", "0")
     return next((found for word in said if (found := lists(word, names, keys_only=False))), set())
 
 
 def _is_noun_of(name: str, label: str) -> bool:
     """Whether a name is that of a label's property: "toxicity" of "toxic"."""
-    return len(label) >= MIN_STEM and label.isalpha() and bool(re.fullmatch(f"{label}(?:i?ty|ness)", name))
+    return (
+        len(label) >= MIN_STEM
+        and label.isalpha()
+        and bool(re.fullmatch(f"{label}(?:i?ty|ness)", name))
+    )
 
 
 def _json_list(parts: Sequence[str], names: OptionNames) -> set[OptionIndices]:

@@ -113,7 +113,7 @@ def _of_members(members: Iterable[tuple[str, object]], reading: Reading) -> set[
         if flag is not None and (answers := reading.flag(name, flag)):
             named.append(answers)
             continue
-        if kind == "aside" or (kind == "other" and isinstance(value, dict | list)):
+        if kind == "aside" or (kind == "other" and _is_nested(value)):
             continue
         if kind == "other" and reading.value(name):  # {"A": 0.7, "B": 0.3}
             return set()
@@ -124,6 +124,12 @@ def _of_members(members: Iterable[tuple[str, object]], reading: Reading) -> set[
         return set().union(*named, *scores)
     read_others = [answers for answers in others if answers]
     return read_others[0] if len(read_others) == 1 and not scores else set()
+
+
+def _is_nested(value: object) -> bool:
+    """Whether a value is an object, or a list of more than strings."""
+    parts = value if isinstance(value, list) else ()
+    return isinstance(value, dict) or not all(isinstance(part, str) for part in parts)
 
 
 def _flagged(members: Sequence[tuple[str, object]], read: ReadValue) -> set[OptionIndices]:

@@ -60,8 +60,8 @@ WRAPPERS_BY_START = {
     first: tuple((start, end) for start, end in WRAPPERS if start[0] == first)
     for first in {start[0] for start, _ in WRAPPERS}
 }
-BULLETS = ("- ", "* ", "\u2022 ")
-HEADING = re.compile(r"#{1,6}\s+")
+BULLETS = ("- ", "* ", "\u2022 ", "= ")
+HEADING = re.compile(r"#{1,6}\s*|(?:[-=]>|>>)\s+")
 RULE = re.compile(r"\n\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\Z|\A(?:-{3,}|\*{3,}|_{3,}|={3,})\s*\n")
 _SIGN = (
     r"[\u2190-\u21ff\u2300-\u23ff\u25a0-\u26d3\u26d5-\u2716\u2719-\u274b\u274f-\u27bf\u2b00-\u2bff"

@@ -16,7 +16,27 @@ from harness.tasks.schema import number_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MIN_LETTERS = 4  # of a label that may stand after "it is", and that is no common little word
+MIN_LETTERS = 3  # of a label that may stand after "it is", and that is no little word
+LITTLE = frozenset(
+    (
+        "yes",
+        "not",
+        "and",
+        "the",
+        "for",
+        "all",
+        "any",
+        "one",
+        "two",
+        "ten",
+        "six",
+        "few",
+        "off",
+        "out",
+        "but",
+        "nor",
+    )
+)
 MAX_SHORT = 2  # characters of a key that is read as it is written, in this case alone
 SPACED = (
     r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]"  # letters of scripts with spaces
@@ -100,9 +120,9 @@ class OptionSearch:
         if match["word"] is not None:
             words = " ".join(match["word"].casefold().split())
             n_letters = sum(map(str.isalpha, words))
-            is_bare = n_letters < MIN_LETTERS and words.isalpha() and not UNSPACED.search(words)
-            option = self.words[words]
-            return Mention(option, start, end, is_word=n_letters >= MIN_LETTERS, is_bare=is_bare)
+            is_word = n_letters >= MIN_LETTERS and words not in LITTLE
+            is_bare = not is_word and words.isalpha() and not UNSPACED.search(words)
+            return Mention(self.words[words], start, end, is_word=is_word, is_bare=is_bare)
         key = match["key"]
         is_article = (
             len(key) == 1

@@ -167,7 +167,7 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
         label=words("label", after=rf"{LABEL_GLUE}{named}\Z"),
         word_label=words("word_label", after=rf"{LABEL_GLUE}\Z"),
         complement=words("complement", after=r"\s*\Z"),
-        conclusion=words("conclusion", after=rf"\s*[,:\uff0c]?\s*{ARTICLE}\Z"),
+        conclusion=words("conclusion", after=rf"\s*[,:\uff0c]\s*{ARTICLE}\Z"),
         identity=words("identity", after=rf"\s*[,:]?\s*{ARTICLE}[(\[]{{0,3}}\Z"),
         predicate=words("predicate", before=rf"[{re.escape(CLOSING)}]*\s*"),
         set_predicate=words("set_predicate", before=rf"[{re.escape(CLOSING)}]*\s*"),

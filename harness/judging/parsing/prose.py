@@ -79,7 +79,9 @@ MILDER: frozenset[ReplyFault] = frozenset(("hedged", "reported"))  # than what w
 UNFIT: ReplyFault = "unreadable"  # of "it is toxic" where a set was asked for
 QUOTES = frozenset("\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u300c\u300d\u300e\u300f")
 JOINT = re.compile(
-    rf"[{re.escape(CLOSING)}]*\s*(?:[.:)\]=,\uff1a]|[-\u2013\u2014](?=\s))?\s*[{re.escape(OPENING)}\uff08]{{0,3}}\s*"
+    rf"[{re.escape(CLOSING)}]*\s*(?:[.:)\]=,\uff1a]|[-\u2013\u2014](?=\s))?\s*"
+    rf"(?:(?:it|this|that|(?:the|this)\s+\w+)(?:\s+is|'s)\s+)?[{re.escape(OPENING)}\uff08]{{0,3}}\s*",
+    re.IGNORECASE,
 )
 SEPARATOR = re.compile(
     rf"[{re.escape(CLOSING)}]*\s*(?:[,;\u3001\uff0c&+]\s*(?:(?:but\s+also|and|und|et|y|e|also)\s+)?"
@@ -122,7 +124,11 @@ INVERTED = re.compile(r"^\s*[\u00bf]")
 
 
 OWN_LINE = frozenset(("line", "lead", "opening"))  # statements that are lines of their own
-REASONED = OWN_LINE | {"predicate", "plain", "comparison"}  # what a comparison of the options may follow
+REASONED = OWN_LINE | {
+    "predicate",
+    "plain",
+    "comparison",
+}  # what a comparison of the options may follow
 
 
 class Search(Protocol):
@@ -751,10 +757,7 @@ class _Reply:
         if not (is_bracketed and self._bare.startswith("]]", end)):
             return None
         head = self._bare[sentence.start : first.start]
-        faults = (
-            word_fault(head, phrases, IN_BRACKETS)
-            for phrases in languages()[:1]
-        )
+        faults = (word_fault(head, phrases, IN_BRACKETS) for phrases in languages()[:1])
         fault = self._fault_of(sentence, reading, first, end) or next(faults)
         return Statement(reading, sentence.start, sentence.end, "marker", fault)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judging.parsing.answer_names import NameRole, role
 from harness.judging.parsing.phrases import languages_of
+from harness.judging.parsing.reply_segments import is_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +37,7 @@ INLINE = re.compile(
 )
 ENDS = re.compile(r"\[(?:END|/)[^\[\]\n]{0,30}\]")
 BEGINS = re.compile(r"(?i:begin|start)\s+")
+SENTENCE = re.compile(r"(?<=[.!?])\s+")
 SCALE = re.compile(r"\s*\((?:[^()\n]{0,30}\d[^()\n]{0,30}|scores?\s+only)\)\s*\Z", re.IGNORECASE)
 ROW = re.compile(r"\s*\|(?P<cells>[^\n]*)\|\s*")
 RULE = re.compile(r"[\s|:+-]+")
@@ -81,11 +83,11 @@ class VerdictPart(NamedTuple):
 
 
 def verdict_part(body: str) -> VerdictPart | None:
-    """Return the verdict of a reply in parts; None for other replies.
+    r"""Return the verdict of a reply in parts; None for other replies.
 
     Examples
     --------
-    >>> verdict_part("### Analysis\\nB is vague.\\n### Verdict\\nA\\n### Why\\nB repeats itself.")
+    >>> verdict_part("### Analysis\nB is vague.\n### Verdict\nA\n### Why\nB repeats itself.")
     VerdictPart(verdict='Answer: A', before='Analysis: B is vague.', after='Why: B repeats itself.')
     >>> verdict_part("A is better, as B is vague.") is None
     True
@@ -105,6 +107,8 @@ def verdict_part(body: str) -> VerdictPart | None:
     ):
         return None
     first = parts.index(chosen[0])
+    if any(is_foreign(f"{part.name}:") for part in parts[:first] if part.role == "aside"):
+        return None
     return VerdictPart(
         "\n".join(f"Answer: {part.value}" for part in chosen),
         "\n".join(_told(part) for part in parts[:first]).strip(),
@@ -121,8 +125,9 @@ def _told(part: Part) -> str:
 def _is_material(part: Part) -> bool:
     """Whether a part is a text that is rated, an example or a turn of a conversation."""
     return any(
-        phrases.material.match(line)
+        phrases.material.match(sentence)
         for line in (f"{part.name}:", *part.lines)
+        for sentence in SENTENCE.split(line)
         for phrases in languages_of(line)
     )
 
@@ -152,7 +157,9 @@ def _begun(line: str, before: Part) -> Part | None:
     if not line.strip():
         return None
     is_awaited = before.role in {"answer", "score"} and not before.value
-    if (headed := HEADED.fullmatch(line)) and not LABELLED.fullmatch(MARKS.sub("", line).rstrip(": ")):
+    if (headed := HEADED.fullmatch(line)) and not LABELLED.fullmatch(
+        MARKS.sub("", line).rstrip(": ")
+    ):
         name = (headed["hash"] or headed["bold"]).strip(" *_:\uff1a")
         kind = _role(name)
         return Part(name, kind, []) if not is_awaited or kind == "aside" else None
@@ -187,7 +194,9 @@ def _without_tables(lines: Sequence[str]) -> Iterator[str]:
 def _labelled_cells(table: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the cells of a table with one row, or with two columns, each with its name."""
     if len(table) == 2:  # noqa: PLR2004 -- a head and a row
-        for name, cell in zip(*table, strict=False):
+        cells = list(zip(*table, strict=False))
+        named = [cell for cell in cells if _role(cell[0]) in {"answer", "score"}]
+        for name, cell in named or cells:
             yield f"{name}: {cell}"
     elif table and all(len(row) == 2 for row in table):  # noqa: PLR2004 -- a name and a value
         for name, cell in table:

@@ -70,7 +70,8 @@ REASON_WORD = re.compile(
 )
 ENUMERATOR = re.compile(r"\W*(?:\d+|first|second|third|fourth|fifth|last)\b", re.IGNORECASE)
 SUBJECT_OF_REASONS = re.compile(
-    r"(?:the|this|these|that|it|its|there|they|he|she|both|nobody|each|every)\b|[^\x00-\x7f]",
+    r"(?:the|this|these|that|it|its|there|they|he|she|both|nobody|each|every"
+    r"|der|die|das|dieser|diese|dieses|es|le|la|el|il|ce|cette|este|esta|questo|questa)\b|[^\x00-\x7f]",
     re.IGNORECASE,
 )
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
