@@ -55,7 +55,7 @@ _NAMES: dict[NameRole, str] = {  # in other languages, without blanks
         " \u5206\u6570"
     ),
     "aside": (
-        "begr\xfcndung erkl\xe4rung erl\xe4uterung analyse grund explication raison"
+        "begr\xfcndung erkl\xe4rung erl\xe4uterung analyse grund explication"
         " justificaci\xf3n explicaci\xf3n raz\xf3n justificativa explica\xe7\xe3o"
         " spiegazione motivazione"
         " \u043e\u0431\u044a\u044f\u0441\u043d\u0435\u043d\u0438\u0435"
