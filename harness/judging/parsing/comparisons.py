@@ -87,15 +87,15 @@ def comparisons(
         at = mention.end
     unnamed = "".join((*pieces, text[at:end]))
     places += [*range(at, end), end]
-    found = []
+    compared = []
     for winner, pattern in phrases.comparisons:
         for match in pattern.finditer(unnamed):
             options = [ord(name) - FIRST_NAME for name in OPTION.findall(match[0])]
             preferred = {"first": options[0], "last": options[-1], "level": None}[winner]
             stop = places[match.end() - 1] + 1
             ends = [m.end for m in named if m.start == places[match.end() - 1]]
-            found.append(Comparison(preferred, places[match.start()], ends[0] if ends else stop))
-    return sorted(found, key=lambda comparison: (comparison.start, -comparison.end))
+            compared.append(Comparison(preferred, places[match.start()], ends[0] if ends else stop))
+    return sorted(compared, key=lambda comparison: (comparison.start, -comparison.end))
 
 
 def compares(statement: str) -> bool:

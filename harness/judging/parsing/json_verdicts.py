@@ -54,7 +54,7 @@ def json_answers(
     read_flag : function
         Returns the answers that a name gives that is said to be true or false.
     """
-    reading = Reading(read, read_list, read_flag)
+    reading = MemberReading(read, read_list, read_flag)
     if not OPENS_JSON.match(form):
         return None
     unquoted = STRING.sub('""', form)
@@ -72,7 +72,7 @@ def json_answers(
     return set() if answers is None and OBJECT.match(form) else answers
 
 
-class Reading(NamedTuple):
+class MemberReading(NamedTuple):
     """How values are read; see `json_answers`."""
 
     value: ReadValue
@@ -80,7 +80,7 @@ class Reading(NamedTuple):
     flag: ReadFlag
 
 
-def _answers(value: object, reading: Reading) -> set[OptionIndices] | None:
+def _answers(value: object, reading: MemberReading) -> set[OptionIndices] | None:
     """Return the answers that a decoded value gives; None for one that can't hold any."""
     if isinstance(value, bool):
         return reading.flag("", value)
@@ -96,7 +96,9 @@ def _answers(value: object, reading: Reading) -> set[OptionIndices] | None:
     return None
 
 
-def _of_members(members: Iterable[tuple[str, object]], reading: Reading) -> set[OptionIndices]:
+def _of_members(
+    members: Iterable[tuple[str, object]], reading: MemberReading
+) -> set[OptionIndices]:
     """Return the answers that an object gives: several if its members differ."""
     members = list(members)
     if flagged := _flagged(members, reading.value):

@@ -139,7 +139,7 @@ def _masked(text: str) -> str:
 
 def _names_several(match: re.Match[str], mentions: Sequence[Mention]) -> bool:
     inside = [m for m in mentions if match.start() <= m.start < match.end()]
-    is_compared = len(inside) == 2 and COMPARED.fullmatch(  # noqa: PLR2004 -- "[[A=B]]"
+    is_compared = len(inside) == 2 and COMPARED.fullmatch(  # noqa: PLR2004 -- two options
         match.string, inside[0].end, inside[1].start
     )
     return len({m.answer for m in inside}) > 1 and not is_compared
