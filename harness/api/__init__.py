@@ -1,1 +1,1 @@
-"""The Python API: what `harness` offers by name, one module per subject."""
+"""The Python API: the public names of `harness`, one module per subject."""

@@ -1,4 +1,4 @@
-"""Verdicts that can stand without a person, as `harness trust` finds them."""
+"""Verdicts that don't need a person's check, selected as by `harness trust`."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def trust(
     verdicts: str | Path | TableRows | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> VerdictTrust:
-    """Find the verdicts of a judge that can stand without a person.
+    """Select the verdicts of a judge that can be accepted without a person's check.
 
-    Does what ``harness trust`` does. With a task and verdicts, these take the place of a run.
+    The same as ``harness trust``. Pass either a run, or a task and verdicts.
 
     Parameters
     ----------
     run : Run, str or Path, optional
         The run; the newest by default.
     judge : str
-        One of its judges.
+        Name of a judge in the run or in the verdicts.
     task : str, Path, Task, list of dict, or DataFrame, optional
         As for `validate`.
     verdicts : str, Path, list of dict, or DataFrame, optional
@@ -65,12 +65,12 @@ def trust(
     """
     if task is None:
         if verdicts is not None:
-            raise HarnessError("verdicts go with a task", "Give task, too, or leave verdicts out")
+            raise HarnessError("verdicts need a task", "Pass task as well, or leave out verdicts")
         of_run = Given(options, TRUST, *MODELS)
         folder = folder_of(run, of_run.read(Out).out)
         return trust_in_run(folder, judge, of_run.read(Trusting), of_run.read(Choices))[1]
     if run is not None:
-        raise HarnessError("give a run, or a task and verdicts, not both")
+        raise HarnessError("pass either a run, or a task and verdicts")
     of_task = Given(options, TRUST_TASK, *MODELS)
     trusting, choices = of_task.read(Trusting), of_task.read(Choices)
     with TemporaryDirectory() as scratch:

@@ -1,4 +1,4 @@
-"""Runs of judges: asked, resumed, confirmed and opened."""
+"""Runs of judges: start, resume, confirm and open them."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class Run:
     path : Path
         The run folder.
     exit_code : int or None
-        0 if every judge was asked everything; see `harness.errors.ExitCode`. None for a run that
-        was killed, or is still going on.
+        0 if every judge completed all its requests; see `harness.errors.ExitCode`. None if the run
+        was killed or is still in progress.
     """
 
     def __init__(self, folder: RunFolder) -> None:
@@ -84,7 +84,7 @@ class Run:
 
     @cached_property
     def validation(self) -> Validation:
-        """The ranking, the metrics and everything else that ``metrics.json`` holds."""
+        """The ranking, the metrics and all other contents of ``metrics.json``."""
         return stored_validation(self._folder) or validate_run(self._folder)
 
     @property
@@ -94,12 +94,12 @@ class Run:
 
     @cached_property
     def cost_usd(self) -> float:
-        """Cost of all replies that this run paid for; those of unknown price count 0."""
+        """Cost of all replies this run paid for; replies of unknown price count as 0."""
         return run_cost_usd(self._folder)
 
     @property
     def verdicts(self) -> Any:  # noqa: ANN401 -- neither pandas nor pyarrow has types
-        """One row per verdict: a pandas DataFrame, or a pyarrow Table where pandas is missing.
+        """One row per verdict: a pandas DataFrame, or a pyarrow Table if pandas isn't installed.
 
         Response sets are JSON arrays of option keys, and pairs are JSON objects, as in a CSV file.
         `validate` accepts the table.
@@ -115,8 +115,8 @@ class Run:
     def to_frame(self) -> Any:  # noqa: ANN401 -- neither pandas nor pyarrow has types
         """One row per judge and metric: a pandas DataFrame, or a pyarrow Table without pandas.
 
-        A row has the value, its interval, the number of items, and the reason if the value is NA.
-        Agreement among the raters has the judge ``"raters"``.
+        A row contains the value, its interval, the number of items, and, if the value is NA, why.
+        Agreement among the raters is listed under the judge ``"raters"``.
 
         Examples
         --------
@@ -128,11 +128,11 @@ class Run:
         return _frame(arrow_table(self.validation))
 
     def metrics(self) -> dict[str, float]:
-        """Every defined number by a flat name, as experiment trackers log them.
+        """Every defined number under a flat name, in the form that experiment trackers log.
 
-        ``mlflow.log_metrics(run.metrics())`` and ``wandb.log(run.metrics())`` accept it. Names are
-        ``judge/metric``, with ``_low`` and ``_high`` for the ends of its interval. Numbers that are
-        NA are left out; `to_frame` has the reason of each.
+        You can pass it to ``mlflow.log_metrics`` and ``wandb.log``. Names are ``judge/metric``,
+        with ``_low`` and ``_high`` for the ends of the interval. NA values are left out; `to_frame`
+        lists the reason for each.
 
         Examples
         --------
@@ -163,10 +163,10 @@ def run(
     observer: Observer | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> Run:
-    """Ask judges about the items of a task, and rank them against its human raters.
+    """Run judges on the items of a task, and rank them against its human raters.
 
-    Works in scripts and, from a thread, in notebooks. The first Ctrl-C receives the replies in
-    flight and ends the run, which can be resumed; the second ends it at once.
+    Works in scripts and notebooks (where it uses a thread). The first Ctrl-C waits for replies in
+    flight and ends the run, which you can resume. The second Ctrl-C ends it at once.
 
     Parameters
     ----------
@@ -178,18 +178,17 @@ def run(
     mapping : dict, optional
         For a table: which column is what, see `TableMapping`.
     resume : bool, str or Path
-        A run to resume, by name or path; True for the newest unfinished one. A resumed run keeps
-        its options: it takes no judges, but limits of cost, the place where judges are asked, and
-        ``base_url``, ``key_env`` and ``judges_file``, which define its judges as at its start.
+        Name or path of a run to resume; True for the newest unfinished one. A resumed run keeps its
+        judges and most options. It accepts cost limits, options for where judges run, and
+        ``base_url``, ``key_env`` and ``judges_file``, which must define the same judges as before.
     observer : Observer, optional
-        Is informed of progress; by default what the user should know is logged under
-        ``"harness"``.
+        Receives progress updates. By default, messages for the user are logged under ``"harness"``.
     **options
 
     Returns
     -------
     Run
-        Also when judges could not be asked everything: see `Run.exit_code`.
+        Returned even if some judges are incomplete: see `Run.exit_code`.
 
     Raises
     ------
@@ -222,15 +221,15 @@ async def arun(
     observer: Observer | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> Run:
-    """Do as `run` does, without blocking the event loop.
+    """Run judges as `run` does, without blocking the event loop.
 
-    Cancelling it receives the replies in flight and ends the run, which can be resumed.
-    Concurrent runs take turns. Parameters are those of `run`.
+    If you cancel it, it waits for replies in flight and ends the run, which you can resume.
+    Concurrent runs take turns. Parameters are the same as for `run`.
 
     Raises
     ------
     HarnessError
-        As `run`.
+        As for `run`.
 
     Examples
     --------
@@ -258,14 +257,14 @@ def load_run(run: str | Path | None = None, *, out: str | Path | None = None) ->
     Parameters
     ----------
     run : str or Path, optional
-        Path of the folder, or its name below ``out``; the newest run by default.
+        Path of the folder, or its name in ``out``; by default, the newest run.
     out : str or Path, optional
-        Folder of the run folders: ``$HARNESS_RUNS`` or ``./runs`` by default.
+        Folder that contains the run folders; by default ``$HARNESS_RUNS`` or ``./runs``.
 
     Raises
     ------
     RunError
-        If there is no such run, or it cannot be read.
+        If the run doesn't exist or cannot be read.
 
     Examples
     --------
@@ -284,10 +283,10 @@ def confirm(
     observer: Observer | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> Run:
-    """Ask one judge of a run about the items that its ``holdout`` kept out, and decide.
+    """Test one judge of a run on its held-out items, and recommend whether to use it.
 
-    Only one judge can be confirmed, once; the same call resumes an interrupted confirmation.
-    The confirmation is written into the run's own folder.
+    You can confirm only one judge, and only once. If a confirmation was interrupted, the same call
+    resumes it. The confirmation is written to the run's folder.
 
     Parameters
     ----------
@@ -302,12 +301,12 @@ def confirm(
     Returns
     -------
     Run
-        That of the confirmation, in the folder ``confirmation`` of the run.
+        The confirmation, in the run's subfolder ``confirmation``.
 
     Raises
     ------
     HarnessError
-        If the run holds nothing out, has no such judge, or the items were used.
+        If the run has no held-out items or no such judge, or the items were used before.
 
     Examples
     --------
@@ -326,7 +325,7 @@ def confirm(
 
 
 class _Asked(NamedTuple):
-    """What `run` was called with, besides options."""
+    """Arguments of `run`, besides options."""
 
     task: TaskLike | None
     judges: tuple[str, ...] | None
@@ -355,7 +354,7 @@ def _run_plan(plan: Plan, place: RunPlace, observer: Observer, stop: StopRequest
 def _plan_new(asked: _Asked, given: Given) -> Plan:
     task, options = asked.task, given.read(RunOptions)
     if task is None:
-        raise HarnessError("name a task, e.g. 'toxicity', or a run to resume")
+        raise HarnessError("pass a task, e.g. 'toxicity', or a run to resume")
     is_table = not isinstance(task, str | Path)
     subject = load_task(task, mapping=asked.mapping) if is_table else str(task)
     if asked.mapping and not is_table:
@@ -378,7 +377,7 @@ def _plan_resumed(asked: _Asked, given: Given, out: Path | None) -> Plan:
 
 
 def folder_of(run: Run | str | Path | None, out: Path | None) -> RunFolder:
-    """Return the folder of a run, of its name or path, or of the newest one."""
+    """Return the folder of a run from its name or path; by default, of the newest run."""
     if isinstance(run, Run):
         return run._folder  # noqa: SLF001 -- its own module
     return find_run(out, None if run is None else str(run))

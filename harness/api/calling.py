@@ -1,4 +1,4 @@
-"""How functions of the API are called: in scripts, in notebooks, and one run at a time."""
+"""How API functions are called: in scripts, in notebooks, and one run at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TURN = threading.Lock()  # runs of one process ask in turn: request locks are he
 
 
 class LogObserver(LineObserver):
-    """Logs what the user should know."""
+    """Observer that logs messages for the user."""
 
     def say(self, line: str) -> None:
         """Log a line."""
@@ -29,9 +29,9 @@ class LogObserver(LineObserver):
 
 
 def wait_for(function: Callable[[], Result], stop: StopRequests) -> Result:
-    """Call a function; where an event loop is running, as in a notebook, in a thread.
+    """Call a function; in a thread if an event loop is running, as in a notebook.
 
-    Interrupts of this thread then become requests to stop.
+    Interrupts of this thread then become stop requests.
     """
     if not _loop_is_running():
         return function()

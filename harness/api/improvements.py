@@ -1,4 +1,4 @@
-"""Searches for a better way of asking a judge."""
+"""Search for a better way to query a judge."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def improve(
     observer: Observer | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> Improvement:
-    """Search for a better way of asking a judge, and test what it gains on held-out items.
+    """Search for a better way to query a judge, and test its gain on held-out items.
 
-    The same call goes on with a search that was interrupted, and returns the result of one that has
-    ended.
+    If a search was interrupted, the same call continues it. If it has ended, the call returns its
+    result.
 
     Parameters
     ----------
     task : str, Path, Task, list of dict, DataFrame or Run
-        The rated items: as for `run`, or those of a run that asked the judge.
+        The rated items: as for `run`, or a run that included the judge.
     judge : str
-        An alias or a litellm model, as it is asked now.
+        An alias or a litellm model, with its current strategy.
     mapping : dict, optional
         For a table: which column is what, see `TableMapping`.
     observer : Observer, optional
@@ -52,8 +52,8 @@ def improve(
     Returns
     -------
     Improvement
-        ``best`` is the way of asking that the search chose, ``gain`` its gain on the held-out items
-        with an interval, and ``validation`` what it is recommended for.
+        ``best`` is the variant that the search selected, ``gain`` its gain on the held-out items
+        with an interval, and ``validation`` the validation behind its recommendation.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Looks at the judges of a run, as `harness revalidate` takes them."""
+"""Re-runs of a finished run's judges, as by `harness revalidate`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def revalidate(
 ) -> LookEnding:
     """Re-run a finished run's judges and test for drift beyond their usual noise.
 
-    Does what ``harness revalidate`` does.
+    The same as ``harness revalidate``.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def revalidate(
     Returns
     -------
     LookEnding
-        Sentence, exit code, the conditions that failed, and the verdict of each judge. A look that
-        was interrupted is returned, too, and resumed by the next call.
+        Summary sentence, exit code, failed conditions and each judge's state. An interrupted round
+        is returned too, and the next call resumes it.
 
     Raises
     ------
     HarnessError
-        If the run, a judge or an option is wrong, or no judge can be asked.
+        If the run, a judge or an option is wrong, or no judge can be run.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tasks, from folders and from tables in memory: rows, or a frame of pandas, polars or pyarrow."""
+"""Tasks from folders and from tables in memory: rows, or pandas, polars or pyarrow frames."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TableRows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | TableRows
-NO_MAPPING = "a mapping describes a table of ratings. Leave it out for a task folder"
+NO_MAPPING = "a mapping describes a table of ratings, not a task folder. Leave it out"
 LABEL_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
 ANSWER_KEYS = {  # keys of a mapping, called like the options of `harness curate import`
     setting.flag.removeprefix("--").replace("-", "_"): name
@@ -50,57 +50,58 @@ LOG = logging.getLogger("harness")
 
 
 class TableMapping(TypedDict, total=False):
-    """How rows become a task; what is absent is guessed, as ``harness curate import`` does.
+    """How rows become a task; anything left out is inferred, as by ``harness curate import``.
 
     Attributes
     ----------
     name, property : str
-        Of the task. Judges read the property: what was rated, as a phrase.
+        Name of the task, and the rated property as a phrase for judges.
     id, text : str or sequence of str
-        Columns that name the item, and columns that judges are shown.
+        Columns that identify the item, and columns that judges see.
     image : str
-        ``"none"``: rows in memory have no folder for image files. Import a table that has them.
+        Only ``"none"``: rows in memory have no folder for image files. To use images, import a
+        table file.
     raters : sequence of str
         Columns of ratings, one per rater (a wide table).
     rater, label : str
-        Columns of the rater's name and of the rating (a long table).
+        Columns with the rater's name and the rating (a long table).
     set, elicitation : str
-        Columns of a rater's response set, and of the elicitation, beside ``rater``.
+        Columns with a rater's response set and the elicitation, in addition to ``rater``.
     sets : sequence of str
-        Columns of 1 and 0, one per option of a rater's response set.
+        Columns with 1 or 0, one per option, which make up a rater's response set.
     judges : sequence of str
-        Columns of verdicts, or names of judges among the raters.
+        Columns with verdicts, or the names of judges among the raters.
     group, criterion : str
-        Columns of the cluster that is resampled, and of what is rated.
+        Columns with the cluster to resample, and with the rated criterion.
     rated_at : str
-        Column of the time of a rating, beside ``rater``.
+        Column with the time of a rating, in addition to ``rater``.
     criteria, counts : sequence of str
-        Columns of ratings, one per criterion; columns of counts, one per option.
+        Columns with ratings, one per criterion; columns with counts, one per option.
     votes, total, pattern : str
-        Columns of all ratings of an item and of the number of raters; how columns per criterion
-        and rater are called.
+        Columns with all ratings of an item, and with the number of raters; the name pattern of
+        columns per criterion and rater.
     options, positive, abstain, ignore, rename : sequence of str
-        Labels that are options, in order; those that are positive; those of a rater who could not
-        say; those that are left out; ``label=option`` for other names of an option.
+        Labels that are options, in order; positive options; labels of raters who abstain; labels to
+        leave out; other names of an option, as ``label=option``.
     scale : {"binary", "nominal", "ordinal", "pairwise"}
-        Of the options.
+        Scale of the options.
     scales : {"shared", "own"}
         Whether several criteria share a scale.
     bounds : (float, float)
-        Of a continuous scale.
+        Bounds of a continuous scale.
     lists : {"ratings", "sets", "counts", "raters"}
-        What a list or an object in a cell holds.
+        What a list or an object in a cell contains.
     separator, none, decimal : str
-        What divides the options of a set; the option that a blank or an empty set means;
-        ``"comma"`` or ``"point"``.
+        The separator of the options in a set; the option that a blank cell or an empty set stands
+        for; the decimal mark, ``"comma"`` or ``"point"``.
     n_raters : int
-        Number of raters of every item, where there are shares.
+        Number of raters per item, if cells are shares.
     on_duplicate : {"reject", "last"}
-        What a later rating of an item by the same rater does.
+        Whether to reject a second rating of an item by the same rater, or to use the last one.
     rater_ids : {"real", "positional"}
-        Whether a rater is a person, or a position within the item.
+        Whether rater columns identify people or only positions within an item.
     kind : {"expert", "skilled", "crowd"}
-        Of raters; sets the cost-benefit margin eps.
+        Kind of raters, which sets the cost-benefit margin eps.
     """
 
     name: str
@@ -154,7 +155,7 @@ def load_task(task: TaskLike, *, mapping: TableMapping | None = None) -> Task:
     Raises
     ------
     TaskError
-        If there is no such task, or something in it is wrong.
+        If the task doesn't exist, or something in it is wrong.
 
     Examples
     --------
@@ -166,7 +167,7 @@ def load_task(task: TaskLike, *, mapping: TableMapping | None = None) -> Task:
 
 
 def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[Row]]:
-    """Load a task; of a table, also return the verdicts in it."""
+    """Load a task; for a table, also return the verdicts in it."""
     if isinstance(task, str | Path | Task):
         if mapping:
             raise HarnessError(NO_MAPPING)
@@ -184,7 +185,7 @@ def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[
 
 
 def in_mapping(text: str, columns: Collection[str]) -> str:
-    """Name keys of a mapping in place of flags, and columns as Python writes them.
+    """Rewrite flags as keys of a mapping, and column lists as Python lists.
 
     Examples
     --------
@@ -207,7 +208,7 @@ def in_mapping(text: str, columns: Collection[str]) -> str:
 def _import_rows(
     rows: Sequence[Mapping[str, object]], mapping: TableMapping
 ) -> tuple[Task, list[Row]]:
-    """Make a task of a table of ratings; what the mapping lacks is guessed."""
+    """Make a task from a table of ratings; anything the mapping leaves out is inferred."""
     from harness.tasks.columns.table_columns import plain_table  # noqa: PLC0415 -- numpy
 
     roles = {role: [*strings(n)] for role, n in mapping.items() if role not in NO_ROLES}
@@ -242,7 +243,7 @@ def _described(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> TableTask | None:
-    """Return the task that a mapping describes; None where it leaves roles or labels open."""
+    """Return the task that a mapping describes; None if roles or labels remain unclear."""
     from harness.tasks.columns.table_columns import with_whole_sets  # noqa: PLC0415 -- numpy
     from harness.tasks.columns.table_reader import ItemColumns, TableTask  # noqa: PLC0415 -- numpy
 
@@ -277,7 +278,7 @@ def _guessed(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> TableTask:
-    """Return the task that an import of the table would make; rows in memory have no images."""
+    """Return the task that importing the table would make; rows in memory have no images."""
     curation = edge("curation", ImportEdge)
     if roles.get("image", ["none"]) != ["none"]:
         raise TaskError(
@@ -290,28 +291,30 @@ def _guessed(
     plan, *others = plans if settled[0].mapping.image else settled
     if others:
         criteria = ", ".join(each.columns.criterion or "" for each in (plan, *others))
-        raise TaskError(f"{ROWS}: {criteria} have scales of their own. Give the rows of one.")
+        raise TaskError(
+            f"{ROWS}: {criteria} have different scales. Pass the rows of one criterion."
+        )
     settings.check_labels(plan.cells)
     plan.check()
     return plan
 
 
 def strings(names: object) -> tuple[str, ...]:
-    """Return one name or several as several; the columns of a frame may be numbers."""
+    """Return one or several names as a list; the columns of a frame may be numbers."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         return (str(names),)
     return tuple(map(str, names))
 
 
 def without_folder(error: HarnessError, scratch: Path) -> HarnessError:
-    """Name the files of a temporary folder by their names alone."""
+    """Replace paths in a temporary folder by bare file names."""
     if isinstance(error, OptionError):
         return error
     return type(error)(str(error).replace(f"{scratch}/", ""))
 
 
 def verdict_file(verdicts: str | Path | TableRows, scratch: Path) -> Path:
-    """Return a file of verdicts; rows are written into one in a temporary folder."""
+    """Return a file of verdicts; rows are first written to a file in a temporary folder."""
     if isinstance(verdicts, str | Path):
         return Path(verdicts)
     return _write_rows(verdicts, scratch / "verdicts.jsonl")
@@ -338,13 +341,13 @@ def _records(rows: TableRows) -> Iterable[Mapping[str, object]]:
 
 
 def _is_missing(value: object) -> bool:
-    """Whether a value is NaN, or pandas' NA or NaT."""
+    """Return whether a value is NaN, or pandas' NA or NaT."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return is_nan or type(value).__name__ in {"NAType", "NaTType"}
 
 
 def _plain(value: object) -> object:
-    """Return a value of numpy, or a time, as JSON has it."""
+    """Return a numpy value or a time in the form that JSON uses."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
@@ -353,25 +356,25 @@ _ENCODE = _ENCODER.encode
 
 
 class LabelGuess(Protocol):
-    """What the answers of a table probably mean."""
+    """Inferred meaning of the answers in a table."""
 
     @property
     def answers(self) -> TableAnswers:
-        """The options, and how labels name them."""
+        """The options, and the option for each label."""
 
     @property
     def doubts(self) -> Sequence[object]:
-        """What is unclear; empty where nothing is."""
+        """Unclear points; empty if there are none."""
 
 
 class ImportEdge(Protocol):
-    """What the edge of curation finds in a table that its user did not describe."""
+    """Interface to curation, which infers whatever the user did not describe in a table."""
 
     def read_records(self, records: Sequence[Row], name: str) -> Table:
-        """Read rows in memory; errors are about ``name``."""
+        """Read rows in memory; errors name the source as ``name``."""
 
     def guess_labels(self, cells: AnswerReader, settings: AnswerSettings) -> LabelGuess:
-        """Guess what the answers of a table mean."""
+        """Infer the meaning of the answers in a table."""
 
     def make_plans(
         self,
@@ -387,4 +390,4 @@ class ImportEdge(Protocol):
     def settled(
         self, name: str, plans: tuple[TableTask, ...], table: Table, rated: RatedOptions
     ) -> tuple[TableTask, ...]:
-        """Return the plans of the only reading that is left, or those that ask."""
+        """Return the plans if only one reading is left, else the plans that ask the user."""

@@ -1,4 +1,4 @@
-"""Estimates over items that nobody rated, as `harness estimate` takes them."""
+"""Estimates for items without ratings, as by `harness estimate`."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def estimate(
     observer: Observer | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> Estimation:
-    """Ask a judge of a run about items without ratings, and estimate their mean.
+    """Run a judge on items without ratings, and estimate their mean.
 
-    Does what ``harness estimate`` does. The same call resumes an interrupted one.
+    The same as ``harness estimate``. If a call was interrupted, the same call resumes it.
 
     Parameters
     ----------
     run : Run, str or Path, optional
         The run; the newest by default.
     judge : str
-        The judge of it to ask.
+        Name of a judge in the run.
     items : str or Path
         A csv, jsonl or parquet table of items without ratings, or a folder of such tables.
     observer : Observer, optional
@@ -52,8 +52,8 @@ def estimate(
     Returns
     -------
     Estimation
-        The mean with its interval, the other ways to it, whether the items look like the rated
-        ones, and the exit code. The mean is None until the judge was asked about all items.
+        The mean with its interval, alternative estimates, whether the items resemble the rated
+        ones, and the exit code. The mean is None until the judge has been run on all items.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Verdicts of judges that were asked already, validated and confirmed."""
+"""Validation and confirmation of existing verdicts."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def validate(
     mapping: TableMapping | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> Validation:
-    """Validate verdicts of judges against the human ratings of a task.
+    """Validate judges' verdicts against the human ratings of a task.
 
-    Like the command, it counts the judges in the ledger of these ratings, which lies in the user's
-    data folder (``$XDG_DATA_HOME``) or beside ``task.yaml``.
+    Like the command, it records the judges in the ledger for these ratings, which is in the user's
+    data folder (``$XDG_DATA_HOME``) or next to ``task.yaml``.
 
     Parameters
     ----------
     task : str, Path, Task, list of dict, DataFrame or Run
-        Name or path of a task, a loaded task, or a table of ratings. A run is validated anew;
-        without options its results are written again, unless ``metrics.json`` is of another
-        version of the schema.
+        Name or path of a task, a loaded task, or a table of ratings. A run is validated again. If
+        you pass no options, its results are rewritten, unless ``metrics.json`` has a different
+        schema version.
     verdicts : str, Path, list of dict, or DataFrame, optional
-        At least the columns ``item``, ``judge`` and ``value``. By default the verdicts that the
-        table holds, if ``task`` is one; without verdicts the human ratings are described.
+        At least the columns ``item``, ``judge`` and ``value``. By default, the verdicts in the
+        table if ``task`` is one. Without verdicts, the human ratings are summarised.
     mapping : dict, optional
         For a table of ratings: which column is what, see `TableMapping`.
     **options
@@ -97,19 +97,19 @@ def confirm_verdicts(
     mapping: TableMapping | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> Validation:
-    """Validate one judge on the items that the ``holdout`` of `validate` kept out, and decide.
+    """Validate one judge on the held-out items of `validate`, and recommend whether to use it.
 
-    Only one judge can be confirmed, once. It is tested as the only judge.
+    You can confirm only one judge, and only once. It is tested as the only judge.
 
     Parameters
     ----------
     task : str, Path, Task, list of dict, or DataFrame
         As for `validate`.
     verdicts : str, Path, list of dict, or DataFrame
-        Verdicts of the judge on the held-out items; those of others, and on other items, are left
-        out.
+        Verdicts of the judge on the held-out items. Those of other judges or on other items are
+        ignored.
     judge : str
-        Its name there.
+        Its name in the verdicts.
     mapping : dict, optional
         As for `validate`.
     **options
@@ -117,7 +117,7 @@ def confirm_verdicts(
     Raises
     ------
     HarnessError
-        If nothing is held out, the judge has no verdicts there, or the items were used.
+        If no items are held out, the judge has no verdicts on them, or they were used before.
     """
     given = Given(options, CONFIRM_VERDICTS, Validating, Choices)
     validating, choices = given.read(Validating), given.read(Choices)

@@ -1,1 +1,1 @@
-"""Asking judges: prompts, judges, parsing, running and storage."""
+"""Running judges: prompts, judges, parsing, execution and storage."""

@@ -1,4 +1,4 @@
-"""Verdicts of all judges of a run: those on replies, and those computed from them."""
+"""Verdicts of all judges of a run: those read from replies, and those computed from others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_computed(spec: JudgeSpec) -> bool:
-    """Return whether the verdicts of a judge are computed from those on single replies."""
+    """Return whether a judge's verdicts are computed from verdicts on single replies."""
     return bool(spec.members) or spec.asking.is_computed
 
 
@@ -30,26 +30,26 @@ def computed_verdicts(
     look: int = 0,
     fitted: Mapping[str, Fitted] | None = None,
 ) -> dict[str, Sequence[Verdict]]:
-    """Return the verdicts of all judges of a run, or of a later look at it.
+    """Return the verdicts of all judges of a run, or of a later round of it.
 
     Parameters
     ----------
     specs : iterable of JudgeSpec
         The judges, ensembles after their members.
     replies : mapping of str to sequence of Verdict
-        Verdicts on the replies of each judge that is asked.
+        Verdicts on the replies of each judge that receives requests.
     task : Task
         Its options, admissible sets, criteria and ratings.
     look : int
-        Number of the look; 0 for the run itself.
+        Number of the round; 0 for the run itself.
     fitted : mapping, optional
-        By judge, what `fitted_in_run` returned for the run; by default from these replies.
+        Results of `fitted_in_run` for the run, by judge; by default computed from these replies.
 
     Returns
     -------
     dict
-        Verdicts by judge. Sample s of a judge is made of as many replies as its strategy says;
-        sample s of an ensemble, of its members' samples s.
+        Verdicts by judge. Each sample of a judge combines the number of replies its strategy needs.
+        Sample s of an ensemble combines sample s of each member.
     """
     by_judge: dict[str, Sequence[Verdict]] = {}
     for spec in specs:
@@ -66,10 +66,10 @@ def computed_verdicts(
 def fitted_in_run(
     specs: Sequence[JudgeSpec], replies: Mapping[str, Sequence[Verdict]], task: Task
 ) -> dict[str, Fitted]:
-    """Return what the verdicts of later looks take from a run, by judge; see `Strategy.fit`.
+    """Return, by judge, what later rounds reuse from the run's replies; see `Strategy.fit`.
 
-    From replies of a look, it would move the verdicts on all items together, and the tests of a
-    look need items that are independent.
+    Refitting in a round would shift the verdicts on all items together, but the tests of a round
+    need independent items.
     """
     by_judge = computed_verdicts(specs, replies, task)
     return {
@@ -84,7 +84,7 @@ def fitted_in_run(
 def notes_on(
     specs: Sequence[JudgeSpec], replies: Mapping[str, Sequence[Verdict]], task: Task
 ) -> list[str]:
-    """Return what a reader should know about the replies of each judge; see `Strategy.notes`."""
+    """Return notes for the reader about each judge's replies; see `Strategy.notes`."""
     by_judge: Mapping[str, Sequence[Verdict]] = {}
     if any(spec.members for spec in specs):
         by_judge = computed_verdicts([s for s in specs if not s.members], replies, task)
@@ -102,7 +102,7 @@ def _own(
     by_judge: Mapping[str, Sequence[Verdict]],
     replies: Mapping[str, Sequence[Verdict]],
 ) -> Sequence[Verdict]:
-    """Return what the verdicts of a judge are made of: its replies, or its members' verdicts."""
+    """Return the inputs of a judge's verdicts: its own replies, or its members' verdicts."""
     if not spec.members:
         return replies[spec.name]
     return list(chain.from_iterable(by_judge[name] for name in spec.members))

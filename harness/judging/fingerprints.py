@@ -1,4 +1,4 @@
-"""Fingerprints of judges: what tells one judge from another, whatever it is called."""
+"""Fingerprints of judges, which identify a judge whatever its name."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def fingerprints_of(
 ) -> dict[str, str]:
     """Return the fingerprint of each judge, by name: 16 hex digits.
 
-    Model, address, parameters, strategy, form of answer, whether it is asked again, and of the
-    judges named in ``prompted`` their templates, demonstrations and the task's question. How often
-    and how fast a judge is asked is not part of it.
+    It covers model, address, parameters, strategy, form of answer and ``reask``. For the judges in
+    ``prompted`` it also covers templates, demonstrations and the task's question. The number of
+    samples and the rate of requests are not part of it.
     """
     described = task.described()
     question = {name: described[name] for name in sorted(QUESTION & described.keys())}
@@ -66,7 +66,7 @@ def fingerprints_of(
 
 
 def _shown(spec: JudgeSpec, prompts: Prompts) -> list[object]:
-    """Return the templates of a judge, its demonstrations and whether options are shuffled."""
+    """Return a judge's templates, its demonstrations and whether options are shuffled."""
     names = [template_name(kind, spec.asking, spec.prompts) for kind in ELICITATIONS]
     texts = [prompts.templates[name].text for name in names if name in prompts.templates]
     drawn = prompts.demonstrations if spec.asking.n_demonstrations else None
@@ -75,7 +75,7 @@ def _shown(spec: JudgeSpec, prompts: Prompts) -> list[object]:
 
 
 def fingerprint_of_verdicts(verdicts: Iterable[Verdict]) -> str:
-    """Return the fingerprint of a judge of which only the verdicts are known."""
+    """Return the fingerprint of a judge known only by its verdicts."""
     rows = ([v.item, v.elicitation, v.sample, v.outcome, v.value] for v in verdicts)
     return _digest(sorted(map(json.JSONEncoder(default=str).encode, rows)))
 

@@ -336,7 +336,7 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
         ),
         (
             ("run", "--task", "task", "--judges", "a/b", "--key-env", CANARY),
-            ("key_env: must be the name of the variable that holds the key, never the key",),
+            ("key_env: must be the name of the variable that contains the key, never the key",),
         ),
         (("validate",), ("--task",)),
         (("validate", "runs/none"), ("runs/none",)),

@@ -124,7 +124,7 @@ def test_judge_that_follows_no_schema_is_an_error(task, tmp_path):
     """A judge that reads no prompts would ignore it."""
     path = tmp_path / "j.yaml"
     path.write_text("judges: {w: {kind: lexicon, model: vader, answer: schema}}")
-    with pytest.raises(JudgeUnavailable, match="w: a judge of kind lexicon follows no JSON schema"):
+    with pytest.raises(JudgeUnavailable, match="w: a judge of kind lexicon doesn't follow"):
         resolve(["w"], task, load_judges(path))
 
 

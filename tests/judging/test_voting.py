@@ -151,7 +151,7 @@ def test_a_plus_joins_aliases_and_asks_each_once(task):
     plus = JudgeSpec(name="a+b", model="openai/a+b")
     assert resolve(["a+b"], task, {"a+b": plus}).specs == [plus]
     panel = JudgeSpec(name="p", kind="ensemble", members=("gpt", "claude"))
-    with pytest.raises(JudgeError, match="give the strategy to the members"):
+    with pytest.raises(JudgeError, match="put the strategy on the members"):
         look_up("p@cot", registry | {"p": panel})
     with pytest.raises(JudgeError, match="or an ensemble"):
         resolve(["p+gpt"], task, registry | {"p": panel})

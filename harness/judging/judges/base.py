@@ -33,39 +33,39 @@ REPORTED = ("text", "model", "fingerprint", "finish_reason", "reasoning")  # by 
 
 
 class Judge(ABC):
-    """A system that rates in place of humans.
+    """A system that rates items in place of humans.
 
-    A kind of judge is a subclass; `PromptedJudge` leaves only `ask` to be written.
+    Each kind of judge is a subclass. A subclass of `PromptedJudge` only needs to implement `ask`.
 
     Parameters
     ----------
     spec : JudgeSpec
         Configuration: model, parameters, samples, limits.
     task : Task
-        What is rated.
+        The task to rate.
     prompts : Prompts
         Templates bound to the task.
     seed : int
-        Seed of judges that draw at random.
+        Seed for judges that use random numbers.
 
     Attributes
     ----------
     reads_prompts : bool
-        Whether its requests are made from the templates, so that strategies apply.
+        Whether requests are built from the templates, so that strategies apply.
     gives_logprobs : bool
-        Whether its replies may hold log-probabilities.
+        Whether replies can contain log-probabilities.
     completes_text : bool
-        Whether it can go on with a text, and not only answer in a conversation.
+        Whether it can complete a text as well as answer in a conversation.
     reads_images : bool
-        Whether it may rate items with images.
+        Whether it can rate items with images.
     follows_schemas : bool
-        Whether it can be sent the JSON schema of a reply (``answer: schema``).
+        Whether it accepts a JSON schema for its replies (``answer: schema``).
     caps_replies : bool
-        Whether it sends the token limit of its parameters, so that the most that a reply may cost
-        is known before it is asked for.
+        Whether it sends the token limit in its parameters, so that the maximum cost of a reply is
+        known in advance.
     tried_first : bool
-        Whether, under a limit of cost, its first calls are sent one at a time, to see whether its
-        server keeps to the token limit.
+        Whether, under a cost limit, its first calls are sent one at a time to check that the server
+        respects the token limit.
     """
 
     reads_prompts: ClassVar[bool] = False
@@ -91,36 +91,36 @@ class Judge(ABC):
 
     @abstractmethod
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit; of a pair, the first turn."""
+        """Return the request for a unit; for a pair, the first turn."""
 
     @abstractmethod
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair, given the first reply."""
 
     def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
-        """Return the request that asks once more for an answer, after a reply that can't be read.
+        """Return the request that asks again for an answer after an unreadable reply.
 
-        Only judges that read prompts are asked again.
+        Only judges that read prompts can be asked again.
 
         Parameters
         ----------
         request : Request
-            Got the reply.
+            The request that got the reply.
         unit : Unit
-            What the conversation is about.
+            The unit that the conversation is about.
         kind : str
-            What the reply should have been.
+            The expected kind of reply.
         """
         raise NotImplementedError
 
     @classmethod
     def announcement(cls, spec: JudgeSpec) -> str:
-        """Return what asking will first do to this machine, in one line; mostly empty."""
+        """Return one line on what the first call will do to this machine; usually empty."""
         del spec
         return ""
 
     async def prepare(self) -> None:  # noqa: B027 -- most kinds need nothing
-        """Load what `ask` needs; awaited before every call, outside its deadline."""
+        """Load what `ask` needs; awaited before every call and not counted in its deadline."""
 
     @abstractmethod
     async def ask(self, request: Request) -> Reply:
@@ -133,22 +133,22 @@ class Judge(ABC):
         """
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ in the sample alone; the replies may be fewer, in order.
+        """Send requests that differ only in the sample; replies come in order and may be fewer.
 
-        By default only the first is sent, and the others are then sent on their own.
+        By default, this sends only the first request. The caller then sends the others one by one.
         """
         return [await self.ask(requests[0])]
 
     @property
     def n_connections(self) -> int:
-        """Number of connections that it may need at once; 0 if it is asked in this process."""
+        """Maximum number of simultaneous connections; 0 if the judge runs in this process."""
         return self.spec.concurrency if self.spec.remote else 0
 
     def recorded(self, replies: Sequence[Reply]) -> None:  # noqa: B027 -- most kinds need nothing
-        """Note that replies are written and stored, so that they need no other keeping."""
+        """Handle the news that replies are written and stored, so nothing else must keep them."""
 
     def leave(self) -> None:  # noqa: B027 -- most calls end soon
-        """End calls that would not end soon with `NotAsked`: nothing more is to be sent."""
+        """End long calls with `NotAsked`, because the run is not sending any more requests."""
 
     async def aclose(self) -> None:  # noqa: B027 -- most kinds hold nothing
         """Release connections and models."""
@@ -158,7 +158,7 @@ class Judge(ABC):
 
 
 class PromptedJudge(Judge):
-    """A judge whose requests are made from prompt templates."""
+    """A judge that builds its requests from prompt templates."""
 
     reads_prompts = True
 
@@ -186,12 +186,12 @@ class PromptedJudge(Judge):
         }
 
     def _request_params(self, task: Task) -> Mapping[str, JsonValue]:
-        """Return the parameters that are part of each request."""
+        """Return the parameters that are sent with each request."""
         del task
         return self.spec.sent_params
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit; of a pair, the first turn."""
+        """Return the request for a unit; for a pair, the first turn."""
         messages = self._prompts.messages(
             self._items[unit.item],
             unit.elicitation,
@@ -214,14 +214,14 @@ class PromptedJudge(Judge):
         return empty.with_messages(messages).for_sample(request.sample)
 
     def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
-        """Return the request that asks once more, after a reply that can't be read."""
+        """Return the request that asks again after an unreadable reply."""
         question = self._prompts.reask(unit, kind, self._asking, own=self.spec.prompts)
         turns = (Message("assistant", reply.text), Message("user", question))
         return request.with_messages((*request.messages, *turns))
 
 
 def key_of(judge: str, variable: str | None) -> str | None:
-    """Return the key in a judge's environment variable; None where the judge names none.
+    """Return the key from a judge's environment variable; None if the judge names none.
 
     Raises
     ------
@@ -236,12 +236,12 @@ def key_of(judge: str, variable: str | None) -> str | None:
             f"{judge}: {variable} is not set", "Set this environment variable to your API key."
         )
     if not (key.isascii() and key.isprintable()):
-        raise JudgeUnavailable(f"{judge}: {variable} holds characters that no key has")
+        raise JudgeUnavailable(f"{judge}: {variable} contains characters that a key can't contain")
     return key
 
 
 def current_key(judge: str, variable: str | None) -> str | None:
-    """Return the key at the time of a call, where a missing key stops the judge."""
+    """Return the key at the time of a call; a missing key stops the judge."""
     try:
         return key_of(judge, variable)
     except JudgeUnavailable:
@@ -249,7 +249,7 @@ def current_key(judge: str, variable: str | None) -> str | None:
 
 
 def without_key(reply: Reply, variable: str | None) -> Reply:
-    """Return a reply in which the key in a variable is masked, where the server repeated it."""
+    """Return a reply with the key masked, in case the server repeated it."""
     key = os.environ.get(variable or "", "").strip()
     if len(key) < MIN_KEY_CHARS:
         return reply

@@ -1,4 +1,4 @@
-"""Specifications of judges, and `judges.yaml`: the bundled aliases and those of the user."""
+"""Specifications of judges, and `judges.yaml`: the bundled aliases and the user's."""
 
 from __future__ import annotations
 
@@ -112,85 +112,86 @@ _RESERVED = frozenset(
 
 
 class JudgeSpec(BaseModel):
-    """Specification of a judge; holds no key.
+    """Specification of a judge; never contains a key.
 
     Attributes
     ----------
     name : str
         Alias or model string; unique in a run.
     kind : str
-        How it is called: a built-in kind or one from a plug-in. By default ``endpoint`` when
-        ``base_url`` is set, else ``litellm``. An ``embedding`` gives vectors, for ``similarity`` in
-        task.yaml, by litellm or at its ``base_url``.
+        The kind of judge, built in or from a plug-in. By default ``endpoint`` if ``base_url`` is
+        set, else ``litellm``. An ``embedding`` returns vectors for ``similarity`` in task.yaml,
+        through litellm or from its ``base_url``.
     model : str
-        Name of the model at its provider.
+        The provider's name for the model.
     base_url : str or None
-        Address of the server, without a user name or a query. Of an endpoint it may be a list.
+        Address of the server, without a user name or a query. An endpoint can have a list of
+        addresses.
     other_urls : tuple of str
-        The other addresses of such a list: servers of the same model. Requests name the first.
+        The other addresses in that list, which serve the same model. Requests name the first.
     params : dict
-        Sent with each call, on top of the defaults of the kind; ``null`` removes a default, also
-        one of a strategy. A token limit replaces the default one, whatever its name. Models that
-        are known to reason first have a higher token limit by default.
+        Parameters sent with each call, in addition to the kind's defaults. ``null`` removes a
+        default, including a strategy's. A token limit under any name replaces the default one.
+        Models known to reason first have a higher default limit.
     key_env : str or None
-        Name of the environment variable that holds the key.
+        Name of the environment variable that contains the key.
     samples : int
-        Calls per item and elicitation, unless the command line says otherwise; raised to an even
-        number where answers are shown in both orders.
+        Calls per item and elicitation, unless set on the command line. Raised to an even number if
+        answers are shown in both orders.
     n_per_request : int
-        Maximum number of samples in a request (``n``), so that its prompt is paid for once. By
-        default 10 for OpenAI's own models, else 1. Where a server gives fewer, the others are
+        Maximum number of samples in a request (``n``), so that the prompt is paid for once. By
+        default 10 for OpenAI's own models, else 1. If a server returns fewer, the others are
         requested one by one.
     concurrency : int
         Maximum number of calls in flight.
     concurrency_start : int or None
-        Initial number of calls in flight. By default a quarter of ``concurrency`` where that is
-        the default too, else all of it.
+        Initial number of calls in flight. By default a quarter of ``concurrency`` if that also has
+        its default, else all of it.
     rpm, tpm : float or None
         Requests and tokens per minute that the provider allows.
     deadline_s : float
-        Wall time one call may take, in seconds.
+        Maximum wall time of a call, in seconds.
     retry_after_max_s : float
-        Longest wait that a server may request, in seconds; a longer wait stops the judge.
+        Longest wait, in seconds, that is accepted from a server. A longer one stops the judge.
     batch_poll_s : float
         Seconds between the first two polls of a batch; the interval grows to ten times that.
     price : Price or None
         USD per million tokens; None uses litellm's price list.
     allow_redirects : bool
-        Whether the provider may redirect a request, with its key, to another address.
+        Whether the provider may redirect a request, including its key, to a different address.
     strategy : str
-        How it is asked: ``zero-shot``, ``few-shot:N`` after N demonstrations, or ``cot`` for
-        chain of thought, which raises the default token limit, or ``few-shot:N@cot`` for both;
-        ``json`` for replies that follow a JSON schema; ``logprob`` for the probabilities
-        of the options in one call, and ``logprob-calibrated`` for these by a content-free item's;
-        ``endorse`` for a call per option, with yes or no, and ``endorse-logprob`` for their
-        probabilities; ``verbalised`` for the probabilities of the words that finish the task's
-        sentence; ``self-consistency:N``, after another strategy or alone, for the majority of N
-        replies. Of an ensemble: ``majority``, ``weighted`` for a majority of the members' weights,
-        or ``mean`` for the verdict of a member drawn at random. Or one from a plug-in.
+        How the judge is prompted: ``zero-shot``; ``few-shot:N`` with N demonstrations; ``cot`` for
+        chain of thought, which raises the default token limit; ``few-shot:N@cot`` for both;
+        ``json`` for replies that follow a JSON schema; ``logprob`` for the options' probabilities
+        from one call; ``logprob-calibrated`` for these divided by a content-free item's;
+        ``endorse`` for a yes-or-no call per option, and ``endorse-logprob`` for the probabilities
+        of yes; ``verbalised`` for the probabilities of the words that complete the task's sentence;
+        ``self-consistency:N``, with or without another strategy, for the majority of N replies. For
+        an ensemble: ``majority``; ``weighted`` for a weighted majority; ``mean`` for the verdict of
+        a random member. Plug-ins can add more.
     answer : str
-        ``schema`` sends a JSON schema that admits the keys only (the provider's structured output),
-        with reasons before the verdict if the strategy gives any; ``plain`` sends the question
-        only. By default plain, but for the strategy ``json``. Strategies that read probabilities
-        stay plain.
+        ``schema`` sends a JSON schema that allows only the keys (the provider's structured output),
+        with reasons before the verdict if the strategy asks for them. ``plain`` sends only the
+        question, and is the default except for the strategy ``json``. Strategies that read
+        probabilities are always plain.
     reask : int
-        1 to follow a complete reply that can't be read by one more question in the same
-        conversation, 0 not to. By default 1 for models behind an API, unless the strategy reads
-        probabilities, and 0 for the judges of this package. In runs of earlier versions, 0.
+        1 to ask once more in the same conversation after a complete but unreadable reply, else 0.
+        By default 1 for models behind an API, unless the strategy reads probabilities, and 0 for
+        this package's own judges. Always 0 in runs of earlier versions.
     prompts : dict of str to str
-        Templates of its own, by the name of the bundled one that each replaces: files beside
-        `judges.yaml`.
+        The judge's own templates, by the name of the bundled template that each replaces: files in
+        the folder of `judges.yaml`.
     both_orders : bool or None
-        Whether the replies to an item of a pairwise task are asked for in both orders of its
-        answers in turn. By default so where the task has ``pairwise``, the judge reads prompts, and
-        it is not ``logprob-calibrated``, which corrects for what it favours. A run records which.
+        Whether samples for an item of a pairwise task alternate between both orders of its answers.
+        By default true if the task has ``pairwise`` and the judge reads prompts and isn't
+        ``logprob-calibrated``, which corrects position bias itself. A run records the value.
     images : bool or None
-        Whether the model reads images. By default that of litellm's list for hosted models, and
-        true for other servers.
+        Whether the model reads images. By default as in litellm's list for hosted models, and true
+        for other servers.
     members : tuple of str
-        Of an ensemble: the aliases, with their strategies, whose verdicts make its own.
+        For an ensemble: the aliases, with their strategies, whose verdicts it combines.
     replies : dict
-        Replies of a scripted judge, by item id.
+        For a scripted judge: its replies, by item id.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -224,26 +225,26 @@ class JudgeSpec(BaseModel):
 
     @property
     def remote(self) -> bool:
-        """Whether its requests may leave this process and cost something."""
+        """Whether requests can leave this process and cost something."""
         return self.kind not in LOCAL_KINDS
 
     @property
     def asking(self) -> Strategy:
-        """How it is asked."""
+        """The judge's strategy."""
         return named(self.strategy)
 
     def n_samples(self, wanted: int | None) -> int:
-        """Return the verdicts per item and elicitation where so many are wanted.
+        """Return the number of verdicts per item and elicitation if so many are requested.
 
-        Of answers in both orders, an even number: later looks are compared with the run, and would
-        differ from it if either held more of one order.
+        With answers in both orders it is an even number: later rounds are compared with the run,
+        and would differ if either contained more of one order.
         """
         n_orders = N_ORDERS if self.both_orders else 1
         n = 1 if self.asking.gives_distribution else wanted or self.samples
         return n + n % n_orders
 
     def why_samples(self, wanted: int | None) -> str:
-        """Return why it is asked for as many replies per item as `n_samples` says."""
+        """Return the reason for the number of replies per item that `n_samples` returns."""
         if self.asking.gives_distribution:
             return "since one reply has the probabilities of all answers"
         if wanted:
@@ -259,14 +260,14 @@ class JudgeSpec(BaseModel):
         return {key: value for key, value in self.params.items() if value is not None}
 
     def explain(self, reason: str) -> str:
-        """Return a failure's slug, meaning and remedy; server and key's variable are named."""
+        """Return a failure's slug, meaning and remedy, naming the server and the key's variable."""
         provider = PROVIDERS.get(provider_of(self.model))
         address = self.base_url or (provider.address if provider else None)
         text = explain(reason, address=address, key_env=self.key_env)
         return FIELD_LINE.sub(self._as_entry, text)
 
     def _as_entry(self, line: re.Match[str]) -> str:
-        """Return a field as an entry of judges.yaml, if the judge has none there."""
+        """Return a field as a line of judges.yaml, if the entry must set it."""
         name = self.name.removesuffix(f"@{self.strategy}")
         bundled = _bundled_judges().get(name)
         if name != self.model and (bundled is None or bundled.model != self.model):
@@ -318,7 +319,9 @@ class JudgeSpec(BaseModel):
     @classmethod
     def _check_key_env(cls, name: str | None) -> str | None:
         if name is not None and not VARIABLE.fullmatch(name):
-            raise ValueError("must be the name of the variable that holds the key, never the key")
+            raise ValueError(
+                "must be the name of the variable that contains the key, never the key"
+            )
         return name
 
     @field_validator("base_url")
@@ -327,13 +330,13 @@ class JudgeSpec(BaseModel):
         if url is None:
             return None
         if not url.isprintable() or " " in url:
-            raise ValueError("must hold no spaces and no control characters")
+            raise ValueError("must not contain spaces or control characters")
         parts = urlsplit(url)
         _ = parts.port  # raises ValueError if it is invalid
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError("must look like http://host:port/v1")
         if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("must hold no user name, password, query or fragment")
+            raise ValueError("must not contain a user name, password, query or fragment")
         return url.rstrip("/")
 
     @field_validator("other_urls")
@@ -405,7 +408,7 @@ class JudgeSpec(BaseModel):
 
 
 def _default_params(fields: JsonObject, defaults: JsonObject, own: JsonObject) -> JsonObject:
-    """Return the default parameters of a judge, with room for what its replies contain."""
+    """Return a judge's default parameters, with enough tokens for its kind of replies."""
     if fields["kind"] in CHAT_KINDS and reasons_first(str(fields.get("model")), own):
         defaults = with_room(defaults, REASONING_MAX_TOKENS)
     if fields.get("answer") == "schema":
@@ -416,21 +419,21 @@ def _default_params(fields: JsonObject, defaults: JsonObject, own: JsonObject) -
 
 
 def _without_other_limits(defaults: JsonObject, params: JsonObject) -> JsonObject:
-    """Return default parameters without a token limit that one of another name replaces."""
+    """Return the defaults without a token limit that the user set under a different name."""
     if all(params.get(name) is None for name in TOKEN_LIMITS):
         return defaults
     return {name: value for name, value in defaults.items() if name not in TOKEN_LIMITS}
 
 
 def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
-    """Return a judge under a strategy, which becomes part of its name.
+    """Return a judge with a strategy, which becomes part of its name.
 
-    Its own strategy and the other are joined, where they go together. It keeps its form of answer
-    unless the other strategy has one of its own.
+    The judge's own strategy and the new one are joined if they are compatible. The judge keeps its
+    form of answer unless the new strategy sets one.
     """
     name, added = f"{spec.name}@{strategy}", named(strategy)
     if spec.kind == ENSEMBLE:
-        raise JudgeError(f"judge {name!r}: give the strategy to the members of the ensemble")
+        raise JudgeError(f"judge {name!r}: put the strategy on the members of the ensemble")
     whole = joined(spec.asking, added)
     if whole is None:
         raise JudgeError(
@@ -448,14 +451,14 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
 
 
 def _answer_under(whole: Strategy, added: Strategy, spec: JudgeSpec) -> AnswerForm:
-    """Return the form of answer of a judge under another strategy."""
+    """Return a judge's form of answer under a new strategy."""
     if not whole.has_schema:
         return "plain"
     return "schema" if added.answer == "schema" else spec.answer
 
 
 def with_reask(spec: JudgeSpec) -> JudgeSpec:
-    """Return a judge that is new: unless it says otherwise, it is asked again where it can be."""
+    """Return a new judge with ``reask`` at its default: 1 if the judge can be asked again."""
     is_settled = "reask" in spec.model_fields_set or spec.kind not in CHAT_KINDS
     if is_settled or not spec.asking.can_reask:
         return spec
@@ -463,9 +466,9 @@ def with_reask(spec: JudgeSpec) -> JudgeSpec:
 
 
 def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:
-    """Return a judge whose replies have at most so many tokens.
+    """Return a judge with a token limit on its replies.
 
-    Judges that send no token limit, and those that read the probabilities of one token, stay.
+    Judges that send no token limit or read one token's probabilities are returned unchanged.
     """
     names = [name for name in TOKEN_LIMITS if name in spec.params]
     limits = [name for name in names if spec.params[name] is not None] or names[:1]
@@ -476,7 +479,7 @@ def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:
 
 
 def user_file() -> Path | None:
-    """Return the user's file: ``$HARNESS_JUDGES``, else that in their configuration folder."""
+    """Return the user's judges file: ``$HARNESS_JUDGES``, else the one in their config folder."""
     if path_name := os.environ.get("HARNESS_JUDGES"):
         return Path(path_name)
     home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
@@ -485,12 +488,12 @@ def user_file() -> Path | None:
 
 
 def load_judges(path: Path | None = None) -> dict[str, JudgeSpec]:
-    """Read the bundled aliases, overridden by those of the user.
+    """Read the bundled aliases and the user's, which override them.
 
     Parameters
     ----------
     path : Path or None
-        The user's file, by default that of `user_file`.
+        The user's file; by default that from `user_file`.
 
     Returns
     -------
@@ -507,7 +510,7 @@ def load_judges(path: Path | None = None) -> dict[str, JudgeSpec]:
 
 
 def control_judges(specs: Iterable[JudgeSpec]) -> frozenset[str]:
-    """Return the names of controls: judges of such kinds, and ensembles of nothing else."""
+    """Return the names of controls: judges of control kinds, and ensembles of only those."""
     specs = list(specs)
     alone = {spec.name for spec in specs if spec.kind in CONTROL_KINDS}
     joined = {spec.name for spec in specs if spec.members and alone.issuperset(spec.members)}
@@ -515,13 +518,13 @@ def control_judges(specs: Iterable[JudgeSpec]) -> frozenset[str]:
 
 
 def judges_folder(path: Path | None = None) -> Path | None:
-    """Return the folder of the user's file, where templates of judges are; see `load_judges`."""
+    """Return the folder of the user's judges file, which contains judges' own templates."""
     own = path or user_file()
     return own.parent if own else None
 
 
 def bundled_judges() -> dict[str, JudgeSpec]:
-    """Return the bundled aliases, without those of the user."""
+    """Return the bundled aliases, without the user's."""
     return dict(_bundled_judges())
 
 
@@ -557,10 +560,10 @@ def _spec_from(path: Path, name: str, entry: object, bundled: Mapping[str, Judge
 
 
 def _at_gateway(bundled: JudgeSpec, entry: JsonObject) -> JsonObject:
-    """Return the entry of a bundled judge that is moved to another address.
+    """Return the user's entry for a bundled judge that is moved to a different address.
 
-    It keeps its model where the entry names none, and its provider's protocol unless the entry
-    names another provider's model.
+    It keeps its model if the entry names none, and its provider's protocol unless the entry names a
+    different provider's model.
     """
     if bundled.kind != "litellm":
         return entry
@@ -574,7 +577,7 @@ def _at_gateway(bundled: JudgeSpec, entry: JsonObject) -> JsonObject:
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return the first wrong field and its problem, never the value: it may be a key."""
+    """Return the first invalid field and its problem, but never the value, which may be a key."""
     fault = fault_of(error)
     if fault.kind == "extra_forbidden":
         names = ", ".join(field for field in JudgeSpec.model_fields if field != "name")

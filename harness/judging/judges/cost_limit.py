@@ -1,4 +1,4 @@
-"""Whether a judge can be asked under a limit of cost: what it costs must have a known maximum."""
+"""Whether a judge can run under a cost limit: the maximum cost of a call must be known."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ SOFT = "--max-cost-soft asks it all the same, and may exceed the limit."
 
 
 def with_reply_cap(spec: JudgeSpec, cap: int | None) -> JudgeSpec:
-    """Return a judge that sends a token limit with every request: its own, else ``cap``."""
+    """Return a judge with a token limit on every request: its own, else ``cap``."""
     if cap is None or not spec.remote or reply_cap(spec) is not None:
         return spec
     return spec.model_copy(update={"params": {**spec.params, "max_tokens": cap}})
 
 
 def check_limited(spec: JudgeSpec, *, is_soft: bool) -> None:
-    """Check that the most that a call may cost is known, or else that the limit is soft.
+    """Check that the maximum cost of a call is known, or that the limit is soft.
 
     Raises
     ------
     JudgeUnavailable
-        With the reason. Nothing was sent.
+        If neither is true, with the reason. Nothing was sent.
     """
     if price_of(spec) is None:
         raise JudgeUnavailable(
@@ -56,22 +56,22 @@ def check_limited(spec: JudgeSpec, *, is_soft: bool) -> None:
 
 
 def _why_unlimited(spec: JudgeSpec) -> str:
-    """Return why a call may cost more than its tokens at most; empty if it may not."""
+    """Return why a call can cost more than its maximum of tokens; empty if it can't."""
     price = price_of(spec)
     if price is None or not (price.most_input or price.output):
         return ""
     if not caps_replies(spec):
         return f"judges of kind {spec.kind} do not limit the tokens of a reply"
     if reply_cap(spec) is None:
-        return "its requests were made without a token limit, and with one they would be others"
+        return "its requests were made without a token limit, and adding one would change them"
     beside = sorted(BESIDE_TOKENS & spec.sent_params.keys())
     return f"{', '.join(beside)} in its params may cost more than its tokens" if beside else ""
 
 
 class Overshoot(NamedTuple):
-    """How far a soft limit may be exceeded by the replies in flight of one judge.
+    """Maximum excess over a soft limit by one judge's replies in flight.
 
-    ``usd`` is None where no list says how long its replies can be, ``n_tokens`` at most.
+    Replies have up to ``n_tokens`` tokens. ``usd`` is None if no list has their maximum length.
     """
 
     judge: str
@@ -82,8 +82,8 @@ class Overshoot(NamedTuple):
     def __str__(self) -> str:
         if self.usd is None or self.n_tokens is None:
             return (
-                f"{self.judge}: how far its replies may exceed --max-cost is not known, since no "
-                "list says how long they can be"
+                f"{self.judge}: how far its replies may exceed --max-cost isn't known, because no "
+                "list has their maximum length"
             )
         return (
             f"{self.judge}: its replies may exceed --max-cost by up to ${self.usd:.2f} "
@@ -92,7 +92,7 @@ class Overshoot(NamedTuple):
 
 
 def overshoot_of(spec: JudgeSpec, n_in_flight: int) -> Overshoot:
-    """Return how far the replies to so many requests may exceed what is reserved for them."""
+    """Return how far the replies to a number of requests can exceed their reservations."""
     price, most = price_of(spec), most_reply_tokens(spec)
     n_replies = n_in_flight * spec.n_per_request
     if price is None or most is None:

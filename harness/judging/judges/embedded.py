@@ -1,7 +1,7 @@
-"""Judges that need no network: a base class, a word list, a random choice, and a script of replies.
+"""Judges that need no network: a base class, a word list, random choice and scripted replies.
 
-They reply in text, which is parsed like the replies of other judges. All that decides a reply is in
-the request, so that its hash is a valid cache key.
+Their replies are texts and are parsed like those of other judges. The request contains everything a
+reply depends on, so its hash is a valid cache key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STEPS = 1000  # of a random number between the bounds of a scale
 
 
 class EmbeddedJudge(Judge):
-    """A judge that chooses among the options of the task by rule."""
+    """A judge that chooses among the task's options by a rule."""
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
@@ -54,7 +54,7 @@ class EmbeddedJudge(Judge):
             raise JudgeUnavailable(f"{spec.name}: task {task.name!r} has no options to choose from")
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit; of a pair, the first turn."""
+        """Return the request for a unit; for a pair, the first turn."""
         return Request(
             provider=self.spec.kind,
             model=self.spec.model,
@@ -64,7 +64,7 @@ class EmbeddedJudge(Judge):
         )
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
-        """Return the request for the single choice; the endorsed set is part of it."""
+        """Return the request for the single choice, which includes the accepted set."""
         return replace(
             request,
             params={**request.params, "elicitation": "forced_choice"},
@@ -75,11 +75,11 @@ class EmbeddedJudge(Judge):
         return f"{type(self).__name__}({self.spec.name!r})"
 
     def _content(self, item_id: str) -> str:
-        """Return the content of the request's message, by default the id of the item."""
+        """Return the content of the request's message; by default, the item's id."""
         return item_id
 
     def _candidates(self, request: Request) -> list[str]:
-        """Return the options to choose from: in the second turn of a pair, the endorsed ones."""
+        """Return the options to choose from; in the second turn of a pair, the accepted ones."""
         replies = [m.content for m in request.messages if m.role == "assistant"]
         if not replies:
             return self._options
@@ -99,11 +99,11 @@ class EmbeddedJudge(Judge):
 
 
 class LexiconJudge(EmbeddedJudge):
-    """VADER's sentiment, where the task says which option it stands for.
+    """VADER's sentiment, for tasks that say which option each sentiment stands for.
 
-    The sign of the compound score (-1 to 1) chooses; at exactly 0, where no word is in the list,
-    the option that is not positive. A response set is derived: both options when the score is
-    within the cut-off of 0, else the chosen one.
+    The sign of the compound score (-1 to 1) selects the option. A score of exactly 0, which means
+    that no word is in the list, selects the option that is not positive. A response set is derived:
+    both options if the score is within the cut-off of 0, else only the selected one.
 
     References
     ----------
@@ -132,7 +132,7 @@ class LexiconJudge(EmbeddedJudge):
             )
 
     async def ask(self, request: Request) -> Reply:
-        """Score the text of the item, the only message of the request."""
+        """Score the item's text, which is the request's only message."""
         compound = self._compound(request.messages[0].content)
         lexicon = self._lexicon
         by_sign = lexicon.positive if compound > 0 else lexicon.negative
@@ -157,9 +157,9 @@ class LexiconJudge(EmbeddedJudge):
 
 
 class RandomJudge(EmbeddedJudge):
-    """Chooses uniformly, as a function of the seed and the request alone.
+    """A judge that draws options uniformly, determined only by the seed and the request.
 
-    On a continuous scale with bounds, one of `STEPS` + 1 numbers at equal distances.
+    On a continuous scale with bounds, it draws one of `STEPS` + 1 equally spaced numbers.
     """
 
     reads_images = True  # as it looks at nothing
@@ -190,35 +190,35 @@ class RandomJudge(EmbeddedJudge):
 
 
 class ScriptedJudge(PromptedJudge):
-    """Replays a script.
+    """A judge that replays scripted replies.
 
-    From item id (``"*"`` for all others) to replies: a text for every sample, a tuple of texts by
-    sample, or a mapping from elicitation to either. A pair's turns are a tuple of two texts, so the
-    replies to a paired unit are a tuple of such tuples.
+    The script maps item ids (``"*"`` for all others) to replies: one text for every sample, a tuple
+    with a text per sample, or a mapping from elicitation to either. The turns of a pair are a tuple
+    of two texts, so the replies to a paired unit are a tuple of such tuples.
     """
 
     reads_images = True  # as it looks at nothing
 
     @classmethod
     def check(cls, spec: JudgeSpec, task: Task | None = None) -> None:
-        """A script always applies."""
+        """Accept any task."""
 
     def _request_params(self, task: Task) -> dict[str, JsonValue]:
         del task
         return {"script": digest(json.dumps(self.spec.replies, sort_keys=True))}
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit; the digest of the script is part of it."""
+        """Return the request for a unit, which includes the digest of the script."""
         request = super().request(unit)
         place = {"item": unit.item, "elicitation": unit.elicitation}
         return replace(request, params={**request.params, **place})
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
-        """Return the request for the second turn of a pair; the first reply is part of it."""
+        """Return the request for the second turn of a pair, which includes the first reply."""
         return replace(super().follow_up(request, reply), params={**request.params, "turn": 2})
 
     async def ask(self, request: Request) -> Reply:
-        """Return the reply that the script has for this item, elicitation and sample."""
+        """Return the script's reply for this item, elicitation and sample."""
         return local_reply(request, _scripted_text(self.spec.replies, request))
 
     def __repr__(self) -> str:
@@ -239,7 +239,7 @@ def _scripted_text(script: Mapping[str, Any], request: Request) -> str:
 
 
 def local_reply(request: Request, text: str, *, derived: bool = False) -> Reply:
-    """Return a reply that cost nothing."""
+    """Return a reply without cost."""
     return Reply(
         request=request.hash,
         text=text,

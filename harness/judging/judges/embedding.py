@@ -1,4 +1,4 @@
-"""Embedding models, asked through the same path as judges."""
+"""Embedding models, called through the same path as judges."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ID_DIGITS = 32
 
 
 def text_id(text: str) -> str:
-    """Return the id under which a text is embedded."""
+    """Return the id for a text to embed."""
     return sha256(text.encode()).hexdigest()[:ID_DIGITS]
 
 
@@ -43,7 +43,7 @@ class EmbeddingJudge(HttpJudge):
     reads_images = False
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for the text of an item."""
+        """Return the request to embed an item's text."""
         return Request(
             provider=self.spec.kind,
             base_url=self.spec.base_url,
@@ -55,7 +55,7 @@ class EmbeddingJudge(HttpJudge):
     def _replies_in(
         self, document: JsonObject, requests: Sequence[Request], latency_s: float
     ) -> list[Reply]:
-        """Return the reply whose text is the vector in a response."""
+        """Return the response's vector as a reply."""
         try:
             text = encode_vector(document["data"][0]["embedding"])
         except (LookupError, TypeError, ValueError, OverflowError):
@@ -74,7 +74,7 @@ class EmbeddingJudge(HttpJudge):
 
 
 class EmbeddingEndpoint(EmbeddingJudge, EndpointJudge):
-    """Sends texts to ``/embeddings`` of an OpenAI-compatible server."""
+    """An embedding model behind ``/embeddings`` of an OpenAI-compatible server."""
 
     path = "embeddings"
 
@@ -86,7 +86,7 @@ class EmbeddingEndpoint(EmbeddingJudge, EndpointJudge):
 
 
 class HostedEmbedding(EmbeddingJudge, HostedJudge):
-    """Asks an embedding model through litellm."""
+    """An embedding model called through litellm."""
 
     async def _complete(self, request: Request, n: int, exchange: Exchange) -> Any:  # noqa: ANN401 -- litellm's
         del n
@@ -104,7 +104,7 @@ class HostedEmbedding(EmbeddingJudge, HostedJudge):
 
 
 def encode_vector(vector: Sequence[float]) -> str:
-    """Write a vector as text: single precision, base64."""
+    """Encode a vector as text: single precision, base64."""
     import numpy as np  # noqa: PLC0415 -- with vectors alone
 
     array = np.asarray(vector, dtype="<f4")
@@ -114,7 +114,7 @@ def encode_vector(vector: Sequence[float]) -> str:
 
 
 def decode_vector(text: str) -> FloatArray:
-    """Return the vector that `encode_vector` wrote, at length 1."""
+    """Return the vector that `encode_vector` encoded, scaled to length 1."""
     import numpy as np  # noqa: PLC0415 -- with vectors alone
 
     array = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)

@@ -1,4 +1,4 @@
-"""Judges behind a server, and the replies in a chat completion; OpenAI-compatible servers."""
+"""Judges on OpenAI-compatible servers, and the replies in chat completions."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ _DECODER = msgspec.json.Decoder()
 
 
 class ServerList:
-    """Addresses of one judge, called in turn; one that cannot be reached is skipped for `REST_S`.
+    """Addresses of one judge, called in turn; an unreachable one is skipped for `REST_S`.
 
-    Where none can be reached, the one that is to be skipped the shortest is called.
+    If none can be reached, the next call goes to the one whose pause ends first.
     """
 
     def __init__(self, urls: Sequence[str], now_s: Callable[[], float] = time.monotonic) -> None:
@@ -90,7 +90,7 @@ class ServerList:
         return url
 
     def skip(self, url: str) -> None:
-        """Skip a server that cannot be reached."""
+        """Skip a server that can't be reached."""
         self._skipped_until_s[url] = self._now_s() + REST_S
 
     def __repr__(self) -> str:
@@ -113,11 +113,11 @@ class HttpJudge(PromptedJudge):
         self.wire = Wire(spec.concurrency)
 
     async def ask(self, request: Request) -> Reply:
-        """Send a request and return its reply; `response_errors` lists the failures."""
+        """Send a request and return its reply; for failures, see `response_errors`."""
         return (await self.ask_many([request]))[0]
 
     async def write_requests(self, requests: Iterable[Request]) -> list[PreparedRequest]:
-        """Write requests as they would be sent; nothing is sent.
+        """Write requests as they would be sent, without sending anything.
 
         Raises
         ------
@@ -130,12 +130,12 @@ class HttpJudge(PromptedJudge):
             return [await _written(request, wire, judge) for request in requests]
 
     async def read_result(self, request: Request, answer: Response) -> Reply:
-        """Read the response to a request that came another way than over the judge's connections.
+        """Read a response that did not arrive over the judge's own connections.
 
         Raises
         ------
         CallFailed
-            If there is no usable reply in it.
+            If it contains no usable reply.
         """
         wire, judge = self._kept
         async with wire.in_use:
@@ -148,7 +148,7 @@ class HttpJudge(PromptedJudge):
 
     @cached_property
     def _kept(self) -> tuple[KeepingWire, Self]:
-        """The same judge over connections that send nothing, and these."""
+        """Return the same judge over connections that send nothing, and those connections."""
         wire, judge = KeepingWire(), copy(self)
         judge.wire = wire
         return wire, judge
@@ -179,7 +179,7 @@ class HttpJudge(PromptedJudge):
         ]
 
     def _cost_usd(self, counts: TokenCounts) -> float | None:
-        """Return the cost of a reply in USD; None where the judge has no price."""
+        """Return the cost of a reply in USD; None if the judge has no price."""
         return None if self._price is None else cost_of(counts, self._price)
 
 
@@ -191,11 +191,11 @@ async def _written(request: Request, wire: KeepingWire, judge: HttpJudge) -> Pre
         if failure.reason == KEPT and wire.prepared is not None:
             return wire.prepared
         raise
-    raise AssertionError("nothing was sent, so nothing can have come back")
+    raise AssertionError("nothing was sent, so there can't be a reply")
 
 
 def sent_turns(request: Request) -> str:
-    """Return the messages of a request as they are sent; see `Request.sent_turns`."""
+    """Return the messages of a request as sent; see `Request.sent_turns`."""
     try:
         return request.sent_turns()
     except TaskError as error:
@@ -203,10 +203,10 @@ def sent_turns(request: Request) -> str:
 
 
 class EndpointJudge(HttpJudge):
-    """Sends requests to ``/chat/completions`` of an OpenAI-compatible server, over aiohttp.
+    """A judge behind ``/chat/completions`` of an OpenAI-compatible server, over aiohttp.
 
-    Examples are vLLM, llama.cpp, Ollama and gateways. Connections are kept open. Where
-    the only message is a text to go on with, it is sent to ``/completions``.
+    Examples are vLLM, llama.cpp, Ollama and gateways. Connections are kept open. If the only
+    message is a text to complete, it is sent to ``/completions``.
     """
 
     completes_text = True
@@ -223,7 +223,7 @@ class EndpointJudge(HttpJudge):
         }
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ in the sample alone as one; the replies may be fewer."""
+        """Send requests that differ only in the sample as one; the replies may be fewer."""
         key = self._current_key()
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         n = f'"n":{len(requests)},' if len(requests) > 1 else ""
@@ -251,13 +251,13 @@ class EndpointJudge(HttpJudge):
         return [filtered_reply(request, latency_s) for request in requests]
 
     def _content(self, request: Request) -> str:
-        """Return the messages as a member of the body, or the text that is to be completed."""
+        """Return the messages as a member of the body, or the text to complete."""
         if self._path == "completions":
             return f'"prompt":{json.dumps(request.messages[0].content)}'
         return f'"messages":{sent_turns(request)}'
 
     def _body_end(self, request: Request) -> str:
-        """Return what follows the messages in the body of a request."""
+        """Return the part of the body after the messages."""
         if not self._formats:
             return self._body_ends["forced_choice"]
         [kind] = (k for k in ANSWER_KINDS if request.params.items() >= self._formats[k].items())
@@ -271,12 +271,12 @@ class EndpointJudge(HttpJudge):
 
 
 def seconds_since(start_ns: int) -> float:
-    """Return the seconds since a time of `perf_counter_ns`, with no more digits than it has."""
+    """Return the seconds since a `perf_counter_ns` time, without meaningless digits."""
     return (perf_counter_ns() - start_ns) / NS_PER_S
 
 
 def document_of(answer: Response, request: Request | None = None, n: int = 1) -> JsonObject:
-    """Return the JSON object in the response of a server to ``n`` samples of a request."""
+    """Return the JSON object in a server's response to ``n`` samples of a request."""
     status, headers, body = answer
     if status != OK:
         raise failure_of(status, headers, body, request, n)
@@ -299,7 +299,7 @@ def _completions(document: JsonObject, requests: Sequence[Request]) -> list[Comp
     Raises
     ------
     CallFailed
-        If none does: for the reason that a choice states, if one does.
+        If there are none; with the reason if a choice states one.
     """
     choices = document.get("choices")
     completions, failure = [], None
@@ -319,10 +319,10 @@ def _completions(document: JsonObject, requests: Sequence[Request]) -> list[Comp
 def failure_of_choice(
     choice: JsonObject, ending: str | None, request: Request
 ) -> CallFailed | None:
-    """Return the failure that a choice with an `ending_word` reports; None without one.
+    """Return the failure reported by a choice with an `ending_word`; None without one.
 
-    That is an error in the choice or in its message, or a word for its end that means one. The
-    model may have written a part of the reply, which is no answer.
+    A choice reports a failure by an error, in itself or in its message, or by its ending word. The
+    model may have written part of a reply, which doesn't count as an answer.
     """
     message = choice.get("message")
     is_message = isinstance(message, dict)
@@ -343,8 +343,8 @@ def failure_of_choice(
 def ending_word(choice: JsonObject) -> str | None:
     """Return the provider's word for the end of a reply in any protocol; None without one.
 
-    A gateway's own word can be ``stop`` for whatever happened, so the word that it passes on goes
-    before if that one means that the reply is not complete.
+    A gateway's own word can be ``stop`` whatever happened, so the word it passes on takes
+    precedence if it means that the reply is incomplete.
     """
     own = choice.get("finish_reason")
     if isinstance(own, str) and "native_finish_reason" not in choice:
@@ -355,7 +355,7 @@ def ending_word(choice: JsonObject) -> str | None:
 
 
 def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:
-    """Return the fewest tokens of a prompt if the server counted far fewer."""
+    """Return the minimum tokens of a prompt if the server counted far fewer."""
     if total.prompt is None or len(request.turns) <= CHARS_PER_TOKEN * total.prompt:
         return None  # of most requests: words need not be counted
     n_counted = total.prompt + (total.cached or 0) + (total.written or 0)
@@ -363,7 +363,7 @@ def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:
 
 
 def _document(body: bytes) -> object:
-    """Decode JSON, lone surrogates included, or events with it; None if it is neither."""
+    """Decode JSON, including lone surrogates, or events that contain it; None if it is neither."""
     try:
         return _DECODER.decode(body)  # several times as fast as json
     except (ValueError, RecursionError):
@@ -415,7 +415,7 @@ def _reply_of(
 
 
 def _reasoning(message: JsonObject) -> str:
-    """Return the hidden reasoning in a message, by any of its names or in parts of its content."""
+    """Return a message's hidden reasoning, under any of its names or from parts of its content."""
     texts = [text_of(message.get(name)) for name in ("reasoning_content", "reasoning")]
     parts = filter(_is_reasoning, _parts(message.get("content")))
     names = ("text", "thinking", "reasoning")
@@ -424,7 +424,7 @@ def _reasoning(message: JsonObject) -> str:
 
 
 def _refusal(message: JsonObject) -> object:
-    """Return the text of a refusal, which litellm keeps among the fields of the provider.
+    """Return the text of a refusal, which litellm keeps in the provider's fields.
 
     It can also be a part of the content.
     """
@@ -450,7 +450,7 @@ def json_logprobs(logprobs: object) -> JsonValue:
 
 
 def text_of(content: object) -> str:
-    """Return the text of a message: a string, or the parts with text; "" if there is none."""
+    """Return the text of a message: a string, or its text parts joined; "" if there is none."""
     if isinstance(content, str):
         return clean(content)
     parts = [part for part in _parts(content) if not _is_reasoning(part)]
@@ -458,13 +458,13 @@ def text_of(content: object) -> str:
 
 
 def _parts(content: object) -> list[str | JsonObject]:
-    """Return the parts of a message's content, which is a list of them or one of them."""
+    """Return the parts of a message's content, which is a list of parts or a single one."""
     parts = content if isinstance(content, list) else [content]
     return [part for part in parts if isinstance(part, str | dict)]
 
 
 def _text_of_part(part: str | JsonObject, names: Sequence[str] = ("text",)) -> str:
-    """Return the text of a part, under the first of some names that it has."""
+    """Return the text of a part, under the first name that it has."""
     if isinstance(part, str):
         return part
     value = next(filter(None, map(part.get, names)), "")
@@ -479,7 +479,7 @@ def _is_reasoning(part: str | JsonObject) -> bool:
 
 
 def clean(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
+    """Replace lone surrogates, which UTF-8 cannot encode, with U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -488,9 +488,9 @@ def clean(text: str) -> str:
 def token_counts(usage: JsonObject) -> TokenCounts:
     """Read an OpenAI-style ``usage``, the form in which litellm reports Anthropic's as well.
 
-    Anthropic's own names (``cache_read_input_tokens``, ``cache_creation_input_tokens``) are read
-    where the details are absent. A prompt of zero tokens means that nothing was counted: litellm
-    writes zeros where a server reports no usage.
+    Anthropic's own names (``cache_read_input_tokens``, ``cache_creation_input_tokens``) are read if
+    the details are absent. A prompt of zero tokens means that nothing was counted: litellm writes
+    zeros if a server reports no usage.
     """
     cached = written = None
     details = usage.get("prompt_tokens_details")
@@ -511,11 +511,11 @@ def token_counts(usage: JsonObject) -> TokenCounts:
 
 
 def _with_reasoning(completion: int, prompt: int, usage: JsonObject) -> int:
-    """Return the tokens of a reply with those of its reasoning, which are billed as well.
+    """Return the tokens of a reply plus those of its reasoning, which are billed as well.
 
     OpenAI counts reasoning in ``completion_tokens``. xAI and Gemini's OpenAI-compatible interface
     count it in ``total_tokens`` only, Perplexity's deep research in neither. Reasoning longer than
-    its reply is not part of it, and is added.
+    its reply can't be part of it, so it is added.
     """
     counted = max(completion, (_count(usage.get("total_tokens")) or 0) - prompt)
     reasoning = _reasoning_tokens(usage)
@@ -523,7 +523,7 @@ def _with_reasoning(completion: int, prompt: int, usage: JsonObject) -> int:
 
 
 def _reasoning_tokens(usage: JsonObject) -> int:
-    """Return the number of reasoning tokens in a usage or in its details of the reply."""
+    """Return the number of reasoning tokens in a usage or in its details."""
     if REASONING_MEMBERS.isdisjoint(usage):
         return 0
     most = 0
@@ -534,7 +534,7 @@ def _reasoning_tokens(usage: JsonObject) -> int:
 
 
 def split_counts(counts: TokenCounts, n: int) -> list[TokenCounts]:
-    """Split the tokens of a request among its ``n`` replies; the shares sum to the total."""
+    """Split a request's tokens among its ``n`` replies; the shares sum to the total."""
     if n == 1:
         return [counts]
     totals: tuple[int | None, ...] = astuple(counts)

@@ -1,4 +1,4 @@
-"""Responses in server-sent events, which some servers send whatever the request says."""
+"""Responses as server-sent events, which some servers send even if not requested."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ OF_STREAM = ("event:", "id:", "retry:", ":")
 
 
 def document_in_events(body: bytes) -> JsonObject | None:
-    r"""Return the response that the events in a body make up.
+    r"""Return the response assembled from the events in a body.
 
-    That is one event, such as a whole response before a stream's last line, or the pieces of a chat
-    completion. An event with an error is the response.
+    A stream contains either a single event with the whole response, or the pieces of a chat
+    completion. If an event reports an error, that event is the response.
 
     Parameters
     ----------
     body : bytes
-        Of a response; None is returned if it isn't a stream, or isn't one to its end.
+        Body of a response. None is returned if it isn't a complete stream.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def _is_piece(document: JsonObject) -> bool:
 
 
 def _joined(events: list[JsonObject]) -> JsonObject:
-    """Return a chat completion of its pieces; a member at the top has its last value."""
+    """Return a chat completion joined from its pieces; top-level members keep their last value."""
     document: JsonObject = {}
     choices: dict[object, JsonObject] = {}
     for event in events:
@@ -89,7 +89,7 @@ def _is_object(value: object) -> bool:
 
 
 def _add(choice: JsonObject, piece: JsonObject) -> None:
-    """Add a piece to a choice: texts and log-probabilities at the end, all else in its place."""
+    """Add a piece to a choice: append texts and log-probabilities, replace everything else."""
     delta = piece.get("delta")
     message = choice["message"]
     for name, value in delta.items() if isinstance(delta, dict) else ():

@@ -1,10 +1,10 @@
 """Hosted models through litellm.
 
-litellm translates requests and replies; they are sent by the HTTP client of this package, which
-litellm is given as a transport. litellm holds a placeholder in place of the key. The transport
-inserts the key when the request is sent, accepts no address but the judge's own, and records errors
-as received. So neither errors nor logs of litellm can hold the key, and errors are classified by
-the response itself, not by the status that litellm derives from it.
+litellm translates requests and replies. This package's own HTTP client, passed to litellm as a
+transport, sends them. litellm only has a placeholder for the key: the transport inserts the key
+when the request is sent, accepts only the judge's own address, and records errors as received. So
+litellm's errors and logs can't contain the key, and errors are classified by the response itself,
+not by the status that litellm derives from it.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ BY_CLASS = {  # errors of litellm before anything is sent
 
 @dataclass(slots=True)
 class Exchange:
-    """State of a call for ``n`` samples of a request: what was sent, and what came of it.
+    """State of a call for ``n`` samples of a request: what was sent and what was received.
 
-    ``endings`` are the provider's own words for the ends of the replies.
+    ``endings`` are the provider's own words for how the replies ended.
     """
 
     key: str | None
@@ -92,7 +92,7 @@ LOADING = Lock()
 
 
 class HostedJudge(HttpJudge):
-    """Asks a model through litellm; nothing is retried, cached or dropped there."""
+    """A model called through litellm, which does not retry, cache or drop anything."""
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
@@ -106,13 +106,13 @@ class HostedJudge(HttpJudge):
     def check(cls, spec: JudgeSpec, task: Task | None = None) -> None:
         """Raise `JudgeUnavailable` if the judge cannot run.
 
-        That is if redirects of its provider cannot be refused and the judge does not allow them, if
-        its address is not known, if a variable such as OPENAI_BASE_URL names another server, or if
-        its key is missing.
+        It can't run if its provider's redirects can't be refused and the judge doesn't allow them,
+        if its address is unknown, if a variable such as OPENAI_BASE_URL names a different server,
+        or if its key is missing.
         """
         if task and task.image and not _reads_images(spec):
             raise JudgeUnavailable(
-                f"{spec.name}: it reads no images by litellm's list",
+                f"{spec.name}: according to litellm's list, it doesn't read images",
                 "If it does, add `images: true` in judges.yaml",
             )
         provider = PROVIDERS.get(provider_of(spec.model))
@@ -123,23 +123,24 @@ class HostedJudge(HttpJudge):
                 "Pass --allow-redirects to accept that",
             )
         if provider is not None and not (spec.base_url or provider.address):
-            raise JudgeUnavailable(f"{spec.name}: give the server's address as base_url")
+            raise JudgeUnavailable(f"{spec.name}: set the server's address as base_url")
         variable = redirecting_variable(provider_of(spec.model))
         if provider is not None and not spec.base_url and variable:
             raise JudgeUnavailable(
                 f"{spec.name}: {variable} names another server",
-                f"For that server give the judge a base_url in judges.yaml, else unset {variable}",
+                "To use that server, set base_url for the judge in judges.yaml. "
+                f"Otherwise unset {variable}",
             )
         key_of(spec.name, spec.key_env)
 
     async def prepare(self) -> None:
-        """Import litellm in a thread: that takes seconds and must not block other judges."""
+        """Import litellm in a thread: this takes seconds and must not block other judges."""
         if not self._is_prepared:
             await asyncio.to_thread(load_litellm)
             self._is_prepared = True
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ in the sample alone as one; the replies may be fewer."""
+        """Send requests that differ only in the sample as one; the replies may be fewer."""
         key = current_key(self.spec.name, self.spec.key_env)
         exchange = Exchange(key, requests[0], len(requests))
         _EXCHANGE.set(exchange)
@@ -219,7 +220,7 @@ class HostedJudge(HttpJudge):
 
 
 def _reads_images(spec: JudgeSpec) -> bool:
-    """Return whether a model reads images, as its judge or litellm's list says."""
+    """Return whether a model reads images, according to its judge or litellm's list."""
     if spec.images is not None:
         return spec.images
     return bool(load_litellm().supports_vision(model=spec.model))
@@ -240,7 +241,7 @@ def load_litellm() -> ModuleType:
 
 @cache
 def _use_bundled_headers() -> None:
-    """Make litellm read its own list of Anthropic's headers, which it fetches from GitHub else."""
+    """Make litellm read its bundled list of Anthropic's headers, not fetch it from GitHub."""
     with suppress(ImportError):  # of versions without that list
         from litellm.anthropic_beta_headers_manager import (  # noqa: PLC0415 -- loaded by now
             reload_beta_headers_config,
@@ -268,7 +269,7 @@ def _single_attempt_client() -> type[openai.AsyncOpenAI]:
 
 
 def _transport(wire: Wire, address: str) -> httpx.AsyncBaseTransport:
-    """Return the transport of litellm's clients for a judge."""
+    """Return the transport for litellm's clients of a judge."""
     import httpx  # noqa: PLC0415 -- comes with litellm
 
     class WireTransport(httpx.AsyncBaseTransport):
@@ -286,7 +287,7 @@ def _transport(wire: Wire, address: str) -> httpx.AsyncBaseTransport:
 
 
 async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exchange) -> bytes:
-    """Send a request of litellm and return the body of a successful response."""
+    """Send one of litellm's requests and return the body of a successful response."""
     url = str(request.url)
     if request.method != "POST" or urlsplit(url)[:2] != urlsplit(address)[:2]:
         raise CallFailed("wrong_address", stops_judge=True, hint="litellm chose another server")
@@ -312,15 +313,16 @@ async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exch
 
 
 def _replies_in_protocol(document: JsonObject) -> list[JsonObject]:
-    """Return the replies in a response in the protocol of any provider."""
+    """Return the replies in a response in any provider's protocol."""
     replies = document.get("choices", document.get("candidates", [document]))
     return [r for r in replies if isinstance(r, dict)] if isinstance(replies, list) else []
 
 
 def _with_endings(document: JsonObject, endings: Sequence[str]) -> JsonObject:
-    """Return a document of litellm with the provider's words where its own mean something else.
+    """Return litellm's document with the provider's ending words if litellm changes their meaning.
 
-    It takes an unknown word for the end of a complete reply, and ``OTHER`` for a content filter.
+    litellm treats an unknown word as the end of a complete reply, and ``OTHER`` as a content
+    filter.
     """
     choices = document.get("choices")
     for choice, word in zip(choices if isinstance(choices, list) else [], endings, strict=False):
@@ -344,7 +346,7 @@ def _classify(error: Exception, exchange: Exchange) -> CallFailed:
 
 
 def _refused_by_litellm(error: Exception, exchange: Exchange) -> str:
-    """Return the parameter that litellm does not send to a model; empty for another error."""
+    """Return the parameter that litellm won't send to a model; empty for other errors."""
     if not any(cls.__name__ == "UnsupportedParamsError" for cls in type(error).__mro__):
         return ""
     return named_parameter("", str(error).lower(), sent_names(exchange.request, exchange.n))

@@ -1,7 +1,7 @@
-"""HTTP requests without redirects and with a limit on the size of the reply.
+"""HTTP requests without redirects and with a size limit for replies.
 
-A redirect would send the key and the text of the item to another address; a reply of gigabytes, or
-one that unpacks to gigabytes, would exhaust memory. Proxies, cookies and `.netrc` are not used.
+A redirect would send the key and the item's text to a different address. A reply that has or
+unpacks to gigabytes would exhaust memory. Proxies, cookies and `.netrc` are not used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEPT = "kept"
 
 
 class Response(NamedTuple):
-    """Response of a server: any status but a redirect, and the unpacked body."""
+    """Response of a server: any status except a redirect, and the unpacked body."""
 
     status: int
     headers: Mapping[str, str]
@@ -71,7 +71,7 @@ class Wire:
         return self._urls[url]
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
-        """Send a POST request and read its response; headers are added to the session's own.
+        """Send a POST request and read its response; ``headers`` extend the session's own.
 
         Raises
         ------
@@ -109,16 +109,16 @@ class Wire:
 
 
 class KeepingWire(Wire):
-    """Sends nothing: keeps what a judge would send, or returns an answer that came another way.
+    """Connections that send nothing: they keep the request, or return an existing answer.
 
     Attributes
     ----------
     prepared : PreparedRequest or None
-        What was to be sent last.
+        The last request that would have been sent.
     answer : Response or None
-        What is returned for the next request; None to keep that instead.
+        Response to return for the next request; None to keep the request instead.
     in_use : Lock
-        Held from setting one until the other is taken.
+        Lock to hold from setting one attribute until the other has been read.
     """
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class KeepingWire(Wire):
 
 
 def _connection_failure(error: Exception) -> CallFailed:
-    """Classify an exchange without a response; the error itself may hold key and address."""
+    """Classify an exchange without a response; the raw error may contain key and address."""
     import aiohttp  # noqa: PLC0415 -- loaded by now
 
     if isinstance(error, aiohttp.ClientSSLError):
@@ -168,7 +168,7 @@ async def _read(response: ClientResponse) -> bytes:
 
 
 def _unpack(body: bytes, encoding: str) -> bytes:
-    """Unpack a compressed body up to the size limit, although none was requested."""
+    """Unpack a compressed body up to the size limit; a server may compress unasked."""
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise CallFailed("bad_body", retry=True, hint="unexpected content encoding")
     unpacker = zlib.decompressobj(EITHER_ZLIB_OR_GZIP)

@@ -1,4 +1,4 @@
-"""Judges by name: which judges a run uses, whether they can run, and how they are built."""
+"""Judges by name: which judges a run uses, whether they can run, and how to build them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CLASSES = {  # by kind: module and name
 
 
 class Resolved(NamedTuple):
-    """The judges of a run, and those left out with the reason."""
+    """The judges of a run, and those left out, with the reason."""
 
     specs: list[JudgeSpec]
     skipped: list[tuple[str, str]]
@@ -64,25 +64,25 @@ def resolve(
     registry: Mapping[str, JudgeSpec],
     server: Server = NO_SERVER,
 ) -> Resolved:
-    """Turn names from the command line into the judges of a run.
+    """Resolve names from the command line to the judges of a run.
 
     Parameters
     ----------
     names : sequence of str or None
-        Aliases, kinds from plug-ins and model strings; None takes every embedded judge that
+        Aliases, kinds from plug-ins and model strings; None selects every embedded judge that
         applies.
     task : Task
         What is rated.
     registry : mapping
         Specifications by alias, see `load_judges`.
     server : Server
-        Names that are no alias are models of the server at its address.
+        If it has an address, names that aren't aliases are models on that server.
 
     Returns
     -------
     Resolved
-        Named judges in order, then members of ensembles that are not named, then ensembles. Keys of
-        hosted judges are not checked here, as a plan needs none (see `check`).
+        Named judges in order, then unnamed members of ensembles, then ensembles. Keys of hosted
+        judges are not checked here, because a plan doesn't need them (see `check`).
 
     Raises
     ------
@@ -91,11 +91,13 @@ def resolve(
     JudgeUnavailable
         If a named judge cannot run here or does not apply to the task.
     PluginError
-        If a named judge is of a kind from a plug-in that cannot be loaded.
+        If the plug-in for a named judge's kind cannot be loaded.
     """
     _check_number(len(names or ()), task)
     if repeated := [name for name, n in Counter(names or ()).items() if n > 1]:
-        raise JudgeError(f"judge {repeated[0]!r} is named twice. Name it once, samples repeat it")
+        raise JudgeError(
+            f"judge {repeated[0]!r} is named twice. Name it once: for more replies, raise samples"
+        )
     check_server_is_used(names, registry, server)
     named = [look_up(name, registry, server) for name in names or ()]
     specs = _with_members(named, registry)
@@ -124,7 +126,7 @@ def _check_number(n_judges: int, task: Task) -> None:
 
 
 def _check_named(spec: JudgeSpec, task: Task) -> None:
-    """Check that a named judge can run, but for the key of a hosted one."""
+    """Check that a named judge can run, except for a hosted judge's key."""
     if spec.kind == ENSEMBLE:
         if task.is_open and spec.asking.needs_options:
             raise JudgeError(
@@ -133,7 +135,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
         return
     if spec.kind == EMBEDDING:
         raise JudgeError(
-            f"{spec.name}: it gives vectors and no verdicts. Name it in task.yaml, as "
+            f"{spec.name}: it returns vectors, not verdicts. Name it in task.yaml, as "
             f"`similarity: {{embedding: {spec.name}}}`"
         )
     judge_type = _judge_type(spec)
@@ -149,7 +151,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
 
 
 def _with_members(specs: Sequence[JudgeSpec], registry: Mapping[str, JudgeSpec]) -> list[JudgeSpec]:
-    """Add the members of ensembles that are not named themselves; ensembles come last."""
+    """Add members of ensembles that are not named themselves; ensembles come last."""
     asked = {spec.name: spec for spec in specs if spec.kind != ENSEMBLE}
     ensembles = [spec for spec in specs if spec.kind == ENSEMBLE]
     for ensemble in ensembles:
@@ -163,12 +165,13 @@ def _member(ensemble: JudgeSpec, name: str, registry: Mapping[str, JudgeSpec]) -
     if spec is None or spec.kind == ENSEMBLE:
         raise JudgeError(
             f"judge {ensemble.name!r}: an ensemble joins aliases, and {name!r} is none or an "
-            f"ensemble. Known are {', '.join(registry)}. Give a model of another name an alias in "
+            f"ensemble. Known are {', '.join(registry)}. Define an alias for any other model in "
             "judges.yaml"
         )
     if spec.asking.gives_distribution or spec.asking.asks_each_option:
         raise JudgeError(
-            f"judge {ensemble.name!r}: {name} gives no single choices, and an ensemble joins these"
+            f"judge {ensemble.name!r}: {name} doesn't return the single choices that an ensemble "
+            "needs"
         )
     return spec
 
@@ -178,12 +181,12 @@ def check_server_is_used(
     registry: Mapping[str, JudgeSpec],
     server: Server,
 ) -> None:
-    """Refuse ``--base-url`` or ``--key-env`` where no judge would use it.
+    """Reject ``--base-url`` or ``--key-env`` if no judge would use it.
 
     Raises
     ------
     JudgeError
-        If all names are aliases, whose specifications hold address and key.
+        If all names are aliases, whose specifications set address and key.
     """
     option = "--base-url" if server.base_url else "--key-env" if server.key_env else ""
     if option and all(registered(name, registry) for name in names or ()):
@@ -194,12 +197,12 @@ def check_server_is_used(
 
 
 def registered(name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None:
-    """Return the judge of an alias, which a strategy may follow; None for other names.
+    """Return the judge of an alias, with or without a strategy; None for other names.
 
     Raises
     ------
     JudgeError
-        If a strategy follows an alias that has another.
+        If the name adds a strategy that the alias's own strategy can't be joined with.
     """
     if name in registry:
         return registry[name]
@@ -211,7 +214,7 @@ def registered(name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None
 def address_of(
     specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]
 ) -> tuple[str | None, str | None]:
-    """Return the server and key variable of the judges that are not aliases, if they share them."""
+    """Return the server and key variable of judges that aren't aliases, if they share them."""
     named = {
         (s.base_url, s.key_env) for s in specs if s.base_url and not registered(s.name, registry)
     }
@@ -219,14 +222,14 @@ def address_of(
 
 
 def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SERVER) -> JudgeSpec:
-    """Return the judge of an alias, a kind from a plug-in, or a model string; see `resolve`.
+    """Return the judge for an alias, a kind from a plug-in, or a model string; see `resolve`.
 
-    A strategy may follow after ``@``. ``+`` joins the members of an ensemble.
+    ``@`` adds a strategy. ``+`` joins the members of an ensemble.
 
     Raises
     ------
     JudgeError
-        If the name is none of these, or its judge has another strategy already.
+        If the name isn't any of these, or its judge already has a different strategy.
     """
     if spec := registered(name, registry):
         return spec
@@ -239,7 +242,7 @@ def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SE
 
 
 def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> JudgeSpec:
-    """Return the judge of a kind from a plug-in or of a model string; see `resolve`."""
+    """Return the judge for a kind from a plug-in or a model string; see `resolve`."""
     if "/" not in name and server.base_url is None:
         if name in BUILT_IN_KINDS or name not in loading.names(loading.JUDGES):
             raise JudgeError(
@@ -251,7 +254,7 @@ def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> Judg
 
 
 def _spec(name: str, **fields: object) -> JudgeSpec:
-    """Return the judge with a name and those fields that are not None."""
+    """Return the judge with a name and the fields that are not None."""
     values = {field: value for field, value in fields.items() if value is not None}
     try:
         return with_reask(JudgeSpec.model_validate({"name": name, **values}))
@@ -268,10 +271,10 @@ def own_judges(
     registry: Mapping[str, JudgeSpec],
     server: Server,
 ) -> tuple[JudgeSpec, ...]:
-    """Return the judges of a run that is resumed, as the user's own files and options define them.
+    """Return the judges of a resumed run, as defined by the user's own files and options.
 
-    The folder of a run is data. It says by name which judges are asked, and how often; where their
-    requests go, with which key and which parameters, is for the user to say.
+    A run folder is data. It only names its judges and their number of samples. The user's own
+    definitions decide where requests go, with which key and which parameters.
 
     Parameters
     ----------
@@ -280,12 +283,12 @@ def own_judges(
     registry : mapping
         The user's own and the built-in ones, see `load_judges`.
     server : Server
-        That of the user, see `resolve`.
+        The user's server, see `resolve`.
 
     Raises
     ------
     JudgeError
-        If the user has no judge of a name, or another one.
+        If the user has no judge with that name, or one that differs.
     """
     return tuple(_own_judge(spec, registry, server) for spec in specs)
 
@@ -314,13 +317,13 @@ def _own_judge(spec: JudgeSpec, registry: Mapping[str, JudgeSpec], server: Serve
 
 
 def with_answer_of(own: JudgeSpec, spec: JudgeSpec) -> JudgeSpec:
-    """Return a user's judge with the form of answer and the token limits of another."""
+    """Return a user's judge with the form of answer and the token limits of a run's judge."""
     limits = {name: spec.params[name] for name in TOKEN_LIMITS if name in spec.params}
     return own.model_copy(update={"answer": spec.answer, "params": own.params | limits})
 
 
 def kept_answers(specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]) -> list[str]:
-    """Return a line for each judge of a run that a new run asks for answers in another way."""
+    """Return a line for each judge whose answers a new run would request in a different form."""
     lines = []
     for spec in specs:
         own = registered(spec.name, registry)
@@ -335,7 +338,7 @@ def kept_answers(specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]) 
 
 
 def _first_difference(spec: JudgeSpec, own: JudgeSpec) -> str:
-    """Return the first field by which the replies of two judges of a name differ; else empty."""
+    """Return the first field that changes replies and differs between two judges; else empty."""
     for name in ("kind", "model", "base_url", "strategy"):
         if getattr(spec, name) != getattr(own, name):
             return f"name and {name}"
@@ -347,14 +350,14 @@ def _first_difference(spec: JudgeSpec, own: JudgeSpec) -> str:
 
 
 def check(spec: JudgeSpec, task: Task | None = None) -> None:
-    """Check that a judge can run, before anything is spent.
+    """Check that a judge can run, before anything is paid for.
 
     Parameters
     ----------
     spec : JudgeSpec
         The judge.
     task : Task, optional
-        A task that the judge must apply to.
+        A task that the judge must be able to rate.
 
     Raises
     ------
@@ -362,7 +365,7 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
         If a key, a wheel or a field of the task is missing. A missing key is named by its
         variable; a key is never shown.
     PluginError
-        If the judge is of a kind from a plug-in that cannot be loaded.
+        If the plug-in for the judge's kind cannot be loaded.
     """
     if spec.kind == ENSEMBLE:
         return
@@ -380,17 +383,17 @@ def _check_images(spec: JudgeSpec, judge_type: type[Judge], task: Task | None) -
         return
     if spec.images is False or not judge_type.reads_images:
         raise JudgeUnavailable(
-            f"{spec.name}: it reads no images, and items of task {task.name} have them"
+            f"{spec.name}: it doesn't read images, and items of task {task.name} have them"
         )
     if spec.asking.n_demonstrations:
         raise JudgeError(f"{spec.name}: demonstrations show no images. Leave few-shot out")
 
 
 def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:
-    """Refuse templates that would not be sent."""
+    """Reject templates that would not be sent."""
     if spec.prompts and not judge_type.reads_prompts:
         raise JudgeError(
-            f"{spec.name}: a judge of kind {spec.kind} reads no prompts. Leave them out"
+            f"{spec.name}: a judge of kind {spec.kind} doesn't read prompts. Leave them out"
         )
     for elicitation in ELICITATIONS:
         needed = spec.asking.template(elicitation)
@@ -411,23 +414,24 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
         )
     if asking.needs_logprobs and not judge_type.gives_logprobs:
         raise JudgeUnavailable(
-            f"{spec.name}: a judge of kind {spec.kind} gives no log-probabilities",
+            f"{spec.name}: a judge of kind {spec.kind} doesn't return log-probabilities",
             f"Leave @{spec.strategy} out",
         )
     if spec.answer == "schema" and not judge_type.follows_schemas:
         raise JudgeUnavailable(
-            f"{spec.name}: a judge of kind {spec.kind} follows no JSON schema",
+            f"{spec.name}: a judge of kind {spec.kind} doesn't follow JSON schemas",
             "Leave out @json and `answer: schema`",
         )
     if spec.reask and not judge_type.reads_prompts:
         raise JudgeUnavailable(
-            f"{spec.name}: a judge of kind {spec.kind} can't be asked again: it reads no prompts",
+            f"{spec.name}: a judge of kind {spec.kind} can't be asked again, because it doesn't "
+            "read prompts",
             "Leave out `reask: 1`",
         )
     if asking.completes_text and not judge_type.completes_text:
         raise JudgeUnavailable(
-            f"{spec.name}: a judge of kind {spec.kind} finishes no sentences",
-            f"Use @{spec.strategy} with smollm2 and servers with /completions (--base-url)",
+            f"{spec.name}: a judge of kind {spec.kind} can't complete a text",
+            f"Use @{spec.strategy} with smollm2 or a server with /completions (--base-url)",
         )
     if asking.completes_text and task is not None and task.verbalised is None:
         raise JudgeUnavailable(
@@ -437,38 +441,38 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
 
 
 def shuffles(spec: JudgeSpec) -> bool:
-    """Return whether a judge is shown the options in an order that may change."""
+    """Return whether the options may be shown to a judge in a shuffled order."""
     return _judge_type(spec).reads_prompts and not spec.asking.asks_each_option
 
 
 def caps_replies(spec: JudgeSpec) -> bool:
-    """Return whether a judge sends the token limit of its parameters."""
+    """Return whether a judge sends the token limit in its parameters."""
     return _judge_type(spec).caps_replies
 
 
 def asks_in_both_orders(spec: JudgeSpec, task: Task) -> bool:
-    """Return whether a judge is asked in both orders of the answers of pairwise items."""
+    """Return whether a judge sees pairwise items in both orders of their answers."""
     if task.pairwise is None or spec.kind == ENSEMBLE or not spec.asking.both_orders:
         return False
     return _judge_type(spec).reads_prompts and spec.both_orders is not False
 
 
 def reader_of(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> ReplyReader:
-    """Return the reader of a judge's replies; ``orders`` are those of judges that shuffle."""
+    """Return the reader of a judge's replies; ``orders`` applies to judges that shuffle."""
     orders = orders if shuffles(spec) else None
     return ReplyReader(task, spec.asking, orders, both_orders=bool(spec.both_orders))
 
 
 def announcement_of(spec: JudgeSpec) -> str:
-    """Return what asking a judge will first do to this machine, in one line; mostly empty."""
+    """Return one line on what running a judge first does to this machine; usually empty."""
     return "" if spec.kind == ENSEMBLE else _judge_type(spec).announcement(spec)
 
 
 def easier_strategies(spec: JudgeSpec, task: Task) -> tuple[str, ...]:
-    """Return the strategies that a judge could have instead and that leave less to parse.
+    """Return alternative strategies for a judge whose replies are easier to parse.
 
-    Log-probabilities are of the first token, which a model that reasons first does not answer by,
-    and Anthropic gives none.
+    Log-probabilities cover the first token, which isn't the answer if a model reasons first.
+    Anthropic doesn't report any.
     """
     if spec.kind not in CHAT_KINDS:
         return ()
@@ -486,14 +490,14 @@ def easier_strategies(spec: JudgeSpec, task: Task) -> tuple[str, ...]:
 
 
 def notice_of(spec: JudgeSpec) -> str:
-    """Return a caveat about the results of a judge in one line, mostly empty."""
+    """Return a caveat about a judge's results in one line; usually empty."""
     if spec.kind == "litellm" and provider_of(spec.model) not in PROVIDERS:
         return f"{spec.name}: redirects are followed, with key and text (--allow-redirects)"
     return _gateway_notice(spec) if spec.base_url and spec.kind in CHAT_KINDS else ""
 
 
 def _gateway_notice(spec: JudgeSpec) -> str:
-    """Return what a server is sent for a judge whose name or model is that of a provider."""
+    """Return the protocol used at a server for a judge named after another provider's model."""
     prefix, slash, bare = spec.model.partition("/")
     is_prefixed = bool(slash) and prefix in PROVIDERS
     if not (is_prefixed or spec.name.partition("@")[0] in bundled_judges()):
@@ -505,12 +509,12 @@ def _gateway_notice(spec: JudgeSpec) -> str:
 
 
 def build(spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> Judge:
-    """Return a judge for a task; ``seed`` is that of judges that draw at random."""
+    """Return a judge for a task; ``seed`` is for judges that use random numbers."""
     return _judge_type(spec)(spec, task, prompts, seed=seed)
 
 
 def _judge_type(spec: JudgeSpec) -> type[Judge]:
-    """Return the class of a judge, which is imported only when it is used."""
+    """Return a judge's class, which is imported only when used."""
     if spec.kind not in _CLASSES:
         return _plugin_type(spec.kind)
     module, name = _CLASSES[spec.kind]

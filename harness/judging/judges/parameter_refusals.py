@@ -1,7 +1,7 @@
-"""Which parameter of a request a server refuses, and what to do about it.
+"""Identifies the parameter of a request that a server rejects, and the remedy.
 
-A refusal is about a parameter if it names one that was sent: the request itself says what to look
-for, in whatever words the refusal is written.
+A rejection concerns a parameter if it names one that was sent. The request determines the names to
+look for, so the wording of the rejection doesn't matter.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ ANOTHER_WAY = {  # parameters that a way of asking needs
 
 
 def named_parameter(field: str, message: str, sent: Iterable[str]) -> str:
-    """Return the parameter that a refusal names; empty if it names none that was sent.
+    """Return the parameter that a rejection names; empty if it names none that was sent.
 
     Parameters that a server takes only without each other are joined by `AND`.
 
     Parameters
     ----------
     field : str
-        What the server names in a field of its own, such as OpenAI's ``param``; it goes first.
+        The name in a separate field of the error, such as OpenAI's ``param``; it takes precedence.
     message : str
-        The texts of the refusal, in lower case.
+        The rejection's texts, in lower case.
     sent : iterable of str
         Names of the parameters of the request.
 
@@ -98,7 +98,7 @@ def named_parameter(field: str, message: str, sent: Iterable[str]) -> str:
 
 
 def _own_names(message: str, names: Sequence[str]) -> list[str]:
-    """Return which parameters a message has under the names that were sent, in its order."""
+    """Return the parameters in a message, in its order, under the names that were sent."""
     places = [
         (place, name)
         for name in names
@@ -109,17 +109,17 @@ def _own_names(message: str, names: Sequence[str]) -> list[str]:
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """Return the names under which a parameter is known."""
+    """Return the alternative names of a parameter."""
     return (name, *OTHER_NAMES.get(name, ()))
 
 
 def squeezed(text: str) -> str:
-    """Return a text in lower case without blanks, underscores, hyphens and points."""
+    """Return a text in lower case without blanks, underscores, hyphens and periods."""
     return JOINTS.sub("", text.lower())
 
 
 def _places(name: str, message: str) -> Iterator[tuple[int, bool]]:
-    """Yield where a message first has each spelling of a parameter, and if it is another's name."""
+    """Yield each spelling's first position, and whether it is another parameter's name."""
     for spelling in spellings(name):
         letters = r"[\s_\-.]*".join(map(re.escape, squeezed(spelling)))
         if spelling in COMMON_WORDS:
@@ -133,7 +133,7 @@ def _places(name: str, message: str) -> Iterator[tuple[int, bool]]:
 
 
 def refused_meaning(reason: str) -> str:
-    """Say what a server refuses and how it is left out."""
+    """Explain which parameter a server rejects and how to leave it out."""
     name = reason.removeprefix(REFUSED)
     if AND in name:
         names = name.split(AND)
@@ -151,7 +151,7 @@ def _advice(name: str) -> str:
         return f"Leave it out: add {leave_out} to the judge in judges.yaml"
     if name == "response_format":
         return (
-            "Ask it without a JSON schema: add `answer: plain` to the judge in judges.yaml, and "
+            "Don't send a JSON schema: add `answer: plain` to the judge in judges.yaml, and "
             f"name it without @{strategy}"
         )
     return (

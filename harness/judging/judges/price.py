@@ -1,4 +1,4 @@
-"""Prices of models: per million tokens, as stated in a judges file or listed by litellm."""
+"""Prices of models per million tokens, from a judges file or litellm's list."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Price(BaseModel):
     input, output : float
         Price of prompt tokens and of reply tokens.
     cached, cache_write : float or None
-        Price of prompt tokens read from the provider's cache, or written to it; that of other
-        prompt tokens when None.
+        Price of prompt tokens read from the provider's cache, or written to it. If None, they cost
+        the same as other prompt tokens.
     batch : float
-        Factor on all prices for requests sent as a batch.
+        Factor applied to all prices for requests sent in a batch.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,7 +45,7 @@ class Price(BaseModel):
         cached_tokens: int = 0,
         written_tokens: int = 0,
     ) -> float:
-        """Return the cost of a reply in USD; cached and written tokens are part of the prompt's."""
+        """Return the cost of a reply in USD; prompt tokens include those cached and written."""
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
         fresh = max(0, prompt_tokens - cached_tokens - written_tokens)
@@ -54,7 +54,7 @@ class Price(BaseModel):
 
     @property
     def most_input(self) -> float:
-        """Highest price of a prompt token: fresh, read from the cache or written to it."""
+        """Highest price of a prompt token: new, read from the cache or written to it."""
         return max(self.input, self.cached or 0.0, self.cache_write or 0.0)
 
     def in_batch(self) -> Price:
@@ -73,7 +73,7 @@ HALF_IN_BATCH = frozenset({"openai", "anthropic"})
 
 
 def listed_model(model: str) -> JsonObject:
-    """Return the entry of a model in litellm's list; empty where it has none."""
+    """Return a model's entry in litellm's list; empty if it has none."""
     provider, _, bare = model.partition("/")
     entry = _price_list().get(model)
     if entry is None and _price_list().get(bare, {}).get("litellm_provider") == provider:
@@ -83,7 +83,7 @@ def listed_model(model: str) -> JsonObject:
 
 @cache
 def listed_price(model: str) -> Price | None:
-    """Return the price that litellm lists for a model; None where it lists none."""
+    """Return the price that litellm lists for a model; None if it lists none."""
     entry = listed_model(model)
     if not {"input_cost_per_token", "output_cost_per_token"} <= entry.keys():
         return None

@@ -1,6 +1,6 @@
 """Prices, token counts and costs of judges.
 
-Prices come from the specification of the judge, else from litellm's local list, read without
+Prices come from the judge's specification, else from litellm's local list, which is read without
 importing litellm.
 """
 
@@ -28,16 +28,16 @@ EXPECTED_TOKENS = 16  # of a reply without a limit
 
 
 class TokenEstimate(NamedTuple):
-    """Estimated tokens of a prompt, and the maximum for its reply; None where it has none."""
+    """Estimated tokens of a prompt, and the maximum for its reply; None if it has none."""
 
     prompt: int
     completion: int | None
 
 
 def reply_cap(spec: JudgeSpec) -> int | None:
-    """Return how many tokens a reply may have by the judge's parameters; None for no limit.
+    """Return the token limit of a reply from the judge's parameters; None for no limit.
 
-    Of two limits the larger one counts, since servers may ignore either.
+    If there are two limits, the larger one counts, because servers may ignore either.
     """
     if spec.kind == "embedding":
         return 0
@@ -47,26 +47,26 @@ def reply_cap(spec: JudgeSpec) -> int | None:
 
 
 def estimate(spec: JudgeSpec, request: Request) -> TokenEstimate:
-    """Estimate tokens without a tokenizer: 4 bytes each, 4 around a message, 1,600 an image."""
+    """Estimate tokens without a tokenizer: 4 bytes each, plus 4 per message and 1,600 per image."""
     return TokenEstimate(estimated_prompt_tokens(request.messages), reply_cap(spec))
 
 
 def max_tokens(messages: Sequence[Message], cap: int | None, n: int) -> int:
-    """Return how many tokens a prompt and ``n`` replies of a `reply_cap` may use, by `estimate`."""
+    """Return the maximum tokens of a prompt and ``n`` replies of a `reply_cap`; see `estimate`."""
     return estimated_prompt_tokens(messages) + n * (EXPECTED_TOKENS if cap is None else cap)
 
 
 def worst_cost(request: Request, price: Price | None, cap: int | None, n: int = 1) -> float:
-    """Return the most that ``n`` samples of a request may cost in USD.
+    """Return the maximum cost of ``n`` samples of a request in USD.
 
     Parameters
     ----------
     request : Request
-        Of any of the samples.
+        Request for any of the samples.
     price : Price or None
-        Of the judge; where it is unknown, so is the cost, and 0 is returned.
+        Price of the judge. If it is unknown, so is the cost, and 0 is returned.
     cap : int or None
-        The judge's `reply_cap`, reasoning included; None is taken for `REPLY_CAP`.
+        The judge's `reply_cap`, including reasoning; None means `REPLY_CAP`.
     """
     if price is None:
         return 0.0
@@ -76,7 +76,7 @@ def worst_cost(request: Request, price: Price | None, cap: int | None, n: int = 
 
 
 def price_of(spec: JudgeSpec) -> Price | None:
-    """Return the price of a judge: its own, else litellm's list price; None when unknown.
+    """Return the price of a judge: its own, else litellm's list price; None if unknown.
 
     Embedded judges are free.
     """
@@ -89,13 +89,13 @@ def price_of(spec: JudgeSpec) -> Price | None:
 
 
 def most_reply_tokens(spec: JudgeSpec) -> int | None:
-    """Return how long a reply of a hosted model can be by litellm's list; None when unknown."""
+    """Return the maximum length of a hosted model's replies in litellm's list; None if unknown."""
     limit = listed_model(spec.model).get("max_output_tokens") if spec.kind == "litellm" else None
     return limit if isinstance(limit, int) else None
 
 
 class TokenCounts(Struct, frozen=True, gc=False):
-    """Tokens of a reply; None where the provider reported no count.
+    """Tokens of a reply; None if the provider reported no count.
 
     ``cached`` (read from the provider's prompt cache) and ``written`` (put into it) are part of
     ``prompt``.
@@ -108,7 +108,7 @@ class TokenCounts(Struct, frozen=True, gc=False):
 
 
 def cost_of(counts: TokenCounts, price: Price) -> float | None:
-    """Return the cost of a reply in USD; None when a count is unknown or the cost absurd."""
+    """Return the cost of a reply in USD; None if a count is unknown or the cost is absurd."""
     if counts.prompt is None or counts.completion is None:
         return None
     cached, written = counts.cached or 0, counts.written or 0

@@ -24,16 +24,16 @@ WORD = re.compile(r"\w+")
 
 
 def estimated_prompt_tokens(messages: Sequence[Message]) -> int:
-    """Estimate the tokens of a prompt: 4 bytes each, 4 around a message, 1,600 an image."""
+    """Estimate a prompt's tokens: 4 bytes each, plus 4 per message and 1,600 per image."""
     size = sum(math.ceil(len(m.content.encode()) / 4) + 4 for m in messages)
     return size + IMAGE_TOKENS * sum(m.image is not None for m in messages)
 
 
 def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
-    """Return the fewest tokens that a prompt can have if far fewer were counted; else None.
+    """Return the minimum tokens of a prompt if far fewer were counted; else None.
 
-    Tokenizers split texts at blanks, so a word is a token at least; of a text without blanks, eight
-    characters. Far fewer are less than half as many.
+    Tokenizers split texts at blanks, so each word has at least one token; in a text without blanks,
+    so do every eight characters. Far fewer means less than half of this minimum.
     """
     texts = [message.content for message in request.messages]
     least = sum(math.ceil(len(word) / CHARS_PER_TOKEN) for t in texts for word in WORD.findall(t))
@@ -41,11 +41,11 @@ def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
 
 
 def most_prompt_tokens(request: Request) -> int:
-    """Return an upper bound of the tokens of a prompt.
+    """Return an upper bound on the tokens of a prompt.
 
-    A token of text stands for at least one byte: tokenizers fall back to bytes, of the text or of
-    its NFKC form. What a server adds itself (role markers, default system prompts, the
-    schema of a reply) is bounded by constants.
+    A token covers at least one byte: tokenizers fall back to the bytes of the text or of its NFKC
+    form. Anything a server adds (role markers, default system prompts, the schema of a reply) is
+    bounded by constants.
     """
     n_tokens = TEMPLATE_TOKENS
     for message in request.messages:

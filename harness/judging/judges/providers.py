@@ -1,9 +1,9 @@
-"""Hosted providers whose requests litellm sends through a client of this package.
+"""Hosted providers whose requests litellm sends through this package's client.
 
 Each row is tested against a server on loopback (`tests/judging/judges/test_hosted.py`): redirects
 are refused, large replies cut off, and the key is inserted only when the request is sent. The
-address stands here because litellm would otherwise take it from the environment, and replies of
-another server would share a cache key.
+address is fixed here because litellm would otherwise read it from the environment, and replies from
+a different server would then share a cache key.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ OWN_PROTOCOLS = {
 
 
 def provider_of(model: str) -> str:
-    """Return the provider of a litellm model string; without a prefix, OpenAI or Anthropic."""
+    """Return the provider in a litellm model string; without a prefix, OpenAI or Anthropic."""
     prefix, slash, _ = model.partition("/")
     if slash:
         return prefix
@@ -63,9 +63,9 @@ def provider_of(model: str) -> str:
 
 
 def redirecting_variable(provider: str) -> str | None:
-    """Return the environment variable that names another server for a provider; None without one.
+    """Return the environment variable that sets a different server for a provider, else None.
 
-    Other programs send their requests there.
+    Other programs send their requests to that server.
     """
     known = PROVIDERS.get(provider)
     usual = urlsplit(known.address).hostname if known and known.address else None

@@ -1,4 +1,4 @@
-"""Which models reason before they answer, so that a short token limit leaves no room to answer."""
+"""Which models reason before they answer, so that a short token limit leaves no room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wait that a server asks for when it refuses a request, in a header or in words."""
+"""The wait that a server requests when it rejects a call, in a header or in words."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ PHRASE = re.compile(  # "try again in 1m2.5s", "retry after 6 seconds", "availab
 
 
 def requested_wait_s(headers: Mapping[str, str], body: bytes) -> float | None:
-    """Return the wait in seconds that a server asks for; None if it names none.
+    """Return the wait in seconds that a server requests; None if it names none.
 
     Parameters
     ----------
     headers : mapping of str to str
-        Names in any case. ``retry-after-ms`` goes before ``Retry-After``. Without both, the reset
-        of a limit of which nothing remains counts (``x-ratelimit-reset-tokens``).
+        Names in any case. ``retry-after-ms`` takes precedence over ``Retry-After``. Without either,
+        the reset time of an exhausted limit counts (``x-ratelimit-reset-tokens``).
     body : bytes
-        The error, which is read if no header names a wait: a member such as ``retryDelay`` or
-        ``retry_after``, or words such as "try again in 6.2s". The longest wait counts.
+        The error body, which is read if no header names a wait. It can contain a member such as
+        ``retryDelay`` or ``retry_after``, or words such as "try again in 6.2s". The longest wait
+        counts.
 
     Examples
     --------
@@ -59,7 +60,7 @@ def requested_wait_s(headers: Mapping[str, str], body: bytes) -> float | None:
 
 
 def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
-    """Return the wait in headers; None for one that is past, zero or unreadable."""
+    """Return the wait in headers; None for one that has passed, is zero or is unreadable."""
     named = {name.lower(): value for name, value in headers.items()}
     wait = _number(named.get("retry-after-ms", "")) / 1000
     if not wait > 0:
@@ -69,7 +70,7 @@ def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
 
 
 def _waits_for_limits(named: Mapping[str, str]) -> Iterator[float]:
-    """Yield the waits until limits of which nothing remains are reset."""
+    """Yield the waits until exhausted limits reset."""
     for name, value in named.items():
         if "ratelimit" in name.replace("-", "") and "reset" in name:
             remaining = named.get(name.replace("reset", "remaining"), "")

@@ -1,7 +1,8 @@
-"""Classification of HTTP errors: retry, give the request up, or stop the judge.
+"""Classification of HTTP errors: retry, give up the request, or stop the judge.
 
-Errors are read from status, headers and body as received, never from what a client library makes of
-them. Messages contain nothing of the body: servers quote the prompt, some the key.
+Errors are classified from the status, headers and body as received, never from a client library's
+interpretation. Messages never quote the body, because servers repeat the prompt and some repeat the
+key.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ STOPS = {
 }
 MEANINGS = {
     "bad_body": "the response is not a chat completion. Check base_url",
-    "bad_request": "the server refuses the request. Check model and params",
+    "bad_request": "the server rejects the request. Check model and params",
     "cap_refused": "the server rejects the token limit of replies. If the limit is too large, pass "
     "a lower --max-tokens. If its name is wrong, set the judge's `params: {max_completion_tokens: "
     "32}`, which replaces max_tokens. `params: {max_tokens: null}` sends none, and then --max-cost "
@@ -120,25 +121,26 @@ MEANINGS = {
     "connection_lost": "the server closed the connection",
     "context_length": "the prompt is longer than the model can read",
     "error_body": "the server reported an error with status 200",
-    "forbidden": "the key may not use this model",
-    "awaits_second_turn": "the first turn of a pair is kept. Resume to ask the second",
+    "forbidden": "the key has no access to this model",
+    "awaits_second_turn": "the first turn of a pair is stored. Resume to request the second",
     "cluster_lost": "the cluster ended before the run",
     "in_a_batch": "the remaining requests are in a batch of another run",
-    "no_choices": "the responses hold no choices",
-    "no_embedding": "the responses hold no vector. Check model and base_url",
+    "no_choices": "the responses contain no choices",
+    "no_embedding": "the responses contain no vector. Check model and base_url",
     "no_key": "its key is no longer set",
     "not_found": "no such model or address (or, for --batch, no batches). Check model and base_url",
     "over_cap": "a reply cost more than its request allows, so --max-cost cannot be kept. "
     "Pass --max-cost-soft to continue anyway",
     "quota_spent": "the quota or credit of the account is used up",
-    "rate_limited": "the server refuses more requests for now. Resume later, or set rpm",
+    "rate_limited": "the server rejects more requests for now. Resume later, or set rpm",
     "redirect_refused": "the server redirects. Give the final address as base_url",
     "store_lost": "the shared store could not be reached for longer than the lease. Resume later",
     "timeout": "no reply within deadline_s",
     "tls_failed": "the certificate of the server is invalid",
-    "too_many_files": "this process may open no more files. Raise `ulimit -n` or lower concurrency",
-    "unauthorized": "the server refuses the key, or none was sent. `key_env` in judges.yaml names "
-    "the variable that holds it",
+    "too_many_files": "this process can't open any more files. Raise `ulimit -n` or lower "
+    "concurrency",
+    "unauthorized": "the server rejects the key, or none was sent. `key_env` in judges.yaml names "
+    "the variable that contains it",
     "unfinished": "the model reached the token limit before it answered. Raise max_tokens",
     UNREADABLE: "at most 5 of its first 20 replies can be read, so no more were requested. Look at "
     "the examples, or pass --keep-going to continue anyway",
@@ -155,22 +157,22 @@ def is_lasting(reason: str) -> bool:
 
 
 def explain(reason: str, *, address: str | None = None, key_env: str | None = None) -> str:
-    """Return a failure's slug, followed by its meaning and remedy where there is one.
+    """Return a failure's slug, followed by its meaning and remedy if it has them.
 
     Parameters
     ----------
     reason : str
         Slug of the failure.
     address : str, optional
-        Where the requests were sent, to be named.
+        Address of the requests, to include in the message.
     key_env : str, optional
-        Environment variable of the key, to be named.
+        Environment variable of the key, to include in the message.
     """
     meaning = MEANINGS.get(reason)
     if reason == "unreachable" and address:
         meaning = f"no server answers at {address}. Check base_url and the network"
     elif reason == "unauthorized" and key_env:
-        meaning = f"the server refuses the key in {key_env}"
+        meaning = f"the server rejects the key in {key_env}"
     if reason.startswith(REFUSED):
         meaning = refused_meaning(reason)
     elif reason.startswith("http_5"):
@@ -181,9 +183,9 @@ def explain(reason: str, *, address: str | None = None, key_env: str | None = No
 
 
 class ServerError(NamedTuple):
-    """An error as a server reports it: its codes, and its texts in lower case, the message first.
+    """An error as a server reports it: its codes and its lower-case texts, the message first.
 
-    ``parameter`` is what the server names as the cause in a field of its own.
+    ``parameter`` is the cause, if the server names one in a separate field.
     """
 
     codes: frozenset[str] = frozenset()
@@ -198,12 +200,13 @@ def failure_of(
     request: Request | None = None,
     n: int = 1,
 ) -> CallFailed:
-    """Classify an error response by its status, headers with names in any case, and whole body.
+    """Classify an error response by its status, its headers (in any case) and its whole body.
 
     Parameters
     ----------
     request : Request, optional
-        What was sent, ``n`` samples of it: a refusal that names one of its parameters is about it.
+        The request, sent for ``n`` samples. A rejection that names one of its parameters is
+        attributed to that parameter.
     """
     try:
         document = json.loads(body)
@@ -225,9 +228,9 @@ def failure_of(
 def failure_within(
     document: JsonObject, headers: Mapping[str, str], body: bytes, request: Request | None = None
 ) -> CallFailed | None:
-    """Return the failure that a response with status 200 reports at its top; None without one.
+    """Return the failure that a response with status 200 reports at its top level, else None.
 
-    An error counts by its own code.
+    The error's own code classifies it.
     """
     if not is_error(document.get("error")):
         return None
@@ -235,7 +238,7 @@ def failure_within(
 
 
 def is_error(error: object) -> bool:
-    """Whether the member ``error`` of a response holds one: some servers always send it."""
+    """Return whether a response's ``error`` reports one; some servers always send it."""
     return any(error.values()) if isinstance(error, dict) else bool(error)
 
 
@@ -254,7 +257,7 @@ def _failure_by_code(status: int, error: ServerError) -> CallFailed | None:
 
 
 def _refusal(status: int, error: ServerError, request: Request | None, n: int) -> CallFailed:
-    """Classify the refusal of a request: of its length, of one of its parameters, or of another."""
+    """Classify a rejection: of a request's length, of a parameter, or of something else."""
     name = _named(error, request, n)
     is_long = bool(error.codes & CONTEXT_CODES or CONTEXT_MESSAGE.search(error.message))
     if name in TOKEN_LIMITS and "could not finish" in error.message:
@@ -276,20 +279,20 @@ def _refused(name: str) -> CallFailed:
 
 
 def _named(error: ServerError, request: Request | None, n: int) -> str:
-    """Return the parameter of a request that an error names; without a request, a token limit."""
+    """Return the request's parameter that an error names; without a request, a token limit."""
     sent = TOKEN_LIMITS if request is None else sent_names(request, n)
     return named_parameter(error.parameter, error.message, sent)
 
 
 def sent_names(request: Request, n: int) -> tuple[str, ...]:
-    """Return the names of the parameters that are sent for ``n`` samples of a request."""
+    """Return the names of the parameters sent for ``n`` samples of a request."""
     return (*request.params, "n") if n > 1 else tuple(request.params)
 
 
 def _is_cap_too_large(message: str, request: Request | None, name: str) -> bool:
-    """Whether not the prompt but the token limit of the reply exceeds what a model can hold.
+    """Return whether the reply's token limit, not the prompt, exceeds the model's context.
 
-    That is so if the refusal names the limit or its value, and the limit is more than the prompt.
+    This is true if the rejection names the limit or its value, and the limit exceeds the prompt.
     """
     if request is None:
         return False
@@ -313,7 +316,7 @@ def _failure_by_status(status: int, headers: Mapping[str, str], body: bytes) -> 
 
 
 def error_in(document: object) -> ServerError:
-    """Return the error that a JSON document holds, in any of the usual forms."""
+    """Return the error in a JSON document, in any of the usual forms."""
     if isinstance(document, list) and document:
         document = document[0]
     error = document.get("error", document) if isinstance(document, dict) else document
@@ -332,7 +335,7 @@ def error_in(document: object) -> ServerError:
 
 
 def _texts(value: object, depth: int = 6) -> Iterator[str]:
-    """Yield the texts in a JSON value, from the outside in."""
+    """Yield the texts in a JSON value, outermost first."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list) and depth:
@@ -341,7 +344,7 @@ def _texts(value: object, depth: int = 6) -> Iterator[str]:
 
 
 def code_in(document: JsonObject) -> int:
-    """Return the HTTP status that an error body with status 200 reports, else 200."""
+    """Return the HTTP status in an error body that has status 200; else 200."""
     error = document.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     status = int(code) if isinstance(code, int | str) and str(code).isdecimal() else OK
@@ -355,7 +358,7 @@ def _mappings(values: object) -> list[JsonObject]:
 
 
 def limit_wait(error: CallFailed, max_wait_s: float) -> CallFailed:
-    """Return an error that stops the judge if the server asks for too long a wait."""
+    """Return an error that stops the judge if the server requests too long a wait."""
     if (error.retry_after_s or 0) <= max_wait_s:
         return error
     return CallFailed(
@@ -364,14 +367,14 @@ def limit_wait(error: CallFailed, max_wait_s: float) -> CallFailed:
 
 
 def is_refusal_of(failure: CallFailed, parameter: str) -> bool:
-    """Whether a server refused a parameter."""
+    """Return whether a server rejected a parameter."""
     return failure.reason == REFUSED + parameter
 
 
 def may_be_billed(error: BaseException) -> bool:
-    """Whether a call that failed may have been paid for: the model may have read its prompt.
+    """Return whether a failed call may have been billed because the model read its prompt.
 
-    Azure bills prompts that its filter refused, and calls that timed out.
+    Azure bills prompts that its filter rejected, and calls that timed out.
     """
     if not isinstance(error, CallFailed):
         return True
@@ -384,5 +387,5 @@ def may_be_billed(error: BaseException) -> bool:
 
 
 def is_retryable(error: BaseException) -> bool:
-    """Whether the request may be sent again."""
+    """Return whether the request can be sent again."""
     return isinstance(error, CallFailed) and error.retry and not error.stops_judge

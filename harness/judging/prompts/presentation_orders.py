@@ -1,8 +1,8 @@
-"""Options in another order for each sample, and how their keys are read back.
+"""A different order of the options for each sample, and how to read back their keys.
 
-Where the keys are letters, they stay in place and the labels move (``A: Not toxic``): so neither a
-place nor a letter stands for an option. Other keys, such as words and grades, move with their
-labels.
+If the keys are letters, they stay in place and the labels move (``A: Not toxic``), so neither a
+position nor a letter always means the same option. Other keys, such as words and grades, move with
+their labels.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ N_ORDERS = 2
 
 @dataclass(frozen=True, slots=True)
 class OptionOrders:
-    """Draws the order in which a sample is shown the options.
+    """Random order of the options for each sample.
 
     Attributes
     ----------
     options : tuple of Option
-        Of the task, in its order.
+        The task's options, in its order.
     seed : int
-        Of the draw.
+        Seed of the draw.
     """
 
     options: tuple[Option, ...]
     seed: int
 
     def order_for(self, item: str, sample: int) -> Order:
-        """Return the order for a sample of an item, in all elicitations.
+        """Return the order for a sample of an item, the same in all elicitations.
 
-        In K successive samples of K options, every option is shown at every place once.
+        In K successive samples of K options, every option appears once in every position.
         """
         block, shift = divmod(sample, len(self.options))
         keys = sorted(
@@ -50,11 +50,11 @@ class OptionOrders:
 
     @property
     def moves_labels(self) -> bool:
-        """Whether keys stay in place, since they are letters that mean nothing."""
+        """Whether keys stay in place, because they are letters without a meaning."""
         return all(o.key.isalpha() and len(o.key) == 1 and o.label != o.key for o in self.options)
 
     def shown(self, order: Order) -> Sequence[Option]:
-        """Return the options as they are shown."""
+        """Return the options as shown."""
         by_key = {option.key: option for option in self.options}
         if not order:
             return self.options
@@ -67,27 +67,27 @@ class OptionOrders:
         ]
 
     def keys_shown(self, order: Order) -> Mapping[str, str]:
-        """Return the keys under which options are shown, by their own."""
+        """Return the keys under which options are shown, by their own keys."""
         shown = (option.key for option in self.shown(order))
         own = order or (option.key for option in self.options)
         return dict(zip(own, shown, strict=True))
 
     def members_shown(self, order: Order, members: Iterable[str]) -> tuple[str, ...]:
-        """Return the keys under which the options of a set are shown, in the order of places."""
+        """Return the shown keys of the options in a set, in the order of their positions."""
         wanted = set(members)
         return tuple(shown for own, shown in self.keys_shown(order).items() if own in wanted)
 
     def own_keys(self, order: Order, shown: Iterable[str]) -> tuple[str, ...]:
-        """Return the options' own keys for those that they are shown under, in the task's order."""
+        """Return the options' own keys for the keys as shown, in the task's order."""
         wanted = set(shown)
         named = {own for own, key in self.keys_shown(order).items() if key in wanted}
         return tuple(option.key for option in self.options if option.key in named)
 
 
 def is_swapped(item: str, turn: int) -> bool:
-    """Return whether the answers of an item stand in the other order in a turn.
+    """Return whether an item's answers are swapped in a turn.
 
-    Successive turns alternate. A hash of the item's id decides how they begin, so that neither
-    order comes first on all items.
+    Successive turns alternate. A hash of the item's id sets the first order, so that neither order
+    comes first on all items.
     """
     return (sha256(item.encode("utf-8", "surrogatepass")).digest()[0] + turn) % N_ORDERS == 1

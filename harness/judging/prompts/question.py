@@ -1,4 +1,4 @@
-"""What is asked of a judge: a unit, its question and the messages that carry it."""
+"""The question for a judge: a unit, its question and the messages that contain it."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ class Unit(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What the messages of a unit ask.
+    """Content of the messages for a unit.
 
     Attributes
     ----------
     item : Item
-        As it is shown: its two answers are swapped where they are asked about in the other order.
+        The item as shown: its two answers are swapped if this sample uses the other order.
     elicitation : str
-        How it is asked for.
+        The kind of answer to ask for.
     sample : int
-        Decides the order of the options, where that is shuffled.
+        Sets the order of the options, if they are shuffled.
     rated : Item
-        The same item as the task has it.
+        The same item, unchanged from the task.
     own : mapping of str to str
-        Files of the judge's own templates, by the name of the template that each replaces.
+        The judge's own template files, by the name of the template that each replaces.
     """
 
     item: Item

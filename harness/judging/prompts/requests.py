@@ -1,8 +1,8 @@
-"""Requests, their canonical hash, and the prompts of a task.
+"""Requests, their canonical hash, and a task's prompts.
 
-Everything before an item is the same, byte for byte, for all items of a task and elicitation, so
-that prompt caches hit. The text of the item stands last, between two lines that are a function of
-the text alone: the same in every run, and impossible to forge from inside the text.
+Everything before the item is byte-identical for all items of a task and elicitation, so that prompt
+caches hit. The item's text comes last, between two lines that depend only on the text: they are the
+same in every run and can't be forged from inside the text.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Everything that can change the reply of a judge.
+    """Everything that can affect a judge's reply.
 
-    The alias of the judge is not part of it: aliases of the same model share replies. Canonical
-    JSON is ASCII without spaces, members in alphabetical order: the sample number comes last.
-    ``look`` is the number of a later look at a judge; a run has look 0, which is left out.
+    The judge's alias is not part of it, so aliases of the same model share replies. Canonical JSON
+    is ASCII without spaces, with members in alphabetical order, so the sample number comes last.
+    ``look`` is the number of a later round; for the run itself it is 0 and is left out.
     """
 
     provider: str
@@ -104,12 +104,12 @@ class Request:
     def cache_key(self) -> str:
         """Key of all samples' replies in the response cache: 16 hex digits.
 
-        SHA-256 of the canonical JSON up to the number of the sample.
+        It is the SHA-256 of the canonical JSON up to the sample number.
         """
         return hashlib.sha256(self._stem).hexdigest()[:CACHE_KEY_DIGITS]
 
     def hashes(self, samples: int) -> Iterator[str]:
-        """Yield the hashes of this request with sample numbers from 0; the stem is hashed once."""
+        """Yield the request's hashes for sample numbers from 0; the stem is hashed only once."""
         stem = hashlib.sha256(self._stem)
         self.__dict__["cache_key"] = stem.hexdigest()[:CACHE_KEY_DIGITS]
         for sample in range(samples):
@@ -118,14 +118,14 @@ class Request:
             yield digest.hexdigest()
 
     def for_sample(self, sample: int, digest: str = "") -> Self:
-        """Return this request with another sample number, and its hash if that is at hand."""
+        """Return this request with a different sample number, and its hash if known."""
         request = self if sample == self.sample else self._copy(sample=sample)
         if digest:
             request.__dict__["hash"] = digest
         return request
 
     def for_look(self, look: int) -> Self:
-        """Return this request as it is asked again in a later look."""
+        """Return this request as sent in a later round."""
         if look == self.look:
             return self
         copied = self._copy(look=look)
@@ -134,23 +134,23 @@ class Request:
         return copied
 
     def with_messages(self, messages: tuple[Message, ...]) -> Self:
-        """Return the same request with other messages."""
+        """Return this request with different messages."""
         turns = _turns(messages)
         stem = _stem(self._frame, turns)
         return self._copy(messages=messages, turns=turns, _frame=self._frame, _stem=stem)
 
     @cached_property
     def turns(self) -> str:
-        """Messages as canonical JSON; a reference stands for each image."""
+        """Messages as canonical JSON, with a reference for each image."""
         return _turns(self.messages)
 
     def sent_turns(self) -> str:
-        """Return `turns` as they are sent: images in place of the references to them.
+        """Return `turns` as sent, with images instead of the references to them.
 
         Raises
         ------
         TaskError
-            If an image cannot be read, or was changed.
+            If an image cannot be read or has changed.
         """
         turns = self.turns
         for _, _, image in self.messages:
@@ -165,7 +165,7 @@ class Request:
 
     @cached_property
     def _frame(self) -> tuple[str, str]:
-        """Canonical JSON before the messages, and from there to the sample number."""
+        """Canonical JSON before the messages, and from their end to the sample number."""
         base_url, model, params, provider = map(
             _CANONICAL, (self.base_url, self.model, self.params, self.provider)
         )
@@ -174,7 +174,7 @@ class Request:
         return f'{{"base_url":{base_url},{look}"messages":', after
 
     def _copy(self, **members: object) -> Self:
-        """Return a copy with other members, computed ones included; the hash is dropped."""
+        """Return a copy with changed members; cached values are kept, except the hash."""
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         copied.__dict__.pop("hash", None)
@@ -196,7 +196,7 @@ def _turns(messages: Iterable[Message]) -> str:
 
 
 def json_string(text: str) -> str:
-    """Return a string as JSON in ASCII, as `json` writes it; msgspec is quicker where it agrees."""
+    """Return a string as ASCII JSON, as `json` writes it; uses msgspec if the results agree."""
     if text.isascii() and DELETE not in text:
         return _ENCODE(text).decode()
     return encode_basestring_ascii(text)
@@ -212,7 +212,7 @@ def _stem(frame: tuple[str, str], turns: str) -> bytes:
 
 
 class _Form(NamedTuple):
-    """A template with what items share filled in; ``tail`` is a format string for an item."""
+    """A template with shared values filled in; ``tail`` is a format string for an item."""
 
     values: dict[str, str]
     opening: tuple[Message, ...]
@@ -221,22 +221,22 @@ class _Form(NamedTuple):
 
 
 class Prompts:
-    """Templates of all elicitations, bound to a task; shared parts are rendered once.
+    """Templates of all elicitations, bound to a task; shared parts are rendered only once.
 
     Attributes
     ----------
     task : Task
-        What is rated.
+        The task to rate.
     hash : str
         SHA-256 of the templates as read and of the demonstrations, 64 hex digits.
     demonstrations : Demonstrations or None
-        What few-shot judges are shown.
+        The demonstrations for few-shot judges.
     orders : OptionOrders or None
         The order of the options for each sample; None for the task's own.
     option_keys : tuple of str
         Keys of the task's options.
     templates : mapping of str to Template
-        By name, from which the same prompts can be made in another process.
+        Templates by name, from which a different process can make the same prompts.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class Prompts:
         self.hash = hashlib.sha256(texts.encode() + drawn).hexdigest()
 
     def __reduce__(self) -> tuple[type[Prompts], tuple[object, ...]]:
-        """Make the same prompts in another process, without what is rendered already."""
+        """Make the same prompts in a different process, without what was rendered before."""
         return type(self), (self.task, self.templates, self.demonstrations, self.orders)
 
     @classmethod
@@ -280,19 +280,20 @@ class Prompts:
         Parameters
         ----------
         task : Task
-            May name templates of its own under ``prompts``: files in its folder or in ``folder``.
+            The task; ``prompts`` in it can name its own templates, as files in its folder or in
+            ``folder``.
         folder : Path, optional
-            Folder of the templates, by default the bundled ones.
+            Folder of the templates; by default that of the bundled ones.
         strategies : iterable of Strategy
-            Strategies of the judges, some of which have templates of their own.
+            Strategies of the judges; some have their own templates.
         own : iterable of mapping
-            Files of the judges' own templates, by the name of the template that they replace.
+            The judges' own template files, by the name of the template that each replaces.
         own_folder : Path, optional
-            Folder of these files, by default ``folder``.
+            Folder of these files; by default ``folder``.
         demonstrations : Demonstrations, optional
             For few-shot judges; by default those in ``folder``.
         orders : OptionOrders, optional
-            Where options are shuffled.
+            Orders of the options, if they are shuffled.
         first : Path, optional
             Folder whose templates replace those of the same name, and whose demonstrations are
             shown if it has any.
@@ -301,8 +302,8 @@ class Prompts:
         ------
         PromptError
             If a template is missing, cannot be read, has an unknown placeholder or part, does not
-            show the fenced text of the item once, or has the same name as another, or if the task
-            has a template of its own without reasoning and none with it; or if demonstrations
+            show the item's fenced text exactly once, or shares its name with a different one; if
+            the task has its own template without reasoning but none with it; or if demonstrations
             are missing or damaged.
         """
         default_folder, strategies = folder or bundled("prompts"), list(strategies)
@@ -332,14 +333,14 @@ class Prompts:
         return any(template.path.parent == folder for template in self.templates.values())
 
     def save(self, folder: Path, *, item_text: bool = True) -> None:
-        """Write the templates into a folder from which `load` makes the same prompts.
+        """Write the templates to a folder from which `load` makes the same prompts.
 
         Demonstrations are written with or without the texts of their items.
 
         Raises
         ------
         OSError
-            If the folder cannot be written.
+            If the folder can't be written.
         """
         folder.mkdir(exist_ok=True)
         for template in self.templates.values():
@@ -357,11 +358,11 @@ class Prompts:
         own: Mapping[TemplateName, str] = NO_FILES,
         both_orders: bool = False,
     ) -> tuple[Message, ...]:
-        """Return the messages that ask for an item; of a pair, the first turn.
+        """Return the messages that ask about an item; for a pair, the first turn.
 
-        The sample decides the order of the options, where that is shuffled, the option that an
-        endorsement is about, and the order of the answers of a pairwise item, where ``both_orders``
-        are asked for; ``own`` are the files of the judge's own templates.
+        The sample sets the order of shuffled options, the option that an endorsement is about, and,
+        if ``both_orders``, the order of a pairwise item's answers. ``own`` contains the judge's own
+        template files.
 
         Raises
         ------
@@ -374,7 +375,7 @@ class Prompts:
         return strategy.messages(self, Question(shown, elicitation, sample, item, own))
 
     def from_template(self, question: Question, strategy: Strategy) -> tuple[Message, ...]:
-        """Return the messages that a strategy's template and its demonstrations make."""
+        """Return the messages from a strategy's template and its demonstrations."""
         item, elicitation, sample, rated, own = question
         name = template_name(elicitation, strategy, own)
         order = strategy.order(self.option_keys, self.orders, item.id, sample)
@@ -399,7 +400,7 @@ class Prompts:
         criterion: str,
         is_whole: bool,  # noqa: FBT001 -- a part of the cache's key
     ) -> _Form:
-        """Fill what items share: an order of the options, a criterion, a text of one part."""
+        """Fill in what items share: an order of the options, a criterion, a text of one part."""
         template = self.templates[name]
         if len(order) == 1:
             values = _endorsement_values(self.task, template, order[0])
@@ -421,7 +422,7 @@ class Prompts:
         demonstration: Demonstration,
         reasoned: bool,  # noqa: FBT001 -- a value, not an option
     ) -> tuple[Message, Message]:
-        """Return a demonstration as a turn of the user and a reply, with reasons or without."""
+        """Return a demonstration as a user turn and a reply, with or without reasons."""
         parts = demonstration.parts
         form = self._form(name, order, demonstration.criterion, len(parts) == 1)
         shown = form.tail.format_map(_fenced(parts))
@@ -431,7 +432,7 @@ class Prompts:
         return Message("user", shown), Message("assistant", answer)
 
     def _answer(self, answer: DemonstratedAnswer, order: Order) -> str:
-        """Return an answer as a judge would give it."""
+        """Return an answer in the form a judge would reply."""
         if answer == CANNOT_ASSESS:
             return CANNOT_ASSESS
         if self.task.is_open:
@@ -476,14 +477,14 @@ class Prompts:
         *,
         own: Mapping[TemplateName, str] = NO_FILES,
     ) -> str:
-        """Return the question after a reply that can't be read, with the options as shown before.
+        """Return the question after an unreadable reply, with the options as shown before.
 
         Parameters
         ----------
         unit : Unit
             What the conversation is about.
         kind : str
-            What is to be answered: of a pair, the set or the choice.
+            The kind of answer to ask for; for a pair, the set or the choice.
         """
         order = strategy.order(self.option_keys, self.orders, unit.item, unit.sample)
         name = template_name(unit.elicitation, strategy, own)
@@ -500,30 +501,30 @@ class Prompts:
 
 
 def answer_kind(elicitation: Elicitation) -> AnswerKind:
-    """Return what the first turn of an elicitation asks for."""
+    """Return the kind of answer that an elicitation's first turn asks for."""
     return "forced_choice" if elicitation == "forced_choice" else "response_set"
 
 
 def template_name(
     elicitation: Elicitation, strategy: Strategy, own: Mapping[TemplateName, str] = NO_FILES
 ) -> str:
-    """Return the name of the template that asks for an elicitation under a strategy."""
+    """Return the name of the template for an elicitation under a strategy."""
     name = strategy.template(elicitation)
     replacement = own.get(cast("TemplateName", name))
     return own_name(replacement) if replacement else name
 
 
 def own_name(file_name: str) -> str:
-    """Return the name of a judge's own template, which is no bundled one's."""
+    """Return a unique name for a judge's own template, different from all bundled ones."""
     return f"own/{file_name}"
 
 
 def _checked_template(
     name: str, file_name: str, folders: Sequence[Path], orders: OptionOrders | None
 ) -> Template:
-    """Read the template for a name; that for endorsements must show the option.
+    """Read a template by name, and check that one for endorsements shows the option.
 
-    A second turn must not show the options where each sample has its own order.
+    A second turn must not show the options if each sample has its own order.
     """
     needed = ("user", "follow_up") if name in TWO_TURNS else ("user",)
     template = read_template(file_name, folders, needed)
@@ -531,14 +532,14 @@ def _checked_template(
         raise PromptError(f"{template.path}: part [user] must show {{{{option}}}}, asked about.")
     if orders and "{{options}}" in template.parts.get("follow_up", ""):
         raise PromptError(
-            f"{template.path}: part [follow_up] shows {{{{options}}}}, whose order the first "
-            "turn has set. Leave them out, or --shuffle-options."
+            f"{template.path}: part [follow_up] shows {{{{options}}}}, but the first turn sets "
+            "their order. Leave out {{options}} or --shuffle-options."
         )
     return template
 
 
 def _template_folders(task: Task, strategies: Iterable[Strategy]) -> dict[str, Path | None]:
-    """Return the names of the templates that judges need; of a strategy's own, the folder too."""
+    """Return the templates that judges need by name, with the folder of a strategy's own."""
     elicitations = task.elicitations if task.is_open else ELICITATIONS
     folders: dict[str, Path | None] = dict.fromkeys(elicitations)
     for strategy in strategies:
@@ -555,16 +556,16 @@ def _template_folders(task: Task, strategies: Iterable[Strategy]) -> dict[str, P
 
 
 def _default_name(task: Task, name: str) -> str:
-    """Return the name of the bundled template in the place of a template."""
+    """Return the name of the bundled template that a template replaces."""
     return name.replace("forced_choice", OPEN_TEMPLATES.get(task.scale, "forced_choice"))
 
 
 @lru_cache(maxsize=RECENT_ITEMS)
 def _fenced(parts: tuple[str, ...]) -> Mapping[str, str]:
-    """Fence the text of an item, each part on its own.
+    """Put fences around an item's text, with separate fences for each part.
 
-    A first part that items share (the article of several sentences) is then byte-identical, fence
-    included, so that prompt caches hit there too.
+    If items share a first part (such as an article for several sentences), that part is then
+    byte-identical, including its fence, so that prompt caches hit there too.
     """
     if len(parts) == 1:
         return {"fence": fence(parts[0]), "text": parts[0]}
@@ -576,8 +577,8 @@ def _fenced(parts: tuple[str, ...]) -> Mapping[str, str]:
 def fence(text: str, *others: str) -> str:
     """Return 16 hex digits that depend on a text and occur neither in it nor in ``others``.
 
-    They are the start of the SHA-256 of the text or, while that occurs in a text, of the text and a
-    counter.
+    They are the first digits of the SHA-256 of the text. As long as the digits occur in a text, a
+    counter is appended to the text before hashing.
     """
     data = text.encode("utf-8", "surrogatepass")
     digits = hashlib.sha256(data).hexdigest()[:FENCE_DIGITS]
@@ -589,13 +590,13 @@ def fence(text: str, *others: str) -> str:
 
 
 def _clash(paths: Iterable[Path]) -> Path | None:
-    """Return a file with the same name as another, so that both cannot be saved together."""
+    """Return a file that can't be saved because a different file has the same name."""
     by_name: dict[str, Path] = {}
     return next((path for path in paths if by_name.setdefault(path.name, path) != path), None)
 
 
 def _endorsement_values(task: Task, template: Template, key: str) -> dict[str, str]:
-    """Return the values of the placeholders where one option is asked about."""
+    """Return the placeholder values for a question about one option."""
     [option] = (_option_line(option) for option in task.options if option.key == key)
     replies = "\n".join([YES.key, NO.key, *([CANNOT_ASSESS] if task.abstain else [])])
     values = _task_values(task, template, None, ())
@@ -605,7 +606,7 @@ def _endorsement_values(task: Task, template: Template, key: str) -> dict[str, s
 def _task_values(
     task: Task, template: Template, orders: OptionOrders | None, order: Order
 ) -> dict[str, str]:
-    """Return the values of the placeholders that all items of a task share."""
+    """Return the placeholder values that all items of a task share."""
     options = orders.shown(order) if orders else task.options
     sets = () if task.is_open else _shown_sets(task)
     if orders:
@@ -624,7 +625,7 @@ def _task_values(
 
 
 def _answers(task: Task, options: Sequence[Option]) -> list[str]:
-    """Return the admissible answers, a line each."""
+    """Return the admissible answers, one per line."""
     if not task.is_open:
         return [option.key for option in options]
     if task.scale == "text":
@@ -636,13 +637,13 @@ def _answers(task: Task, options: Sequence[Option]) -> list[str]:
 
 
 def _option_line(option: Option) -> str:
-    """Return an option as it is shown; `option_matching` parses such lines."""
+    """Return an option as shown; `option_matching` parses such lines."""
     name = option.key if option.label == option.key else f"{option.key}: {option.label}"
     return f"{name} - {option.description}" if option.description else name
 
 
 def _shown_sets(task: Task) -> Sequence[Sequence[str]]:
-    """Return all admissible response sets where they are few or listed, else three examples."""
+    """Return all admissible response sets if they are few or listed, else three examples."""
     keys = [option.key for option in task.options]
     if task.response_sets != "all":
         return task.space.sets

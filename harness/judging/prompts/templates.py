@@ -1,4 +1,4 @@
-"""Prompt templates: text files in parts, with ``{{name}}`` placeholders filled in a single pass.
+"""Prompt templates: text files in parts, with ``{{name}}`` placeholders filled in one pass.
 
 A template is UTF-8 text in parts, each below a line with its name in brackets::
 
@@ -10,11 +10,11 @@ A template is UTF-8 text in parts, each below a line with its name in brackets::
     [criterion]  the value of {{criterion}} for items that have a criterion
 
 ``{{property}}``, ``{{instructions}}`` and ``{{options}}`` come from the task; ``{{option}}`` is the
-one that an endorsement is about, elsewhere empty; ``{{keys}}`` are the
-replies to a forced choice and ``{{replies}}`` those to a response set (all, or examples where they
-are many), a line each.
+option that an endorsement is about, otherwise empty; ``{{keys}}`` are the replies to a forced
+choice and ``{{replies}}`` those to a response set (all, or examples where they are many), a line
+each.
 
-Values are never scanned for placeholders. A line that holds only placeholders is left out where all
+Values are never scanned for placeholders. A line that contains only placeholders is left out if all
 of them are empty.
 """
 
@@ -52,20 +52,20 @@ ALLOWED: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template file, read and checked, and its parts by name without the lines that name them."""
+    """A template file, checked, and its parts by name without their heading lines."""
 
     path: Path
     text: str
     parts: dict[str, str]
 
     def render(self, part: str, values: Mapping[str, str]) -> str:
-        """Fill the placeholders of a part; a part that is missing is empty."""
+        """Fill a part's placeholders; a missing part is empty."""
         return render(self.parts.get(part, "").split("\n"), values)
 
     def question(self, values: Mapping[str, str], slots: frozenset[str]) -> tuple[str, str]:
-        """Fill part [user] but for the placeholders in ``slots``.
+        """Fill part [user] except for the placeholders in ``slots``.
 
-        Returned are the lines that all items share, which end in a newline, and those that show the
+        Return the lines that all items share, ending in a newline, and the lines that show the
         item, as a format string for `str.format`.
         """
         lines = self.parts["user"].split("\n")
@@ -158,9 +158,10 @@ def _check(template: Template) -> None:
 def render(
     lines: Sequence[str], values: Mapping[str, str], slots: frozenset[str] = frozenset()
 ) -> str:
-    """Fill the placeholders of lines; a line whose placeholders are all empty is left out.
+    """Fill the placeholders in lines; leave out a line whose placeholders are all empty.
 
-    With ``slots``, which are left open, the result is a format string for `str.format`.
+    The placeholders in ``slots`` stay open, and the result is then a format string for
+    `str.format`.
     """
     filled = []
     for line in lines:
@@ -178,12 +179,12 @@ def render(
 
 
 def _escaped(text: str) -> str:
-    """Return a text as it stands in a format string."""
+    """Return a text escaped for use in a format string."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 @cache
 def _pieces(line: str) -> list[tuple[str, bool]]:
-    """Split a line into texts and names of placeholders."""
+    """Split a line into texts and placeholder names."""
     pieces = PLACEHOLDER.split(line)
     return [(piece, i % 2 == 1) for i, piece in enumerate(pieces) if piece or i % 2]

@@ -1,1 +1,1 @@
-"""Asking judges: executor, rate limit, budget, batches."""
+"""Running judges: executor, rate limit, budget, batches."""

@@ -1,7 +1,8 @@
-"""Asks one judge: which units are open, and one unit from its claim to its verdict.
+"""Sends one judge's requests: finds open units, and takes each from its claim to a verdict.
 
-As many workers as calls may be in flight take units from one iterator, which looks up and claims
-many at once. A unit passes the rate limit, the budget, the call with its retries, and the parser.
+There is one worker per allowed call in flight. All workers take units from one iterator, which
+looks up and claims many at once. A unit passes the rate limit, the budget, the call with its
+retries, and the parser.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ NO_SAMPLES = frozenset({"bad_request", "unsupported_params"})  # answers to `n` 
 
 
 class Pause(Enum):
-    """What is yielded in place of a unit while others are asking for all that are left."""
+    """Marker yielded instead of a unit while other runs are requesting all remaining ones."""
 
     PAUSE = 0
 
@@ -63,7 +64,7 @@ PAUSE = Pause.PAUSE
 
 
 async def ask_all(judge: JudgeRun) -> None:
-    """Ask all open units of one judge."""
+    """Run one judge on all its open units."""
     async with asyncio.TaskGroup() as group:
         pool = WorkerPool(judge, group)
         pool.hire()
@@ -80,10 +81,10 @@ async def ask_all(judge: JudgeRun) -> None:
 
 
 class WorkerPool:
-    """Workers that take one judge's units from one iterator.
+    """Workers that take one judge's units from a shared iterator.
 
-    As many work as calls may be in flight. While one backs off, another is hired in its place, up
-    to a limit, so that waiting delays no other unit.
+    There is one worker per allowed call in flight. While one backs off, a substitute is hired, up
+    to a limit, so that waiting doesn't delay other units.
     """
 
     def __init__(self, judge: JudgeRun, group: asyncio.TaskGroup) -> None:
@@ -113,7 +114,7 @@ class WorkerPool:
         )
 
     def hire(self) -> None:
-        """Start one more worker, unless enough are at work."""
+        """Start one more worker, unless enough are working."""
         at_work = self._n_workers - self._n_waiting
         most = self._concurrency * WORKERS_PER_PLACE
         if at_work < self._concurrency and self._n_workers < most:
@@ -121,7 +122,7 @@ class WorkerPool:
             self._group.create_task(self._work())
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; meanwhile another worker may take this one's place."""
+        """Wait; meanwhile a substitute can take this worker's slot."""
         self._n_waiting += 1
         self.hire()
         try:
@@ -130,7 +131,7 @@ class WorkerPool:
             self._n_waiting -= 1
 
     async def take_stored(self) -> None:
-        """Record the units left whose replies are stored; nothing is asked."""
+        """Record the remaining units that have stored replies, without sending any requests."""
         recorder = self._judge.session.recorder
         left = [part for unit in self._left for part in unit.split()]
         while batch := [*left, *self._waiting, *islice(self._open_units, self._n_claimed)]:
@@ -140,7 +141,7 @@ class WorkerPool:
             await asyncio.sleep(0)
 
     async def _work(self) -> None:
-        """Ask one unit after the other."""
+        """Process one unit after the other."""
         first = self._judge.first
         for unit in self.units:
             if isinstance(unit, Pause):
@@ -166,7 +167,7 @@ class WorkerPool:
         self._n_workers -= 1
 
     async def _answer_early(self, unit: WorkUnit) -> bool:
-        """Ask one unit when its judge's first replies allow it; return whether they do."""
+        """Process a unit as soon as the judge's first replies allow it; return whether they did."""
         if not await self._judge.may_ask():
             return False
         try:
@@ -177,10 +178,10 @@ class WorkerPool:
         return True
 
     async def answer(self, unit: WorkUnit, *, counts: bool = True) -> list[Verdict]:
-        """Ask one unit until its conversation ends, and record what comes of it.
+        """Process a unit until its conversation ends, and record the result.
 
-        Returned are the verdicts on the samples that its request is for. They count among the first
-        replies of the judge, together, unless their caller ``counts`` them.
+        Return the verdicts on the request's samples. Together they count among the judge's first
+        replies, unless the caller ``counts`` them.
         """
         recorder = self._judge.session.recorder
         recorder.begin()
@@ -212,12 +213,12 @@ class WorkerPool:
         return verdicts
 
     def _count(self, verdicts: Sequence[Verdict]) -> None:
-        """Count what was received among the first replies of the judge."""
+        """Count received replies among the judge's first replies."""
         if not self._judge.first.have_passed:
             self._judge.first.count(verdicts)
 
     def _count_sets(self, turns: Sequence[WorkUnit]) -> None:
-        """Count pairs whose set can't be read: no choice will make them readable."""
+        """Count pairs with an unreadable set, which no choice can make readable."""
         for turn in () if self._judge.first.have_passed else turns:
             if turn.first is not None and turn.unread is None and not turn.is_counted:
                 verdict = self._asker.conversations.read_first(turn)
@@ -226,7 +227,7 @@ class WorkerPool:
                     turn.is_counted = True
 
     async def _record(self, outcome: UnitOutcome) -> None:
-        """Record an outcome, and stop the judge or the run if it demands that."""
+        """Record an outcome, and stop the judge or the run if the outcome requires it."""
         judge, session = self._judge, self._judge.session
         if outcome.failure is not None:
             judge.count_failure(outcome.failure)
@@ -239,7 +240,7 @@ class WorkerPool:
             judge.judge.recorded(outcome.received)
 
     def _not_done(self) -> Iterator[WorkUnit]:
-        """Yield the units that the log does not answer; tell the observer about the others."""
+        """Yield the units that the log does not answer; report the others to the observer."""
         session = self._judge.session
         for unit in self._judge.job.open_units(session.done):
             if isinstance(unit, WorkUnit):
@@ -248,10 +249,10 @@ class WorkerPool:
                 session.observer.resumed(unit.judge, [unit])
 
     def _units(self) -> Generator[WorkUnit | Pause | None]:
-        """Yield units that must be asked, and None now and then, to let other tasks run.
+        """Yield units to request, and sometimes None, to let other tasks run.
 
-        Those whose reply is stored are recorded on the way. Those that others are asking for are
-        looked at again later; while only such are left, `PAUSE` is yielded.
+        Units with stored replies are recorded on the way. Units that other runs are requesting are
+        checked again later. While only those are left, `PAUSE` is yielded.
         """
         samples = self._judge.job.samples
         size = self._n_claimed // samples * samples or self._n_claimed  # keeps samples together
@@ -273,7 +274,7 @@ class WorkerPool:
             yield None if batch else PAUSE
 
     def _waited_for(self, n: int) -> list[WorkUnit]:
-        """Take some units that others were asking for, unless they were just looked at."""
+        """Return some units that other runs were requesting, unless they were just checked."""
         now = time.monotonic()
         if not self._waiting or now - self._looked_s < LOCK_POLL_S:
             return []
@@ -281,7 +282,7 @@ class WorkerPool:
         return [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
 
     def _claim(self, batch: Sequence[WorkUnit]) -> list[WorkUnit]:
-        """Look up and claim many units at once; return those to be asked.
+        """Look up and claim many units at once; return those to request.
 
         Conversations are not claimed.
         """
@@ -297,9 +298,9 @@ class WorkerPool:
     def _claim_single(
         self, units: Sequence[WorkUnit]
     ) -> tuple[Sequence[WorkUnit], Sequence[WorkUnit]]:
-        """Claim units of one sample: return those to be asked, and those that others ask for.
+        """Claim single-sample units: return those to request, and those others are requesting.
 
-        Of units with one request, the first is claimed. What is stored by now is recorded.
+        If units share a request, the first is claimed. Units stored by now are recorded.
         """
         owners = {unit.hashes[0]: unit for unit in reversed(units)}
         claim = self._store.claim([unit.key for unit in owners.values()])
@@ -321,7 +322,7 @@ class WorkerPool:
         return claimed, waiting
 
     def _without_stored(self, units: Sequence[WorkUnit]) -> Sequence[WorkUnit]:
-        """Record the units whose reply is stored; return the others and all conversations."""
+        """Record units with stored replies; return the others and all conversations."""
         alone = [unit for unit in units if not unit.is_conversation]
         stored = self._store.get([unit.key for unit in alone])
         if not stored:
@@ -336,7 +337,7 @@ class WorkerPool:
         return [*remaining, *self._record_stored(answered)]
 
     def _record_stored(self, replies: Sequence[tuple[WorkUnit, Reply]]) -> list[WorkUnit]:
-        """Record units whose reply is stored; return those whose conversation goes on."""
+        """Record units with stored replies; return those whose conversation continues."""
         asker, count_paid = self._asker, self._store.count_paid
         verdicts, going_on = [], []
         for unit, reply in replies:
@@ -352,7 +353,7 @@ class WorkerPool:
         return going_on
 
     def _wait_for(self, units: Sequence[WorkUnit], *, is_progress: bool) -> None:
-        """Put units aside that others are asking for, and say who is if nothing else happens."""
+        """Set aside units that others are requesting; name the holder if nothing else is left."""
         self._waiting += units
         now = time.monotonic()
         if is_progress:
@@ -362,7 +363,7 @@ class WorkerPool:
             self._store.report_holder(units[0].hashes[0])
 
     def _leave(self, unit: WorkUnit | Pause | None) -> None:
-        """Set a unit aside that is not asked, and release its requests."""
+        """Set aside a unit that is not requested, and release its requests."""
         if not isinstance(unit, WorkUnit):
             return
         self._left.append(unit)
@@ -371,14 +372,14 @@ class WorkerPool:
 
 
 class Places(asyncio.Semaphore):
-    """Places of calls that are sent or not recorded yet; one that backs off leaves its own.
+    """Slots for calls in flight or not yet recorded; a call that backs off frees its slot.
 
     Parameters
     ----------
     n : int
-        Number of places.
+        Number of slots.
     sleep : callable
-        How calls wait.
+        Function with which calls wait.
     """
 
     def __init__(self, n: int, sleep: Callable[[float], Awaitable[None]]) -> None:
@@ -386,7 +387,7 @@ class Places(asyncio.Semaphore):
         self._sleep = sleep
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; meanwhile another call may take this one's place."""
+        """Wait; meanwhile a different call can take this slot."""
         self.release()
         try:
             await self._sleep(seconds)
@@ -395,31 +396,31 @@ class Places(asyncio.Semaphore):
 
 
 class Asker:
-    """Asks one judge for units of work.
+    """Runs one judge on units of work.
 
     Parameters
     ----------
     judge : Judge
-        Who is asked.
+        The judge.
     reader : ReplyReader
         Reads its replies.
     store : Store
-        Where replies are looked up and requests are claimed.
+        Store in which replies are looked up and requests are claimed.
     gate : RateGate
-        Admits its calls.
+        Rate limit of its calls.
     budget : CostBudget
-        Of the run.
+        Budget of the run.
     trials : CapTrials
-        Of the run; under a limit of cost, they admit calls to servers that may exceed it.
+        Trials of the run, which under a cost limit admit calls to servers that could exceed it.
     retry : RetryPolicy
-        How calls are retried.
+        Policy for retrying calls.
     sleep : callable
-        Waits, and raises `NotAsked` as soon as nothing more may be sent.
+        Waits; raises `NotAsked` as soon as no more requests may be sent.
 
     Attributes
     ----------
     conversations : Conversations
-        What is asked next about a unit.
+        Decides the next request for a unit.
     """
 
     def __init__(
@@ -448,20 +449,20 @@ class Asker:
         self.conversations = Conversations(judge, reader, store)
 
     async def ask(self, unit: WorkUnit) -> UnitOutcome:
-        """Ask for one unit of work, unless its reply is stored.
+        """Get a unit's reply from the judge, unless it is stored.
 
         Parameters
         ----------
         unit : WorkUnit
-            One sample, or several that one request asks for; of a conversation, the next turn.
+            One sample, or several samples of one request; for a conversation, the next turn.
 
         Returns
         -------
         UnitOutcome
-            With one verdict per sample, a failed one where there was no reply, and with what is
-            still to be asked, such as the second turn of a pair. Without verdicts if the unit may
-            not be asked now. The locks on the requests of received replies stay claimed: they are
-            released when the replies are stored.
+            One verdict per sample, which is failed if there was no reply, and any further requests,
+            such as the second turn of a pair. There are no verdicts if the unit may not be
+            requested now. The requests of received replies stay locked until the replies are
+            stored.
 
         Raises
         ------
@@ -475,7 +476,7 @@ class Asker:
         return replace(outcome, failure=self._budget.overrun(self._name))
 
     async def _ask_turn(self, unit: WorkUnit) -> UnitOutcome:
-        """Ask for the next turn of a unit, and for those after stored ones."""
+        """Request a unit's next turn, and the turns after any stored ones."""
         received: list[Reply] = []
         request = self.conversations.request(unit) if unit.has_begun else unit.request_for()
         try:
@@ -494,7 +495,7 @@ class Asker:
         return UnitOutcome([self.conversations.begun(step)], received, next_turns=[step])
 
     def step(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict | WorkUnit:
-        """Return the verdict in a reply, or the unit if its conversation goes on.
+        """Return the verdict in a reply, or the unit if its conversation continues.
 
         ``bought`` says whether this run paid for the reply.
         """
@@ -506,11 +507,11 @@ class Asker:
         return self.conversations.after_unread(unit, reply, verdict, bought=bought)
 
     async def _obtain(self, request: Request, received: list[Reply], unit: WorkUnit) -> Reply:
-        """Return the reply to one request of a unit: the stored one, or one that is now paid for.
+        """Return the reply to one of a unit's requests, stored or newly paid for.
 
-        One that is paid for is added to ``received``. Unless the unit is claimed already, the
-        request is claimed first; while somebody else is asking for it, in this run or in another,
-        their reply is waited for.
+        A newly paid reply is added to ``received``. Unless the unit is already claimed, the request
+        is claimed first. If this or a different run is already sending the request, this waits for
+        that reply.
         """
         store, key, n_polls = self._store, (request.cache_key, request.hash), 0
         claimed = unit.claimed
@@ -535,7 +536,7 @@ class Asker:
         return reply
 
     async def _ask_samples(self, unit: WorkUnit) -> UnitOutcome:
-        """Ask for several samples, which are claimed, in one request; it may bring fewer."""
+        """Request several claimed samples at once; the server may return fewer replies."""
         claimed = unit.split()
         replies: list[Reply] = []
         failure: CallFailed | None = None
@@ -570,8 +571,8 @@ class Asker:
     async def _call(self, requests: Sequence[Request], elicitation: Elicitation) -> list[Reply]:
         """Send a request until it is answered, fails for good or may not be sent.
 
-        Of several that differ in the sample alone, one is sent for all; there may be fewer replies.
-        A place in flight is held only during an attempt, never between attempts.
+        Requests that differ only in the sample are sent as one, which may return fewer replies. A
+        slot is occupied only during an attempt, never between attempts.
         """
         try:
             return await self._attempt(requests, elicitation)
@@ -617,7 +618,7 @@ class Asker:
     async def _send_within_budget(
         self, requests: Sequence[Request], elicitation: Elicitation
     ) -> list[Reply]:
-        """Send a request as soon as there is room for the most that its replies may cost."""
+        """Send a request as soon as the budget covers the maximum cost of its replies."""
         budget, judge, request = self._budget, self._judge, requests[0]
         spec, n = judge.spec, len(requests)
         most_usd = worst_cost(request, price_of(spec), reply_cap(spec), n)
@@ -644,10 +645,11 @@ def _failure_of(error: Exception) -> CallFailed:
 
 
 class Deadline:
-    """A context, for many tasks at once, that ends with `TimeoutError` after ``seconds``.
+    """Context, shared by many tasks, that raises `TimeoutError` after ``seconds``.
 
-    `asyncio.timeout` has a timer for each call and takes 4 us of CPU, 3 % of what a request costs;
-    this takes 0.4 us. A task that is cancelled for another reason stays cancelled.
+    `asyncio.timeout` starts a timer for each call and takes 4 us of CPU, 3 % of the cost of a
+    request; this class takes 0.4 us. A task that is cancelled for a different reason stays
+    cancelled.
     """
 
     def __init__(self, seconds: float) -> None:

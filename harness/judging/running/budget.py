@@ -1,7 +1,7 @@
-"""Budget of a run, and which replies were paid for.
+"""Budget of a run, and a record of the replies it paid for.
 
-The most that a call may cost is reserved, then replaced by its real cost. What may have been billed
-without a reply that has a price counts as the most that it may have cost.
+The maximum cost of a call is reserved, then replaced by its actual cost. A call that may have been
+billed but has no reply with a known price counts at its maximum.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class CallBill:
     Parameters
     ----------
     budget : CostBudget
-        Pays for it.
+        Budget that pays for the call.
     judge : str
         Name of the judge.
     reserved_usd : float
-        What is held for it while it is in flight.
+        Amount reserved while the call is in flight.
     most_usd : float, optional
-        The most that it may cost if its server keeps to the token limit; by default what is held.
+        Maximum cost if the server respects the token limit; by default the reserved amount.
     """
 
     __slots__ = ("_budget", "_judge", "_most_usd", "_reserved_usd", "cost_usd", "is_known")
@@ -51,7 +51,7 @@ class CallBill:
         self.is_known = False
 
     def settle(self, replies: Sequence[Reply]) -> None:
-        """Replace the reserved cost by that of the replies, where it is known."""
+        """Replace the reservation with the cost of the replies, if known."""
         cost_usd = 0.0
         for reply in replies:
             if reply.cost_usd is None:
@@ -71,40 +71,41 @@ class CallBill:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the call cost no more than its token limit allows."""
+        """Return whether the call cost no more than its token limit allows."""
         return self.cost_usd <= self._most_usd + NOTHING_USD
 
 
 class CostBudget:
-    """Budget of one run, shared by all judges.
+    """Budget of a run, shared by all judges.
 
-    Calls pass it under a limit alone; without one it counts what replies have cost afterwards.
+    Calls need its approval only if there is a limit. Otherwise it just adds up the costs of
+    replies.
 
     Parameters
     ----------
     limit_usd : float or None
-        What may be spent.
+        Limit on spending.
     spent_usd : float
-        The most that the run may have cost when it was resumed.
+        Maximum that the run may have cost by the time it was resumed.
     is_soft : bool
-        Whether replies may cost more than is reserved for them.
+        Whether replies may cost more than their reservation.
     record : callable
-        Called before a call with the most that the run may have cost after it, in steps.
+        Called before a call with the maximum cost of the run after it, in steps.
 
     Attributes
     ----------
     reserved_usd : float
-        The most that the calls in flight may cost.
+        Maximum cost of the calls in flight.
     assumed_usd : float
-        Part of what was spent that nobody reported: the most that calls may have cost which were
-        perhaps billed, and whose reply has no price.
+        Unreported part of the spending: the maximum cost of calls that may have been billed but
+        whose reply has no known price.
     exhausted : bool
-        Whether a call was refused.
+        Whether a call was declined.
     refused_usd : float
-        What a call that was refused would have needed.
+        Amount that a declined call would have needed.
     dearest_usd : float
-        Cost of the dearest call so far. So much is held for a call to a server that was not tried:
-        if one server ignores token limits, the next one may.
+        Cost of the most expensive call so far. This amount is reserved for a call to an untested
+        server: if one server ignores token limits, the next one may too.
     """
 
     def __init__(
@@ -127,16 +128,17 @@ class CostBudget:
         self._waiting: list[asyncio.Future[None]] = []
 
     async def wait_for_room(self, request: str, cost_usd: float) -> None:
-        """Wait while the reserves of calls in flight keep a call from being sent.
+        """Wait as long as the reservations of calls in flight prevent a call from being sent.
 
-        Calls mostly cost less than is reserved, so a run comes close to its limit before it stops.
+        Most calls cost less than their reservation, so a run gets close to its limit before it
+        stops.
 
         Parameters
         ----------
         request : str
             Hash of the request.
         cost_usd : float
-            The most that the call may cost.
+            Maximum cost of the call.
         """
         del request
         while self.reserved_usd > 0 and not self.has_room(cost_usd):
@@ -149,14 +151,14 @@ class CostBudget:
         await ended
 
     def has_room(self, cost_usd: float) -> bool:
-        """Whether so much may be spent beside the reserves."""
+        """Return whether an amount can be spent in addition to the reservations."""
         limit_usd = self.limit_usd
         return limit_usd is None or self.spent_usd + self.reserved_usd + cost_usd <= limit_usd
 
     def reserve(
         self, judge: str, request: str, cost_usd: float, most_usd: float | None = None
     ) -> CallBill:
-        """Return a context that reserves ``cost_usd`` for a call that may cost ``most_usd``.
+        """Return a context that reserves ``cost_usd`` for a call that costs up to ``most_usd``.
 
         Raises
         ------
@@ -170,11 +172,11 @@ class CostBudget:
         return CallBill(self, judge, cost_usd, most_usd)
 
     def refuse(self, cost_usd: float) -> None:
-        """Note that a request which may cost so much is not sent."""
+        """Note that a request with this maximum cost is not sent."""
         self.exhausted, self.refused_usd = True, cost_usd
 
     def hold(self, cost_usd: float) -> None:
-        """Reserve some USD, and record what may be spent before it is."""
+        """Reserve an amount, and first record the spending that it permits."""
         self.reserved_usd += cost_usd
         most_usd = self.spent_usd + self.reserved_usd
         if self._record is None or self.limit_usd is None or most_usd <= self._recorded_usd:
@@ -192,7 +194,7 @@ class CostBudget:
         self.book(reserved_usd, bill.cost_usd, is_known=bill.is_known)
 
     def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
-        """Replace a reserve by what was spent of it; ``is_known`` where that was reported."""
+        """Replace a reservation with the amount spent; ``is_known`` if that was reported."""
         left = self.reserved_usd - reserved_usd
         self.reserved_usd = left if left > NOTHING_USD else 0.0  # rounding of sums
         self.spent_usd += cost_usd
@@ -204,41 +206,41 @@ class CostBudget:
         self._waiting.clear()
 
     def count(self, received_usd: float) -> None:
-        """Count what the replies of a session have cost, unless each was booked under a limit."""
+        """Add up the costs of a session's replies, unless each was booked under a limit."""
         if self.limit_usd is None:
             self.spent_usd += received_usd
 
     async def return_allowance(self) -> None:
-        """Give back what is held for calls to come, while none is: other processes may need it."""
+        """Return budget reserved for future calls, if there are none, so that others can use it."""
 
     async def is_held_by_others(self) -> bool:
-        """Whether other processes of the run hold a part of the budget, for which they may call."""
+        """Return whether the run's other processes hold part of the budget for calls."""
         return False
 
     def stop_waiting(self) -> None:
-        """Let no call wait for what other processes hold: nothing is sent."""
+        """Stop all waiting for budget that other processes hold; nothing more is sent."""
 
     def overrun(self, judge: str) -> CallFailed | None:
-        """Return the failure of a judge whose replies cost more than was reserved, else None."""
+        """Return the failure of a judge whose replies exceeded their reservations, else None."""
         if self._is_soft or judge not in self._overrun:
             return None
         return CallFailed("over_cap", stops_judge=True, hint=MEANINGS["over_cap"])
 
 
 class PaidReplies:
-    """Counts each paid reply once, from verdict to verdict.
+    """Counter that counts each paid reply once across verdicts.
 
-    A pair's first turn may be the reply to a response set. It is if it took the same time: without
-    a cache, the same was bought twice. So response sets come before the pairs that begin with them,
-    as they do while judges are asked. It keeps 64 bits of each reply but forced choices, which
-    serve one unit alone.
+    A pair's first turn can reuse the reply to a response set. It does if both took the same time;
+    without a cache, the reply was bought twice. Response sets must therefore come before the pairs
+    that begin with them, as in a run. The counter keeps 64 bits of each reply, except of forced
+    choices, which only serve one unit.
     """
 
     def __init__(self) -> None:
         self._counted: set[int] = set()
 
     def new(self, verdict: Verdict) -> Sequence[Reply]:
-        """Return a verdict's replies that no verdict before it had.
+        """Return a verdict's replies that no earlier verdict had.
 
         They were paid for unless the verdict is ``from_store``.
         """
@@ -253,7 +255,7 @@ class PaidReplies:
 
 
 def paid_replies(verdicts: Iterable[Verdict]) -> Iterator[tuple[Verdict, Sequence[Reply]]]:
-    """Yield verdicts, pairs last, each with the replies that no verdict before it had."""
+    """Yield verdicts, pairs last, each with the replies that no earlier verdict had."""
     verdicts = list(verdicts)
     pairs = [verdict for verdict in verdicts if verdict.elicitation == "paired"]
     new = PaidReplies().new if pairs else _replies  # only pairs share replies with others
@@ -262,7 +264,7 @@ def paid_replies(verdicts: Iterable[Verdict]) -> Iterator[tuple[Verdict, Sequenc
 
 
 def logged_cost_usd(log: LogReading) -> float:
-    """Return the cost in USD of the replies in a log, each once; those from the store are free."""
+    """Return the cost in USD of a log's replies, each counted once; stored replies are free."""
     return sum(
         reply.cost_usd or 0.0
         for verdict, replies in paid_replies(log.final.values())

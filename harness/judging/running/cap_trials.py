@@ -1,7 +1,7 @@
-"""Turns of calls to servers that may ignore the token limit of a request, under a limit of cost.
+"""Trial calls, under a cost limit, to servers that may ignore a request's token limit.
 
-What such a server bills is known only when its reply is there. So that no more than one reply of
-unknown length is in flight, the first calls of all judges are sent one after another.
+The cost of such a call is known only after its reply. The first calls of all judges are sent one
+after another, so that at most one reply of unknown length is in flight.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class Trial(NamedTuple):
-    """What a first call tests: a judge that keeps its choices short may write long sets."""
+    """Subject of a first call: a judge whose choices are short can still write long sets."""
 
     judge: str
     elicitation: Elicitation
 
 
 class CapTrials:
-    """Admits calls of one run: first calls alone, then as many as replies kept to their limit.
+    """Admission of a run's calls: first calls one at a time, then one more per compliant reply.
 
-    So a judge has 1, 2, 4, ... calls in flight, and one that ignores its limit in some replies is
-    found out by about one of them.
+    A judge therefore has 1, 2, 4, ... calls in flight, and about one reply is enough to detect a
+    judge that ignores its limit in some replies.
     """
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class CapTrials:
 
     @asynccontextmanager
     async def admit(self, trial: Trial | None) -> AsyncIterator[bool]:
-        """Wait until a call may be sent; yield whether it is a first one.
+        """Wait until a call may be sent; yield whether it is a first call.
 
-        ``trial`` is None for a call that cannot cost more than its reserve.
+        ``trial`` is None for a call that can't cost more than its reservation.
         """
         if trial is None:
             yield False
@@ -52,7 +52,7 @@ class CapTrials:
                 yield True
 
     def keep(self, trial: Trial | None) -> None:
-        """Note a reply within its limit, which allows one more call in flight."""
+        """Note a reply within its limit, which permits one more call in flight."""
         if trial is not None:
             self._kept.add(trial)
             self._places[trial].release()

@@ -1,9 +1,9 @@
-"""Conversations: units that more than one reply answers, each to a request of its own.
+"""Conversations: units that need several replies, each to a separate request.
 
-A pair is a response set and then a choice from it. The request for the set is that of the response
-set alone, whose stored reply serves both. A reply that can't be read is followed by one more
-question if the judge has ``reask: 1``. Each reply is written before the next turn is asked, so a
-run that is killed in between keeps it.
+A pair is a response set and then a choice from it. The request for the set is the same as for a
+response set on its own, so one stored reply serves both. If the judge has ``reask: 1``, an
+unreadable reply is followed by one more question. Each reply is written before the next turn is
+requested, so a run that is killed in between keeps it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 class Conversations:
-    """Says what one judge is asked next about a unit, and what its replies so far come to.
+    """Next requests for one judge's units, and verdicts from the replies so far.
 
     Parameters
     ----------
     judge : Judge
-        Who is asked.
+        The judge.
     reader : ReplyReader
         Reads its replies.
     store : Store
-        Where replies are looked up.
+        Store in which replies are looked up.
     """
 
     def __init__(self, judge: Judge, reader: ReplyReader, store: Store) -> None:
@@ -46,7 +46,7 @@ class Conversations:
         self._reasks = judge.spec.reask == 1
 
     def request(self, unit: WorkUnit) -> Request:
-        """Return the next request about a unit."""
+        """Return a unit's next request."""
         request = unit.request_for()
         if not unit.has_begun:
             return request
@@ -60,7 +60,7 @@ class Conversations:
         return request
 
     def step(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict | WorkUnit:
-        """Return the verdict that a reply to the next request makes, or the unit as it goes on.
+        """Return the verdict from the reply to the next request, or the updated unit.
 
         ``bought`` says whether this run paid for the reply. A blank set ends a pair: some providers
         refuse an empty turn.
@@ -91,17 +91,17 @@ class Conversations:
     def after_unread(
         self, unit: WorkUnit, reply: Reply, verdict: Verdict, *, bought: bool
     ) -> Verdict | WorkUnit:
-        """Return the unit with its second question, or the verdict if none is asked."""
+        """Return the unit with its second question, or the verdict if there is none."""
         if self._is_to_reask(unit, reply):
             return replace(unit, unread=reply, bought=bought, claimed=False)
         return verdict
 
     def begun(self, unit: WorkUnit) -> Verdict:
-        """Return what is written of a conversation before its next turn is asked."""
+        """Return the record of a conversation to write before its next turn."""
         return self.failed(unit, unit.replies[-1].request, AWAITS_SECOND_TURN)
 
     def failed(self, unit: WorkUnit, request: str, reason: str) -> Verdict:
-        """Return the verdict on a unit whose last request has no reply."""
+        """Return the verdict on a unit whose last request got no reply."""
         return failed(
             unit.unit(),
             self._name,
@@ -113,7 +113,7 @@ class Conversations:
         )
 
     def stored(self, units: Iterable[WorkUnit]) -> list[Verdict]:
-        """Return the verdicts on what is stored of the conversations among units."""
+        """Return the verdicts from stored replies to the conversations among units."""
         verdicts: list[Verdict] = []
         open_units = [(unit, False) for unit in units if unit.is_conversation]
         while open_units:
@@ -135,11 +135,11 @@ class Conversations:
         return verdicts
 
     def _is_to_reask(self, unit: WorkUnit, reply: Reply) -> bool:
-        """Return whether a reply, if it can't be read, is followed by one more question."""
+        """Return whether an unreadable reply is followed by one more question."""
         return self._reasks and unit.unread is None and is_whole(reply)
 
     def _verdict(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict:
-        """Return the verdict in the last reply to a unit; of a pair, in both its turns."""
+        """Return the verdict in a unit's last reply; for a pair, in both turns."""
         verdict = self._reader.verdict(
             reply, unit.unit(), self._name, first=unit.first, from_store=not bought
         )
@@ -148,13 +148,13 @@ class Conversations:
         return replace(verdict, unread=unit.unread, first_unread=unit.first_unread)
 
     def read_first(self, unit: WorkUnit) -> Verdict:
-        """Read the set of a pair as what it is, a response set."""
+        """Read the set of a pair as a response set."""
         assert unit.first is not None
         of_set = replace(unit, elicitation="response_set", first=None)
         return self._verdict(of_set, unit.first, bought=unit.bought)
 
     def _without_choice(self, unit: WorkUnit, first: Reply, *, bought: bool) -> Verdict:
-        """Read a pair whose set is blank, so that there is no conversation to continue."""
+        """Read a pair with a blank set, which leaves no conversation to continue."""
         of_set = replace(unit, elicitation="response_set")
         verdict = self._verdict(of_set, first, bought=bought)
         return replace(
@@ -170,5 +170,5 @@ class Conversations:
 
 
 def is_whole(reply: Reply) -> bool:
-    """Return whether a reply has a text, and wasn't cut off."""
+    """Return whether a reply has a text and wasn't cut off."""
     return bool(reply.text.strip()) and reply.ending != "cut_off"

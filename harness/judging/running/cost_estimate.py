@@ -1,4 +1,4 @@
-"""Estimates of what a judge will cost before anything is sent: the expected cost, and the most."""
+"""Estimates of a judge's expected and maximum cost before anything is sent."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ class JudgeQuote:
     n_items : dict of str to int
         Items by elicitation.
     calls : int
-        Requests, without those after replies that can't be read; one may ask for several samples.
+        Requests, without those that follow unreadable replies. One can cover several samples.
     prompt_tokens : int
-        4 bytes each, and 4 around every message.
+        Tokens at 4 bytes each, plus 4 per message.
     completion_tokens, expected_completion_tokens : int or None
-        The most that the replies may have if a judge with ``reask: 1`` is asked again after each
-        first one, None without a limit, and those of replies in the prompt's grammar, after
-        `REASONING_TOKENS` of reasons if the strategy asks for them.
+        Maximum tokens of the replies if each first one is followed by a second question (``reask:
+        1``), or None without a limit; and tokens of replies in the prompt's grammar, plus
+        `REASONING_TOKENS` if the strategy asks for reasons.
     cost_usd, expected_usd : float or None
-        The most, with prompts of a token per byte, and the expected cost; None where no price is
-        listed, and the most also where replies have no limit. Discounts for prompts in the
-        provider's cache are not included, nor requests that are sent again after a failure.
+        Maximum cost, with prompts of a token per byte, and expected cost. Both are None if no price
+        is listed; the maximum is also None if replies have no limit. Discounts for cached prompts
+        and requests repeated after a failure are not included.
     reply_cap : int or None
-        Tokens that a reply may have, as its request says; None for no limit.
+        Token limit of a reply in its request; None for no limit.
     reasoning_usd : float or None
         The expected cost with `REASONING_TOKENS` of hidden reasoning in each reply of a model that
         reasons; for other models the expected cost.
     first_call_usd : float or None
-        The most that the first call may cost under a limit; None where no price is listed.
+        Maximum cost of the first call under a limit; None if no price is listed.
     samples : int
         Replies per item.
     reasons : bool
         Whether the model is known to reason before it answers.
     reasks : bool
-        Whether the most includes one more question after each reply.
+        Whether the maximum includes a second question after each reply.
     """
 
     judge: str
@@ -90,9 +90,9 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
     Parameters
     ----------
     job : Job
-        The judge, its items, elicitations and samples.
+        The judge with its items, elicitations and samples.
     task : Task
-        Says how replies look.
+        The task, which determines the form of replies.
     """
     spec = job.judge.spec
     cap = reply_cap(spec)
@@ -137,7 +137,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
 
 
 def _first_call_usd(job: Job, price: Price | None, cap: int | None) -> float | None:
-    """Return the most that a judge's first call may cost; None if its price is unknown."""
+    """Return the maximum cost of a judge's first call; None if its price is unknown."""
     if price is None:
         return None
     item, elicitation = next(job.questions())
@@ -147,10 +147,10 @@ def _first_call_usd(job: Job, price: Price | None, cap: int | None) -> float | N
 
 
 def quote_of_embedding(spec: JudgeSpec, jobs: Sequence[Job], task: Task) -> JudgeQuote:
-    """Return the quote of embedding the raters' texts and the replies of judges, each once.
+    """Quote the embedding of the raters' texts and the judges' replies, each once.
 
-    All replies are taken to differ: to have `OPEN_TOKENS`, and in the most the length at which an
-    answer is still read.
+    All replies are assumed to differ and to have `OPEN_TOKENS`; for the maximum, the greatest
+    length at which an answer is still read.
     """
     items = {item.id for job in jobs for item in job.items}
     ratings = (rating.value for rating in task.ratings if rating.item in items)
@@ -177,7 +177,7 @@ def quote_of_embedding(spec: JudgeSpec, jobs: Sequence[Job], task: Task) -> Judg
 
 
 def quote_of_ensemble(spec: JudgeSpec, quotes: Sequence[JudgeQuote]) -> JudgeQuote:
-    """Return the quote of an ensemble: nothing, for the items of its members among ``quotes``."""
+    """Quote an ensemble at no cost, for its members' items among ``quotes``."""
     [n_items, *_] = [quote.n_items for quote in quotes if quote.judge in spec.members]
     return JudgeQuote(spec.name, n_items, 0, 0, 0, 0, 0.0, 0.0, 0)
 
@@ -187,14 +187,14 @@ def _usd(price: Price | None, prompt: int, completion: int) -> float | None:
 
 
 def _most_usd(price: Price | None, prompt: int, completion: int | None) -> float | None:
-    """Return the most that tokens cost; None for an unknown price or no limit of replies."""
+    """Return the maximum cost of tokens; None if the price or a limit of replies is unknown."""
     if price is None or (completion is None and price.output):
         return None
     return (prompt * price.most_input + (completion or 0) * price.output) / 1_000_000
 
 
 class _Turn(NamedTuple):
-    """Tokens of a turn's prompt: as estimated, at most, and at most if it is asked once more."""
+    """Tokens of a turn's prompt: estimated, maximum, and maximum if the turn is repeated."""
 
     prompt_tokens: int
     most_tokens: int
@@ -204,9 +204,9 @@ class _Turn(NamedTuple):
 def _turns(
     job: Job, task: Task, unit: Unit, questions: dict[AnswerKind, int], cap: int
 ) -> Iterator[_Turn]:
-    """Yield the turns of a unit that are paid for as its own.
+    """Yield the turns of a unit that it pays for itself.
 
-    ``questions`` collects the most tokens that one more question has.
+    ``questions`` collects the maximum tokens of a second question.
     """
     first, said = job.judge.request(unit), 0
     for request in _requests(job, task, first) if unit.elicitation == "paired" else (first,):
@@ -235,20 +235,20 @@ def _requests(job: Job, task: Task, first: Request) -> Iterator[Request]:
 
 
 def _most_question_tokens(job: Job, request: Request, unit: Unit, kind: AnswerKind) -> int:
-    """Return the most tokens that one more question adds to a prompt, without the reply before."""
+    """Return the maximum tokens that a second question adds to a prompt, besides the reply."""
     again = job.judge.ask_again(request, Reply(request=request.hash, text=""), unit, kind)
     return most_prompt_tokens(again) - most_prompt_tokens(request)
 
 
 def _asked_as_set(job: Job, first: Request, unit: Unit) -> bool:
-    """Return whether a pair's first turn is also asked as a response set, so paid for once."""
+    """Return whether a pair's first turn doubles as a response set, so is paid for once."""
     if "response_set" not in job.elicitations:
         return False
     return job.judge.request(unit._replace(elicitation="response_set")).hash == first.hash
 
 
 def _reply_tokens(task: Task, elicitation: Elicitation) -> int:
-    """Estimate the tokens of an average reply: one per 4 letters of a word or punctuation mark."""
+    """Estimate the tokens of an average reply: one per 4 letters of a word or per symbol."""
     if task.is_open:
         return OPEN_TOKENS[task.scale]
     values: list[str | tuple[str, ...]] = [option.key for option in task.options]

@@ -1,4 +1,4 @@
-"""The first replies of a judge, which show if replies can be read before more are bought."""
+"""The first replies of a judge, which show if replies are readable before more are bought."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ EXAMPLE_CHARS = 80
 
 
 class FirstReplies:
-    """Lets `N_FIRST` requests of a judge through, and the others once these were answered.
+    """Gate that passes `N_FIRST` of a judge's requests, and the others after these are answered.
 
-    A request that brings several samples counts once, by the share of them that can be read.
-    Abstentions and refusals can be read. If a second question doesn't help, both replies count.
+    A request for several samples counts once, by their readable share. Abstentions and refusals are
+    readable. If a second question doesn't help, both replies count.
 
     Parameters
     ----------
     is_decided : bool
-        Whether all requests are let through from the start.
+        Whether all requests pass from the start.
 
     Attributes
     ----------
     n_received : int
-        Replies, stored ones included; no more than `N_FIRST` are counted.
+        Number of replies, including stored ones, up to `N_FIRST`.
     n_read : float
-        How many of them can be read.
+        How many of them are readable.
     examples : list of str
-        Beginnings of the first replies that cannot be read.
+        Beginnings of the first unreadable replies.
     have_passed : bool
-        Whether all of them were received and enough can be read: no request needs to wait.
+        Whether all first replies were received and enough are readable, so that requests needn't
+        wait.
     """
 
     def __init__(self, *, is_decided: bool = False) -> None:
@@ -52,7 +53,7 @@ class FirstReplies:
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> None:
-        """Wait for the turn of one more request; call `leave` when it has ended."""
+        """Wait for a request's turn; call `leave` when the request has ended."""
         if self._queue or not self._has_room:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._queue.append(turn)
@@ -61,7 +62,7 @@ class FirstReplies:
             self._n_open += 1
 
     def leave(self) -> None:
-        """Count a request as ended, with a reply or without."""
+        """Count a request as ended, with or without a reply."""
         self._n_open -= 1
         if self._queue:
             self._let_through()
@@ -71,7 +72,7 @@ class FirstReplies:
         return self._is_decided or self._n_open + self.n_received < N_FIRST
 
     def _let_through(self) -> None:
-        """Let requests through in their order, as far as there is room."""
+        """Pass requests in their order, as long as there is room."""
         while self._queue and self._has_room:
             turn = self._queue.popleft()
             if not turn.done():
@@ -79,7 +80,7 @@ class FirstReplies:
                 turn.set_result(None)
 
     def count(self, verdicts: Sequence[Verdict]) -> None:
-        """Count the replies to one request; failed verdicts have none."""
+        """Count the replies to one request; failed verdicts don't have any."""
         if self.n_received == N_FIRST:
             return
         replies = [verdict for verdict in verdicts if verdict.outcome != "failed"]
@@ -96,13 +97,13 @@ class FirstReplies:
             self.let_all_through()
 
     def let_all_through(self) -> None:
-        """Let all requests through that wait."""
+        """Pass all waiting requests."""
         self._is_decided = True
         self._let_through()
 
     @property
     def are_unreadable(self) -> bool:
-        """Whether too few of the first replies can be read."""
+        """Return whether too few of the first replies are readable."""
         return self.n_received == N_FIRST and self.n_read <= MOST_READ
 
     def __repr__(self) -> str:
@@ -110,6 +111,6 @@ class FirstReplies:
 
 
 def _example(verdict: Verdict) -> str:
-    """Return the beginning of a reply, or of its reasoning if it has nothing else."""
+    """Return the beginning of a reply, or of its reasoning if the reply is empty."""
     texts = [text for reply in verdict.replies for text in (reply.text, reply.reasoning)]
     return visible(next(filter(None, map(str.strip, texts)), "")[:EXAMPLE_CHARS])

@@ -1,4 +1,4 @@
-"""Limit of open files: raised as far as the system allows, and shared by the calls in flight."""
+"""Limit on open files: raised as far as the system allows, and shared by calls in flight."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ USUALLY_OPEN = 32
 
 
 def share_connections(wanted: Sequence[int]) -> list[int]:
-    """Return how many connections each judge may have at most, at least one.
+    """Return the maximum number of connections per judge, at least one.
 
-    The soft limit of open files is raised as far as they need it. Where the hard limit is lower
-    than that, each judge gets the same share of what it wants.
+    The soft limit on open files is raised as far as needed. If the hard limit is lower, each judge
+    gets the same share of its wanted connections.
     """
     n_reserved = _n_open() + SPARE
     room = _raise_limit(n_reserved + sum(wanted)) - n_reserved
@@ -28,12 +28,12 @@ def share_connections(wanted: Sequence[int]) -> list[int]:
 
 
 def open_files_limit() -> int:
-    """Return how many files this process may have open."""
+    """Return the number of files this process can open."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def _raise_limit(needed: int) -> int:
-    """Raise the limit of open files to what is needed, if possible; return the limit."""
+    """Raise the limit on open files to a number, if possible; return the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return needed

@@ -1,11 +1,11 @@
-"""Admission of one judge's calls: calls in flight, requests and tokens per minute, and probes.
+"""Admission of one judge's calls: calls in flight, requests and tokens per minute, probes.
 
-The number of calls in flight increases additively and is halved once per episode of 429, or of
-files that cannot be opened: of the calls in flight when it is halved, no other halves it again.
-Requests and tokens per minute are spread evenly by the judge's own limits. A server that does not
-reply is probed by one call at a time, each after a longer wait, then given up. While a server asks
-for a wait, no call is sent. `Rate` takes the time as an argument, so that it can be tested on a
-simulated clock; `RateGate` waits on it.
+The limit on calls in flight increases additively and is halved once per episode of 429s or of files
+that can't be opened: other calls in flight at that moment don't halve it again. Requests and tokens
+per minute are spread evenly according to the judge's own limits. A server that does not reply is
+probed with one call at a time, each after a longer wait, and then given up. While a server requests
+a wait, no calls are sent. `Rate` takes the time as an argument, so that it can be tested on a
+simulated clock. `RateGate` does the waiting.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class RateEvent(NamedTuple):
     at_s : float
         Seconds on the caller's clock.
     limit : int
-        Calls in flight that were allowed from then on.
+        Allowed calls in flight from then on.
     reason : str
-        ``start``, ``cut`` (a 429) or ``ceiling`` (as many as the judge allows).
+        ``start``, ``cut`` (after a 429) or ``ceiling`` (the judge's own limit).
     """
 
     at_s: float
@@ -52,7 +52,7 @@ class RateEvent(NamedTuple):
 
 @dataclass(slots=True)
 class _Spacing:
-    """Spreads uses of one kind: before the last use of any minute, fewer than ``per_minute``."""
+    """Even spacing of one kind of use: fewer than ``per_minute`` in any minute before the last."""
 
     per_minute: float | None = None
     next_s: float = float("-inf")
@@ -72,27 +72,27 @@ class Rate:
     Parameters
     ----------
     ceiling : int
-        Most calls in flight, ever.
+        Maximum calls in flight.
     start : int or None
-        Calls in flight to begin with; the ceiling when None.
+        Initial calls in flight; the ceiling if None.
     rpm, tpm : float or None
         Requests and tokens per minute that the judge allows.
     probe_s, longest_probe_s : float
-        Seconds before the first probe and at most before any; each wait is twice the one before.
+        Seconds before the first probe, and maximum before any. Each wait is twice the previous one.
     now : float
         Time on the caller's clock.
 
     Attributes
     ----------
     limit : float
-        Calls in flight that are allowed now, in [1, ceiling].
+        Calls allowed in flight now, in [1, ceiling].
     n_started : int
         Calls so far.
     next_call_s : float
-        When the next call may be sent, on the caller's clock: after a probe's wait, or the one that
-        a server asked for.
+        When the next call may be sent, on the caller's clock: after a probe's wait, or a wait that
+        the server requested.
     history : list of RateEvent
-        What changed, and when; at most `MOST_EVENTS`.
+        Changes with their times; at most `MOST_EVENTS`.
     """
 
     def __init__(
@@ -126,28 +126,29 @@ class Rate:
 
     @property
     def is_probing(self) -> bool:
-        """Whether calls are sent one at a time, to see whether the server replies."""
+        """Whether calls are sent one at a time, to check whether the server replies."""
         return self._n_probes > 0
 
     @property
     def n_places(self) -> int:
-        """Calls that may be in flight now."""
+        """Number of calls that may be in flight now."""
         return 1 if self._n_probes else int(self.limit)
 
     @property
     def is_settled(self) -> bool:
-        """Whether a reply changes nothing."""
+        """Whether a further reply would change nothing."""
         return self.limit >= self.ceiling and not self._n_unanswered
 
     def enter(self, now: float, tokens: float = 0.0) -> tuple[int, float]:
-        """Take a place in flight.
+        """Take a slot for a call.
 
         Returns
         -------
         ticket : int
-            To be passed to `limited` if the call is refused, to `unanswered` if no reply comes.
+            Number to pass to `limited` if the call is rejected, or to `unanswered` if no reply
+            comes.
         wait_s : float
-            Seconds after which it may be sent.
+            Seconds to wait before sending the call.
         """
         self.in_flight += 1
         self.n_started += 1
@@ -155,13 +156,13 @@ class Rate:
         return self.n_started, max(wait_s, self.next_call_s - now)
 
     def leave(self) -> None:
-        """Give a place back."""
+        """Free a slot."""
         self.in_flight -= 1
 
     def succeeded(self, now: float) -> None:
         """Allow one more call per reply until the first 429, then one more per round of replies.
 
-        A server that was probed is asked again as before.
+        After a successful probe, calls continue as before.
         """
         if self._n_unanswered:
             self._n_unanswered = self._n_probes = 0
@@ -174,9 +175,9 @@ class Rate:
             self._note(now, "ceiling")
 
     def limited(self, now: float, ticket: int, wait_s: float = 0.0) -> None:
-        """Halve the limit, unless the call was under way when it was last cut.
+        """Halve the limit, unless the call was in flight at the last cut.
 
-        The server asked for a wait of ``wait_s``, for which no call is sent.
+        No calls are sent for ``wait_s``, the wait that the server requested.
         """
         self._refused_until_s = max(self._refused_until_s, now + wait_s)
         self._plan_next_call()
@@ -186,9 +187,9 @@ class Rate:
             self._note(now, "cut")
 
     def unanswered(self, now: float, ticket: int) -> bool:
-        """Count a call without a usable reply; return whether the server is given up.
+        """Count a call without a usable reply; return whether to give up the server.
 
-        Calls that were under way when the last probe was planned count as one with it.
+        Calls in flight when the last probe was planned count as one with it.
         """
         self._n_unanswered += 1
         if self._n_unanswered < OPENS_AFTER or (self.is_probing and ticket <= self._probed_at):
@@ -211,7 +212,7 @@ class Rate:
 
 
 class RateGate:
-    """Lets one judge's calls through as fast as its `Rate` allows; a `RateLimiter`.
+    """Admits one judge's calls as fast as its `Rate` allows; a `RateLimiter`.
 
     Parameters
     ----------
@@ -221,9 +222,9 @@ class RateGate:
     Attributes
     ----------
     is_shut : bool
-        Whether the judge is asked nothing more.
+        Whether no more requests are sent to the judge.
     n_unreadable : int
-        Replies that were probably paid for and could not be read.
+        Number of unreadable responses that were probably paid for.
     """
 
     def __init__(self, rate: Rate) -> None:
@@ -234,7 +235,7 @@ class RateGate:
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def enter(self, tokens: float) -> int:
-        """Wait for a place in flight; return the call's ticket. Call `leave` afterwards."""
+        """Wait for a slot; return the call's ticket. Call `leave` afterwards."""
         rate = self.rate
         while rate.in_flight >= rate.n_places:
             await self._wait_turn()
@@ -256,7 +257,7 @@ class RateGate:
         return self.rate.needs_tokens
 
     def shut(self) -> None:
-        """Let no call through any more; end every `sleep`."""
+        """Admit no more calls; end every `sleep`."""
         self.is_shut = True
         self._shut.set()
 
@@ -281,14 +282,14 @@ class RateGate:
         raise NotAsked
 
     def succeeded(self) -> None:
-        """Report a call that was answered."""
+        """Report an answered call."""
         if not self.rate.is_settled:
             self.rate.succeeded(time.monotonic())
 
     def failed(self, ticket: int, failure: CallFailed) -> CallFailed:
-        """Report a call that was not answered; return a failure that stops the judge, if it must.
+        """Report an unanswered call; return a failure if it must stop the judge.
 
-        It must if its server is given up.
+        The judge stops if its server is given up.
         """
         now = time.monotonic()
         self.n_unreadable += failure.paid
@@ -299,7 +300,7 @@ class RateGate:
         return failure
 
     def leave(self) -> None:
-        """Give a place back, and let waiting calls through."""
+        """Free a slot, and admit waiting calls."""
         self.rate.leave()
         self._wake()
 
@@ -324,7 +325,7 @@ class RateGate:
 
 
 def rate_gate(judge: Judge, retry: RetryPolicy, ceiling: int) -> RateGate:
-    """Return the rate limit of a judge's specification; at most ``ceiling`` calls are in flight.
+    """Return the rate limit for a judge's specification, with at most ``ceiling`` calls in flight.
 
     A server that does not reply is probed after twice the waits of ``retry``.
     """
@@ -342,5 +343,5 @@ def rate_gate(judge: Judge, retry: RetryPolicy, ceiling: int) -> RateGate:
 
 
 def is_unanswered(failure: CallFailed) -> bool:
-    """Whether no usable reply came: no response, an unreadable one, or a failed server's."""
+    """Return whether no usable reply came: none, an unreadable one, or a server failure."""
     return failure.paid or failure.reason in NO_REPLY or failure.reason.startswith("http_5")

@@ -1,6 +1,6 @@
-"""Recorder: writes what comes back from judges to the log, then puts the replies into the store.
+"""Recorder: writes judges' replies to the log, then puts them into the store.
 
-What comes back within a few milliseconds is written in one call and stored in one transaction.
+Replies that arrive within a few milliseconds are written in one call and stored in one transaction.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GATHER_S = 0.003  # for which what comes back is gathered, while calls are in fl
 
 
 class Observer(Protocol):
-    """Watches a run: progress bars, plain lines, nobody."""
+    """Observer of a run, such as a progress bar or plain lines."""
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Receive verdicts that were written to the log."""
@@ -36,20 +36,20 @@ class Observer(Protocol):
         """Receive periodic progress from all of a run's processes on a shared store."""
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Receive verdicts that the log held from an earlier start of the run."""
+        """Receive verdicts that the log contained from earlier sessions of the run."""
 
     def ended(self, judge: str, reason: str) -> None:
-        """Receive the end of a judge; ``reason`` is empty if it was asked everything."""
+        """Receive the end of a judge; ``reason`` is empty if it completed everything."""
 
     def say(self, line: str) -> None:
         """Receive a line for the user."""
 
     def show(self, text: str) -> None:
-        """Receive a text of a judge to be shown to the user: it is for no log."""
+        """Receive a judge's text to show to the user; it must not be logged."""
 
 
 class NoObserver:
-    """Watches nothing; base class of observers of less than everything."""
+    """Observer that ignores everything; a base class for partial observers."""
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Do nothing."""
@@ -72,7 +72,7 @@ class NoObserver:
 
 @dataclass(eq=False, slots=True)
 class _Group:
-    """What is written in one call, and the replies that are stored with it."""
+    """Verdicts to write in one call, and the replies to store with them."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     received: list[Reply] = field(default_factory=list)
@@ -81,28 +81,28 @@ class _Group:
 
 
 class Recorder:
-    """Records verdicts: first in the log, then in the store, then for the observer.
+    """Records verdicts: first in the log, then in the store, then with the observer.
 
-    A call ends when its reply is stored. If nothing more is to be sent, it does not wait for a
-    store that is away.
+    A call ends when its reply is stored. Once no more requests are sent, calls don't wait for an
+    unreachable store.
 
     Parameters
     ----------
     log : VerdictLog
-        Where verdicts are written; afterwards their replies are received.
+        Log to write verdicts to. After that, their replies count as received.
     store : Store
-        Where their replies are put.
+        Store for their replies.
     observer : Observer
-        Receives what was written.
+        Receives verdicts after they are written.
     stop : callable
-        Called when the log cannot be written.
+        Called if the log can't be written.
     done : mapping of UnitKey to Verdict
-        What the log held before, from which attempts at a unit are counted on.
+        Earlier contents of the log, from which the count of attempts at a unit continues.
 
     Attributes
     ----------
     received_usd : float
-        What the replies that were received have cost, as far as their costs are known.
+        Total known cost of the received replies.
     """
 
     def __init__(
@@ -126,27 +126,27 @@ class Recorder:
         self._may_wait = True
 
     def begin(self) -> None:
-        """Count a unit that is being asked: what came back may wait for it a moment."""
+        """Count a unit in progress; arriving replies can wait for it a moment."""
         self._n_asking += 1
 
     def end(self) -> None:
-        """Count a unit that is no longer being asked."""
+        """Count a unit as no longer in progress."""
         self._n_asking -= 1
         if not self._n_asking and self._group is not None:
             asyncio.get_running_loop().call_soon(self._write_group)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no unit is being asked."""
+        """Return whether no unit is in progress."""
         return not self._n_asking
 
     async def record_soon(self, verdicts: Sequence[Verdict], received: Sequence[Reply]) -> None:
-        """Write verdicts together with what else comes back now, and store their replies.
+        """Write verdicts together with other replies that arrive now, and store their replies.
 
         Raises
         ------
         RunError
-            Here and in `record`: if they cannot be written, or the store refuses them.
+            Here and in `record`: if they can't be written, or the store rejects them.
         """
         if self._group is None:
             self._group = _Group()
@@ -165,12 +165,12 @@ class Recorder:
             raise group.error
 
     def record(self, verdicts: Sequence[Verdict]) -> None:
-        """Write verdicts whose replies are stored already."""
+        """Write verdicts whose replies are already stored."""
         if verdicts:
             self._write(self._numbered(verdicts))
 
     def _numbered(self, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
-        """Count how often units were attempted, over all sessions of the run."""
+        """Number each unit's attempts, over all sessions of the run."""
         if not (done := self._done):
             return verdicts
         previous = [done.get(unit_key(verdict)) for verdict in verdicts]
@@ -193,13 +193,13 @@ class Recorder:
             self._observer.advanced(judge, group)
 
     def stop_waiting(self) -> None:
-        """Let calls end before their replies are stored, since nothing more is sent."""
+        """Let calls end before their replies are stored, because no more requests are sent."""
         self._may_wait = False
         for group in self._storing.values():
             group.done.set()
 
     async def close(self) -> None:
-        """Write and store what is left."""
+        """Write and store what remains."""
         self._write_group()
         for storing in self._storing:
             storing.cancel()

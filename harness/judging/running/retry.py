@@ -22,14 +22,14 @@ PAID_ATTEMPTS = 2  # most requests for one call whose replies were paid for and 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How calls are retried.
+    """Policy for retrying calls.
 
     Attributes
     ----------
     attempts : int
-        Most requests sent for one call; `PAID_ATTEMPTS` where the replies cannot be read.
+        Maximum requests per call; `PAID_ATTEMPTS` if the replies can't be read.
     backoff_s, backoff_max_s : float
-        First and largest bound of the random wait between attempts, in seconds.
+        First and maximum upper bound of the random wait between attempts, in seconds.
     """
 
     attempts: int = 6
@@ -42,7 +42,7 @@ class RetryPolicy:
         attempt: Callable[[], Awaitable[T]],
         sleep: Callable[[float], Awaitable[None]],
     ) -> T:
-        """Attempt a failed call until it succeeds, fails for good, or was attempted often enough.
+        """Retry a failed call until it succeeds, fails for good, or runs out of attempts.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class RetryPolicy:
         return await retrying(next_attempt)
 
     def _wait_s(self, state: RetryCallState) -> float:
-        """Return a random wait (full jitter), but at least what the server asked for."""
+        """Return a random wait (full jitter), but at least the wait that the server requested."""
         requested_s = getattr(_failure_of(state), "retry_after_s", None) or 0.0
         jitter = wait_random_exponential(self.backoff_s, self.backoff_max_s)
         return max(requested_s, jitter(state))

@@ -1,6 +1,6 @@
-"""Session of a run: asks every judge every open unit.
+"""Session of a run: runs every judge on every open unit.
 
-Judges do not affect each other: each has its own rate limit, and one that fails stops alone.
+Judges don't affect each other: each has its own rate limit, and if one fails, the others continue.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ PROGRESS_EVERY_S = 1.0
 
 
 class Session:
-    """Asks judges what the log of a run does not answer.
+    """Runs judges on the units that a run's log does not answer.
 
     Parameters
     ----------
     jobs : sequence of Job
         One per judge.
     state : SessionState
-        What the judges share.
+        State that the judges share.
     next_jobs : callable, optional
-        Returns, once all jobs are done, what the judges are asked next, in the same order; empty
-        when there is nothing more. It gets the judges that stopped for a lasting reason, with the
-        reason. It is not called after any other stop, or a failure that may pass.
+        Called once all jobs are done. Returns the judges' next jobs in the same order; empty if
+        there are none. It gets the judges that stopped for a lasting reason, with the reason. It
+        isn't called after any other stop or a temporary failure.
     """
 
     def __init__(
@@ -56,29 +56,29 @@ class Session:
                 by_name[verdict.judge].count([verdict])
 
     def _ceilings(self, judges: Sequence[Judge]) -> list[int]:
-        """Return how many calls of each judge may be in flight at most."""
+        """Return the maximum calls in flight for each judge."""
         wanted = [judge.n_connections for judge in judges if judge.n_connections]
         connections = share_connections(wanted)
         if connections != wanted:
             self.state.observer.say(
                 f"at most {sum(connections)} of {sum(wanted)} calls are in flight at once: this "
-                f"process may open {open_files_limit()} files (ulimit -n)"
+                f"process can open {open_files_limit()} files (ulimit -n)"
             )
         shares = iter(connections)
         return [next(shares) if j.n_connections else j.spec.concurrency for j in judges]
 
     async def run(self) -> dict[str, str]:
-        """Ask until everything is asked or something ends it.
+        """Run until all jobs are done or something ends the session.
 
         Returns
         -------
         ends : dict of str to str
-            Per judge, why it is incomplete; empty if it is complete.
+            By judge, why it is incomplete; empty if it is complete.
 
         Raises
         ------
         RunError
-            If verdicts can no longer be written, or the cache not be read.
+            If verdicts can no longer be written, or the cache can't be read.
         """
         showing = asyncio.create_task(self._show_shared_progress())
         try:
@@ -96,7 +96,7 @@ class Session:
         return {judge.name: judge.stop_reason for judge in self.state.judges}
 
     async def _ask_in_turns(self) -> None:
-        """Ask all jobs, then those that follow from the replies, until there are none."""
+        """Run all jobs, then those that follow from the replies, until there are none."""
         jobs: Sequence[Job] = [judge.job for judge in self.state.judges]
         while jobs:
             async with asyncio.TaskGroup() as group:
@@ -113,13 +113,13 @@ class Session:
                 judge.end()
 
     async def _ask(self, judge: JudgeRun) -> None:
-        """Ask one judge its job."""
+        """Run one judge's job."""
         await ask_all(judge)
         if self.next_jobs is None:
             judge.end()
 
     async def _show_shared_progress(self) -> None:
-        """Pass on now and then what all processes of this run have done."""
+        """Report periodically on the progress of all of this run's processes."""
         while progress := self.state.store.shared_progress():
             self.state.observer.progressed(progress)
             await asyncio.sleep(PROGRESS_EVERY_S)
@@ -132,16 +132,16 @@ class Session:
 
     @property
     def n_in_flight(self) -> int:
-        """Requests that were sent and are not answered yet."""
+        """Number of requests that were sent and not answered yet."""
         return sum(judge.gate.rate.in_flight for judge in self.state.judges)
 
     def stop(self, reason: str) -> None:
-        """Ask no judge anything more, for a reason."""
+        """Stop all judges for a reason."""
         for judge in self.state.judges:
             judge.stop(reason)
 
 
 def _first_error(errors: BaseExceptionGroup[RunError]) -> RunError:
-    """Return the first error of a group of groups."""
+    """Return the first error in nested exception groups."""
     error = errors.exceptions[0]
     return _first_error(error) if isinstance(error, BaseExceptionGroup) else error

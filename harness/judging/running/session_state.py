@@ -1,4 +1,4 @@
-"""The state that judges of a session share, and the course of each judge."""
+"""State that the judges of a session share, and the progress of each judge."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ OTHERS_EVERY_S = 0.2
 
 
 class SessionLimits(NamedTuple):
-    """Budget of a session, rate limits of its judges, and how calls are retried.
+    """Budget and rate limits of a session, and its policy for retrying calls.
 
-    Unless it is to ``keep_going``, a judge stops whose first replies cannot be read. Their texts
-    are shown only if the session ``shows_text``.
+    Without ``keep_going``, a judge stops if its first replies can't be read. Their texts are shown
+    only if the session ``shows_text``.
     """
 
     budget: CostBudget
@@ -51,23 +51,23 @@ class SessionLimits(NamedTuple):
 
 
 class SessionState:
-    """What the judges of a session share: where replies go, what may be spent, and when to end.
+    """State that a session's judges share: stores for replies, limits, and when to end.
 
     Parameters
     ----------
     task : Task
-        Says how replies are read.
+        The task, which determines how replies are read.
     log : VerdictLog
-        Where verdicts are written.
+        Log to write verdicts to.
     store : Store
-        Where replies are looked up first.
+        Store in which replies are looked up first.
     done : mapping of UnitKey to Verdict
-        What the log held when the session began. Failed units and units whose request has changed
-        since are asked again.
+        Contents of the log when the session began. Failed units, and units whose request has
+        changed since, are requested again.
     observer : Observer
-        Watches.
+        Receives progress.
     limits : SessionLimits
-        Budget of all judges together, the rate limit of each, and how calls are retried.
+        Budget of all judges together, rate limit of each, and policy for retrying calls.
     """
 
     def __init__(
@@ -94,19 +94,19 @@ class SessionState:
         self.is_interrupted = False
 
     def drain(self) -> None:
-        """Send nothing more; what is in flight is still received."""
+        """Send no more requests, but receive the replies in flight."""
         for judge in self.judges:
             judge.shut()
 
     def interrupt(self) -> None:
-        """Send nothing more, and wait for nothing but what is in flight."""
+        """Send no more requests, and wait only for calls in flight."""
         self.is_interrupted = True
         self.recorder.stop_waiting()
         self.budget.stop_waiting()
         self.drain()
 
     async def others_paid(self) -> None:
-        """Wait until other processes hold nothing of the budget: they pay for no more replies."""
+        """Wait until other processes hold no budget, so that they pay for no more replies."""
         await self.budget.return_allowance()
         since_s = time.monotonic()
         while not self.is_interrupted and await self.budget.is_held_by_others():
@@ -122,11 +122,11 @@ class JudgeRun:
     Attributes
     ----------
     job : Job
-        What it is asked.
+        Its job.
     gate : RateGate
-        Its rate limit; shut when it is asked nothing more.
+        Its rate limit; shut once it gets no more requests.
     stop_reason : str
-        Why it is incomplete; empty while it is not stopped.
+        Why it is incomplete; empty unless it was stopped.
     first : FirstReplies
         Its first replies.
     """
@@ -149,16 +149,16 @@ class JudgeRun:
 
     @property
     def goes_on(self) -> bool:
-        """Whether nothing so far keeps it from being asked everything."""
+        """Return whether nothing so far prevents the judge from completing its job."""
         return not (self.gate.is_shut or self.stop_reason or self._failures or self._held)
 
     @property
     def is_dropped(self) -> bool:
-        """Whether it stopped for a reason that asking again would not mend."""
+        """Return whether the judge stopped for a reason that repeating requests can't fix."""
         return is_lasting(self.stop_reason) and not self.session.is_interrupted
 
     async def may_ask(self) -> bool:
-        """Wait until one more request can be sent; return whether it can be, or stop the judge."""
+        """Wait until one more request can be sent; return whether it can, or stop the judge."""
         await self.first.enter()
         may_ask = self.may_continue()
         if not may_ask:
@@ -180,20 +180,21 @@ class JudgeRun:
             observer.show(example)
 
     def stop(self, reason: str) -> None:
-        """Ask this judge nothing more; calls that wait to be retried end."""
+        """Stop this judge, and end calls that are waiting for a retry."""
         self.stop_reason = self.stop_reason or reason
         self.shut()
 
     def shut(self) -> None:
-        """Send nothing more; what is in flight is still received, unless that takes too long."""
+        """Send no more requests; receive those in flight, unless that takes too long."""
         self.gate.shut()
         self.first.let_all_through()
         self.judge.leave()
 
     def count_failure(self, failure: CallFailed) -> None:
-        """Note a request that was given up; it may stop the judge.
+        """Note that a request was given up, which can stop the judge.
 
-        So do refusals for the same reason, if they are of a parameter, or came before any reply.
+        Repeated rejections for the same reason stop it if they concern a parameter or came before
+        any reply.
         """
         self._refusals[failure.alike] += bool(failure.alike)
         is_lasting = failure.reason.startswith(REFUSED) or not self.first.n_received
@@ -204,7 +205,7 @@ class JudgeRun:
             self._failures[failure.reason] += 1
 
     def count_held(self, commands: Iterable[str]) -> None:
-        """Note units in batches of other runs, by the commands that collect them."""
+        """Note units in batches of other runs, with the commands that collect them."""
         self._held.update(commands)
 
     def end(self) -> None:
@@ -212,14 +213,14 @@ class JudgeRun:
         observer = self.session.observer
         for command, n in self._held.items():
             observer.say(
-                f"{self.name}: {n} units wait in batches of another run and are not asked here; "
-                f"first get them with `{command}`, then resume this run"
+                f"{self.name}: {n} units are in another run's batches, so this run doesn't "
+                f"request them. Get them with `{command}`, then resume this run"
             )
             self.stop_reason = self.stop_reason or "in_a_batch"
         if n_unreadable := self.gate.n_unreadable:
             observer.say(
                 f"{self.name}: {n_unreadable} responses could not be read and were probably paid "
-                "for; their cost is not counted"
+                "for. Their cost is not counted"
             )
         if self._failures and not self.stop_reason:
             [(self.stop_reason, _)] = self._failures.most_common(1)

@@ -1,4 +1,4 @@
-"""Stopping a run: on signals, and on request of other threads."""
+"""Stopping a run: on signals, or when a different thread requests it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class StopRequests:
     """Requests to stop a run, from signal handlers or from other threads.
 
-    The first request drains the run: nothing more is sent, and what is in flight is received. The
-    second cancels it.
+    The first request drains the run: no more requests are sent, and replies in flight are received.
+    The second request cancels it.
 
     Attributes
     ----------
@@ -36,14 +36,14 @@ class StopRequests:
         self._deliver: Callable[[int], object] = self.signals.append
 
     def request(self, number: int = signal.SIGINT) -> None:
-        """Ask the run to stop; safe to call from any thread."""
+        """Request a stop of the run; safe to call from any thread."""
         self._deliver(number)
 
     @contextmanager
     def handled_by(self, handler: Callable[[], None]) -> Iterator[None]:
         """Call ``handler`` in the running loop for each request; signals too, in the main thread.
 
-        Signal handlers that were installed before are put back.
+        Earlier signal handlers are restored afterwards.
         """
         loop = asyncio.get_running_loop()
 
@@ -73,7 +73,7 @@ class StopRequests:
 
 
 def _leave_terminal() -> None:
-    """Discard what is still printed to a terminal that was closed: writing there is an error."""
+    """Discard pending output to a closed terminal, because writing to it is an error."""
     for descriptor in (1, 2):
         if stat.S_ISCHR(os.fstat(descriptor).st_mode):
             null = os.open(os.devnull, os.O_WRONLY)
@@ -82,7 +82,7 @@ def _leave_terminal() -> None:
 
 
 def waiting_for(n_replies: int) -> str:
-    """Say what a run does that was asked to stop, with this many requests in flight."""
+    """Return a line for a run that was asked to stop with this many requests in flight."""
     replies = "1 reply" if n_replies == 1 else f"{n_replies} replies"
     waiting = f"Waiting for {replies} already paid for. " if n_replies else "Stopping. "
     return f"{waiting}Press Ctrl-C again to stop now."
@@ -91,13 +91,13 @@ def waiting_for(n_replies: int) -> str:
 async def run_until_stopped(
     session: Session, observer: Observer, stop: StopRequests
 ) -> dict[str, str]:
-    """Run a session to its end, or until a stop is requested.
+    """Run a session to its end, or until someone requests a stop.
 
     Returns
     -------
     ends : dict of str to str
-        Per judge, why it is incomplete; empty for those that are complete. An empty dict if the
-        run was cancelled.
+        By judge, why it is incomplete; empty for complete judges. An empty dict if the run was
+        cancelled.
     """
     asking = asyncio.ensure_future(session.run())
 

@@ -1,4 +1,4 @@
-"""Units of work: what a judge is asked in a run, the requests for it, and what came of them."""
+"""Units of work: the questions for a judge in a run, their requests, and their outcomes."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ PAIR_LAG = 100  # items between a response set and the pair that begins with its
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All that one judge is asked in a run, or in a later look at it.
+    """All requests for one judge in a run, or in a later round of it.
 
     Attributes
     ----------
     pairs : frozenset of str or None
-        Ids of the items that are asked in the paired form, where it is asked; None for all.
+        Ids of the items to request in paired form, if that is used; None for all.
     look : int
-        Number of the look, which is part of each request; 0 for the run itself.
+        Number of the round, which is part of each request; 0 for the run itself.
     orders : OptionOrders or None
-        How the options are shuffled, where the judge reads prompts.
+        How options are shuffled, if the judge reads prompts.
     begins_at : int
-        Position of the item that is asked about first; those before it come last.
+        Position of the first item to request; the items before it come last.
     """
 
     judge: Judge
@@ -57,7 +57,7 @@ class Job:
 
     @property
     def samples_alike(self) -> tuple[int, ...]:
-        """Number of an item's samples with the same prompt, for each of the prompts."""
+        """Number of samples per item that share a prompt, for each of the prompts."""
         spec = self.judge.spec
         if self.orders is not None or spec.asking.asks_each_option:
             return (1,) * self.samples
@@ -72,10 +72,10 @@ class Job:
         return tuple(item for item in self.items if item.id in self.pairs)
 
     def questions(self) -> Iterator[tuple[Item, Elicitation]]:
-        """Yield what is asked, item by item, so that a cost limit cuts items, not elicitations.
+        """Yield questions item by item, so that a cost limit cuts items, not elicitations.
 
-        Where response sets are asked too, pairs follow `PAIR_LAG` items later: the first turn of a
-        pair is the stored reply to the response set.
+        If response sets are requested too, pairs follow `PAIR_LAG` items later, because a pair's
+        first turn is the stored reply to the response set.
         """
         late = "paired" if "response_set" in self.elicitations else None
         at_once = [elicitation for elicitation in self.elicitations if elicitation != late]
@@ -91,10 +91,10 @@ class Job:
                 yield items[position - behind], "paired"
 
     def open_units(self, done: Mapping[UnitKey, Verdict]) -> Iterator[WorkUnit | Verdict]:
-        """Yield the units that a log does not answer, and its verdicts on the others.
+        """Yield the units that a log does not answer, and the log's verdicts on the others.
 
-        A verdict on another request than a unit's is none on it. A pair whose set is in the log
-        begins with that: a run that was killed may not have put it into the store.
+        A verdict counts only if it answers the unit's own request. A pair whose set is in the log
+        begins with that set, which a killed run may not have put into the store.
         """
         name = self.judge.spec.name
         for item, elicitation, asked in self._asked():
@@ -118,8 +118,8 @@ class Job:
     def _asked(self) -> Iterator[tuple[Item, Elicitation, Iterable[tuple[int, Request, str]]]]:
         """Yield questions with the requests for their samples.
 
-        One request for each of the first questions goes before all others, so that the first
-        replies are about different items.
+        One request for each of the first questions comes before all others, so that the first
+        replies cover different items.
         """
         requests = self._requests if len(self.samples_alike) == 1 else self._varied_requests
         n = self.judge.spec.n_per_request
@@ -130,7 +130,7 @@ class Job:
             yield item, elicitation, islice(asked, n, None) if place < N_OPENING else asked
 
     def _requests(self, item: str, elicitation: Elicitation) -> Iterator[tuple[int, Request, str]]:
-        """Yield each sample with the request for all and the hash of its own."""
+        """Yield each sample with the shared request and the hash of its own."""
         request = self.judge.request(Unit(item, elicitation)).for_look(self.look)
         for sample, request_hash in enumerate(request.hashes(self.samples)):
             yield sample, request, request_hash
@@ -138,9 +138,9 @@ class Job:
     def _varied_requests(
         self, item: str, elicitation: Elicitation
     ) -> Iterator[tuple[int, Request, str]]:
-        """Yield each sample with a request for it and its hash, where prompts differ by the sample.
+        """Yield each sample with a request and its hash, if prompts differ between samples.
 
-        Samples with the same prompt follow each other, so that one call may ask for them.
+        Samples with the same prompt follow each other, so that one call can request them.
         """
         alike: dict[str, list[Request]] = {}
         for sample in range(self.samples):
@@ -157,13 +157,13 @@ class Job:
 
 
 class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
-    """One item and elicitation, for one sample or for several that one request asks for.
+    """An item and elicitation, for one sample or for several in one request.
 
-    ``request`` is that of any sample; ``hashes`` are those of ``samples``. ``claimed`` says that
-    they are locked and that the store had no reply afterwards. A conversation that has begun has
-    its replies as ``first``, ``unread`` and ``first_unread``, see `Verdict`, and in ``bought``
-    whether this run paid for one of them. ``is_counted`` says that it
-    is among the first replies of its judge already.
+    ``request`` is the request for any of the samples; ``hashes`` belong to ``samples``. ``claimed``
+    means that they are locked and that the store had no reply afterwards. If a conversation has
+    begun, its replies are ``first``, ``unread`` and ``first_unread`` (see `Verdict`), and
+    ``bought`` says whether this run paid for one of them. ``is_counted`` means that it already
+    counts among its judge's first replies.
     """
 
     item: str
@@ -179,7 +179,7 @@ class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
     is_counted: bool = False
 
     def unit(self, position: int = 0) -> Unit:
-        """Return the unit of one of the samples."""
+        """Return the unit for one of the samples."""
         return Unit(self.item, self.elicitation, self.samples[position])
 
     def request_for(self) -> Request:
@@ -188,22 +188,22 @@ class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
 
     @property
     def turn(self) -> AnswerKind:
-        """What the next reply is to be: of a pair, a set and then a choice."""
+        """The kind of the next reply: for a pair, a set and then a choice."""
         return answer_kind(self.elicitation) if self.first is None else "forced_choice"
 
     @property
     def has_begun(self) -> bool:
-        """Whether it has a reply, and is to have another."""
+        """Whether it has a reply and expects another."""
         return self.first is not None or self.unread is not None
 
     @property
     def is_conversation(self) -> bool:
-        """Whether more than one reply answers it, each to a request of its own."""
+        """Whether it needs several replies, each to a separate request."""
         return self.elicitation == "paired" or self.unread is not None
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """The replies of a conversation that has begun, in order."""
+        """The replies of a conversation so far, in order."""
         turns = (self.first_unread, self.first, self.unread)
         return tuple(reply for reply in turns if reply is not None)
 
@@ -219,24 +219,24 @@ class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
 
 
 class UnitOutcome(Struct, frozen=True):
-    """Result of asking one unit of work.
+    """Result of requesting one unit of work.
 
     Attributes
     ----------
     verdicts : sequence of Verdict
-        Empty if nothing was asked.
+        Empty if nothing was requested.
     received : sequence of Reply
-        Replies that were paid for. The locks on their requests are held until they are stored.
+        Replies that were paid for. Their requests stay locked until they are stored.
     failure : CallFailed or None
-        Why a request was given up.
+        Reason for giving up a request.
     next_turns : sequence of WorkUnit
-        Conversations that go on after the verdicts are written.
+        Conversations that continue after the verdicts are written.
     unanswered : sequence of WorkUnit
-        Samples that are then to be asked on their own.
+        Samples to request one by one afterwards.
     too_few : bool
-        Whether the server gave fewer replies than samples were asked for.
+        Whether the server returned fewer replies than requested samples.
     held_by : str
-        The command that brings the reply, if the request waits in a batch of another run.
+        The command that fetches the reply, if the request is in a different run's batch.
     """
 
     verdicts: Sequence[Verdict] = ()
@@ -249,7 +249,7 @@ class UnitOutcome(Struct, frozen=True):
 
 
 def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
-    """Join units that differ in the sample alone, at most ``most`` at a time; pairs stay alone."""
+    """Join units that differ only in the sample, at most ``most`` at a time; pairs stay single."""
     if most == 1:
         return list(units)
     groups: list[WorkUnit] = []
@@ -280,7 +280,7 @@ def _on_request(verdict: Verdict | None, request_hash: str) -> Verdict | None:
 
 
 def _continued(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
-    """Return a unit at the place of its conversation that a failed verdict has reached."""
+    """Return a unit at the point in its conversation that a failed verdict has reached."""
     return replace(
         unit,
         first=verdict.first,
@@ -291,7 +291,7 @@ def _continued(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
 
 
 def _begun_by_set(unit: WorkUnit, verdict: Verdict) -> WorkUnit:
-    """Return a pair with the set that was received as a response set, unless that is blank."""
+    """Return a pair with the set from its response set's reply, unless that is blank."""
     if verdict.reply is None or not verdict.reply.text.strip():
         return unit
     return replace(unit, first=verdict.reply, first_unread=verdict.unread)

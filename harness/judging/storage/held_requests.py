@@ -1,6 +1,6 @@
-"""Requests that are held beyond the life of a process: they were handed in and wait elsewhere.
+"""Requests held beyond the life of a process, because they were submitted in a batch.
 
-Each run that holds any has a file in one folder of the cache, written anew whenever that changes.
+Each run with such requests has a file in one folder of the cache, rewritten after each change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE_NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
 class Holding(msgspec.Struct, frozen=True):
-    """Requests that one judge of a run holds, until seconds since 1970."""
+    """Requests that one judge of a run holds until a time, in seconds since 1970."""
 
     judge: str
     until_s: float
@@ -34,7 +34,7 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 class RunHoldings(msgspec.Struct, frozen=True):
-    """What the run in a folder holds; ``server`` are the options with which it is resumed."""
+    """Requests that a run folder holds; ``server`` are the options to resume it with."""
 
     run: str
     holdings: tuple[Holding, ...] = ()
@@ -42,7 +42,7 @@ class RunHoldings(msgspec.Struct, frozen=True):
 
     @property
     def requests(self) -> frozenset[str]:
-        """All requests that it holds."""
+        """All requests that the run holds."""
         return frozenset().union(*(holding.requests for holding in self.holdings))
 
 
@@ -51,21 +51,21 @@ _DECODE = msgspec.json.Decoder(RunHoldings).decode
 
 
 class _Snapshot(NamedTuple):
-    """What a file held when it had a state."""
+    """Contents of a file at a state."""
 
     state: tuple[int, int, int]
     content: RunHoldings
 
 
 class HeldRequests:
-    """Requests that runs hold on one cache.
+    """Requests that runs hold in one cache.
 
     Parameters
     ----------
     folder : Path
-        Where each run has a file; created when the first holds something.
+        Folder with a file per run; created for the first one.
     say : callable
-        Receives one line for each run whose requests are held no longer.
+        Receives one line for each run whose requests are no longer held.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
@@ -75,14 +75,14 @@ class HeldRequests:
         self._snapshots: dict[str, _Snapshot] = {}
 
     def hold(self, run: Path, holdings: Sequence[Holding], *, server: tuple[str, ...] = ()) -> None:
-        """Hold these requests for the run in a folder, in place of those that it held.
+        """Hold these requests for a run folder, replacing the ones it held before.
 
-        ``server`` are the options that say where the judges of the run are.
+        ``server`` are the options for the location of the run's judges.
 
         Raises
         ------
         RunError
-            If that cannot be written.
+            If the file can't be written.
         """
         path = str(run.resolve())
         self._own = sha256(path.encode()).hexdigest() + ".json"
@@ -98,12 +98,12 @@ class HeldRequests:
             raise RunError(f"{self._folder}: cannot be written ({error.strerror}).") from None
 
     def find(self, requests: Sequence[str]) -> Mapping[str, str]:
-        """Return those of some requests that other runs hold, each with the command for its reply.
+        """Return which of some requests other runs hold, each with the command to get its reply.
 
         Raises
         ------
         RunError
-            If what a run holds cannot be read.
+            If the file of a run can't be read.
         """
         commands: dict[str, str] = {}
         for name in self._names():
@@ -122,7 +122,7 @@ class HeldRequests:
         return []
 
     def _read(self, name: str) -> RunHoldings | None:
-        """Return what a file holds that still counts; None if that is nothing."""
+        """Return the contents of a file that still count; None if there are none."""
         path = self._folder / name
         try:
             status = path.lstat()
@@ -142,19 +142,19 @@ class HeldRequests:
         return snapshot.content
 
     def _current(self, content: RunHoldings, path: Path) -> RunHoldings:
-        """Leave out what nobody can get any more: of deleted runs, and what is held too long."""
+        """Leave out requests nobody can get any more: of deleted runs, and those held too long."""
         if not Path(content.run).is_dir():
             with suppress(OSError):
                 path.unlink()
             self._say(
-                f"{content.run} no longer exists; the requests in its batches are asked again"
+                f"{content.run} no longer exists, so the requests in its batches are sent again"
             )
             return RunHoldings(content.run)
         lasting = tuple(h for h in content.holdings if h.until_s > time.time())
         if len(lasting) < len(content.holdings):
             self._say(
-                f"{content.run}: the results of its batches are no longer kept; their requests are "
-                "asked again"
+                f"{content.run}: the results of its batches are no longer kept, so their requests "
+                "are sent again"
             )
         return RunHoldings(content.run, lasting, content.server)
 

@@ -1,4 +1,4 @@
-"""What stored replies were received for and when, and which of them a user names."""
+"""Origins of stored replies, with their times, and filters that select some of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class ReplyOrigin(msgspec.Struct, frozen=True, gc=False):
-    """What a stored reply was received for, and when: a `Reply` without its content."""
+    """Origin and time of a stored reply: a `Reply` without its content."""
 
     task: str = ""
     judge: str = ""
@@ -16,12 +16,12 @@ class ReplyOrigin(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplyFilter(NamedTuple):
-    """Which replies are meant: those to which everything applies that isn't None.
+    """Selection of replies: those that match every field that isn't None.
 
     Attributes
     ----------
     task, judge : str or None
-        Names. A reply that several share has those that it was first received for.
+        Names. A shared reply has those that it was first received for.
     before : float or None
         Seconds since 1970.
     """
@@ -31,14 +31,14 @@ class ReplyFilter(NamedTuple):
     before: float | None = None
 
     def includes(self, origin: ReplyOrigin) -> bool:
-        """Return whether a reply is meant; one that lacks what is asked for isn't."""
+        """Return whether the filter selects a reply; never if the reply lacks a needed field."""
         is_older = self.before is None or (
             origin.received_at is not None and origin.received_at < self.before
         )
         return self.task in {None, origin.task} and self.judge in {None, origin.judge} and is_older
 
     def is_unknown(self, origin: ReplyOrigin) -> bool:
-        """Return whether a reply of an earlier version lacks what is asked for."""
+        """Return whether a reply from an earlier version lacks a needed field."""
         return (
             (self.task is not None and not origin.task)
             or (self.judge is not None and not origin.judge)

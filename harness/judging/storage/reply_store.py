@@ -1,4 +1,4 @@
-"""What a store of replies offers to runs: look-up, claims on requests, and what was paid for."""
+"""Interface of a reply store: look-up, claims on requests, and which replies were paid for."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class Claim(NamedTuple):
-    """Answer to a claim on some requests, by their hashes; the others somebody else is sending.
+    """Answer to a claim on requests, by their hashes; requests not listed are being sent already.
 
     Attributes
     ----------
     granted : set of str
-        May be sent; to be released unless their replies are put into the store.
+        Requests to send. Release them unless their replies are put into the store.
     stored : mapping of str to Reply
-        Need not be sent.
+        Requests that needn't be sent, with their replies.
     held : mapping of str to str
-        May not be sent: they wait in batches of other runs, each with the command that brings its
-        reply.
+        Requests that must not be sent because they are in other runs' batches, each with the
+        command that fetches its reply.
     """
 
     granted: set[str]
@@ -30,14 +30,14 @@ class Claim(NamedTuple):
 
 
 class SharedProgress(NamedTuple):
-    """What all processes of a run on a shared store have done.
+    """Progress of all of a run's processes on a shared store.
 
     Attributes
     ----------
     n_processes : int
-        Processes that are asking now.
+        Processes that are sending requests now.
     n_replies : int
-        Replies that they received and stored, those of earlier processes included.
+        Replies received and stored, including those of earlier processes.
     """
 
     n_processes: int
@@ -45,42 +45,42 @@ class SharedProgress(NamedTuple):
 
 
 class Store(Protocol):
-    """Replies that were paid for, and the right to send a request, for all runs that share it.
+    """Paid replies, and the right to send a request, shared by all runs.
 
-    A request is given by its cache key and its hash. The right to send one ends with the process
-    that holds it.
+    A request is identified by its cache key and its hash. The right to send one ends with the
+    process that has it.
     """
 
     def get(self, requests: Sequence[tuple[str, str]]) -> Mapping[str, Reply]:
         """Return stored replies by request hash."""
 
     async def put(self, replies: Sequence[Reply]) -> None:
-        """Store replies and release their requests; return when their calls may end."""
+        """Store replies and release their requests; return when their calls can end."""
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
-        """Take the right to send those requests that nobody else holds and that have no reply."""
+        """Claim the right to send those requests that have neither a holder nor a reply."""
 
     def count_paid(self, request: str) -> bool:
-        """Whether processes that this one started paid for a stored reply; True once for each."""
+        """Return whether child processes paid for a stored reply; True once for each."""
 
     def release(self, requests: Iterable[str]) -> None:
-        """Give the right to send requests back: there will be no reply now."""
+        """Return the right to send requests that will not get a reply now."""
 
     def report_holder(self, request: str) -> None:
-        """Tell the user who holds the right to send a request that is waited for."""
+        """Tell the user which process holds the right to send an awaited request."""
 
     def shared_progress(self) -> SharedProgress | None:
-        """Return what all processes of this run have done; None where it has one process."""
+        """Return the progress of all of this run's processes; None if it has only one."""
 
     def flush(self) -> str:
-        """Store what could not be stored before; return why that is not possible, else ""."""
+        """Store replies that could not be stored before; return why that is impossible, else ""."""
 
     def close(self) -> None:
         """Release everything."""
 
 
 class NoStore:
-    """Stores nothing and grants every claim (``--no-store``)."""
+    """Store that keeps nothing and grants every claim (``--no-store``)."""
 
     def get(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
         """Return no reply."""
@@ -109,7 +109,7 @@ class NoStore:
         """Return None."""
 
     def flush(self) -> str:
-        """Return no reason."""
+        """Return an empty reason."""
         return ""
 
     def close(self) -> None:

@@ -1,12 +1,12 @@
-"""Response cache: the replies that were paid for, and the right to send a request, on one machine.
+"""Response cache on one machine: paid replies, and the right to send a request.
 
-Replies are JSON bytes in a `diskcache.Cache`. The process that holds the lock on a request may send
-it; the others wait and then find the reply. Locks stand beside the database and not in it, so that
-they hold while it is locked, full or damaged.
+Replies are JSON bytes in a `diskcache.Cache`. The process with the lock on a request may send it;
+the others wait and then find the reply. Locks are in a separate file, so that they work while the
+database is locked, full or damaged.
 
-The cache is a convenience, not the record: what was received stands in ``verdicts.jsonl``, from
-which it can be rebuilt with ``harness cache copy``. All samples of one request lie under one
-key, as a JSON array of replies; each reply counts under the hash of its own request alone.
+The cache is a convenience, not the record: ``verdicts.jsonl`` contains all received replies, and
+``harness cache copy`` rebuilds the cache from it. All samples of one request are under one key, as
+a JSON array of replies. Each reply counts only under the hash of its own request.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ _DECODE_ROW = msgspec.json.Decoder(Reply).decode
 
 
 class CacheUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
-    """Replies could not be stored now; they stand in the verdict log."""
+    """Replies could not be stored now; the verdict log has them."""
 
 
 class CacheUnusable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
-    """A cache cannot be opened or read: ``cause`` says why."""
+    """A cache cannot be opened or read; ``cause`` says why."""
 
     def __init__(self, folder: Path, error: sqlite3.Error | OSError) -> None:
         problem = str(error.strerror if isinstance(error, OSError) else error)  # without its path
@@ -90,9 +90,9 @@ class CacheUnusable(RunError):  # noqa: N818 -- a state of the disk, not a mista
 
 
 class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Text keys, and replies as JSON inside the database; other rows hold no reply.
+    """Disk format: text keys, and replies as JSON inside the database; other rows are ignored.
 
-    `diskcache.Disk` unpickles what a row calls a pickle, and opens and removes the files that rows
+    `diskcache.Disk` unpickles any row marked as a pickle, and opens and removes files that rows
     name (CVE-2025-69872).
     """
 
@@ -129,11 +129,11 @@ class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
         ]
 
     def remove(self, file_path: object) -> None:
-        """Remove no file."""
+        """Do nothing, because there are no files."""
 
 
 def _readable(value: bytes) -> list[Reply]:
-    """Return those replies of an entry that can be read."""
+    """Return the readable replies of an entry."""
     replies = []
     with suppress(ValueError):
         for row in _ROWS(value):
@@ -151,7 +151,7 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
         return {key: fetch(mode, file, value) for key, mode, file, value in rows.fetchall()}
 
     def add_many(self, replies: Iterable[Reply], *, replaces: bool = False) -> None:
-        """Extend the entries of replies in one transaction; one that is stored stays by default."""
+        """Extend entries with replies in one transaction; by default, stored replies stay."""
         added = [(reply.cache_key or reply.request, reply) for reply in replies]
         with self.transact():
             cached = self.get_many(dict(added)).items()
@@ -163,9 +163,9 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
             self._con.executemany(STORE, rows)
 
     def remove(self, wanted: ReplyFilter) -> int:
-        """Remove replies in one transaction, and return how many.
+        """Remove replies in one transaction, and return their number.
 
-        Their space is returned to the file system, unless there is no room for that.
+        Their space is returned to the file system, unless there isn't enough room to do so.
         """
         whole: list[tuple[int]] = []
         parts: list[tuple[int]] = []
@@ -197,11 +197,11 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
 
 
 class FileLocks:
-    """Locks of this process on requests, each a byte of a file; OSError if none can be opened.
+    """Locks that this process has on requests, each a byte of a file; OSError if unopenable.
 
-    The system releases a process's locks when it ends, however it ends; a process that is stopped
-    (Ctrl-Z) keeps them. Where the file system has no locks, every claim succeeds. ``on_wait``
-    receives the process that holds a lock, once, when that has been waited for.
+    The system releases a process's locks whenever and however it ends; a stopped process (Ctrl-Z)
+    keeps them. If the file system doesn't support locks, every claim succeeds. ``on_wait``
+    receives, once, the process that holds a lock after a wait for it.
     """
 
     def __init__(self, folder: Path, on_wait: Callable[[int], None] = lambda _: None) -> None:
@@ -213,7 +213,7 @@ class FileLocks:
         self._offsets: dict[str, int] = {}  # of the hashes that are locked
 
     def claim(self, name: str) -> bool:
-        """Lock a hash; False if anybody holds it, this process included."""
+        """Lock a hash; return False if any process holds it, including this one."""
         if name in self._offsets:
             return False
         offset = int(name[:DIGITS], 16)
@@ -226,7 +226,7 @@ class FileLocks:
         return True
 
     def release(self, name: str) -> None:
-        """Unlock a hash, if this process holds it."""
+        """Unlock a hash if this process holds it."""
         offset = self._offsets.pop(name, None)
         if offset is not None:
             with suppress(OSError):
@@ -234,7 +234,7 @@ class FileLocks:
 
     @contextmanager
     def held(self, name: str) -> Iterator[None]:
-        """Hold a hash, after waiting until nobody else does."""
+        """Hold a hash, after waiting until no other process holds it."""
         notice_s = time.monotonic() + NOTICE_AFTER_S
         while not self.claim(name):
             if time.monotonic() > notice_s:
@@ -265,7 +265,7 @@ class FileLocks:
 
 
 class CacheStats(NamedTuple):
-    """What a cache holds; a request has one reply per sample."""
+    """Contents of a cache in numbers; a request has one reply per sample."""
 
     n_requests: int
     n_replies: int
@@ -276,16 +276,16 @@ class CacheStats(NamedTuple):
 class ResponseCache:
     """A `Store` on this machine, for all runs that share its folder.
 
-    Replies that cannot be stored are kept in memory and put again later; they stand in the log.
-    ``say`` receives a line for each damaged database that is moved aside and each process that is
-    waited for. CacheUnusable if the folder cannot be written or holds another program's database,
-    or if its path names an environment variable, which diskcache would replace. One that
-    ``is_refreshed`` finds only what was received since it was opened, and replaces the rest.
+    Replies that can't be stored stay in memory until a later attempt; the log has them too. ``say``
+    receives a line for each damaged database that is moved aside and for each process that it waits
+    for. CacheUnusable is raised if the folder can't be written or contains a different program's
+    database, or if its path names an environment variable, which diskcache would replace. With
+    ``is_refreshed``, it only finds replies received since it was opened, and replaces older ones.
 
     Attributes
     ----------
     held : HeldRequests
-        Requests that wait elsewhere, whichever process lives.
+        Requests in batches, which outlive any process.
     """
 
     def __init__(
@@ -338,13 +338,13 @@ class ResponseCache:
             raise CacheUnwritable(f"{self.folder}: cannot be written ({reason})") from None
 
     async def put(self, replies: Sequence[Reply]) -> None:
-        """Store replies and release their requests, now or as soon as that is possible."""
+        """Store replies and release their requests, now or as soon as possible."""
         self._unstored += replies
         if time.monotonic() >= self._put_again_s:
             self.flush()
 
     def flush(self) -> str:
-        """Store what could not be stored before; return why that is not possible, else ""."""
+        """Store replies that could not be stored before; return why that is impossible, else ""."""
         if not self._unstored:
             return ""
         try:
@@ -357,7 +357,7 @@ class ResponseCache:
         return ""
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
-        """Claim requests that nobody else holds; what was stored meanwhile is returned."""
+        """Claim requests that nobody else holds; return replies that were stored meanwhile."""
         granted = {request for _, request in requests if self.locks.claim(request)}
         wanted = [key for key in requests if key[1] in granted]
         stored = self.get(wanted) if wanted else {}
@@ -377,7 +377,7 @@ class ResponseCache:
             self.locks.release(request)
 
     def report_holder(self, request: str) -> None:
-        """Name the process that holds a request, once."""
+        """Name, once, the process that holds a request."""
         self.locks.report_holder(request)
 
     def shared_progress(self) -> None:
@@ -385,7 +385,7 @@ class ResponseCache:
 
     def _say_holder(self, process: int) -> None:
         self._say(
-            f"waiting for requests that process {process} has begun; if it is stopped, continue it "
+            f"waiting for requests that process {process} has begun. If it is stopped, continue it "
             f"(fg) or end it (kill {process})"
         )
 
@@ -397,7 +397,7 @@ class ResponseCache:
     def clear(self, wanted: ReplyFilter = EVERY_REPLY) -> int:
         """Remove replies; CacheUnwritable if that is not possible now.
 
-        Return how many they were.
+        Return their number.
         """
         try:
             return self._database.remove(wanted)
@@ -411,7 +411,7 @@ class ResponseCache:
         self.locks.close()
 
     def _connect(self) -> None:
-        """Open the database, or a new one in the place of a damaged one."""
+        """Open the database; replace a damaged one with a new one."""
         try:
             with closing(sqlite3.connect(self._path, BUSY_TIMEOUT_S)) as connection, connection:
                 if "Settings" in tables_of(connection):
@@ -426,7 +426,7 @@ class ResponseCache:
             self._connect()
 
     def _retried(self, action: Callable[[BulkCache], T]) -> T:
-        """Run an action; if the database is damaged, once more on a new one."""
+        """Run an action; if the database is damaged, repeat it on a new one."""
         try:
             return action(self._database)
         except sqlite3.DatabaseError as error:
@@ -445,7 +445,9 @@ class ResponseCache:
         for file in self.folder.glob(f"{DBNAME}*"):
             with suppress(FileNotFoundError):
                 file.rename(aside / file.name)
-        self._say(f"The cache was damaged and was moved to {aside}; its replies are asked again.")
+        self._say(
+            f"The cache was damaged and was moved to {aside}. Its replies are requested again."
+        )
 
 
 def measure_cache(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats:
@@ -463,7 +465,7 @@ def measure_cache(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheSt
 
 
 class CountedReplies(NamedTuple):
-    """Replies of a cache, those that a filter includes, and those of which nobody can say."""
+    """Numbers of a cache's replies: those a filter includes, and those with unknown origin."""
 
     n: int
     n_included: int
@@ -485,7 +487,7 @@ def count_replies(folder: Path, wanted: ReplyFilter) -> CountedReplies:
 
 @contextmanager
 def _reading(folder: Path, timeout_s: float) -> Iterator[tuple[sqlite3.Connection, ReplyDisk]]:
-    """Open the database of a cache to read it alone; CacheUnusable if it cannot be read."""
+    """Open a cache's database read-only; CacheUnusable if it cannot be read."""
     address = f"{(folder / DBNAME).absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=timeout_s)) as connection:
@@ -500,7 +502,7 @@ def _rows(connection: sqlite3.Connection) -> Iterable[tuple[object, ...]]:
 
 
 def tables_of(connection: sqlite3.Connection) -> set[str]:
-    """Return the tables of a diskcache; fewer where a full disk ended its creation."""
+    """Return the tables of a diskcache; fewer if a full disk interrupted its creation."""
     types = dict(connection.execute("SELECT name, type FROM sqlite_master").fetchall())
     is_whole = SCHEMA.items() <= types.items() or _is_begun(connection, types)
     if types and ("view" in types.values() or not is_whole):
@@ -509,7 +511,7 @@ def tables_of(connection: sqlite3.Connection) -> set[str]:
 
 
 def _is_begun(connection: sqlite3.Connection, types: Mapping[str, str]) -> bool:
-    """Return whether a database without replies holds the first tables of a diskcache alone."""
+    """Return whether a database without replies only contains a diskcache's first tables."""
     tables = {name: kind for name, kind in types.items() if not name.startswith("sqlite_")}
     if "Settings" not in tables or tables.items() - SCHEMA.items():
         return False

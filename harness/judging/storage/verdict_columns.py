@@ -1,4 +1,4 @@
-"""Verdicts as columns: counted as they are read, and read again where their texts are needed."""
+"""Verdicts as columns: counted in one pass, and reread if their texts are needed."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ _ROW = np.dtype(
 
 
 class VerdictKind(NamedTuple):
-    """What few verdicts have alone: those of one kind are told apart by item, sample and reply.
+    """Properties shared by many verdicts; within a kind, item, sample and reply differ.
 
     Attributes
     ----------
     judge, elicitation, outcome, value, attempt, from_store, reason, swapped
         As in `Verdict`.
     model : str
-        That the provider reported; "" for none.
+        Name reported by the provider; "" for none.
     n_replies : int
-        Replies that the verdict holds.
+        Number of replies in the verdict.
     derived : bool
-        Whether its reply was derived from another elicitation.
+        Whether its reply was derived from a different elicitation.
     is_soft, has_order, has_logprobs, has_object : bool
-        Whether it has probabilities, the order in which options were shown, log probabilities, and
-        a reply with a brace, in which a JSON object may stand.
+        Whether it has probabilities, the order in which options were shown, log-probabilities, and
+        a reply with a brace, which may contain a JSON object.
     finish_reason : str
-        That the provider reported; "" for none.
+        Ending reported by the provider; "" for none.
     is_prompt_cut : bool
-        Whether the provider counted far fewer tokens than the prompt of a reply has.
+        Whether the provider counted far fewer tokens than the prompt contains.
     is_reasked : bool
-        Whether a reply couldn't be read, so that the judge was asked once more.
+        Whether the judge was asked again after an unreadable reply.
     """
 
     judge: str
@@ -86,7 +86,7 @@ class VerdictKind(NamedTuple):
 
 
 def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
-    """Return the fields of a `VerdictKind`: a plain tuple, as one is made of every verdict."""
+    """Return the fields of a `VerdictKind` as a plain tuple, because there is one per verdict."""
     reply, first, is_reasked = verdict.reply, verdict.first, verdict.is_reasked
     return (
         verdict.judge,
@@ -116,19 +116,19 @@ class VerdictColumns:
     Attributes
     ----------
     items : tuple of str
-        Names of items; all of the verdicts are among them.
+        Names of items, including those of all verdicts.
     item : (N,) int array
-        Place of the item of each verdict there.
+        Index of each verdict's item in ``items``.
     kinds : tuple of VerdictKind
-        In the order in which they occur first.
+        Kinds, in the order of first occurrence.
     kind : (N,) int array
-        Place of the kind of each verdict there.
+        Index of each verdict's kind in ``kinds``.
     sample : (N,) int array
-        Number of each among the replies on its item.
+        Sample number among the replies on the item.
     cost_usd, latency_s, received_at : (N,) array
-        Of the reply; nan where it is unknown.
+        Properties of the reply; nan if unknown.
     prompt_tokens, completion_tokens, cached_tokens : (N,) int array
-        Of the reply; 0 where unknown.
+        Properties of the reply; 0 if unknown.
     """
 
     def __init__(
@@ -161,23 +161,23 @@ class VerdictColumns:
         return f"VerdictColumns({len(self)} verdicts of {len(self.kinds)} kinds)"
 
     def of_kinds(self, is_wanted: Callable[[VerdictKind], bool]) -> NDArray[np.bool_]:
-        """Return (N,) bool: which verdicts are of some kinds."""
+        """Return (N,) bool: which verdicts are of certain kinds."""
         return np.array([is_wanted(kind) for kind in self.kinds], dtype=np.bool_)[self.kind]
 
     def of_items(self, items: Iterable[str]) -> NDArray[np.bool_]:
-        """Return (N,) bool: which verdicts are on some items."""
+        """Return (N,) bool: which verdicts are on certain items."""
         wanted = frozenset(items)
         return np.array([item in wanted for item in self.items], dtype=np.bool_)[self.item]
 
     def n_by_kind(self, items: Iterable[str] | None = None) -> list[tuple[VerdictKind, int]]:
-        """Return each kind, and how many verdicts, on some items or on all, are of it."""
+        """Return each kind with its number of verdicts, on some items or on all."""
         kind = self.kind if items is None else self.kind[self.of_items(items)]
         counts = np.bincount(kind, minlength=len(self.kinds))
         return list(zip(self.kinds, counts.tolist(), strict=True))
 
 
 class _ColumnsWriter:
-    """Takes verdicts, and writes their rows one after the other."""
+    """Writer of verdicts' rows."""
 
     def __init__(self, items: Iterable[str] = ()) -> None:
         self.items = {name: i for i, name in enumerate(items)}
@@ -185,7 +185,7 @@ class _ColumnsWriter:
         self._rows = bytearray()
 
     def add(self, verdict: Verdict, offset: int = 0) -> None:
-        """Add a verdict; `struct.error` if a number is too large for a log of this version."""
+        """Add a verdict; `struct.error` if a number is too large for this log version."""
         reply = verdict.reply
         cost = latency = received_at = nan
         prompt = completion = cached = 0
@@ -210,21 +210,21 @@ class _ColumnsWriter:
         )
 
     def named_kinds(self) -> tuple[VerdictKind, ...]:
-        """Return the kinds, in the order in which they came first."""
+        """Return the kinds in order of first occurrence."""
         return tuple(map(VerdictKind._make, self.kinds))
 
     def rows(self) -> NDArray[np.void]:
-        """Return the (N,) rows of `_ROW`."""
+        """Return the rows, an (N,) array of `_ROW`."""
         return np.frombuffer(self._rows, dtype=_ROW)
 
 
 class LoggedVerdicts(Sequence[Verdict]):
-    """Final verdicts of one judge in a log: columns, and the verdicts themselves by reading again.
+    """Final verdicts of one judge in a log: as columns, and as full verdicts on rereading.
 
     Attributes
     ----------
     columns : VerdictColumns
-        In the same order.
+        The columns, in the same order.
     """
 
     def __init__(self, path: Path, offsets: NDArray[np.int64], columns: VerdictColumns) -> None:
@@ -255,12 +255,12 @@ class LoggedVerdicts(Sequence[Verdict]):
         return f"LoggedVerdicts({len(self)} of {self._path.name})"
 
     def read(self, rows: NDArray[np.integer]) -> list[Verdict]:
-        """Read the verdicts at (R,) places.
+        """Read the verdicts at (R,) positions.
 
         Raises
         ------
         VerdictError
-            If the log cannot be read, or was changed since it was read first.
+            If the log can't be read, or was changed since it was first read.
         """
         return _read_at(self._path, self._offsets[rows].tolist())
 
@@ -290,7 +290,7 @@ def columns_of(verdicts: Sequence[Verdict]) -> VerdictColumns:
 
 
 def verdicts_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> list[Verdict]:
-    """Return some of N verdicts, (N,) bool."""
+    """Return some of N verdicts, selected by a (N,) bool array."""
     places = np.flatnonzero(rows)
     if isinstance(verdicts, LoggedVerdicts):
         return verdicts.read(places)
@@ -305,19 +305,19 @@ class CountedLog(NamedTuple):
 
 
 def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
-    """Read a log as columns; as `read_log`, but a verdict takes some 80 bytes.
+    """Read a log as columns; like `read_log`, but with about 80 bytes per verdict.
 
     Parameters
     ----------
     path : Path
         The log.
     items : iterable of str, optional
-        Items that it is about, whose names are then held once.
+        Its items, whose names are then stored only once.
 
     Raises
     ------
     VerdictError
-        If it cannot be read or is of another version.
+        If it can't be read or has a different version.
     """
     writer, n_damaged = _ColumnsWriter(items), 0
     try:
@@ -348,7 +348,7 @@ def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
 
 
 def _final(path: Path, rows: NDArray[np.void], kinds: Sequence[VerdictKind]) -> NDArray[np.void]:
-    """Return the row of each unit that counts, in the order in which units occur first."""
+    """Return the row that counts for each unit, in the order of the units' first occurrence."""
     if not len(rows):
         return rows
     numbers: dict[tuple[str, str], int] = {}

@@ -1,7 +1,7 @@
-"""Verdict log: append-only record of the replies that were received.
+"""Verdict log: append-only record of received replies.
 
-Lines are never changed. On reading, the newest success of each unit wins; a torn last line is cut
-off, and a line whose checksum fails is set aside.
+Lines are never changed. On reading, the newest success of each unit wins, an incomplete last line
+is cut off, and lines that fail their checksum are set aside.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REPLIES_PER_TRANSACTION = 1000  # when a log is read back
 
 
 class UnitKey(NamedTuple):
-    """Identifies the unit of a verdict within a run."""
+    """Identifier of a verdict's unit within a run."""
 
     judge: str
     item: str
@@ -49,7 +49,7 @@ class LogReading(NamedTuple):
 
 
 def read_log(path: Path) -> LogReading:
-    """Replay a log; VerdictError if it cannot be read or is of another version."""
+    """Replay a log; VerdictError if it can't be read or has a different version."""
     final: dict[UnitKey, Verdict] = {}
     damaged: list[bytes] = []
     try:
@@ -73,14 +73,14 @@ class VerdictLog(ChecksummedLog):
     Attributes
     ----------
     server : tuple of str
-        Options that say where the judges of its run are.
+        Options for the location of the run's judges.
     """
 
     server: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, path: Path, server: tuple[str, ...] = ()) -> VerdictLog:
-        """Open or create a log; RunError if another process has it open, or the disk refuses."""
+        """Open or create a log; RunError if another process has it open or the disk rejects it."""
         try:
             log = cls(path, header=HEADER)
         except BlockingIOError:
@@ -93,9 +93,9 @@ class VerdictLog(ChecksummedLog):
         return log
 
     def unwritable(self, error: OSError) -> RunError:
-        """Say how to go on with the run."""
+        """Return an error with instructions to continue the run."""
         command = resume_command(self.path.parent, options=self.server)
         return RunError(
-            f"{self.path}: cannot be written ({error.strerror}). What it holds is safe. "
+            f"{self.path}: cannot be written ({error.strerror}). Its contents are safe. "
             f"Free some space, then `{command}`."
         )

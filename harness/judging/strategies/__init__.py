@@ -1,1 +1,1 @@
-"""Strategies: ways of asking a judge, registered by name and written as the end of its own."""
+"""Strategies: ways of prompting a judge, registered by name and appended to a judge's name."""

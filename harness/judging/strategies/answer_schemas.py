@@ -1,7 +1,7 @@
-"""Structured output: the JSON schema of a reply, by the task and by how a judge is asked.
+"""Structured output: JSON schemas of replies, by task and form of question.
 
-A schema has no ``uniqueItems`` and no bounds of numbers: OpenAI rejects the former in strict
-schemas, Anthropic the latter. The reader sees to both.
+A schema contains neither ``uniqueItems`` nor bounds on numbers: OpenAI rejects the former in strict
+schemas, Anthropic the latter. The reply reader checks both.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ JSON_TOKENS = 6  # around the key, in an average reply
 def verdict_format(
     task: Task, kind: AnswerKind, *, keys: Iterable[str] = (), with_reason: bool = False
 ) -> dict[str, JsonValue]:
-    """Return the parameter ``response_format`` of an OpenAI-compatible server.
+    """Return the parameter ``response_format`` for an OpenAI-compatible server.
 
-    Its schema admits ``{"verdict": KEY}``, or ``{"verdict": [KEY, ...]}`` for a response set. On a
-    continuous scale it admits ``{"verdict": NUMBER}``, on a text scale ``{"verdict": TEXT}``.
+    Its schema allows ``{"verdict": KEY}``, or ``{"verdict": [KEY, ...]}`` for a response set. On a
+    continuous scale it allows ``{"verdict": NUMBER}``, on a text scale ``{"verdict": TEXT}``.
 
     Parameters
     ----------
     task : Task
-        Its options are the admissible keys, and so is CANNOT_ASSESS if raters may abstain.
+        The task. Its options are the allowed keys, and CANNOT_ASSESS if raters may abstain.
     kind : str
-        Whether one key is asked for or a set.
+        Whether to ask for one key or a set.
     keys : iterable of str, optional
-        Admissible keys in place of the options.
+        Allowed keys, instead of the options.
     with_reason : bool
         Whether a member ``reason`` comes before the verdict.
     """
@@ -72,18 +72,18 @@ def _key(task: Task, keys: Sequence[str]) -> dict[str, JsonValue]:
 
 
 def plain_replies_note(judge: str, replies: Sequence[Verdict]) -> str:
-    """Return how many replies aren't JSON although a schema was sent; empty if all are."""
+    """Report how many replies aren't JSON although a schema was sent; empty if all are."""
     read = (v for v in replies if v.outcome in {"answered", "abstained"})
     if n := sum(not is_structured(v.text) for v in read):
         return (
-            f"{judge}: {n} of {len(replies)} replies are verdicts in plain text, not in the JSON "
-            "that was asked for"
+            f"{judge}: {n} of {len(replies)} replies are verdicts in plain text, not in the "
+            "requested JSON"
         )
     return ""
 
 
 def is_structured(text: str) -> bool:
-    """Return whether a reply is a JSON object with the verdict, its reason, and nothing else."""
+    """Return whether a reply is a JSON object with only the verdict and its reason."""
     try:
         reply = json.loads(text)
     except (ValueError, RecursionError):

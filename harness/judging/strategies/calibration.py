@@ -1,8 +1,8 @@
-"""Contextual calibration: an option's probability relative to that on a content-free item.
+"""Contextual calibration: an option's probability relative to a content-free item's.
 
-A judge that favours an option whatever it is shown favours it on an item that says nothing, too.
-The probabilities on such an item, asked once per criterion like any other item, divide those on the
-others.
+A judge that favours an option regardless of the item also favours it on an item without content.
+Each option's probability is divided by its probability on such an item, which is requested once per
+criterion like any other item.
 
 References
 ----------
@@ -33,7 +33,7 @@ PREFIX = "(content-free)"
 
 
 class Calibrated(LogProbabilities):
-    """Asks about a content-free item too, whose probabilities divide those of the others."""
+    """Strategy that divides probabilities by those on a content-free item."""
 
     keeps_order = True
     both_orders = False  # it corrects for what the judge favours
@@ -43,7 +43,7 @@ class Calibrated(LogProbabilities):
         return content_free_items(task, items)
 
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
-        """Return the probabilities of the options on each content-free item."""
+        """Return the options' probabilities on each content-free item."""
         del of
         return {
             verdict.item: verdict.probabilities
@@ -68,10 +68,10 @@ def content_free_items(task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
 def calibrated(
     verdicts: Sequence[Verdict], criteria: Mapping[str, str | None], content_free: Fitted
 ) -> list[Verdict]:
-    """Return calibrated verdicts, without those on content-free items, by the items' criteria.
+    """Return calibrated verdicts by the items' criteria, without those on content-free items.
 
-    The probability of all options together is as it was. Invalid (``no_calibration``) where an
-    option is not among the tokens listed for the content-free item.
+    The total probability of the options doesn't change. A verdict is invalid (``no_calibration``)
+    if an option isn't among the tokens listed for the content-free item.
     """
     names = {_id_of(criterion) for criterion in criteria.values()}
     return [

@@ -1,4 +1,4 @@
-"""Chain of thought: a judge gives its reasons before its verdict, alone or after demonstrations."""
+"""Chain of thought: reasons before the verdict, with or without demonstrations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
 
 
 class ChainOfThought(PlainQuestion):
-    """Asks for reasons, then for the verdict on the last line."""
+    """Strategy that asks for reasons, then for the verdict on the last line."""
 
     gives_reasons = True
 
     def params(self, params: Params) -> Params:
-        """Return parameters with room for the reasons."""
+        """Return parameters with enough tokens for the reasons."""
         return with_room(params, COT_MAX_TOKENS)
 
     def template(self, elicitation: Elicitation) -> str:
@@ -27,7 +27,7 @@ class ChainOfThought(PlainQuestion):
 
 
 class FewShot(PlainQuestion):
-    """Shows demonstrations first: other items, each with the answer of most of its raters."""
+    """Strategy that first shows demonstrations: other items with their most common answers."""
 
     numbers = range(1, 100)
 
@@ -36,15 +36,15 @@ class FewShot(PlainQuestion):
         self.n_demonstrations = number
 
     def joined(self, other: Strategy) -> Strategy | None:
-        """Return few-shot with reasons, where the other is chain of thought."""
+        """Return few-shot with reasons, if the other strategy is chain of thought."""
         if isinstance(other, ChainOfThought):
             return FewShotWithReasons(f"{self.name}@{other.name}", self.number)
         return None
 
 
 class FewShotWithReasons(FewShot, ChainOfThought):
-    """Shows demonstrations with their reasons, then asks for reasons and verdict."""
+    """Strategy that shows demonstrations with reasons, then asks for reasons and a verdict."""
 
     def joined(self, other: Strategy) -> None:
-        """Return None: nothing can be added."""
+        """Return None, because nothing can be added."""
         del other

@@ -1,9 +1,9 @@
-"""Endorsement: whether an option is reasonable, asked of each option on its own.
+"""Endorsement: separate questions about whether each option is reasonable.
 
-The replies to the K options of an item make one response set: of the options with a yes. Replies to
-different options are independent calls. Where they are probabilities, the response sets therefore
-have the distribution that endlessly many calls would show: the product over the options, among the
-admissible sets.
+The options with a yes, among an item's K options, make one response set. Replies about different
+options come from independent calls. If the replies are probabilities, the response sets'
+distribution is therefore the limit for infinitely many calls: the product over the options,
+restricted to admissible sets.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOT_ADMISSIBLE = "not_admissible"
 
 
 class Endorsement(Strategy):
-    """Asks of each option whether it is reasonable, to be answered by yes or no."""
+    """Strategy that asks of each option whether it is reasonable, yes or no."""
 
     needs_options = True
     asks_each_option = True
@@ -55,17 +55,17 @@ class Endorsement(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the set of the option asked about after a yes, the empty set after a no."""
+        """Return the set with the option after a yes, the empty set after a no."""
         del kind
         return _of_option(reader.parse(reply, "forced_choice", item, order), order)
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the response sets that replies about single options make."""
+        """Return the response sets from replies about single options."""
         return endorsed(verdicts, of.task.space)
 
 
 class SoftEndorsement(Endorsement, LogProbabilities):
-    """Asks the same of each option once, and takes the probabilities of yes and no."""
+    """Strategy that asks the same once per option, and uses the probabilities of yes and no."""
 
     elicitations: tuple[Elicitation, ...] = ("response_set",)
     response_format = Strategy.response_format  # a token has the probabilities
@@ -73,26 +73,26 @@ class SoftEndorsement(Endorsement, LogProbabilities):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the more probable of both sets, with the probabilities of yes and no."""
+        """Return the more probable of the two sets, with the probabilities of yes and no."""
         parsed = LogProbabilities.read(self, reader, reply, kind, item, order)
         return _of_option(parsed, order)
 
 
 def _of_option(parsed: Parsed, order: Order) -> Parsed:
-    """Return an answer of yes or no as a set."""
+    """Return a yes or no answer as a set."""
     if parsed.value is None:
         return parsed
     return parsed._replace(value=order if parsed.value == YES.key else ())
 
 
 def endorsed(replies: Iterable[Verdict], space: OptionSpace) -> list[Verdict]:
-    """Return the response sets that replies about single options make.
+    """Return the response sets from replies about single options.
 
-    Sample s of an item is made of its replies Ks to Ks + K - 1, one for each of K options. A
-    verdict is answered only if all its replies are; otherwise its outcome is the worst of theirs.
-    Invalid (``not_admissible``) where the set is empty or not admissible, or, of probabilities,
-    where all admissible sets together have less than 1%. Of these the value is the most probable
-    set.
+    Sample s of an item uses its replies Ks to Ks + K - 1, one for each of K options. A verdict is
+    answered only if all its replies are; otherwise it has the worst of their outcomes. It is
+    invalid (``not_admissible``) if the set is empty or not admissible, or, with probabilities, if
+    all admissible sets together have less than 1%. With probabilities, the value is the most
+    probable set.
     """
     n_options = len(space.options)
     by_unit: defaultdict[tuple[str, int], list[Verdict]] = defaultdict(list)
@@ -106,9 +106,9 @@ def endorsed(replies: Iterable[Verdict], space: OptionSpace) -> list[Verdict]:
 
 
 def set_distribution(endorsements: Mapping[str, float], space: OptionSpace) -> FloatArray:
-    """Return the (V,) probabilities of the admissible sets that options endorsed make.
+    """Return the (V,) probabilities of the admissible sets from the options' own probabilities.
 
-    Options are endorsed independently; zeros where these sets have less than 1% together.
+    Options are treated as independent. All zeros if the admissible sets together have less than 1%.
     """
     p = np.array([endorsements.get(option, 0.0) for option in space.options])
     members = space.membership.astype(bool)  # (K, V)
@@ -118,7 +118,7 @@ def set_distribution(endorsements: Mapping[str, float], space: OptionSpace) -> F
 
 
 def _verdict(replies: Sequence[Verdict], sample: int, space: OptionSpace) -> Verdict:
-    """Put the replies of a unit together."""
+    """Combine a unit's replies."""
     worst = max(replies, key=lambda reply: OUTCOMES.index(reply.outcome))
     whole = Verdict(
         item=worst.item,

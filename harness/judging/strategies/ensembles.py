@@ -1,4 +1,4 @@
-"""Ensembles: verdicts that are computed from those of other judges, the members."""
+"""Ensembles: verdicts computed from those of other judges, the members."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MIN_RATED_IN_HALF = 10  # items; with fewer, all members weigh the same
 
 
 class Majority(Strategy):
-    """The verdict of most members."""
+    """Ensemble strategy: the verdict of most members."""
 
     needs_prompts = False
     joins_members = True
@@ -43,19 +43,19 @@ class Majority(Strategy):
 
 
 class Mean(Majority):
-    """The verdict of a member drawn for each unit: on average, the mean of the members."""
+    """Ensemble strategy: a random member's verdict per unit, so on average the members' mean."""
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the verdicts drawn."""
+        """Return the drawn verdicts."""
         units = votes_by_unit(verdicts, of, len(of.members))
         return [drawn_verdict(ballot, votes) for ballot, votes in units]
 
 
 class Weighted(Majority):
-    """The verdict of most weight; members that agree more with the raters weigh more.
+    """Ensemble strategy: a weighted vote, in which members that agree more with raters weigh more.
 
-    Items are split into two halves. A member's weight in one is the log-odds of agreeing with a
-    rater in the other, so that no verdict depends on the ratings of its own item.
+    Items are split into two halves. A member's weight in one half is its log-odds of agreeing with
+    a rater in the other, so that no verdict depends on the ratings of its own item.
 
     References
     ----------
@@ -68,8 +68,8 @@ class Weighted(Majority):
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
         """Return the members' weights, by kind of answer and half (``forced_choice 0``).
 
-        They are never negative, and 1 for all where a half has fewer than `MIN_RATED_IN_HALF` rated
-        items or all are 0.
+        They are never negative. All are 1 if a half has fewer than `MIN_RATED_IN_HALF` rated items
+        or if all would be 0.
         """
         by_member: dict[str, list[Verdict]] = {name: [] for name in of.members}
         for verdict in verdicts:
@@ -102,7 +102,7 @@ class Weighted(Majority):
         ]
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterator[str]:
-        """Yield how the members count; ``replies`` are the members' verdicts."""
+        """Yield the members' weights; ``replies`` are the members' verdicts."""
         fitted = self.fit(replies, of)
         for kind in get_args(AnswerKind):
             halves = [fitted[_place(kind, half)] for half in range(2)]
@@ -122,12 +122,12 @@ def _place(kind: AnswerKind, half: int) -> str:
 
 
 def half_of(item: Item) -> int:
-    """Return 0 or 1: the half of the items that an item is in, with all of its group."""
+    """Return which half (0 or 1) an item is in, together with its whole group."""
     return sha256(group_of(item).encode()).digest()[0] & 1
 
 
 def _answer_shares(task: Task) -> dict[tuple[str, AnswerKind], dict[Value, float]]:
-    """Return the share of each answer among the ratings of an item, by item and kind."""
+    """Return each answer's share among an item's ratings, by item and kind."""
     counts: defaultdict[tuple[str, AnswerKind], Counter[Value]] = defaultdict(Counter)
     for rating in task.ratings:
         counts[rating.item, rating.elicitation][rating.value] += 1
@@ -144,7 +144,7 @@ def _both_halves(
     n_answers: int,
     shares: Mapping[tuple[str, AnswerKind], Mapping[Value, float]],
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the weights for half 0, from the items of half 1, and the other way round."""
+    """Return the weights for half 0, from the items of half 1, and vice versa."""
     half = {item.id: half_of(item) for item in task.items}
     of_other_half = (
         [_agreement(own, kind, other, half, shares) for own in members] for other in (1, 0)
@@ -160,7 +160,7 @@ def _agreement(
     halves: Mapping[str, int],
     shares: Mapping[tuple[str, AnswerKind], Mapping[Value, float]],
 ) -> tuple[float, int]:
-    """Return the sum of the shares of raters who agree, over items of a half, and their number."""
+    """Return the sum of the shares of raters who agree, over a half's items, and their number."""
     by_item: defaultdict[str, list[float]] = defaultdict(list)
     for verdict in verdicts:
         of_item = shares.get((verdict.item, kind))
@@ -171,7 +171,7 @@ def _agreement(
 
 
 def _answer(verdict: Verdict, kind: AnswerKind) -> Value:
-    """Return the answer of a kind in a verdict; None without one."""
+    """Return a verdict's answer of a kind; None if it has none."""
     value = verdict.value
     if isinstance(value, PairValue):
         return value.choice if kind == "forced_choice" else value.set
@@ -179,7 +179,7 @@ def _answer(verdict: Verdict, kind: AnswerKind) -> Value:
 
 
 def _weights(agreements: Sequence[tuple[float, int]], n_answers: int) -> tuple[float, ...]:
-    """Return log-odds of agreeing, half an agreement added to either side."""
+    """Return log-odds of agreement, with half an agreement added on either side."""
     if min(n for _, n in agreements) < MIN_RATED_IN_HALF:
         return (1.0,) * len(agreements)
     odds = [(n_answers - 1) * (s + 0.5) / (n - s + 0.5) for s, n in agreements]

@@ -7,10 +7,10 @@ from harness.judging.strategies.strategy import Params, PlainQuestion, with_room
 
 
 class JsonReplies(PlainQuestion):
-    """Asks the plain question with ``answer: schema``."""
+    """Strategy that asks the plain question with ``answer: schema``."""
 
     answer = "schema"
 
     def params(self, params: Params) -> Params:
-        """Return parameters with room for JSON."""
+        """Return parameters with enough tokens for JSON."""
         return with_room(params, SCHEMA_MAX_TOKENS)

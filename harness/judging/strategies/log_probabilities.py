@@ -1,4 +1,4 @@
-"""The probabilities of the options in one reply: those of its answer's first token."""
+"""The options' probabilities from one reply: those of its answer's first token."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIRST_TOKEN: Params = {"temperature": 1.0, "logprobs": True, "top_logprobs": 20
 
 
 class LogProbabilities(Strategy):
-    """Asks the plain question once, and takes the options' probabilities from the first token."""
+    """Strategy that asks the plain question once and uses the first token's probabilities."""
 
     needs_logprobs = True
     needs_options = True
@@ -32,16 +32,16 @@ class LogProbabilities(Strategy):
     elicitations: tuple[Elicitation, ...] = ("forced_choice",)
 
     def params(self, params: Params) -> Params:
-        """Return parameters that ask for one token and its probabilities."""
+        """Return parameters that request one token and its probabilities."""
         return with_own(one_token(params) | _FIRST_TOKEN, params)
 
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the most probable option, with the probabilities of all.
+        """Return the most probable option, with the probabilities of all options.
 
-        Of an answer of several tokens the text must be readable too: what begins like an option may
-        be the reasoning of a model, which does not say where that ends.
+        If the answer has several tokens, its text must be readable too: a text that begins like an
+        option could be reasoning, which a model may not mark as such.
         """
         if len(answer_tokens(reply.logprobs, reply.text)) > 1:
             parsed = reader.parse(reply, kind, item, order)
@@ -50,7 +50,7 @@ class LogProbabilities(Strategy):
         return most_probable(reply, reader.probabilities(reply, order))
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterator[str]:
-        """Yield how much of the probability lies outside the options."""
+        """Yield how much probability lies outside the options."""
         masses = [
             1.0 - fsum(verdict.probabilities.values())
             for verdict in replies
@@ -64,9 +64,9 @@ class LogProbabilities(Strategy):
 
 
 def with_own(params: Params, own: Params) -> Params:
-    """Return parameters without those that a user left out, and with a user's number of tokens.
+    """Return parameters without those the user removed, and with the user's number of tokens.
 
-    A server can refuse a parameter, or list fewer tokens than a strategy asks for.
+    A server can reject a parameter, or list fewer tokens than a strategy requests.
     """
     kept = {
         key: value
@@ -83,7 +83,7 @@ def one_token(params: Params) -> Params:
 
 
 def unlisted(reply: Reply) -> Parsed:
-    """Return the verdict on a reply without log-probabilities of its answer."""
+    """Return the verdict on a reply without log-probabilities for its answer."""
     if reply.reasoning:
         return Parsed("invalid", reason="reasoning_only")
     is_listed = bool(tokens_of(reply.logprobs))
@@ -91,7 +91,7 @@ def unlisted(reply: Reply) -> Parsed:
 
 
 def most_probable(reply: Reply, probabilities: Mapping[str, float] | None) -> Parsed:
-    """Return the most probable option, unless CANNOT_ASSESS is more probable than all."""
+    """Return the most probable option, unless CANNOT_ASSESS is more probable than all of them."""
     if reply.ending == "filtered":
         parsed = Parsed("refused", reason="content_filter")
     elif probabilities is None:

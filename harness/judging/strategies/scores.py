@@ -1,7 +1,7 @@
-"""A number per item in place of an option, as reward models, metrics and graders give it.
+"""A number per item instead of an option, as from reward models, metrics and graders.
 
-The number of a verdict is what the judge gave. A monotone map, fitted to the ratings of other
-items, makes it comparable with judges that choose an option; see `harness.stats.scores.score_map`.
+A verdict keeps the judge's own number. A monotone map, fitted to the ratings of other items, makes
+it comparable with judges that choose an option; see `harness.stats.scores.score_map`.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ CUT_OFF = Parsed("invalid", reason="cut_off")
 
 
 class NumericScore(Strategy):
-    """Asks for a number, whose meaning the ratings of other items give.
+    """Strategy that asks for a number, whose meaning is estimated from ratings of other items.
 
     Attributes
     ----------
     better : {"higher", "lower", "found"}
-        Which numbers are better; found on other items than those that a map is applied to.
+        Which numbers are better. If ``found``, determined on different items than those that a map
+        is applied to.
     """
 
     better: ScoreDirection = "found"
@@ -56,7 +57,7 @@ class NumericScore(Strategy):
     both_orders = False  # a number has no mirror image
 
     def check(self, task: Task) -> None:
-        """Refuse options without an order, and tasks with too few rated items."""
+        """Reject unordered options, and tasks with too few rated items."""
         targets = Targets.of(task)
         rated = {item.unit for item, n in zip(task.items, targets.weights, strict=True) if n}
         if len(rated) < MIN_FITTED:
@@ -73,7 +74,7 @@ class NumericScore(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the number in a reply, as a text."""
+        """Return the number in a reply, as text."""
         del kind, item, order
         if reply.ending == "filtered":
             return Parsed("refused", reason="content_filter")
@@ -82,7 +83,7 @@ class NumericScore(Strategy):
         return parse_number(reply.text, None, abstain=reader.task.abstain)[0]
 
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
-        """Return the mean of the maps of all folds: by score, the value of each column."""
+        """Return the mean of all folds' maps: each column's value, by score."""
         replies = [verdict for verdict in verdicts if score_of(verdict) is not None]
         if not replies:
             return {}
@@ -93,7 +94,7 @@ class NumericScore(Strategy):
         }
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return verdicts with the options, or the number of the task's scale, of their scores."""
+        """Return verdicts with the options or scale values for their scores."""
         own = list(verdicts)
         answered = [verdict for verdict in own if score_of(verdict) is not None]
         if not answered:
@@ -107,20 +108,20 @@ class NumericScore(Strategy):
         return [verdict if score_of(verdict) is None else next(made) for verdict in own]
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterable[str]:
-        """Say which direction was found."""
+        """Report the direction that was found."""
         answered = [verdict for verdict in replies if score_of(verdict) is not None]
         if self.better == "found" and answered:
             yield direction_note(of.judge, fitted_map(answered, of.task, self.better))
 
 
 class RisingScore(NumericScore):
-    """As `NumericScore`; higher is better."""
+    """Like `NumericScore`, but higher is better."""
 
     better: ScoreDirection = "higher"
 
 
 class FallingScore(NumericScore):
-    """As `NumericScore`; lower is better."""
+    """Like `NumericScore`, but lower is better."""
 
     better: ScoreDirection = "lower"
 
@@ -133,7 +134,7 @@ BY_DIRECTION: Mapping[ScoreDirection, NumericScore] = {
 
 
 def score_direction(strategy: Strategy) -> ScoreDirection | None:
-    """Return which scores are better under a strategy; None if it asks for no scores."""
+    """Return which scores are better under a strategy; None if it doesn't use scores."""
     return strategy.better if isinstance(strategy, NumericScore) else None
 
 
@@ -145,12 +146,12 @@ def score_of(verdict: Verdict) -> float | None:
 
 
 def scores_of(verdicts: Iterable[Verdict]) -> FloatArray:
-    """Return the numbers of verdicts that all have one."""
+    """Return the numbers of verdicts, all of which must have one."""
     return np.array([score_of(verdict) for verdict in verdicts], dtype=np.float64)
 
 
 def direction_note(judge: str, fit: CrossFit) -> str:
-    """Say which direction of a judge's scores was found to be better."""
+    """Report which direction of a judge's scores was found to be better."""
     higher, n = fit.n_higher, fit.n_folds
     if 0 < higher < n:
         return (
@@ -158,8 +159,8 @@ def direction_note(judge: str, fit: CrossFit) -> str:
             "folds of the items"
         )
     return (
-        f"{judge}: {'higher' if higher else 'lower'} scores are better, as found on other items "
-        "than those that it is judged by"
+        f"{judge}: {'higher' if higher else 'lower'} scores are better, as estimated on "
+        "different items than those it is validated on"
     )
 
 
@@ -169,7 +170,7 @@ def fitted_map(verdicts: Sequence[Verdict], task: Task, better: ScoreDirection) 
     Raises
     ------
     TaskError
-        If too few items have ratings, or the task's options have no order.
+        If too few items have ratings, or the task's options are unordered.
     """
     targets = Targets.of(task)
     place = {item.id: i for i, item in enumerate(task.items)}
@@ -199,7 +200,7 @@ def map_of(fitted: Fitted) -> ScoreMap:
 
 
 class Targets(NamedTuple):
-    """What raters answered, by item of a task.
+    """The raters' answers, by item of a task.
 
     Attributes
     ----------
@@ -214,7 +215,7 @@ class Targets(NamedTuple):
 
     @classmethod
     def of(cls, task: Task) -> Targets:
-        """Count the raters' single answers; TaskError if the options have no order."""
+        """Count the raters' single answers; TaskError if the options are unordered."""
         if task.is_open:
             numbers, weights = _numbers(task)
             return cls(numbers, weights)
@@ -237,7 +238,7 @@ def _numbers(task: Task) -> tuple[FloatArray, FloatArray]:
 
 
 def rated_counts(task: Task) -> FloatArray:
-    """Return (n, K): how many raters chose each of `ordered_options`, by item of the task."""
+    """Return (n, K): number of raters who chose each of `ordered_options`, by item."""
     columns = task.rating_columns
     place = {option: k for k, option in enumerate(ordered_options(task))}
     option = np.array(
@@ -257,13 +258,13 @@ def rated_counts(task: Task) -> FloatArray:
 def ordered_options(task: Task) -> tuple[str, ...]:
     """Return the options of a task from the worst to the best.
 
-    The options of an ordinal scale keep their order. Positive options come last. Of a pairwise
+    The options of an ordinal scale keep their order. Positive options come last. In a pairwise
     task, the option that prefers the first answer comes last, and ties come between.
 
     Raises
     ------
     TaskError
-        If the options have no order.
+        If the options are unordered.
     """
     keys = [option.key for option in task.options]
     if task.scale == "ordinal":
@@ -281,7 +282,7 @@ def ordered_options(task: Task) -> tuple[str, ...]:
 
 
 def has_order(task: Task) -> bool:
-    """Return whether a task's options have an order; see `ordered_options`."""
+    """Return whether a task's options are ordered; see `ordered_options`."""
     try:
         return bool(ordered_options(task))
     except TaskError:
@@ -289,7 +290,7 @@ def has_order(task: Task) -> bool:
 
 
 class _Reading(NamedTuple):
-    """How mapped scores become verdicts on a task."""
+    """Conversion of mapped scores to verdicts on a task."""
 
     options: tuple[str, ...]  # in order; empty on a continuous scale
 

@@ -1,4 +1,4 @@
-"""Self-consistency: several replies of a judge make a verdict, by majority."""
+"""Self-consistency: a majority vote over several replies from one judge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SelfConsistency(Strategy):
-    """Asks in another way, several times for each verdict; the majority decides."""
+    """Strategy that asks several times under another strategy; the majority decides."""
 
     numbers = range(2, 101)
     changes_cache_key = False
@@ -34,7 +34,7 @@ class SelfConsistency(Strategy):
             setattr(self, fact, getattr(inner, fact))
 
     def joined(self, other: Strategy) -> Strategy | None:
-        """Return several replies under another strategy, unless these give no whole verdicts."""
+        """Return several replies under another strategy, if that one returns whole verdicts."""
         inner = self._inner.joined(other) or other.joined(self._inner)
         whole = inner is not None and not (inner.gives_distribution or inner.asks_each_option)
         if inner is None or not whole or isinstance(other, SelfConsistency):
@@ -46,7 +46,7 @@ class SelfConsistency(Strategy):
         return self._inner.params(params)
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
-        """Return the parameters under the other strategy."""
+        """Return the response format of the other strategy."""
         return self._inner.response_format(task, kind)
 
     @property
@@ -65,7 +65,7 @@ class SelfConsistency(Strategy):
         return self._inner.order(keys, orders, item, sample)
 
     def turn(self, n_options: int, sample: int) -> int:
-        """Return the turn under the other strategy."""
+        """Return the turn number under the other strategy."""
         return self._inner.turn(n_options, sample)
 
     def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
@@ -75,7 +75,7 @@ class SelfConsistency(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return what the other strategy reads."""
+        """Return the other strategy's reading of a reply."""
         return self._inner.read(reader, reply, kind, item, order)
 
     def replies_per_verdict(self, n_options: int) -> int:
@@ -83,7 +83,7 @@ class SelfConsistency(Strategy):
         return self.number * self._inner.replies_per_verdict(n_options)
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the verdicts of the majority, of replies ks to ks + k - 1 for sample s."""
+        """Return the majority verdicts; sample s combines replies ks to ks + k - 1."""
         replies = sorted(self._inner.combine(verdicts, of), key=lambda verdict: verdict.sample)
         units = votes_by_unit(replies, of, self.number, n_replies=self.number)
         answers = choosable(of.task)

@@ -1,8 +1,8 @@
-"""A way of asking a judge: what is sent, how a reply is read, and how replies make a verdict.
+"""A way of prompting a judge: the request, how to read a reply, and how replies combine.
 
-A strategy is a subclass of `Strategy`, registered under a name in `strategy_registry` or by another
-distribution; nothing else in the package knows one by its name. What it does not override is done
-as for a plain question (`ZeroShot`).
+A strategy is a subclass of `Strategy`, registered under a name in `strategy_registry` or by a
+different distribution. No other code refers to a strategy by name. Any method that it doesn't
+override works as for a plain question (`ZeroShot`).
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ Fitted: TypeAlias = "Mapping[str, Mapping[str, float]]"  # numbers that a strate
 
 
 class Combining(NamedTuple):
-    """What replies are made into verdicts with.
+    """Context for combining replies into verdicts.
 
     Attributes
     ----------
     judge : str
-        Name of the judge whose verdicts they are.
+        Name of the judge that the verdicts belong to.
     task : Task
-        Its options, admissible sets, items and ratings.
+        The task with its options, admissible sets, items and ratings.
     members : tuple of str
-        The judges that an ensemble joins, in order; empty for any other judge.
+        Members of an ensemble, in order; empty for other judges.
     look : int
-        Number of a later look, whose ties are drawn anew; 0 for the run itself.
+        Number of a later round, for which ties are drawn again; 0 for the run itself.
     fitted : mapping or None
-        What `Strategy.fit` returned for the run; None to fit these replies.
+        Result of `Strategy.fit` for the run; None to fit these replies.
     """
 
     judge: str
@@ -57,73 +57,74 @@ class Combining(NamedTuple):
 
 
 class PromptSource(Protocol):
-    """What a strategy makes messages with: the prompts of a task."""
+    """Source of a strategy's messages: the prompts of a task."""
 
     @property
     def task(self) -> Task:
-        """The task that is asked about."""
+        """The task of the prompts."""
 
     def from_template(self, question: Question, strategy: Strategy) -> tuple[Message, ...]:
-        """Return the messages that a strategy's template and its demonstrations make."""
+        """Return the messages from a strategy's template and its demonstrations."""
 
 
 class ReplyParser(Protocol):
-    """What a strategy reads replies with: the grammar of a task."""
+    """Parser for a strategy's replies: the grammar of a task."""
 
     @property
     def task(self) -> Task:
-        """The task whose options replies may name."""
+        """The task whose options replies can name."""
 
     def parse(self, reply: Reply, kind: AnswerKind, item: str, order: Order) -> Parsed:
-        """Return what the text of a reply says."""
+        """Return the answer in the text of a reply."""
 
     def probabilities(self, reply: Reply, order: Order) -> dict[str, float] | None:
-        """Return the options' probabilities at the first token of the answer; None without."""
+        """Return the options' probabilities at the answer's first token; None if not available."""
 
 
 class Strategy:
-    """A way of asking a judge.
+    """A way of prompting a judge.
 
     Parameters
     ----------
     name : str
-        As it stands after the ``@`` of a judge's name, such as ``few-shot:4``.
+        Name after the ``@`` in a judge's name, such as ``few-shot:4``.
     number : int
-        The number after the colon; 0 where there is none.
+        The number after the colon; 0 if there is none.
 
     Attributes
     ----------
     numbers : range
-        Numbers that may follow the name after a colon; empty for a name that stands alone.
+        Numbers that can follow the name after a colon; empty if the name takes none.
     needs_prompts, needs_logprobs, completes_text : bool
-        Whether it is for judges alone that read prompts, that give log-probabilities, that go on
-        with a text instead of answering in a conversation.
+        Whether it needs a judge that reads prompts, one that returns log-probabilities, or one that
+        completes a text instead of answering in a conversation.
     needs_options : bool
-        Whether it is for tasks alone that have options.
+        Whether it needs a task with options.
     elicitations : tuple of str
-        Those in which it can ask.
+        Supported elicitations.
     gives_reasons : bool
-        Whether a reply gives its reasons first, so that its last line alone is parsed.
+        Whether a reply begins with reasons, so that only its last line is parsed.
     n_demonstrations : int
-        Number of other items that are shown with their answers.
+        Number of other items to show with their answers.
     asks_each_option : bool
         Whether each reply is about a single option: the K replies to K options make a verdict.
     keeps_order : bool
-        Whether the options must stand in the order of the task.
+        Whether the options must be in the task's order.
     both_orders : bool
-        Whether pairwise items may be asked about in both orders of their answers.
+        Whether pairwise items can be shown in both orders of their answers.
     gives_distribution : bool
-        Whether one reply gives probabilities, so that one sample is all there is.
+        Whether one reply contains probabilities, so that more samples add nothing.
     joins_members : bool
-        Whether it makes the verdicts of an ensemble, which is asked nothing itself.
+        Whether it is for ensembles, which receive no requests themselves.
     changes_cache_key : bool
-        Whether its requests differ from those of the plain question.
+        Whether its requests differ from the plain question's.
     templates : Path or None
-        Folder of its own templates; None for the bundled ones.
+        Folder of the strategy's own templates; None for the bundled ones.
     answer : str
-        The form of answer that its judges ask for by default, see `JudgeSpec.answer`.
+        Default form of answer of its judges, see `JudgeSpec.answer`.
     easier : tuple of str
-        Names of strategies that leave less to parse, for a judge whose replies are not readable.
+        Names of strategies with replies that are easier to parse, for judges with unreadable
+        replies.
     """
 
     numbers: ClassVar[range] = range(0)
@@ -153,60 +154,60 @@ class Strategy:
 
     @property
     def label(self) -> str:
-        """What tells a judge under this strategy from a plain one; empty for the plain question."""
+        """Label that identifies a judge under this strategy; empty for the plain question."""
         return self.name
 
     def joined(self, other: Strategy) -> Strategy | None:
-        """Return the strategy that this and another make together; None where they make none."""
+        """Return the combination of this strategy and another; None if they are incompatible."""
         del other
         return None
 
     def check(self, task: Task) -> None:
-        """Refuse a task on which it can't be used with a TaskError; by default, none."""
+        """Raise TaskError for a task that the strategy doesn't support; by default, none."""
 
     # What is sent
 
     def params(self, params: Params) -> Params:
-        """Return the parameters of a judge as they are under this strategy."""
+        """Return a judge's parameters under this strategy."""
         return params
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
-        """Return further parameters of a judge with ``answer: schema``; none by default."""
+        """Return additional parameters for ``answer: schema``; none by default."""
         del task, kind
         return {}
 
     @property
     def can_reask(self) -> bool:
-        """Whether a reply that can't be read may be followed by one more question."""
+        """Whether an unreadable reply can be followed by one more question."""
         return not (self.needs_logprobs or self.joins_members)
 
     @property
     def has_schema(self) -> bool:
-        """Whether its replies can be kept to a JSON schema."""
+        """Whether a JSON schema can constrain its replies."""
         return type(self).response_format is not Strategy.response_format
 
     def template(self, elicitation: Elicitation) -> str:
-        """Return the name of the template that asks for an elicitation."""
+        """Return the name of the template for an elicitation."""
         return elicitation
 
     def order(
         self, keys: Sequence[str], orders: OptionOrders | None, item: str, sample: int
     ) -> Order:
-        """Return the keys of the options as a sample shows them; empty for the task's order."""
+        """Return the keys of the options in a sample's order; empty for the task's order."""
         if self.asks_each_option:
             return (keys[sample % len(keys)],)
         return orders.order_for(item, sample) if orders else ()
 
     def turn(self, n_options: int, sample: int) -> int:
-        """Return the number of the turn that a sample belongs to, among those of an item."""
+        """Return a sample's turn number among those of an item."""
         return sample // n_options if self.asks_each_option else sample
 
     def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
-        """Return the messages that ask a question; of a pair, the first turn."""
+        """Return the messages that ask a question; for a pair, the first turn."""
         return prompts.from_template(question, self)
 
     def extra_items(self, task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
-        """Return items that are asked about besides those of a run, before them."""
+        """Return additional items to request before those of a run."""
         del task, items
         return ()
 
@@ -215,51 +216,51 @@ class Strategy:
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return what a reply says; of a pair, what that to one of its turns says."""
+        """Return the answer in a reply; for a pair, in the reply to one of its turns."""
         return reader.parse(reply, kind, item, order)
 
     # How replies make verdicts
 
     def replies_per_verdict(self, n_options: int) -> int:
-        """Return how many replies make a verdict on a task with so many options."""
+        """Return how many replies make a verdict on a task with this many options."""
         return n_options if self.asks_each_option else 1
 
     @property
     def is_computed(self) -> bool:
-        """Whether verdicts are computed from those on single replies."""
+        """Whether verdicts are computed from verdicts on single replies."""
         return type(self).combine is not Strategy.combine
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the verdicts that those on single replies, or those of members, make."""
+        """Return the verdicts combined from single replies or from members."""
         del of
         return list(verdicts)
 
     @property
     def is_fitted(self) -> bool:
-        """Whether a verdict depends on replies to other items of the run."""
+        """Whether a verdict depends on replies to the run's other items."""
         return type(self).fit is not Strategy.fit
 
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
-        """Return what `combine` takes from all verdicts of a run; later looks keep it."""
+        """Return what `combine` needs from all of a run's verdicts; later rounds reuse it."""
         del verdicts, of
         return {}
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterable[str]:
-        """Yield what a reader should know about the replies of a judge in a run, a line each."""
+        """Yield notes for the reader about a judge's replies in a run, one per line."""
         del replies, of
         return ()
 
 
 class PlainQuestion(Strategy):
-    """The question alone, or with more around it; the reply is the verdict, or ends with it."""
+    """Strategy whose reply is the verdict or ends with it; the question can have additions."""
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
-        """Return a schema of the verdict, after its reason if reasons are asked for."""
+        """Return a schema of the verdict, with a reason before it if reasons are requested."""
         return verdict_format(task, kind, with_reason=self.gives_reasons)
 
 
 class ZeroShot(PlainQuestion):
-    """The question alone."""
+    """Strategy that sends only the question."""
 
     needs_prompts = False
     changes_cache_key = False
@@ -267,7 +268,7 @@ class ZeroShot(PlainQuestion):
 
     @property
     def label(self) -> str:
-        """Nothing."""
+        """No label."""
         return ""
 
     def joined(self, other: Strategy) -> Strategy | None:
@@ -279,7 +280,7 @@ DEFAULT = ZeroShot("zero-shot")
 
 
 def with_room(params: Params, least: int) -> Params:
-    """Return parameters in which token limits that are lower than ``least`` are raised to it."""
+    """Return parameters with token limits raised to at least ``least``."""
     limits = {key: params.get(key) for key in TOKEN_LIMITS}
     raised = {key: max(limit, least) for key, limit in limits.items() if isinstance(limit, int)}
     return {**params, **raised}

@@ -1,4 +1,4 @@
-"""Strategies by name: the built-in ones, and those of other distributions."""
+"""Strategies by name: built-in ones, and those of other distributions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEFAULT_OF_ENSEMBLES = "majority"
 
 
 def is_strategy(text: str) -> bool:
-    """Return whether a text names a single way of asking a judge: its name, and its number."""
+    """Return whether a text names a single strategy, with its number if it needs one."""
     name, _, number = text.partition(":")
     if name not in BUILT_IN and name not in loading.names(loading.STRATEGIES):
         return False
@@ -44,9 +44,9 @@ def is_strategy(text: str) -> bool:
 
 
 def split_strategy(name: str) -> tuple[str, str]:
-    """Split the name of a judge into that of the model or alias, and its strategy.
+    """Split a judge's name into that of the model or alias, and its strategy.
 
-    Only a registered strategy after the last ``@`` counts.
+    Only a registered strategy after the last ``@`` is split off.
 
     Examples
     --------
@@ -61,14 +61,14 @@ def split_strategy(name: str) -> tuple[str, str]:
 
 @lru_cache
 def named(text: str) -> Strategy:
-    """Return the strategy of a name such as ``few-shot:4@cot``.
+    """Return the strategy with a name such as ``few-shot:4@cot``.
 
     Raises
     ------
     ValueError
-        If no strategy has it, or those that it joins do not go together.
+        If no strategy has this name, or the strategies it joins are incompatible.
     PluginError
-        If it is one of another distribution that cannot be loaded.
+        If it belongs to a different distribution that can't be loaded.
     """
     if text in BUILT_IN and _load(text).joins_members:
         return _load(text)(text)
@@ -82,7 +82,7 @@ def named(text: str) -> Strategy:
 
 
 def joined(first: Strategy, second: Strategy) -> Strategy | None:
-    """Return the strategy that two make together; None where they do not go together.
+    """Return the combination of two strategies; None if they are incompatible.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def _single(text: str) -> Strategy:
 
 
 def _usable() -> list[str]:
-    """Return the built-in names of ways of asking a judge, with their numbers."""
+    """Return the names of the built-in strategies, with their numbers."""
     types = {name: _load(name) for name in BUILT_IN}
     return [
         f"{name}:N (N from {of_type.numbers[0]} to {of_type.numbers[-1]})"

@@ -1,4 +1,4 @@
-"""The probabilities of the words that finish a sentence about an item."""
+"""The probabilities of the words that complete a sentence about an item."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEXT_WORD: Params = {"temperature": 1.0, "logprobs": 20}  # of a text completio
 
 
 class Verbalised(Strategy):
-    """Sends the beginning of the task's sentence; its next word stands for an option."""
+    """Strategy that sends the beginning of the task's sentence; the next word means an option."""
 
     needs_logprobs = True
     completes_text = True
@@ -31,7 +31,7 @@ class Verbalised(Strategy):
     elicitations = ("forced_choice", "response_set")
 
     def params(self, params: Params) -> Params:
-        """Return parameters that ask for one token and its probabilities."""
+        """Return parameters that request one token and its probabilities."""
         return with_own(one_token(params) | _NEXT_WORD, params)
 
     def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
@@ -41,9 +41,9 @@ class Verbalised(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return what the words that finish a sentence mean; of a choice, the distribution too.
+        """Return the answer meant by the completing words; for a choice, also the distribution.
 
-        A response set follows from the same words by the task's cut-off.
+        A response set is derived from the same words by the task's cut-off.
         """
         del item, order
         return _meaning(reader, reply, kind)._replace(is_derived=kind == "response_set")

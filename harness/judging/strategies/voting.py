@@ -1,7 +1,7 @@
-"""Verdicts by vote: of several replies of a judge (self-consistency), or of several judges.
+"""Verdicts by vote: over several replies of a judge (self-consistency), or several judges.
 
-They are computed from verdicts that were asked for, and cost no call. A unit has a verdict once all
-its votes are there:
+They are computed from other verdicts, without further calls. A unit has a verdict once all its
+votes are there:
 
 - where a vote failed, it failed;
 - where at least half of the votes are answers, these decide: the option that most of them name, or
@@ -46,7 +46,7 @@ Choosable: TypeAlias = "OptionSpace | OpenScale"  # the scale, where there are n
 
 
 class Ballot(NamedTuple):
-    """What a vote is about; ``look`` is the number of a later look, whose ties are drawn anew."""
+    """Subject of a vote; ``look`` is the number of a later round, for which ties are redrawn."""
 
     judge: str
     item: str
@@ -58,7 +58,7 @@ class Ballot(NamedTuple):
 def votes_by_unit(
     verdicts: Iterable[Verdict], of: Combining, n_votes: int, *, n_replies: int = 1
 ) -> list[tuple[Ballot, list[Verdict]]]:
-    """Return the votes on each unit that has all of them; ``n_replies`` of a judge make one."""
+    """Return the votes on each unit that has all of them, with ``n_replies`` per judge."""
     votes: defaultdict[Ballot, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         sample = verdict.sample // n_replies
@@ -68,7 +68,7 @@ def votes_by_unit(
 
 
 def choosable(task: Task) -> Choosable:
-    """Return what raters of a task choose from, as `majority` takes it."""
+    """Return the answers that a task's raters choose from, for `majority`."""
     return cast("OpenScale", task.scale) if task.is_open else task.space
 
 
@@ -78,10 +78,10 @@ def majority(
     space: Choosable,
     weights: Mapping[str, float] = NO_WEIGHTS,
 ) -> Verdict:
-    """Return the verdict of the majority; the module's docstring states the rule.
+    """Return the majority verdict; the module's docstring states the rule.
 
-    There is at least one vote. ``space`` is the task's scale where it has no options; weights are
-    those of the judges who vote, 1 each by default.
+    There must be at least one vote. ``space`` is the task's scale if it has no options. ``weights``
+    are the voting judges' weights, by default 1 each.
     """
     outcome = _outcome(votes)
     answers = [vote for vote in votes if vote.outcome == "answered"]
@@ -101,7 +101,7 @@ def majority(
 
 
 def drawn_verdict(ballot: Ballot, votes: Sequence[Verdict]) -> Verdict:
-    """Return the verdict of a member drawn at random: on average, the mean of the members."""
+    """Return the verdict of a random member, which on average is the members' mean."""
     names = [vote.judge for vote in votes]
     drawn = votes[names.index(_draw(ballot, names))]
     return replace(drawn, judge=ballot.judge)
@@ -141,7 +141,7 @@ def _voted_set(
     weights: Sequence[float],
     space: OptionSpace,
 ) -> tuple[str, ...]:
-    """Return the options that more than half of the sets hold; see the module's docstring."""
+    """Return the options in more than half of the sets; see the module's docstring."""
     votes = list(zip(sets, weights, strict=True))
     voted = tuple(option for option in space.options if _is_in(ballot, option, votes))
     if voted in space.sets:
@@ -165,7 +165,7 @@ def _most_frequent(ballot: Ballot, answers: Sequence[Named], weights: Sequence[f
 
 
 def _draw(ballot: Ballot, answers: Sequence[Named]) -> Named:
-    """Return the answer with the smallest hash, so that each is as likely as another."""
+    """Return the answer with the smallest hash, so that all are equally likely."""
     return min(answers, key=lambda answer: _digest(ballot, *_words(answer)))
 
 

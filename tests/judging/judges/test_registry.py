@@ -375,7 +375,7 @@ def test_a_failure_names_the_server_and_the_variable_of_the_key():
     assert gpt.explain("unreachable").startswith(
         "unreachable: no server answers at https://api.openai.com"
     )
-    assert gpt.explain("unauthorized").endswith("refuses the key in OPENAI_API_KEY")
+    assert gpt.explain("unauthorized").endswith("rejects the key in OPENAI_API_KEY")
     mine = JudgeSpec(name="mine", model="m", base_url="http://127.0.0.1:9/v1")
     assert "no server answers at http://127.0.0.1:9/v1." in mine.explain("unreachable")
     assert "`key_env` in judges.yaml" in mine.explain("unauthorized")

@@ -477,7 +477,7 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     line, last = hearing.lines
     named = f"--judges-file {tmp_path / 'judges.yaml'}"
     assert last.endswith(f"Resume with: harness resume {other.path} {named} --cache {cache}")
-    assert line.startswith(f"far: {N_ITEMS * 2} units wait in batches of another run")
+    assert line.startswith(f"far: {N_ITEMS * 2} units are in another run's batches")
     assert f"`harness resume {folder} {named} --cache {cache}`" in line
     for opened in (RunFolder.open(folder), other):
         plan = plan_resumed_run(opened, server=server)

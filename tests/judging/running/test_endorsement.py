@@ -150,7 +150,7 @@ def test_what_needs_whole_replies_is_refused(task):
     registry = load_judges()
     with pytest.raises(JudgeError, match="does not go together with self-consistency"):
         look_up("gpt@endorse@self-consistency:3", registry)
-    with pytest.raises(JudgeError, match="gives no single choices"):
+    with pytest.raises(JudgeError, match="doesn't return the single choices"):
         resolve(["gpt@endorse+claude"], task, registry)
     with pytest.raises(JudgeError, match="Add --elicitation response_set"):
         plan_run(task, ["gpt@endorse"], RunOptions(elicitations=("forced_choice",)))

@@ -126,12 +126,12 @@ def test_a_link_out_of_the_folder_is_refused(folder):
 def test_judges_that_read_no_images_are_skipped_with_the_reason(folder):
     """Named, they are an error; so are demonstrations, which show no images."""
     task, registry = load_task(folder), load_judges()
-    with pytest.raises(JudgeUnavailable, match="smollm2: it reads no images"):
+    with pytest.raises(JudgeUnavailable, match="smollm2: it doesn't read images"):
         resolve(["smollm2"], task, registry)
-    with pytest.raises(JudgeError, match=r"no judge is left to run.*it reads no images"):
+    with pytest.raises(JudgeError, match=r"no judge is left to run.*it doesn't read images"):
         resolve(None, task, registry)
     with pytest.raises(JudgeError, match="demonstrations show no images"):
         plan(folder, ["m@few-shot:1"])
     blind = registry["gpt"].model_copy(update={"images": False})
-    with pytest.raises(JudgeUnavailable, match="gpt: it reads no images"):
+    with pytest.raises(JudgeUnavailable, match="gpt: according to litellm's list"):
         resolve(["gpt"], task, {"gpt": blind})

@@ -134,11 +134,11 @@ def test_one_token_is_asked_for_once_at_temperature_1(task):
 def test_judges_without_log_probabilities_and_votes_on_them_are_refused(task):
     """One line says so before anything is asked."""
     registry = load_judges()
-    with pytest.raises(JudgeUnavailable, match="gives no log-probabilities"):
+    with pytest.raises(JudgeUnavailable, match="doesn't return log-probabilities"):
         resolve(["s@logprob"], task, registry | {"s": _scripted()})
     with pytest.raises(JudgeError, match="does not go together with self-consistency"):
         look_up("gpt@logprob@self-consistency:3", registry)
-    with pytest.raises(JudgeError, match="an ensemble joins these"):
+    with pytest.raises(JudgeError, match="doesn't return the single choices"):
         resolve(["gpt@logprob+claude"], task, registry)
 
 

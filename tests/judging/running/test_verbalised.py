@@ -115,7 +115,7 @@ def test_a_completion_without_log_probabilities_has_none(sent):
 
 def test_judges_that_finish_no_sentence_are_refused(folder, tmp_path):
     """So are tasks without a sentence, pairs, and shuffled options; nothing is asked."""
-    with pytest.raises(JudgeUnavailable, match="finishes no sentences"):
+    with pytest.raises(JudgeUnavailable, match="can't complete a text"):
         plan_run(str(folder), ["gpt@verbalised"])
     other = make_task_folder(tmp_path / "other", 2)
     with pytest.raises(JudgeUnavailable, match=r"has no sentence to finish\. Add `verbalised:`"):
