@@ -1,4 +1,4 @@
-"""Statistics of judges: pure functions over arrays, needing numpy and scipy alone.
+"""Statistics for judges: pure functions over arrays, which only need numpy and scipy.
 
     from harness import stats
 
@@ -8,8 +8,8 @@
     result = stats.evaluate(human, judges, tau=0.5, positive=("toxic",), resampling=resampling)
     result.estimates["gpt"]["mse(srs/srs)"]     # value or NA with reason, interval, n
 
-`__init__.pyi` lists the public names. They are imported when first used; everything else is
-reached by its module, such as ``harness.stats.alt_test.variants``.
+`__init__.pyi` lists the public names. They are imported when first used. Import everything else
+from its module, such as ``harness.stats.alt_test.variants``.
 """
 
 import ast
@@ -32,7 +32,7 @@ def __dir__() -> list[str]:
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the module of each public name, as the stub beside this file imports them."""
+    """Return the module of each public name, as imported in the stub file."""
     stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     return {
         alias.name: str(node.module)

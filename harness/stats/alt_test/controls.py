@@ -30,16 +30,16 @@ N_DRAWS = 20
 
 @dataclass(frozen=True, slots=True)
 class RandomControl:
-    """Judges that answer at random, each value equally likely.
+    """Random judges, for which each value is equally likely.
 
     Attributes
     ----------
     winning_rate, advantage : float or None
-        Means over the draws; None where the test is undefined.
+        Means over the draws; None if the test is undefined.
     passes_share : float or None
         Share of the draws that pass.
     n_draws : int
-        How many such judges were tested.
+        Number of random judges tested.
     """
 
     winning_rate: float | None
@@ -50,18 +50,18 @@ class RandomControl:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Controls:
-    """Reference results that tell what passing the test means on these data.
+    """Reference results that show what passing the test means on these data.
 
     Attributes
     ----------
     random : RandomControl
-        Judges that answer at random.
+        Results of random judges.
     majority : AnnotatorSummary
-        A judge that gives every item the value most frequent in these ratings (in-sample).
+        A judge that always answers with the most common value in these ratings (in-sample).
     human_agreement : mapping of str to Estimate
-        How the raters agree with each other under the score; of labels also corrected for chance.
+        Agreement among the raters under the score; for labels, also corrected for chance.
     warnings : tuple of str
-        Where a random or majority judge passes, so that passing says little.
+        Warnings if a random or majority judge passes, in which case passing means little.
     """
 
     random: RandomControl
@@ -84,22 +84,23 @@ def annotator_controls(
     options: Sequence[Hashable] | None = None,
     n_draws: int = N_DRAWS,
 ) -> Controls:
-    """Test random and majority judges, and measure how the raters agree.
+    """Test random and majority judges, and measure agreement among the raters.
 
     Parameters
     ----------
     panel, design
         As in `annotator_test`.
     resampling : Resampling
-        How intervals are made; its generator draws the random verdicts as well.
+        How intervals are computed; its generator also draws the random verdicts.
     options : sequence, optional
-        What a random judge may answer. Default: the distinct values of the ratings.
+        Possible answers of a random judge. Default: the distinct values of the ratings.
     n_draws : int
-        Random judges to test.
+        Number of random judges to test.
 
     Notes
     -----
-    Where raters answer at random, a random judge passes: the test compares with these raters alone.
+    If raters answer at random, a random judge passes, because the test only compares it with these
+    raters.
     """
     values = panel.labels if options is None else tuple(options)
     random = _random(panel, design, values, n_draws, resampling.rng)
@@ -113,18 +114,18 @@ def annotator_controls(
 
 
 def optimal_verdicts(panel: Panel, design: AltTestDesign) -> dict[str, Hashable]:
-    """Return the verdicts whose advantage is 1.
+    """Return the verdicts with an advantage of 1.
 
     Returns
     -------
     dict
-        Item to the most frequent value (accuracy; the first of those tied in the panel's order) or
-        to the mean (negative RMSE).
+        Maps items to the most common value (accuracy; the first in the panel's order if tied) or to
+        the mean (negative RMSE).
 
     Raises
     ------
     ValueError
-        If the score has no such verdicts.
+        If no such verdicts exist for the score.
 
     Notes
     -----
@@ -174,7 +175,7 @@ def _most_frequent(panel: Panel) -> Hashable:
 def _agreement(
     panel: Panel, design: AltTestDesign
 ) -> dict[str, tuple[FloatArray, Callable[[FloatArray], FloatArray]]]:
-    """Return what each item adds to each metric of agreement among the raters, and its value."""
+    """Return each item's contribution to the metrics of rater agreement, and their values."""
     n = len(panel.items)
     row, other = pairs(panel)
     values = similarities(design.score, panel.labels, panel.code[row], panel.code[other])
@@ -215,20 +216,21 @@ def _warnings(random: RandomControl, majority: AltTest, design: AltTestDesign) -
 def mean_rater_correlations(
     panel: Panel, judges: Mapping[str, Mapping[str, Hashable] | Coded]
 ) -> dict[str, Estimate]:
-    """Return each judge's Pearson correlation with a rater, averaged over the raters.
+    """Return each judge's mean Pearson correlation with a rater.
 
     Parameters
     ----------
     panel : Panel
         Numeric ratings.
     judges : mapping of judge to mapping of item to number, or Coded
-        An item without a number, or with None, is unanswered. Coded by the panel.
+        Items without a number, or with None, are unanswered. Coded values must use the panel's
+        codes.
 
     Returns
     -------
     dict of str to Estimate
-        Without intervals. NA "no_overlap" where no rater shares two items with the judge,
-        "constant_labels" where all correlations are undefined.
+        Estimates without intervals. NA "no_overlap" if no rater shares two items with the judge,
+        "constant_labels" if all correlations are undefined.
 
     Raises
     ------

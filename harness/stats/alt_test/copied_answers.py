@@ -1,4 +1,4 @@
-"""Likelihood comparison of a judge that answers by itself with one that copies raters."""
+"""Likelihood comparison of a judge that answers independently with one that copies raters."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ TINY = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class CopyTest:
-    """Whether copied ratings explain a judge's answers better than the truth does.
+    """Test of whether copied ratings explain a judge's answers better than the truth does.
 
     Attributes
     ----------
     raters : tuple of str
-        One or two whose copies explain the answers best, the most copied first.
+        One or two raters whose copies explain the answers best, the most copied first.
     shares : tuple of float
-        Share of the answers that are copied from each of them, of those that they rated.
+        Share of answers copied from each of them, on the items that they rated.
     log_ratio : float or None
-        Twice the log likelihood of a copy of these raters, less that of a judge that answers by
-        itself, on the items that they rated. None if the judge shares no answer with any two
-        raters that most others contradict: nothing then speaks for a copy.
+        Twice the log-likelihood of a copy of these raters minus that of an independent judge, on
+        the items that they rated. None if the judge shares no answer with two raters that most
+        others contradict, since there is then no evidence for a copy.
     bound : float
-        The least ``log_ratio`` of a copy.
+        The minimum ``log_ratio`` of a copy.
     n_items : int
-        Items of these raters that the judge answered.
+        Number of these raters' items that the judge answered.
     undecided : bool
-        Whether the judge shares no such answer, but answers so much like a rater that a copy would
-        answer alike: they make too few errors to tell.
+        Whether the judge shares no such answer but resembles a rater so closely that a copy would
+        look the same: they make too few errors to distinguish the two.
     """
 
     raters: tuple[str, ...]
@@ -70,7 +70,7 @@ class CopyTest:
 
 
 def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest | None:
-    """Compare a judge that answers by itself with one that copies one or two raters.
+    """Compare an independent judge with one that copies one or two raters.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest 
     judge : Coded
         One answer per item.
     ordered : bool
-        Whether labels are numbers, of which neighbours can be reasonable together.
+        Whether labels are numbers, in which case neighbouring numbers can both be reasonable.
 
     Returns
     -------
@@ -89,13 +89,14 @@ def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest 
 
     Notes
     -----
-    An item has a set of reasonable options: one, two or all. A judge that answers by itself is one
-    more rater: with a chance of its own a rater knows the set and picks an option of it at random,
-    else answers from a distribution of its own, as in MACE (Hovy et al. 2013). So raters can differ
-    in accuracy and in bias, items in difficulty, and the judge can be better than all raters. A
-    copy repeats one rater, or two at random, in at least 80 % of its answers, and answers the
-    others from a distribution of its own. Both models are fitted by maximum likelihood; they agree
-    on the raters, so the ratio is of the judge's answers given those of the raters.
+    Each item has a set of reasonable options: one, two or all. An independent judge is modelled as
+    one more rater. Each rater knows the set with an individual probability and then picks one of
+    its options at random; otherwise it answers from its own distribution, as in MACE (Hovy et al.
+    2013). So raters can differ in accuracy and bias, items can differ in difficulty, and the judge
+    can be better than all raters. A copy repeats one rater, or two at random, in at least 80 % of
+    its answers, and draws the other answers from its own distribution. Both models are fitted by
+    maximum likelihood. Their models of the raters are the same, so the ratio concerns the judge's
+    answers given the raters' answers.
 
     References
     ----------
@@ -130,14 +131,14 @@ def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest 
 
 
 def may_copy(panel: Panel, judge: Coded, times: FloatArray, *, ordered: bool = False) -> BoolArray:
-    """Return in which data sets a judge looks like a copy of a rater, or can't be told from one.
+    """Return in which data sets a judge looks like a copy or is indistinguishable from one.
 
     Parameters
     ----------
     panel, judge, ordered
         As in `copy_test`.
     times : (B, n) array
-        How often each of B data sets has each item of the panel.
+        Number of times that each of B data sets contains each item of the panel.
 
     Returns
     -------
@@ -159,7 +160,7 @@ def may_copy(panel: Panel, judge: Coded, times: FloatArray, *, ordered: bool = F
 
 
 def bound_of(n_items: int, ratings_per_item: float) -> float:
-    """Return the least log ratio of a copy."""
+    """Return the minimum log ratio of a copy."""
     enough, few_ratings, few_items = BOUNDS
     if ratings_per_item >= FEW_RATINGS:
         return enough
@@ -169,7 +170,7 @@ def bound_of(n_items: int, ratings_per_item: float) -> float:
 def _codes(
     panel: Panel, judge: Coded, raters: IntArray, *, ordered: bool
 ) -> tuple[IntArray, IntArray, int]:
-    """Return (n', m + 1) options of raters and judge, the items with both, and how many options."""
+    """Return (n', m + 1) options of raters and judge, the items with both, and the option count."""
     codes = np.full((len(panel.items), len(raters) + 1), UNANSWERED)
     kept = np.isin(panel.of_rater, raters)
     place = np.searchsorted(raters, panel.of_rater[kept])
@@ -188,9 +189,9 @@ def _codes(
 
 
 def reasonable_sets(n_options: int, *, ordered: bool = False) -> FloatArray:
-    """Return (V, K): the chance of an option given that it is picked from each set at random.
+    """Return (V, K): each option's probability if it is picked at random from each set.
 
-    Sets of one option, of two (neighbours if ``ordered``), and of all.
+    The sets have one option, two options (neighbours if ``ordered``), or all options.
     """
     pairs: Sequence[tuple[int, ...]] = ()
     if n_options > 2:  # noqa: PLR2004 -- else two are all
@@ -206,19 +207,19 @@ def reasonable_sets(n_options: int, *, ordered: bool = False) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class CopyRatios:
-    """Copies of each pair of raters, beside a judge that answers by itself, in B data sets.
+    """Copies of each pair of raters, compared with an independent judge, in B data sets.
 
     Attributes
     ----------
     pairs : tuple of C pairs of int
-        Of the raters with whom the judge agrees most in the first data set.
+        Pairs of the raters that the judge agrees with most in the first data set.
     ratios : (B, C) array
-        Twice the log likelihood ratio, on the items of each pair.
+        Twice the log-likelihood ratio, on each pair's items.
     shares : (B, C, 2) array
-        Answers that are copied from each.
+        Share of answers copied from each rater.
     shares_errors : (B, C) bool array
-        Whether the judge shares an answer with them that most other raters contradict. If it
-        doesn't, as if all raters nearly always agree, nothing speaks for a copy.
+        Whether the judge shares an answer with them that most other raters contradict. If not, for
+        example because raters nearly always agree, there is no evidence for a copy.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -233,7 +234,7 @@ class CopyRatios:
 
     @property
     def best(self) -> IntArray:
-        """The pair whose copies explain the answers best, if any with shared errors: (B,)."""
+        """The pair whose copies best explain the answers, among pairs with shared errors: (B,)."""
         comparable = self.shares_errors | self.shares_none[:, None]
         return np.asarray(np.where(comparable, self.ratios, -np.inf).argmax(axis=1))
 
@@ -242,20 +243,20 @@ class CopyRatios:
         return np.asarray(((self.ratios > bound) & self.shares_errors).any(axis=1))
 
     def undecided(self, bound: float) -> BoolArray:
-        """Return whether a copy would answer alike, and no error tells: (B,)."""
+        """Return whether a copy would look the same and no error distinguishes it: (B,)."""
         alike = (self.ratios > min(bound, UNDECIDED_FROM)).any(axis=1)
         return np.asarray(alike & self.shares_none)
 
 
 def copy_ratios(kinds: IntArray, times: FloatArray, sets: FloatArray) -> CopyRatios:
-    """Compare copies of each pair of raters with a judge that answers by itself.
+    """Compare copies of each pair of raters with an independent judge.
 
     Parameters
     ----------
     kinds : (P, m + 1) int array
-        Options of m raters and the judge, for each kind of items; -1 for no answer of a rater.
+        Options of m raters and the judge for each kind of item; -1 if a rater gave no answer.
     times : (B, P) array
-        Items of each kind in B data sets.
+        Number of items of each kind in B data sets.
     sets : (V, K) array
         As from `reasonable_sets`.
     """
@@ -280,7 +281,7 @@ def copy_ratios(kinds: IntArray, times: FloatArray, sets: FloatArray) -> CopyRat
 
 
 def _shared_departures(kinds: IntArray, n_options: int) -> BoolArray:
-    """Return (P, m): whether the judge answers as a rater whom most of the others contradict."""
+    """Return (P, m): whether the judge matches a rater that most others contradict."""
     ratings, judge = kinds[:, :-1], kinds[:, -1:]
     counts = (ratings[:, :, None] == np.arange(n_options)).sum(axis=1)
     same = np.take_along_axis(counts, judge, axis=1)
@@ -290,7 +291,7 @@ def _shared_departures(kinds: IntArray, n_options: int) -> BoolArray:
 
 
 def _pairs(kinds: IntArray, times: FloatArray) -> Iterator[tuple[int, int]]:
-    """Yield pairs of the raters with whom the judge agrees most, each with ten items."""
+    """Yield pairs of the raters that the judge agrees with most, each with ten items."""
     m, total = kinds.shape[1] - 1, times.sum(axis=0)
     rated = kinds[:, :m] != UNANSWERED
     n_rated = total @ rated
@@ -301,10 +302,10 @@ def _pairs(kinds: IntArray, times: FloatArray) -> Iterator[tuple[int, int]]:
 
 
 def log_likelihoods(kinds: IntArray, times: FloatArray, sets: FloatArray) -> FloatArray:
-    """Return (B, P): log likelihoods of kinds of answers of (P, r) raters, with fitted chances.
+    """Return (B, P): log-likelihoods of kinds of answers by (P, r) raters, after fitting.
 
-    By the EM algorithm: the weight of each set, the chance that a rater knows it, and what the
-    rater answers otherwise.
+    The EM algorithm fits the weight of each set, each rater's probability of knowing it, and the
+    rater's distribution of other answers.
     """
     r, (V, K), n = kinds.shape[1], sets.shape, times.sum(axis=1)
     given = [(kinds[:, [j]] == np.arange(K)).astype(np.float64) for j in range(r)]
@@ -349,10 +350,10 @@ def log_likelihoods(kinds: IntArray, times: FloatArray, sets: FloatArray) -> Flo
 def _copy_likelihood(
     kinds: IntArray, times: FloatArray, sets: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (B, P) log likelihoods of copies of two raters, and the (B, 2) shares copied.
+    """Return (B, P) log-likelihoods of copies of two raters, and the (B, 2) shares copied.
 
-    ``kinds`` has the options of two raters and of the judge. Where a rater has no answer, the judge
-    answers from its own distribution.
+    ``kinds`` contains the options of two raters and of the judge. If a rater has no answer, the
+    judge answers from its own distribution.
     """
     B, K = len(times), sets.shape[1]
     alike = (kinds[:, :2] == kinds[:, 2:]).T.astype(np.float64)

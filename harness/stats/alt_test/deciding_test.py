@@ -40,17 +40,17 @@ DecidingMethod: TypeAlias = Literal["exact", "score", "cluster_robust"]
 
 @dataclass(frozen=True, slots=True)
 class DecidingTest:
-    """Whether losses exceed wins by less than the margin.
+    """Test of whether losses exceed wins by less than the margin.
 
     Attributes
     ----------
     p : float or None
-        One-sided p-value of H0: P(loss) - P(win) >= eps; None where it is undefined.
+        One-sided p-value of H0: P(loss) - P(win) >= eps; None if undefined.
     method : {"exact", "score", "cluster_robust"}
-        Tango's statistic with its exact p-value up to 60 items, with the normal approximation
-        above, or a t-test with CR2 errors where items come in groups.
+        Tango's statistic with its exact p-value for up to 60 items and the normal approximation for
+        more, or a t-test with CR2 errors if items are grouped.
     n, wins, losses : int
-        Items, and those that the judge wins and loses.
+        Number of items, and of the items that the judge wins and loses.
     reason : str
         Why ``p`` is None: "too_few_items", or "too_few_groups" with a win or loss (10, and half of
         all groups or 20 of them).
@@ -72,7 +72,7 @@ def deciding_test(
     Parameters
     ----------
     difference : (n,) array of -1, 0 and 1
-        d of each item.
+        Difference d for each item.
     eps : float in [0, 1)
         The cost-benefit margin.
     groups : (n,) int array, optional
@@ -81,8 +81,8 @@ def deciding_test(
     Returns
     -------
     DecidingTest
-        A size of at most the level where it is exact; the t-test and signed-rank test of the
-        published procedure reach .18 and .94 on differences of indicators.
+        The exact test's size is at most its level. The published procedure's t-test and signed-rank
+        test reach sizes of .18 and .94 on differences of indicators.
     """
     wins, ties, losses = (int((difference == sign).sum()) for sign in (-1, 0, 1))
     n = wins + ties + losses
@@ -124,16 +124,16 @@ def _clustered(
 
 @dataclass(frozen=True, slots=True)
 class PanelTest:
-    """Whether a judge beats at least some share of a panel's raters.
+    """Test of whether a judge beats at least a given share of a panel's raters.
 
     Attributes
     ----------
     p : float or None
-        One-sided p-value of H0: fewer than ``n_needed`` of the tested raters are beaten; None where
+        One-sided p-value of H0: fewer than ``n_needed`` of the tested raters are beaten; None if
         too little of the panel can be tested.
     n_raters, n_tested, n_needed : int
-        Raters of the panel, those who share at least ten items with the judge, and how many of
-        them the judge has to beat.
+        Number of raters in the panel, of raters who share at least ten items with the judge, and of
+        those that the judge has to beat.
     reason : str
         Why ``p`` is None: "no_items", or why most raters could not be tested.
     """
@@ -146,23 +146,23 @@ class PanelTest:
 
 
 def panel_test(tests: Sequence[DecidingTest], n_raters: int, threshold: float) -> PanelTest:
-    """Test whether a judge beats at least some share of the raters.
+    """Test whether a judge beats at least a given share of the raters.
 
     Parameters
     ----------
     tests : sequence of DecidingTest
-        The judge against each rater who shares an item with it.
+        Tests of the judge against each rater who shares an item with it.
     n_raters : int
         Raters of the panel.
     threshold : float in (0, 1]
-        The share of the tested raters that the judge has to beat.
+        Share of the tested raters that the judge has to beat.
 
     Returns
     -------
     PanelTest
-        Of the raters with at least ten items; one of them whose groups are too few counts as not
-        beaten. NA where the raters with a p-value gave less than half of the ratings, or are fewer
-        than half of a panel of at most ten raters.
+        Covers raters with at least ten items; a rater with too few groups counts as not beaten. NA
+        if the raters with a p-value gave less than half of the ratings, or are fewer than half of a
+        panel of at most ten raters.
 
     References
     ----------
@@ -183,28 +183,29 @@ def panel_test(tests: Sequence[DecidingTest], n_raters: int, threshold: float) -
 
 @dataclass(frozen=True, slots=True)
 class DecidingAnnotatorTest:
-    """The alternative annotator test by tests of valid size.
+    """The alternative annotator test, using tests of valid size.
 
     Attributes
     ----------
     raters : dict of str to DecidingTest
         The judge against each rater.
     panel : PanelTest
-        Whether it beats at least half of them, or the design's threshold: what decides.
+        Test of whether it beats at least half of them, or the design's threshold. This test
+        decides.
     alpha : float
         Error probability of ``passes``.
     passes : bool or None
-        Whether the p-value of ``panel`` is at most ``alpha``; None where it is undefined.
+        Whether the p-value of ``panel`` is at most ``alpha``; None if undefined.
     untested : tuple of str
         Raters of the panel without a p-value.
     share_beaten : float or None
-        Share of the raters with a p-value whom the judge beats, after Benjamini-Yekutieli; it
-        decides nothing. None where no rater could be tested.
+        Share of the raters with a p-value that the judge beats after Benjamini-Yekutieli, for
+        information only. None if no rater could be tested.
     net_wins : float or None
-        Mean over raters of the share of items on which the judge does better, less the share on
+        Mean over raters of the share of items on which the judge does better minus the share on
         which it does worse.
     low, high : float or None
-        Interval of the net wins for other items and other raters, within [-1, 1]; None with one
+        Interval for the net wins over new items and new raters, within [-1, 1]; None with one
         rater.
     """
 
@@ -220,7 +221,7 @@ class DecidingAnnotatorTest:
 
     @property
     def counted_as_unbeaten(self) -> tuple[str, ...]:
-        """Raters without a p-value among those whom ``panel`` counts: their groups are too few."""
+        """Raters counted by ``panel`` without a p-value, because they have too few groups."""
         tests = self.raters
         return tuple(r for r in self.untested if r in tests and tests[r].n >= MIN_ITEMS)
 
@@ -234,28 +235,28 @@ def deciding_annotator_test(
     level: float = 0.95,
     alpha: float = ALPHA,
 ) -> DecidingAnnotatorTest:
-    """Test whether a judge may replace a rater, by tests of valid size.
+    """Test whether a judge may replace a rater, using tests of valid size.
 
     Parameters
     ----------
     panel : Panel
         Ratings of identified raters.
     verdicts : mapping of item to value, or Coded
-        The judge's.
+        The judge's verdicts.
     design : AltTestDesign
         Margin, score, unanswered items and threshold; ``small_n`` does not matter, and weighted
         designs keep the published t-test.
     groups : (n,) int array, optional
         The cluster of each item of the panel. Default: items are independent.
     level : float, optional
-        Of the interval of the net wins.
+        Confidence level of the interval for net wins.
     alpha : float, optional
-        Error probability; for the best of J judges, that of one judge divided by J.
+        Error probability; for the best of J judges, divide it by J.
 
     Returns
     -------
     DecidingAnnotatorTest
-        Per rater, and for the judge.
+        Results per rater and for the judge.
 
     Raises
     ------
@@ -295,22 +296,22 @@ def decided(
     level: float,
     alpha: float = ALPHA,
 ) -> DecidingAnnotatorTest:
-    """Test a judge that was compared with every rater.
+    """Build the test of a judge that was compared with every rater.
 
     Parameters
     ----------
     comparisons : RaterComparisons
         Without weights.
     raters : m names
-        Whom it was compared with.
+        Raters it was compared with.
     design, level, alpha
         As in `deciding_annotator_test`.
     quality : (m,) array
-        Of the raters.
+        Quality of the raters.
     clusters : (D,) int array or None
-        The cluster of each comparison, where items come in clusters.
+        The cluster of each comparison, if items are clustered.
     units : (D,) int array
-        What is independent, for the interval of the net wins.
+        The independent unit of each comparison, for the interval of net wins.
     """
     difference = comparisons.outcome.astype(np.float64) - 1.0
     by_rater = np.argsort(comparisons.rater, kind="stable")
@@ -351,7 +352,7 @@ def _share_beaten(
 def _net_wins(
     comparisons: RaterComparisons, difference: FloatArray, units: IntArray, level: float
 ) -> tuple[float | None, tuple[float | None, float | None]]:
-    """Return the mean net wins over raters and their interval over items and raters."""
+    """Return the mean net wins over raters and the interval over items and raters."""
     if not len(difference):
         return None, (None, None)
     _, rater = np.unique(comparisons.rater, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Design of an alternative annotator test: test, weights, margin and fewest voices."""
+"""Design of an alternative annotator test: test, weights, margin and minimum sizes."""
 
 from __future__ import annotations
 
@@ -29,32 +29,33 @@ class AltTestDesign:
     Attributes
     ----------
     score : "accuracy", "neg_rmse", "rank_neg_rmse", a function or a SimilarityTable
-        How a value aligns with the other raters'; see `aligner`.
+        How well a value agrees with the other raters' values; see `aligner`.
     eps : float in [0, 1)
-        Cost-benefit margin: the judge may fall this much behind. The paper takes 0.2 for experts,
+        Cost-benefit margin, by which the judge may fall behind. The paper takes 0.2 for experts,
         0.15 for skilled raters, 0.1 for crowd workers, 0 against gold labels.
     q : float in (0, 1)
         False discovery rate over the raters.
     small_n : {"wilcoxon", "t", "skip"}
-        What is done with a rater of fewer than ``min_items_per_rater`` items: the signed-rank test,
-        exact given the ranks (the paper's text); the t-test all the same (its table by criterion);
-        or leaving the rater out (its code).
+        Treatment of raters with fewer than ``min_items_per_rater`` items: the signed-rank test,
+        exact given the ranks (the paper's text); the t-test anyway (its table by criterion); or
+        exclusion (its code).
     unanswered : {"loss", "exclude"}
-        An item on which the judge gave no verdict is lost to every rater, or left out (as
+        Whether items without a verdict count as losses against every rater, or are left out (as
         published).
     weighting : {"none", "ipw"}
-        "ipw" weights each item by the inverse share of its label, the majority of the other raters
-        or the reference; a tied majority is split evenly.
+        "ipw" weights each item by the inverse share of its label, which is the other raters'
+        majority or the reference. A tied majority is split evenly.
     expert : str, optional
-        Rater whom the judge and the others are compared with, instead of with each other.
+        Rater that the judge and the others are compared with, instead of with each other.
     gold : mapping of item to value, optional
-        The right answers, in the expert's place.
+        Correct answers, used instead of an expert.
     quality : mapping of rater to positive number, optional
-        Weighs the other raters in the score and the raters in the winning rate, nothing else.
+        Weights of the other raters in the score and of the raters in the winning rate. Affects
+        nothing else.
     min_raters_per_item : int
-        Items with fewer ratings (expert and gold included) do not count.
+        Items with fewer ratings (including expert and gold) do not count.
     min_items_per_rater : int
-        Fewer are a small n.
+        Raters with fewer items are treated by ``small_n``.
     threshold : float in (0, 1]
         The judge passes when its winning rate reaches it.
 
@@ -84,7 +85,7 @@ class AltTestDesign:
         _check_choice("unanswered", self.unanswered, ("loss", "exclude"))
         _check_choice("weighting", self.weighting, ("none", "ipw"))
         if self.expert is not None and self.gold is not None:
-            raise ValueError("expert and gold are both given; wanted one to compare with")
+            raise ValueError("expert and gold are both set; wanted one to compare with")
         if self.min_raters_per_item < MIN_VOICES:
             raise ValueError(f"min_raters_per_item is {self.min_raters_per_item}; wanted 2 or more")
         if not 0.0 < self.threshold <= 1.0:
@@ -99,7 +100,7 @@ class AltTestDesign:
 
 
 def check_eps(eps: float) -> None:
-    """Refuse a margin outside [0, 1)."""
+    """Reject a margin outside [0, 1)."""
     if not 0.0 <= eps < 1.0:
         raise ValueError(f"eps_out_of_range: eps is {eps!r}; wanted at least 0 and less than 1")
 

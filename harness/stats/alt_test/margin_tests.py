@@ -29,7 +29,7 @@ class ScoreTest:
     Attributes
     ----------
     statistic : float
-        Small values speak against H0.
+        Small values are evidence against H0.
     p_win_restricted : float
         Maximum likelihood estimate of P(win) under P(loss) = P(win) + eps.
     p : float
@@ -48,13 +48,13 @@ class ExactMarginTest:
     Attributes
     ----------
     statistic : float
-        Tango's score statistic; small values speak against H0.
+        Tango's score statistic; small values are evidence against H0.
     p_win_restricted : float
         Maximum likelihood estimate of P(win) under P(loss) = P(win) + eps.
     p_asymptotic : float
         Normal approximation, whose size reaches .086 with few items.
     p_exact : float
-        Largest probability under H0 of a statistic as small.
+        Largest probability under H0 of a statistic this small or smaller.
     """
 
     statistic: float
@@ -69,9 +69,9 @@ def exact_margin_test(n: int, wins: int, losses: int, eps: float) -> ExactMargin
     Parameters
     ----------
     n : int
-        Items, tied ones included.
+        Number of items, including ties.
     wins, losses : int
-        Items that the judge wins and loses.
+        Number of items that the judge wins and loses.
     eps : float in (0, 1)
         The margin: H0 is P(loss) - P(win) >= eps.
 
@@ -103,7 +103,7 @@ def exact_margin_test(n: int, wins: int, losses: int, eps: float) -> ExactMargin
 
 
 def score_test(n: int, wins: int, losses: int, eps: float, *, correction: float = 0.0) -> ScoreTest:
-    """Test as `exact_margin_test` does, by the normal approximation.
+    """Run the test of `exact_margin_test` with the normal approximation.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def score_test(n: int, wins: int, losses: int, eps: float, *, correction: float 
 
 
 def _tables(n: int) -> tuple[FloatArray, FloatArray]:
-    """Return losses and wins of every table of n items."""
+    """Return the losses and wins of every possible table of n items."""
     lost, won = np.meshgrid(np.arange(n + 1.0), np.arange(n + 1.0), indexing="ij")
     possible = lost + won <= n
     return lost[possible], won[possible]
@@ -147,7 +147,7 @@ def _score(n: int, wins: FloatArray, losses: FloatArray, eps: float) -> FloatArr
 
 
 def _largest_probability(n: int, won: FloatArray, lost: FloatArray, eps: float) -> float:
-    """Maximise over P(win); there are several local maxima, some of them at an end."""
+    """Maximise over P(win), which has several local maxima, some of them at an end."""
     from scipy.optimize import minimize_scalar  # noqa: PLC0415 -- takes a while to load
 
     tied = n - won - lost

@@ -40,28 +40,29 @@ class RaterRow:
     Attributes
     ----------
     rater : str
-        Whom.
+        Name of the rater.
     n : int
-        Items that count.
+        Number of items that count.
     n_judge_closer, n_tied, n_rater_closer : int
-        On how many the judge, neither, the rater aligned better.
+        Number of items on which the judge, neither, or the rater agreed better with the others.
     n_effective : float
-        n, or less with weights.
+        Effective number of items: n, or fewer with weights.
     rho_f, rho_h : float or None
-        Share of the items, weighted, on which the judge is at least as good as the rater, and the
-        rater as the judge.
+        Weighted shares of the items on which the judge is at least as good as the rater, and the
+        rater as good as the judge.
     test : {"t", "wilcoxon", ""}
-        What was done; "" for a rater who was skipped.
+        Test used; "" if the rater was skipped.
     sd, statistic : float or None
-        Standard deviation of the difference; t or the rank sum. None where undefined.
+        Standard deviation of the difference; t or the rank sum. None if undefined.
     p, p_adjusted : float or None
-        Against the null that the rater leads by eps or more; Benjamini-Yekutieli over the family.
+        P-value under the null that the rater leads by eps or more, before and after
+        Benjamini-Yekutieli over the family.
     rejected : bool
         Whether the judge wins against this rater.
     quality : float
         The rater's weight in the winning rate.
     reason : str
-        Why the rater was skipped: "no_items", "too_few_items" or "no_weighted_rank_test".
+        Reason for skipping the rater: "no_items", "too_few_items" or "no_weighted_rank_test".
     """
 
     rater: str
@@ -84,23 +85,23 @@ class RaterRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RaterSums:
-    """Sums per rater, which determine the test at any margin.
+    """Sums per rater, which determine the test's result at any margin.
 
     Attributes
     ----------
     raters : m names
         In the panel's order.
     sums : (3, m) array, or (4, m) with weights
-        Weight of the items on which the judge was closer, of ties, and of the items on which the
-        rater was; with weights, the sum of their squares.
+        Weight of the items on which the judge was closer, of ties, and of those on which the rater
+        was closer; with weights, also the sum of squared weights.
     counts : (m, 3) int array
-        The same items, counted: those with a difference of -1, 0 and 1.
+        Number of items with a difference of -1, 0 and 1.
     tests : m of {"t", "wilcoxon", ""}
-        Which test each rater gets.
+        Test used for each rater.
     reasons : m str
-        Why none, where none.
+        Reason if there is no test.
     quality : (m,) array
-        Of the raters.
+        Quality of the raters.
     """
 
     raters: tuple[str, ...]
@@ -111,7 +112,7 @@ class RaterSums:
     quality: FloatArray
 
     def p(self, margins: FloatArray) -> FloatArray:
-        """Test each rater at (E,) margins: p-values (E, m), nan where skipped."""
+        """Test each rater at (E,) margins: p-values (E, m), nan if skipped."""
         return p_values(self.sums, self.tests, margins)
 
 
@@ -126,11 +127,11 @@ class AltTest:
     winning_rate, advantage : Estimate
         The paper's omega and rho over the raters tested, without intervals.
     wins, n_tested : int
-        Raters beaten, and tested.
+        Number of raters beaten, and tested.
     passes : bool or None
-        Whether the winning rate reaches the threshold; None where it is undefined.
+        Whether the winning rate reaches the threshold; None if undefined.
     p, p_adjusted : (m,) arrays
-        Of each rater, before and after Benjamini-Yekutieli; nan where skipped.
+        P-value for each rater, before and after Benjamini-Yekutieli; nan if skipped.
     rejected : (m,) bool array
         Which raters the judge beats.
     answered_fraction : float or None
@@ -138,11 +139,11 @@ class AltTest:
     counts : mapping
         n_raters, n_raters_skipped, n_items_with_two_raters, n_items_without_verdict.
     warnings : tuple of str
-        What weakens the conclusion; each begins with its name.
+        Reasons that weaken the conclusion; each begins with its name.
     n_family : int
-        How many p-values were adjusted together.
+        Number of p-values adjusted together.
     rater_sums : RaterSums
-        Of which `per_rater` and `skipped` are rows; for other margins.
+        Source of `per_rater` and `skipped`, and of results at other margins.
     """
 
     eps: float
@@ -172,25 +173,25 @@ class AltTest:
 
     @property
     def per_rater(self) -> tuple[RaterRow, ...]:
-        """The raters who were tested."""
+        """The tested raters."""
         return tuple(row for row in _rows(self) if row.test)
 
     @property
     def skipped(self) -> tuple[RaterRow, ...]:
-        """The raters who were not tested, and why."""
+        """The raters who were not tested, with the reason."""
         return tuple(row for row in _rows(self) if not row.test)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatorSummary:
-    """The result of one annotator test of a judge, without its raters.
+    """The result of one annotator test of a judge, without individual raters.
 
     Attributes
     ----------
     winning_rate, advantage, passes, wins, n_tested
         As in `AltTest`.
     n_skipped : int
-        Raters that are not tested.
+        Number of raters not tested.
     rejected : tuple of str
         Raters that the judge beats.
     """
@@ -218,7 +219,7 @@ class AnnotatorSummary:
 
     @classmethod
     def undefined(cls, reason: Reason, n_items: int) -> Self:
-        """Return the result where there is no test."""
+        """Return the result when there is no test."""
         na = Estimate(value=None, reason=reason, n_used=0, n_excluded=n_items)
         return cls(
             winning_rate=na,
@@ -232,16 +233,16 @@ class AnnotatorSummary:
 
 
 def decide(test: AltTest, decisions: FalseDiscoveries, n_family: int | None = None) -> AltTest:
-    """Return the test with what follows from the adjusted decisions.
+    """Return the test completed with what follows from the adjusted decisions.
 
     Parameters
     ----------
     test : AltTest
-        Whose wins, winning rate, decisions and warnings are to be filled in.
+        Test without wins, winning rate, decisions and warnings.
     decisions : FalseDiscoveries
-        On its (m,) p-values.
+        Decisions on its (m,) p-values.
     n_family : int
-        How many p-values were adjusted together. Default: those tested.
+        Number of p-values adjusted together. Default: those tested.
     """
     rate = float(share_won(decisions.rejected, test.p, test.rater_sums.quality))
     passes = None if isnan(rate) else bool(rate >= test.threshold - TOLERANCE)
@@ -258,7 +259,7 @@ def decide(test: AltTest, decisions: FalseDiscoveries, n_family: int | None = No
 
 
 def average(values: Iterable[float | None]) -> float | None:
-    """Average the values that are not None; None if there is none."""
+    """Average the values that are not None; None if there aren't any."""
     defined = [value for value in values if value is not None]
     return float(np.mean(defined)) if defined else None
 
@@ -313,7 +314,9 @@ def _warnings(test: AltTest, *, passes: bool) -> tuple[str, ...]:
         )
     if test.counts["n_items_without_verdict"] and test.unanswered == "exclude":
         n = test.counts["n_items_without_verdict"]
-        warnings.append(f"unanswered_excluded: {n} items the judge did not answer are left out")
+        warnings.append(
+            f"unanswered_excluded: {n} items that the judge did not answer are left out"
+        )
     skipped = [
         rater for rater, tested in zip(raters.raters, raters.tests, strict=True) if not tested
     ]

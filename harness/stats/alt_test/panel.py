@@ -28,9 +28,9 @@ class Coded:
     Attributes
     ----------
     labels : tuple
-        Distinct values. Those of the panel come first, in its order.
+        Distinct values; the panel's values come first, in its order.
     code : (n,) int array
-        Place in ``labels``; -1 where there is no value.
+        Index in ``labels``; -1 if there is no value.
     """
 
     labels: tuple[Hashable, ...]
@@ -38,11 +38,11 @@ class Coded:
 
     @property
     def present(self) -> BoolArray:
-        """Which items have a value: (n,)."""
+        """Whether each item has a value: (n,)."""
         return np.asarray(self.code != UNANSWERED, dtype=np.bool_)
 
     def only(self, rows: IntArray) -> Coded:
-        """Return the values of some of the items, (R,) places."""
+        """Return the values of some items, by (R,) index."""
         return Coded(self.labels, frozen(self.code[rows]))
 
 
@@ -61,15 +61,15 @@ class Panel:
     Attributes
     ----------
     items : n names
-        In the order of every per-item argument, e.g. the groups of a bootstrap.
+        Item names, in the order of every per-item argument, e.g. the groups of a bootstrap.
     raters : m names
         Sorted.
     labels : tuple
-        The distinct values given.
+        The distinct values.
     of_item, of_rater, code : (R,) int arrays
-        Item, rater and value of each rating, by item and then by rater.
+        Item, rater and value of each rating, sorted by item and then by rater.
     rater_ids : {"real", "positional"}
-        Whether a name means a person, or only a place within the item.
+        Whether a name identifies a person or only a position within the item.
     """
 
     items: tuple[str, ...]
@@ -93,11 +93,11 @@ class Panel:
         Parameters
         ----------
         ratings : iterable of (item, rater, value)
-            Values are option keys, numbers, texts: anything that can be compared and hashed.
+            Values are option keys, numbers or texts: anything that can be compared and hashed.
         items : iterable of str, optional
-            All items, in order. Default: those rated, as they come.
+            All items, in order. Default: rated items, in order of appearance.
         rater_ids : {"real", "positional"}
-            What a rater's name means.
+            Whether a name identifies a person or a position.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class Panel:
         *,
         rater_ids: RaterIds = "real",
     ) -> Self:
-        """Collect ratings whose items, raters and values are (R,) places among names.
+        """Collect ratings whose items, raters and values are (R,) indices into names.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class Panel:
         return self._added(np.zeros(len(self.items)), values)
 
     def _added(self, sums: Scalars, values: FloatArray | None) -> Scalars:
-        """Go through the ratings, which are in the order of the items, in blocks."""
+        """Iterate in blocks over the ratings, which are sorted by item."""
         for at in blocks(len(self.of_item)):
             first = self.of_item[at.start]
             added = np.bincount(self.of_item[at] - first, None if values is None else values[at])
@@ -206,11 +206,11 @@ class Panel:
         Parameters
         ----------
         values : mapping
-            Item to value.
+            Maps items to values.
         name : str
-            What a message calls them.
+            Name of the values in messages.
         labels : sequence, optional
-            Values that come first, in this order. Default: those of the panel.
+            Values that come first, in this order. Default: the panel's values.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class Panel:
         return Coded(tuple(index), frozen(code))
 
     def coded_places(self, places: IntArray, values: Sequence[Hashable]) -> Coded:
-        """As `coded`, of (n,) places among values that differ; -1 where there is none."""
+        """Like `coded`, for (n,) indices into distinct values; -1 if there is none."""
         index = _index(self.labels)
         code_of = np.full(len(values) + 1, UNANSWERED)  # the last is that of no value
         used, first = np.unique(places, return_index=True)
@@ -245,7 +245,7 @@ class Panel:
         Raises
         ------
         ValueError
-            If the panel has no such rater.
+            If the rater isn't in the panel.
         """
         if rater not in self.raters:
             raise ValueError(f"rater {rater!r} is not in the panel; it has {self.raters}")
@@ -262,19 +262,19 @@ def numbers(labels: Sequence[Hashable], name: str) -> FloatArray:
     Raises
     ------
     ValueError
-        If one is no finite number: "non_numeric_value".
+        If a value isn't a finite number: "non_numeric_value".
     """
     try:
         values = np.array([float(label) for label in labels], dtype=np.float64)  # type: ignore[arg-type]  # whatever float() takes
     except (TypeError, ValueError):
-        raise ValueError(f"non_numeric_value: {name} hold values that are not numbers") from None
+        raise ValueError(f"non_numeric_value: {name} contain values that are not numbers") from None
     if not np.isfinite(values).all():
-        raise ValueError(f"non_numeric_value: {name} hold values that are not finite")
+        raise ValueError(f"non_numeric_value: {name} contain values that are not finite")
     return values
 
 
 def _index(values: Iterable[Key]) -> defaultdict[Key, int]:
-    """Number distinct values from 0 on; any other that is looked up later gets the next number."""
+    """Number distinct values from 0; any other value looked up later gets the next number."""
     numbers = dict(zip(dict.fromkeys(values), count(), strict=False))
     return defaultdict(count(len(numbers)).__next__, numbers)
 
@@ -290,4 +290,4 @@ def _sorted_order(key: IntArray) -> IntArray | slice:
 def _check_labels(labels: Iterable[Hashable], name: str) -> None:
     for label in labels:
         if label is None or label != label:  # noqa: PLR0124 -- only nan differs from itself
-            raise ValueError(f"{name} hold a value that is {label}; leave the item out instead")
+            raise ValueError(f"{name} contain a value that is {label}; leave the item out instead")

@@ -1,10 +1,10 @@
 """Procedure of the alternative annotator test.
 
-Calderon, Reichart and Dror 2025. Each rater in turn is compared with the judge: whose value aligns
-better with the other raters of the item? The judge wins against a rater when it is at least as good
-more often than the rater is, but for a margin eps. ``winning_rate`` (the paper's omega) is the
-share of raters it wins against after Benjamini-Yekutieli; ``advantage`` (rho) the mean share of
-items on which it is at least as good as the rater.
+Calderon, Reichart and Dror 2025. Each rater in turn is compared with the judge: whose value agrees
+better with the item's other raters? The judge wins against a rater if it is at least as good about
+as often as the rater, up to a margin eps. ``winning_rate`` (the paper's omega) is the share of
+raters it wins against after Benjamini-Yekutieli. ``advantage`` (rho) is the mean share of items on
+which it is at least as good as the rater.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ def annotator_test(
     Parameters
     ----------
     panel : Panel
-        The ratings, with the names of those who gave them.
+        The ratings, with the names of their raters.
     verdicts : mapping of item to value, or Coded
-        The judge's; an item without one, or with None, is unanswered. ``panel.coded(verdicts)``
-        saves coding them again for another design.
+        The judge's verdicts; items without one, or with None, are unanswered. Pass
+        ``panel.coded(verdicts)`` to avoid coding them again for other designs.
     design : AltTestDesign
         Score, margin and variant.
 
     Returns
     -------
     AltTest
-        NA with the reason where no rater can be tested: no_items, too_few_raters, no_overlap,
+        NA with the reason if no rater can be tested: no_items, too_few_raters, no_overlap,
         too_few_items.
 
     Raises
     ------
     ValueError
-        If the rater names are positional, or an argument does not fit the panel.
+        If the rater names are positional, or an argument doesn't fit the panel.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def _tested(scored: ScoredPanel, comparisons: RaterComparisons) -> AltTest:
 
 
 def _undecided(design: AltTestDesign, entering: Entering, raters: RaterSums) -> AltTest:
-    """Return a test with all that does not depend on the decisions."""
+    """Return a test with everything that doesn't depend on the decisions."""
     tested = np.array([test != "" for test in raters.tests], dtype=np.bool_)
     n_tested = int(tested.sum())
     reason: Reason = "" if n_tested else _why_none(design, entering, raters)
@@ -145,7 +145,7 @@ def _rater_sums(
 
 
 def _test_of(n: int, design: AltTestDesign) -> tuple[Test, Reason]:
-    """Pick the test of a rater with n items, or say why there is none."""
+    """Pick the test for a rater with n items, or the reason for none."""
     if n == 0:
         return "", "no_items"
     small = n < design.min_items_per_rater
@@ -184,7 +184,7 @@ def _why_none(design: AltTestDesign, entering: Entering, raters: RaterSums) -> R
 
 
 def _estimate_without_value(entering: Entering, reason: Reason) -> Estimate:
-    """Return an estimate with the items that entered."""
+    """Return an estimate without a value, with the number of items that entered."""
     excluded: dict[ExclusionReason, int] = {
         "too_few_ratings": entering.n_items - entering.n_eligible,
         "judge_unanswered": entering.n_eligible - entering.n_counted,

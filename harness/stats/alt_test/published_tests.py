@@ -1,4 +1,4 @@
-"""The tests that Calderon et al. publish: Student's t and Wilcoxon's signed ranks, of counts."""
+"""The tests in Calderon et al., from counts: Student's t and Wilcoxon's signed ranks."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class StudentTest:
     mean, sd : float
         Of the difference; ``sd`` with n - 1, None for a single item.
     t : float or None
-        None where the differences do not vary.
+        None if the differences don't vary.
     p : float or None
-        Where the differences do not vary: 0 if the mean is below eps, else 1. None for fewer than
-        two items.
+        If the differences don't vary, 0 if the mean is below eps, else 1. None for fewer than two
+        items.
     """
 
     n: int
@@ -40,14 +40,14 @@ class StudentTest:
 
 @dataclass(frozen=True, slots=True)
 class SignedRankTest:
-    """Wilcoxon's signed-rank test of the difference less eps; alternative: less.
+    """Wilcoxon's signed-rank test of the differences minus eps; alternative: less.
 
     Attributes
     ----------
     n : int
-        Items whose difference is not eps itself; the others are dropped.
+        Number of items whose difference isn't exactly eps; the others are dropped.
     w_plus : float
-        Sum of the ranks (midranks for ties) of the positive ones.
+        Sum of the ranks (midranks for ties) of the positive differences.
     p_exact : float
         Share of all sign patterns of these ranks whose sum is at most ``w_plus``.
     p_normal : float or None
@@ -83,8 +83,8 @@ def one_sided_t(minus: int, zero: int, plus: int, eps: float) -> StudentTest:
 
     Notes
     -----
-    Calderon et al. 2025, section 3.3. Where the differences do not vary, t is undefined and p
-    follows from the mean.
+    Calderon et al. 2025, section 3.3. If the differences don't vary, t is undefined and p follows
+    from the mean.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def student(
     eps: float | FloatArray,
     weighted: bool = False,
 ) -> Moments:
-    """Do one-sided t-tests from sums, all of one shape.
+    """Do one-sided t-tests from sums of the same shape.
 
     Parameters
     ----------
@@ -121,9 +121,9 @@ def student(
     eps : float or array
         Null: the mean is at least eps. An array is broadcast with the sums.
     weighted : bool
-        False: all weights are 1; the spread divides by n - 1. True: the paper's weighted form; the
-        spread divides by the sum of weights, n is ``weight^2 / weight_squares``, and the degrees of
-        freedom, which the paper leaves open, are n - 1.
+        If False, all weights are 1, and the variance is divided by n - 1. If True, the paper's
+        weighted form: the variance is divided by the sum of weights, n is ``weight^2 /
+        weight_squares``, and the degrees of freedom, which the paper doesn't specify, are n - 1.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         n = weight**2 / weight_squares if weighted else weight
@@ -172,7 +172,7 @@ def signed_rank(minus: int, zero: int, plus: int, eps: float) -> SignedRankTest:
 
 @dataclass(frozen=True, slots=True)
 class _TiedRanks:
-    """Shifted differences of one value: twice their midrank, how many, whether above 0."""
+    """Shifted differences with one value: twice their midrank, their number, and their sign."""
 
     rank: int
     count: int
@@ -212,7 +212,7 @@ def _half(n: int, k: IntArray) -> FloatArray:
 
 
 def _normal(classes: list[_TiedRanks], doubled: int) -> float:
-    """Approximate the chance of a sum at most ``doubled``; midranks correct for ties."""
+    """Approximate the probability of a sum of at most ``doubled``; midranks correct for ties."""
     mean = sum(ranks.count * ranks.rank for ranks in classes) / 4.0
     variance = sum(ranks.count * ranks.rank**2 for ranks in classes) / 16.0
     return float(ndtr((doubled / 2.0 - mean) / np.sqrt(variance)))

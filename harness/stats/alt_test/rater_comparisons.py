@@ -1,4 +1,4 @@
-"""Comparison of a judge with each rater of a panel; all work is linear in the number of ratings."""
+"""Comparison of a judge with each rater of a panel, in time linear in the number of ratings."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ N_OUTCOMES = 3
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entering:
-    """How many items enter the test of a judge.
+    """Numbers of items that enter the test of a judge.
 
     Attributes
     ----------
     n_items : int
-        All.
+        All items.
     n_eligible : int
-        With enough ratings, answered or not.
+        Items with enough ratings, answered or not.
     n_counted : int
-        That enter.
+        Items that enter.
     n_unanswered : int
-        Eligible ones without a verdict.
+        Eligible items without a verdict.
     n_rated : (C,) int array
-        How many of those that enter have 0, 1, 2, ... ratings.
+        Number of items that enter with 0, 1, 2, ... ratings.
     """
 
     n_items: int
@@ -65,25 +65,25 @@ class Entering:
 
     @property
     def ratings_per_item(self) -> float | None:
-        """Median over the items that enter; None without any."""
+        """Median number of ratings over the items that enter; None if there are none."""
         return median(np.arange(len(self.n_rated)), self.n_rated) if self.n_counted else None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RaterComparisons:
-    """One judge against the raters: one entry per rating that counts.
+    """One judge compared with the raters: one entry per rating that counts.
 
     Attributes
     ----------
     item, rater : (D,) int arrays
-        Of each comparison.
+        Item and rater of each comparison.
     outcome : (D,) int array
-        The rater's win indicator less the judge's, plus 1: 0 where the judge aligned better, 1 in a
-        tie (both win), 2 where the rater did.
+        The rater's win indicator minus the judge's, plus 1: 0 if the judge agreed better with the
+        others, 1 for a tie (both win), 2 if the rater did.
     weight : (D,) array or None
-        The inverse share of the item's label; None for 1 throughout.
+        The inverse share of the item's label; None if all weights are 1.
     entering : Entering
-        The items.
+        Numbers of items.
     """
 
     item: IntArray
@@ -104,8 +104,8 @@ class RaterComparisons:
         """Add up the weights of each rater's outcomes: (3, m), or (4, m) with weights.
 
         The rows are the weights of the items on which the judge was closer, of ties, and of the
-        items on which the rater was; and with weights, their squares. ``counts`` are those of
-        `counts`.
+        items on which the rater was closer, and with weights, the squared weights. ``counts`` is
+        the result of `counts`.
         """
         if self.weight is None:
             return counts.T.astype(np.float64)
@@ -119,24 +119,24 @@ class RaterComparisons:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredPanel:
-    """A panel with its ratings scored: all that does not depend on the judge.
+    """A panel with its ratings scored, which covers everything independent of the judge.
 
     Attributes
     ----------
     panel, design : Panel, AltTestDesign
-        The ratings, and how they are tested.
+        The ratings, and the design of the test.
     others, aligner : OtherRatings, Aligner
-        Whom values are compared with, and how.
+        The ratings to compare values with, and how to compare them.
     quality : (m,) array
         Of the raters.
     n_ratings : (n,) int array
         Ratings of each item.
     eligible : (n,) bool array
-        Items with enough ratings, and with a reference where the design has one.
+        Items with enough ratings, and with a reference if the design has one.
     rows : (R,) bool array
-        Ratings that count if the judge answered their item.
+        Ratings that count if the judge answered the item.
     n_rated : (C,) int array
-        How many eligible items have 0, 1, 2, ... ratings.
+        Number of eligible items with 0, 1, 2, ... ratings.
     """
 
     panel: Panel
@@ -177,7 +177,7 @@ class ScoredPanel:
         )
 
     def coded(self, verdicts: Mapping[str, Hashable] | Coded) -> Coded:
-        """Code verdicts with the values of the panel and the reference first."""
+        """Code verdicts, with the values of the panel and the reference first."""
         if not isinstance(verdicts, Coded):
             return self.panel.coded(verdicts, labels=self.others.labels)
         if len(verdicts.code) != len(self.panel.items):
@@ -211,7 +211,7 @@ class ScoredPanel:
         )
 
     def _entering(self, counted: BoolArray, answered: BoolArray) -> Entering:
-        """Count the items that enter, of those that are eligible."""
+        """Count the eligible items that enter."""
         same = counted is self.eligible
         return Entering(
             n_items=len(counted),
@@ -232,7 +232,7 @@ class ScoredPanel:
 
 
 def _outcome(lead: FloatArray, tolerance: float) -> IntArray:
-    """Turn the judge's lead into an outcome; nan, no verdict, is a loss."""
+    """Convert the judge's lead to an outcome; nan (no verdict) is a loss."""
     outcome = (~(lead >= -tolerance)).astype(np.int8)
     outcome -= lead > tolerance
     outcome += 1
@@ -277,12 +277,12 @@ def _class_shares(others: OtherRatings) -> FloatArray:
 
 
 def weight_of(sums: FloatArray) -> FloatArray:
-    """Return the weight of the items each rater is compared on: (3 or 4, m) to (m,)."""
+    """Return the weight of the items that each rater is compared on: (3 or 4, m) to (m,)."""
     return np.asarray(sums[MINUS] + sums[TIED] + sums[PLUS], dtype=np.float64)
 
 
 def advantages(sums: FloatArray) -> FloatArray:
-    """Share of its items on which the judge is at least as good as each rater: (m,)."""
+    """Return the share of items on which the judge is at least as good as each rater: (m,)."""
     return ratio(sums[MINUS] + sums[TIED], weight_of(sums))
 
 
@@ -300,7 +300,7 @@ def moments(sums: FloatArray, eps: float | FloatArray) -> Moments:
 def p_values(sums: FloatArray, tests: Sequence[Test], margins: FloatArray) -> FloatArray:
     """Test each rater at (E,) margins: sums (3 or 4, m) to p-values (E, m).
 
-    They are nan where there is no test.
+    They are nan if there is no test.
     """
     p = np.full((len(margins), len(tests)), np.nan)
     by_t = np.array([test == "t" for test in tests], dtype=np.bool_)
@@ -315,7 +315,7 @@ def p_values(sums: FloatArray, tests: Sequence[Test], margins: FloatArray) -> Fl
 def _alike(eps: float) -> float:
     """Return a margin at which differences of -1, 0 and 1 have the same signed ranks.
 
-    These change at 0 and at 1/2 alone.
+    The ranks only change at 0 and 1/2.
     """
     for low in (0.0, 0.5):
         if low + TOLERANCE < eps < low + 0.5 - TOLERANCE:
@@ -325,33 +325,33 @@ def _alike(eps: float) -> float:
 
 @lru_cache(maxsize=1 << 16)
 def _exact_p(minus: int, tied: int, plus: int, eps: float) -> float:
-    """Return the exact p-value, cached: judges and designs come to the same counts."""
+    """Return the exact p-value, cached because judges and designs share counts."""
     return signed_rank(minus, tied, plus, eps).p_exact
 
 
 def share_won(rejected: BoolArray, p: FloatArray, quality: FloatArray) -> FloatArray:
-    """Divide the quality (m,) of the raters beaten by that of those with a p-value: (..., m)."""
+    """Return beaten raters' share of the quality (m,) of raters with a p-value: (..., m)."""
     return ratio(rejected @ quality, ~np.isnan(p) @ quality)
 
 
 def option_wins(panel: Panel, design: AltTestDesign, options: Sequence[Hashable]) -> IntArray:
-    """Return, per item and rater, whether a rating counts and which options are as good.
+    """Return, per item and rater, whether a rating counts and which options would win.
 
     Parameters
     ----------
     panel : Panel
         The ratings, with the names of those who gave them.
     design : AltTestDesign
-        How values align with those of the other raters.
+        How values are compared with those of the other raters.
     options : K values
-        What a judge may answer, in the order of the columns.
+        Possible answers of a judge, in the order of the columns.
 
     Returns
     -------
     (n, m, 1 + K) int8 array
-        1 or 0: first whether the rating enters the test, then for each option whether a judge that
-        gives it is at least as close to the other raters as the rater (W^f of Calderon et al. 2025,
-        section 3.1). Zeros where the rater did not rate the item; m is 1 without raters.
+        1 or 0: first whether the rating enters the test, then for each option whether a judge with
+        that answer is at least as close to the other raters as the rater is (W^f of Calderon et al.
+        2025, section 3.1). Zeros if the rater did not rate the item; m is 1 without raters.
 
     Raises
     ------

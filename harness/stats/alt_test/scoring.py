@@ -1,4 +1,4 @@
-"""Alignment scores of a value with the other ratings of its item."""
+"""Scores for how well a value agrees with the other ratings of its item."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ Score: TypeAlias = "NamedScore | Similarity | SimilarityTable"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SimilarityTable:
-    """How similar any two of K labels are.
+    """Similarity of any two of K labels.
 
     Attributes
     ----------
     labels : K values
-        Every value a rater or judge may give.
+        Every possible value of a rater or judge.
     values : (K, K) array
-        Row: the value scored; column: the value it is compared with. Higher is more similar.
+        Rows are the values scored, columns the values they are compared with. Higher is more
+        similar.
     """
 
     labels: Sequence[Hashable]
@@ -52,7 +53,7 @@ class SimilarityTable:
 
 
 def similarities(score: Score, labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
-    """Compare values two by two: 1 or 0, minus the absolute difference, or the similarity.
+    """Compare values pairwise: 1 or 0, minus the absolute difference, or the similarity.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def similarities(score: Score, labels: Sequence[Hashable], x: IntArray, y: IntAr
     labels : sequence
         The distinct values.
     x, y : (N,) int arrays
-        Places in ``labels``.
+        Indices into ``labels``.
     """
     if score == "accuracy":
         return equality(labels, x, y)
@@ -74,12 +75,12 @@ def similarities(score: Score, labels: Sequence[Hashable], x: IntArray, y: IntAr
 
 
 def equality(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:  # noqa: ARG001 -- the shape of a pairing
-    """Return 1 where two values are equal, else 0."""
+    """Return 1 if two values are equal, else 0."""
     return np.asarray(x == y, dtype=np.float64)
 
 
 def table_pairing(table: SimilarityTable) -> Pairing:
-    """Return the pairing of a table; ValueError for a value it does not hold."""
+    """Return a table's pairing function; ValueError for a value it doesn't contain."""
     place = {label: k for k, label in enumerate(table.labels)}
 
     def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
@@ -92,7 +93,7 @@ def table_pairing(table: SimilarityTable) -> Pairing:
 
 
 def function_pairing(similarity: Similarity) -> Pairing:
-    """Return the pairing of a function, called once per distinct pair; ValueError if not finite."""
+    """Return a function's pairing, called once per distinct pair; ValueError if not finite."""
 
     def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
         pairs, place = np.unique(x * len(labels) + y, return_inverse=True)
@@ -117,7 +118,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OtherRatings:
-    """Whom each of R ratings is held against: the item's other raters, or one reference.
+    """The comparison for each of R ratings: the item's other raters, or one reference.
 
     Attributes
     ----------
@@ -126,9 +127,9 @@ class OtherRatings:
     weight : (R,) array
         Quality of each rating's rater.
     reference : Coded or None
-        An expert's or the gold value per item; None for the other raters.
+        The expert's or gold value per item; None to use the other raters.
     total : (R,) array
-        Quality of the other raters of each rating's item, summed; nan where there are none.
+        Summed quality of the other raters of each rating's item; nan if there are none.
     """
 
     panel: Panel
@@ -146,11 +147,11 @@ class OtherRatings:
 
     @property
     def labels(self) -> Sequence[Hashable]:
-        """What verdicts are coded with: the values of the panel and then of the reference."""
+        """Labels for coding verdicts: the values of the panel, then of the reference."""
         return self.panel.labels if self.reference is None else self.reference.labels
 
     def mean(self, sums: FloatArray) -> FloatArray:
-        """Divide (R,) weighted sums over the item's other raters; nan where there are none."""
+        """Divide (R,) weighted sums over the item's other raters; nan if there are none."""
         return np.asarray(sums / self.total)
 
     def sums(self, values: FloatArray) -> FloatArray:
@@ -163,37 +164,37 @@ class OtherRatings:
 
 
 class Aligner(Protocol):
-    """Scores of ratings and of verdicts against the same others; see `aligner`."""
+    """Scores of ratings and verdicts against the same comparison; see `aligner`."""
 
     @property
     def human(self) -> FloatArray:
-        """Score of each rating: (R,); nan where there is nothing to compare it with."""
+        """Score each rating: (R,); nan if there is nothing to compare it with."""
 
     @property
     def tolerance(self) -> float:
-        """Scores this close are tied."""
+        """Largest difference between scores that counts as a tie."""
 
     def judge(self, verdicts: Coded) -> FloatArray:
-        """Score the verdict on each rating's item in its place: (R,); nan if unanswered."""
+        """Score the verdict on each rating's item, not the rating: (R,); nan if unanswered."""
 
 
 def aligner(score: Score, others: OtherRatings) -> Aligner:
-    """Make the aligner of a score.
+    """Return the aligner for a score.
 
     Parameters
     ----------
     score : str, callable or SimilarityTable
-        ``"accuracy"``: share of the others who gave the same value. ``"neg_rmse"``: minus the root
-        mean squared difference to the others' numbers. ``"rank_neg_rmse"``: the same between places
-        in each one's own ranking of the items. A function or table: mean similarity to the others'
+        ``"accuracy"``: share of the others with the same value. ``"neg_rmse"``: minus the root mean
+        squared difference to the others' numbers. ``"rank_neg_rmse"``: the same for ranks within
+        each person's own ranking of the items. A function or table: mean similarity to the others'
         values, ``similarity(value scored, value of another)``.
     others : OtherRatings
-        Whom to compare with.
+        The ratings to compare with.
 
     Raises
     ------
     ValueError
-        If there is no such score.
+        If the score is unknown.
     """
     if score == "accuracy":
         return Paired.of(equality, others)
@@ -208,10 +209,11 @@ def aligner(score: Score, others: OtherRatings) -> Aligner:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Numeric:
-    """Negative RMSE, or rather a number that orders as it does.
+    """Negative RMSE, replaced by a number with the same order.
 
-    The squared differences of x to the others' values sum to W (x - centre)^2 plus a constant, with
-    the others' mean as centre: so |x - centre| orders the values of an item as RMSE does.
+    The squared differences between x and the others' values sum to W (x - centre)^2 plus a
+    constant, where centre is the others' mean. So |x - centre| orders an item's values as RMSE
+    does.
     """
 
     others: OtherRatings
@@ -277,7 +279,7 @@ class Paired:
 
 
 def _nearness(values: FloatArray, centre: FloatArray) -> FloatArray:
-    """Return minus the distance of each value, in the memory of the values."""
+    """Return minus the distance of each value, written into the values' own memory."""
     values -= centre
     np.abs(values, out=values)
     return np.negative(values, out=values)
@@ -286,8 +288,8 @@ def _nearness(values: FloatArray, centre: FloatArray) -> FloatArray:
 def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
     """Rank values within each rater, ties sharing their mean rank: (R,) in (0, 1).
 
-    Ranks are ``(rank - 1/2) / number of items``, so that those who rated different numbers of items
-    can be compared; where all rated the same items this is the paper's ranking on another scale.
+    Ranks are ``(rank - 1/2) / number of items``, so that raters with different numbers of items can
+    be compared. If all rated the same items, this is the paper's ranking on a different scale.
     """
     order = np.lexsort((values, of_rater))
     rater, value = of_rater[order], values[order]
@@ -304,7 +306,7 @@ def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
 
 
 def item_numbers(coded: Coded, name: str, *, ranks: bool) -> FloatArray:
-    """Return the number, or relative rank, of each item's value: (n,); nan where there is none."""
+    """Return the number, or relative rank, of each item's value: (n,); nan if there is none."""
     present = coded.present
     used = np.flatnonzero(np.bincount(coded.code[present], minlength=len(coded.labels)))
     number = np.full(len(coded.labels), np.nan)
@@ -328,7 +330,7 @@ def _to_reference(
 def _where_both(
     pairing: Pairing, labels: Sequence[Hashable], x: IntArray, y: IntArray
 ) -> FloatArray:
-    """Pair (N,) codes where neither is missing; nan elsewhere."""
+    """Pair (N,) codes if neither is missing; nan otherwise."""
     both = (x >= 0) & (y >= 0)
     if both.all():
         return pairing(labels, x, y)
@@ -356,7 +358,7 @@ def _similar(pairing: Pairing, others: OtherRatings) -> FloatArray:
 
 
 def pairs(panel: Panel) -> tuple[IntArray, IntArray]:
-    """Return the places of any two ratings of one item, in both orders."""
+    """Return the indices of every two ratings of one item, in both orders."""
     m = panel.ratings_per_item
     first = np.cumsum(m) - m
     per_row = m[panel.of_item]

@@ -1,4 +1,4 @@
-"""Variants of the alternative annotator test: other margins, judges, domains, combined raters."""
+"""Variants of the alternative annotator test: margins, judges, domains, combined raters."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class EpsPoint:
     eps : float
         The margin.
     winning_rate, advantage : float or None
-        None where no rater is tested; the advantage is the same at every margin.
+        None if no rater is tested. The advantage is the same at every margin.
     passes : bool or None
-        Whether the winning rate reaches the threshold.
+        Whether the winning rate reaches the threshold; None if undefined.
     """
 
     eps: float
@@ -52,12 +52,12 @@ class EpsPoint:
 
 
 def eps_sweep(test: AltTest, eps: Iterable[float]) -> tuple[EpsPoint, ...]:
-    """Repeat a test at other margins, from its sums.
+    """Repeat a test at other margins, using its sums.
 
     Parameters
     ----------
     test : AltTest
-        At any margin.
+        A test at any margin.
     eps : iterable of float in [0, 1)
         The margins.
 
@@ -84,12 +84,14 @@ def smallest_eps(test: AltTest) -> float | None:
     Returns
     -------
     float or None
-        To 1e-9, from above: it passes at the number returned. None if it passes at none.
+        Accurate to 1e-9 and rounded up, so the judge passes at the returned margin. None if it
+        passes at no margin.
 
     Notes
     -----
-    Rejections only grow in number as p-values fall. The p-value of a t-test falls as the margin
-    grows; that of a signed-rank test changes only at 0 and 1/2, where it may jump either way.
+    The number of rejections can only grow as p-values fall. The p-value of a t-test falls as the
+    margin grows. That of a signed-rank test only changes at 0 and 1/2, where it can jump either
+    way.
     """
     passes = _passes(test, np.array([high for _, high in PIECES]))
     piece = next((piece for piece, at_end in zip(PIECES, passes, strict=True) if at_end), None)
@@ -97,7 +99,7 @@ def smallest_eps(test: AltTest) -> float | None:
 
 
 def _bisect(test: AltTest, low: float, high: float) -> float:
-    """Halve the span in which the judge begins to pass; several halvings are tested together."""
+    """Bisect for the margin at which the judge starts to pass, testing several steps at once."""
     if _passes(test, np.array([low]))[0]:
         return low
     while high - low > RESOLUTION:
@@ -119,14 +121,14 @@ def _passes(test: AltTest, margins: FloatArray) -> BoolArray:
 
 
 def _winning_rates(test: AltTest, margins: FloatArray) -> list[float]:
-    """Return the winning rate at each of (E,) margins, nan where no rater is tested."""
+    """Return the winning rate at each of (E,) margins, nan if no rater is tested."""
     p, quality = test.rater_sums.p(margins), test.rater_sums.quality
     rates: list[float] = share_won(benjamini_yekutieli(p, test.q).rejected, p, quality).tolist()
     return rates
 
 
 def adjust_jointly(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest]:
-    """Adjust the tests of several judges, or of several domains, over all their raters at once.
+    """Adjust the tests of several judges or domains over all their raters at once.
 
     Parameters
     ----------
@@ -138,12 +140,12 @@ def adjust_jointly(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, A
     Returns
     -------
     dict
-        Decisions and winning rates under the joint adjustment; all else as it was.
+        The tests with decisions and winning rates under the joint adjustment.
 
     Raises
     ------
     ValueError
-        If there is no test.
+        If there are no tests.
 
     Notes
     -----
@@ -175,7 +177,7 @@ def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
     panel : Panel
         The ratings.
     teams : iterable of sequences of raters
-        Raters to combine; "a" and "b" become "a+b". The others stay as they are.
+        Raters to combine; "a" and "b" become "a+b". Other raters are unchanged.
 
     Raises
     ------
@@ -205,18 +207,18 @@ def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinedTest:
-    """Means over the ways to combine two raters of different items into one.
+    """Means over the ways to combine raters of different items into one.
 
     Attributes
     ----------
     winning_rate, advantage : float or None
-        Over the pairings in which they are defined.
+        Means over the pairings in which they are defined.
     passes_share : float or None
-        Share of those in which the judge passes.
+        Share of these pairings in which the judge passes.
     n_pairings : int
-        Ways tried, at most 100.
+        Number of pairings tried, at most 100.
     reason : str
-        Why there are none; "" where there are.
+        Reason if there are none, else "".
     """
 
     winning_rate: float | None
@@ -235,22 +237,23 @@ def combined_annotator_test(
     rng: np.random.Generator,
     max_pairings: int = MAX_PAIRINGS,
 ) -> CombinedTest:
-    """Test against raters combined across two sets that rated different items.
+    """Run the test on raters combined across two sets that rated different items.
 
     Parameters
     ----------
     panel, verdicts, design
         As in `annotator_test`.
     sets : two sequences of raters
-        Each of the smaller set is joined with one of the larger; those left over stay alone.
+        Each rater in the smaller set is joined with one in the larger; the rest stay single.
     rng : numpy Generator
         Draws pairings when there are more than ``max_pairings``.
     max_pairings : int
-        All are tried when there are no more than this.
+        If there are at most this many pairings, all are tried.
 
     Notes
     -----
-    Calderon et al. 2025, appendix A. A way to more items per rater, not as good as more ratings.
+    Calderon et al. 2025, appendix A. This increases the number of items per rater, but collecting
+    more ratings is better.
     """
     small, large = sorted(map(list, sets), key=len)
     n_pairings = int(np.prod(range(len(large) - len(small) + 1, len(large) + 1), dtype=float))

@@ -1,4 +1,4 @@
-"""Array types, sums that do not depend on the order, and kinds of items with the same ratings."""
+"""Array types, order-independent sums, and kinds of items with the same ratings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 
 def ratio(numerator: Counts, denominator: Counts) -> FloatArray:
-    """Divide elementwise, with broadcasting; nan where the denominator is 0 or nan."""
+    """Divide elementwise, with broadcasting; nan if the denominator is 0 or nan."""
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = np.asarray(np.true_divide(numerator, denominator), dtype=np.float64)
     finite = np.isfinite(quotient)
@@ -48,12 +48,12 @@ def ratio(numerator: Counts, denominator: Counts) -> FloatArray:
 
 
 def how_many(rows: BoolArray, times: IntArray | None = None) -> int:
-    """Count the items behind some of (n,) rows, each of which stands for ``times``, or for one."""
+    """Count the items behind some of (n,) rows, each of which counts ``times`` or once."""
     return int(np.count_nonzero(rows) if times is None else times[rows].sum())
 
 
 def median(values: Counts, times: IntArray | None = None) -> float | None:
-    """Return the median of (n,) numbers, each of which occurs so many times, or once."""
+    """Return the median of (n,) numbers, each with its number of occurrences or one."""
     if not len(values):
         return None
     if times is None:
@@ -65,9 +65,9 @@ def median(values: Counts, times: IntArray | None = None) -> float | None:
 
 
 def remembered(function: Callable[[Asked], Made]) -> Callable[[Asked], Made]:
-    """Let metrics that are asked about the same sums, one after the other, share a first step.
+    """Share a first step between metrics that evaluate the same sums in succession.
 
-    What was made of the last array is kept; arrays are told apart as objects.
+    The result for the last array is kept; arrays are distinguished by identity.
     """
     last: list[tuple[ref[Asked], Made]] = []
 
@@ -86,8 +86,8 @@ def remembered(function: Callable[[Asked], Made]) -> Callable[[Asked], Made]:
 def reduced(ufunc: np.ufunc, rows: NDArray[Any]) -> NDArray[Any]:
     """Return (n,): (n, K) rows reduced by a function of two numbers, such as `numpy.add`.
 
-    As ``ufunc.reduce(rows, axis=1)``, to the last bit; that takes ten times as long where K is
-    small.
+    The result equals ``ufunc.reduce(rows, axis=1)`` to the last bit, but takes a tenth of its time
+    if K is small.
     """
     if 1 < rows.shape[1] < IN_ORDER:
         return np.asarray(reduce(ufunc, rows.T))
@@ -95,30 +95,30 @@ def reduced(ufunc: np.ufunc, rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def row_sums(rows: FloatArray) -> FloatArray:
-    """Add up (n, K) along the rows; a product is quicker than a sum where K is small."""
+    """Sum (n, K) along the rows; uses a product, which is faster than a sum if K is small."""
     return rows @ np.ones(rows.shape[1])
 
 
 def row_shares(counts: Counts) -> FloatArray:
-    """Divide each row of (n, K) counts by its sum; nan where that is 0."""
+    """Divide each row of (n, K) counts by its sum; nan if the sum is 0."""
     return ratio(counts, reduced(np.add, counts)[:, None])
 
 
 def row_products(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return (n,): the scalar product of each row of one (n, K) array with that of another."""
+    """Return (n,): the dot products of the rows of two (n, K) arrays."""
     return np.asarray(np.einsum("nk,nk->n", first, second), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Rows:
-    """Rows, (n, d), that are made of arrays of n items each, as often as they are asked for.
+    """Rows, (n, d), computed on demand from arrays with n items.
 
     Attributes
     ----------
     make : callable
-        What becomes of some items of every array: (b, d).
+        Computes rows (b, d) from some items of every array.
     per_item : tuple of (n, ...) arrays
-        Of these.
+        The arrays.
     """
 
     make: Callable[..., FloatArray]
@@ -141,7 +141,7 @@ class Rows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Return n and d, as an array does."""
+        """Return n and d, like an array."""
         return len(self), self[:1].shape[1]
 
 
@@ -149,10 +149,10 @@ Summands: TypeAlias = FloatArray | Rows
 
 
 def in_blocks(make_rows: Callable[..., FloatArray], *per_item: NDArray[Scalar]) -> Summands:
-    """Make (n, d) rows from arrays of n items each, `BLOCK` items at a time, or of `MANY` not yet.
+    """Compute (n, d) rows from arrays of n items, by blocks of `BLOCK`; lazily if over `MANY`.
 
-    Steps between would not fit the processor's cache for many items, and memory that is new to the
-    process costs more than the arithmetic: so rows of very many are not to be held at all.
+    For many items, intermediate steps would not fit the processor's cache, and allocating new
+    memory costs more than the arithmetic. So rows of very many items are never all in memory.
     """
     rows = Rows(make_rows, per_item)
     n = len(rows)
@@ -162,14 +162,14 @@ def in_blocks(make_rows: Callable[..., FloatArray], *per_item: NDArray[Scalar]) 
 
 
 def blocks(n: int) -> Iterator[slice]:
-    """Cut 0 to n into runs of `BLOCK`."""
+    """Split 0 to n into runs of `BLOCK`."""
     return (slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
 
 
 def distinct(values: Counts) -> tuple[FloatArray, IntArray]:
-    """Return the different values of (n,) numbers in order, and each one's place among them.
+    """Return the distinct values of (n,) numbers in order, and the index of each number.
 
-    As `numpy.unique` does, but without a sort where the values are steps of 1 on a short scale.
+    Like `numpy.unique`, but without sorting if the values are steps of 1 on a short scale.
     """
     if values.size:
         low = values.min()
@@ -185,7 +185,7 @@ def distinct(values: Counts) -> tuple[FloatArray, IntArray]:
 
 
 def numbered(names: Iterable[str]) -> tuple[tuple[str, ...], IntArray]:
-    """Return the different names in the order in which they occur, and each one's place there."""
+    """Return the distinct names in order of occurrence, and the index of each name."""
     index: dict[str, int] = {}
     places = np.array([index.setdefault(name, len(index)) for name in names], dtype=np.int64)
     return tuple(index), places

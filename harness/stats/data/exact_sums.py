@@ -16,16 +16,16 @@ SUMMED_CELLS = 1 << 14  # numbers split at once: what stays in the processor's c
 
 
 def total(rows: Summands, times: IntArray | None = None) -> FloatArray:
-    """Return (d,): the sum of (n, d) rows, to the last bit the same in any order.
+    """Return (d,): the sum of (n, d) rows, identical to the last bit in any order.
 
-    Where numbers are not far above 2**-62, or above 2**17, the last bits may depend on the order.
+    If numbers are near or below 2**-62, or above 2**17, the last bits can depend on the order.
 
     Parameters
     ----------
     rows : (n, d) array or Rows
-        What is added up.
+        Rows to add up.
     times : (n,) int array, optional
-        How often each row counts. Default: once.
+        Number of times each row counts. Default: once.
     """
     sums = np.zeros((N_SUMS, rows.shape[1]))
     for at in blocks(len(rows)):
@@ -34,7 +34,7 @@ def total(rows: Summands, times: IntArray | None = None) -> FloatArray:
 
 
 def weighted_total(rows: Summands, weights: FloatArray) -> FloatArray:
-    """Return (d,): `total` of (n, d) rows times (n,) weights; those that are whole are counts."""
+    """Return (d,): `total` of (n, d) rows times (n,) weights; whole weights are counts."""
     whole = np.rint(weights)
     if np.array_equal(whole, weights):
         return total(rows, whole.astype(np.int64))
@@ -42,10 +42,10 @@ def weighted_total(rows: Summands, weights: FloatArray) -> FloatArray:
 
 
 def sums_by_step(rows: FloatArray, times: IntArray | None = None) -> FloatArray:
-    """Return (4, d): the sums of the multiples of each of `STEPS` that (n, d) numbers consist of.
+    """Return (4, d): exact sums of (n, d) numbers, split into multiples of each of `STEPS`.
 
-    They are exact: 2**26 numbers below 2**17 need no more than the 53 bits of a sum. The last row
-    is the sum of what is left, at most 2**-63 of each number.
+    The sums are exact, because 2**26 numbers below 2**17 need at most the 53 bits of a float. The
+    last row is the sum of the remainders, at most 2**-63 of each number.
     """
     n, d = rows.shape
     weights = np.ones(n) if times is None else times.astype(np.float64)
@@ -68,5 +68,5 @@ def sums_by_step(rows: FloatArray, times: IntArray | None = None) -> FloatArray:
 
 
 def joined_steps(sums: FloatArray) -> FloatArray:
-    """Return (d,): the sum of what `sums_by_step` returned, (4, d), smallest first."""
+    """Return (d,): the total of the (4, d) result of `sums_by_step`, added smallest first."""
     return np.asarray(sums[3] + sums[2] + sums[1] + sums[0])

@@ -24,18 +24,18 @@ MIN_RATINGS = 2  # one rating shows no noise
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What is decided: positive where P(S meets ``positive``) >= ``tau``."""
+    """Rule of a decision: positive if P(S meets ``positive``) >= ``tau``."""
 
     tau: float
     positive: tuple[str, ...]
 
 
 def reaches(shares: FloatArray, tau: float) -> FloatArray:
-    """Compare with the cut-off: 1.0 where a share is at least tau, 0.0 below, nan where nan.
+    """Compare with the cut-off: 1.0 if a share is at least tau, 0.0 below, nan for nan.
 
     This is the only comparison with tau in the package. It is ``>=`` (Guerdan et al. 2025, section
-    2.2), with `TOLERANCE` because a share that equals tau as a fraction may be stored a rounding
-    error below it.
+    2.2), with `TOLERANCE` because a share equal to tau can be stored with a rounding error below
+    it.
 
     Raises
     ------
@@ -47,13 +47,13 @@ def reaches(shares: FloatArray, tau: float) -> FloatArray:
 
 
 def check_tau(tau: float) -> None:
-    """Refuse a cut-off outside (0, 1]: at 0 everything is positive."""
+    """Reject a cut-off outside (0, 1]: at 0 everything would be positive."""
     if not 0.0 < tau <= 1.0:
         raise ValueError(f"tau is {tau!r}; a cut-off lies in (0, 1]")
 
 
 def hard(O: FloatArray) -> FloatArray:
-    """One-hot mode of each row, ties of the mode split evenly.
+    """Return the one-hot mode of each row, with ties split evenly.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def hard(O: FloatArray) -> FloatArray:
     Returns
     -------
     (n, K) array
-        Rows sum to 1, or are nan where ``O`` is nan.
+        Rows sum to 1, or are nan if ``O`` is nan.
 
     Notes
     -----
@@ -78,14 +78,14 @@ def hard(O: FloatArray) -> FloatArray:
 
 
 def tied_modes(h: FloatArray) -> BoolArray:
-    """Return (n,) bool: which rows of form ``h`` had more than one mode."""
+    """Return (n,) bool: whether each row of form ``h`` had more than one mode."""
     return np.asarray((h > 0).sum(axis=1) > 1, dtype=np.bool_)
 
 
 def aggregate(
     dist: Distributions, form: Form, *, tau: float, positive: Sequence[str]
 ) -> FloatArray:
-    """Turn rating distributions into rating vectors.
+    """Convert rating distributions to rating vectors.
 
     Parameters
     ----------
@@ -94,15 +94,15 @@ def aggregate(
     form : str
         A key of `FORMS`.
     tau : float in (0, 1]
-        The cut-off of forms that have one.
+        The cut-off, for forms that use one.
     positive : sequence of str
-        The positive options of decision; without any, nothing can be decided: all nan.
+        The positive options, for decisions; without any, all decisions are nan.
 
     Returns
     -------
     (n, K) array, (n, 1) for decision, (n, 2 K) for the noisy forms, (n, m (1 + K)) for raters
-        nan rows where nobody answered the elicitation that the form needs; for the noisy forms and
-        raters, where fewer than two did.
+        Rows are nan if nobody answered the elicitation that the form needs; for the noisy forms and
+        raters, if fewer than two did.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def aggregate(
 
 
 def _with_pseudo_counts(shares: FloatArray, m: FloatArray, n_answers: int) -> FloatArray:
-    """Return (n, K) shares of m ratings and `SMOOTHING` pseudo-counts per answer."""
+    """Return (n, K) shares from m ratings plus `SMOOTHING` pseudo-counts per answer."""
     exact = np.isinf(m)
     counted = np.where(exact, 0.0, m)[:, None]
     smoothed = ratio(shares * counted + SMOOTHING, counted + SMOOTHING * n_answers)
@@ -129,14 +129,14 @@ def _with_pseudo_counts(shares: FloatArray, m: FloatArray, n_answers: int) -> Fl
 
 
 def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:
-    """Return (n, 2 K): shares of m ratings, and the unbiased estimate of their variance."""
+    """Return (n, 2 K): shares from m ratings, and the unbiased estimate of their variance."""
     noise = ratio(shares * (1.0 - shares), (m - 1.0)[:, None])
     both = np.hstack([shares, noise])
     return np.where((m >= MIN_RATINGS)[:, None], both, np.nan)
 
 
 def _by_rater(dist: Distributions) -> FloatArray:
-    """Return (n, m (1 + K)): which options win against each rater; nan where none is compared."""
+    """Return (n, m (1 + K)): which options win against each rater; nan if none is compared."""
     n, K = dist.O.shape
     if dist.wins is None:
         return np.full((n, 1 + K), np.nan)
@@ -145,7 +145,7 @@ def _by_rater(dist: Distributions) -> FloatArray:
 
 
 def _meeting(dist: Distributions, positive: tuple[str, ...]) -> FloatArray:
-    """Return (n, 1): the chance that the endorsed set meets the positive options."""
+    """Return (n, 1): the probability that the accepted set meets the positive options."""
     undecided = np.full(len(dist.space.sets), np.nan)
     meets = dist.space.meets(positive).astype(np.float64) if positive else undecided
     return np.asarray(dist.theta @ meets[:, None])
@@ -153,35 +153,35 @@ def _meeting(dist: Distributions, positive: tuple[str, ...]) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Aggregation:
-    """A form of rating vectors: how they are made of rating distributions, and what they need.
+    """A form of rating vectors: how to derive it from rating distributions, and its needs.
 
     Attributes
     ----------
     vectors : callable
-        ``(Distributions, positive options) -> (n, D)``: nan rows where nobody answered the
+        ``(Distributions, positive options) -> (n, D)``: rows are nan if nobody answered the
         elicitation.
     elicitation : {"forced_choice", "response_set"}
-        What it is made of.
+        Elicitation that it is derived from.
     symbol : str
-        What it is called in the names of metrics: its own name, or that of the form of which it is
-        a variant; "" for none.
+        Its symbol in names of metrics: its own name, or that of the form it is a variant of; "" for
+        none.
     words : str
-        What it is called in display names.
+        Its name in display names.
     meaning : str
-        What it is, for the glossary; of forms that are no variants.
+        Its meaning, for the glossary; only for forms that aren't variants.
     is_cut : bool
-        Whether vectors say where shares reach the cut-off, and so move in steps with it.
+        Whether vectors indicate which shares reach the cut-off, and so change in steps with it.
     is_mode : bool
-        Whether tied answers share a vector; they are counted.
+        Whether tied answers share a vector; such ties are counted.
     needs_positive : bool
-        Whether it is defined by positive options.
+        Whether it depends on positive options.
     needs_pairs : bool
-        Whether an item needs two ratings, which show their noise.
+        Whether an item needs two ratings to estimate noise.
     counts_ratings : bool
-        Whether vectors depend on the number of ratings, so that those of a judge are of all its
+        Whether vectors depend on the number of ratings, so that a judge's vectors use all its
         replies.
     names_raters : bool
-        Whether vectors tell the raters apart, so that they stay as they are.
+        Whether vectors distinguish individual raters, so that they must not be merged.
     """
 
     vectors: Callable[[Distributions, tuple[str, ...]], FloatArray]

@@ -1,4 +1,4 @@
-"""Kinds of items: rows that are equal in all tables, and how often each occurs."""
+"""Kinds of items: rows that are equal in all tables, and how many items have them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TABLE = 1 << 16  # codes below this, or 4 per item, are counted, others sorted
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Kinds:
-    """Items with the same counts are one kind.
+    """Groups of items with equal counts.
 
     Attributes
     ----------
     first : (R,) int array
-        An item of each kind, in the order of the kinds' counts.
+        One item of each kind, in the order of the kinds' counts.
     of_item : (n,) int array
         The kind of each item.
     """
@@ -34,12 +34,12 @@ class Kinds:
 
     @classmethod
     def of(cls, *tables: Counts) -> Self:
-        """Tell apart the items of tables, each (n, ...).
+        """Group the items of tables, each (n, ...), by equal rows.
 
         Notes
         -----
-        Linear in the items where there are few kinds of whole numbers: they are counted, not
-        sorted.
+        Linear in the number of items if there are few kinds of whole numbers, because these are
+        counted, not sorted.
         """
         n = len(tables[0])
         kinds = cls.few(n, *tables)
@@ -47,7 +47,7 @@ class Kinds:
 
     @classmethod
     def few(cls, most: int, *tables: Counts) -> Self | None:
-        """As `of`, but None as soon as more than so many kinds are seen."""
+        """Like `of`, but None once there are more than a given number of kinds."""
         n = len(tables[0])
         code: IntArray = np.zeros(n, dtype=np.int64)
         width, limit = 1, max(TABLE, 4 * n)
@@ -70,13 +70,13 @@ class Kinds:
 
     @classmethod
     def single(cls, n: int) -> Self:
-        """Make a kind of each of n items."""
+        """Make each of n items a separate kind."""
         places = frozen(np.arange(n))
         return cls(places, places)
 
     @property
     def times(self) -> IntArray:
-        """How many items are of each kind: (R,)."""
+        """Number of items of each kind: (R,)."""
         return np.bincount(self.of_item, minlength=len(self.first))
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class Kinds:
 
 
 def _varying(tables: Iterable[Counts]) -> Iterator[Counts]:
-    """Give the columns, (n,), of tables (n, ...) in which items differ."""
+    """Return the columns, (n,), of tables (n, ...) in which items differ."""
     for table in tables:
         columns = table.reshape(len(table), prod(table.shape[1:]))
         if columns.size:
@@ -96,12 +96,12 @@ def _varying(tables: Iterable[Counts]) -> Iterator[Counts]:
 
 
 def _numbered(code: IntArray, width: int) -> tuple[IntArray, int]:
-    """Number the codes below ``width`` that occur from 0 on; return them and how many there are."""
+    """Renumber codes below ``width`` from 0; return the new codes and their number."""
     occurs = np.bincount(code, minlength=width) > 0
     return (np.cumsum(occurs) - 1)[code], int(occurs.sum())
 
 
 def _sorted(code: IntArray) -> tuple[IntArray, int]:
-    """As `_numbered`, for codes that may be large."""
+    """Like `_numbered`, for codes that can be large."""
     codes, place = np.unique(code, return_inverse=True)
     return place.ravel(), len(codes)

@@ -1,4 +1,4 @@
-"""Summaries of the labels of an item: counts, median, mode and agreement."""
+"""Summaries of an item's labels: counts, median, mode and agreement."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def label_counts(labels: ArrayLike, K: int) -> IntArray:
-    """Count labels: (n, K) from (n, m) option indices, nan where missing.
+    """Count labels: (n, K) from (n, m) option indices, nan if missing.
 
     Raises
     ------
     ValueError
-        If labels are no (n, m) array, or hold a number that is no index of an option.
+        If labels aren't an (n, m) array, or contain a number that isn't an option index.
     """
     table = np.asarray(labels)
     if table.ndim != 2:  # noqa: PLR2004 -- a matrix has two axes
@@ -36,21 +36,21 @@ def label_counts(labels: ArrayLike, K: int) -> IntArray:
 
 
 def option_indices(labels: Counts, K: int) -> IntArray:
-    """Return labels as int64; ValueError if one is no index of K options."""
+    """Return labels as int64; ValueError if one isn't an index of K options."""
     codes = labels.astype(np.int64, copy=False)
     outside = codes.size and codes.view(np.uint64).max() >= K  # a negative number is huge there
     if outside or (labels.dtype.kind == "f" and (codes != labels).any()):
-        raise ValueError(f"labels holds a number that is not an option index from 0 to {K - 1}")
+        raise ValueError(f"labels contains a number that is not an option index from 0 to {K - 1}")
     return codes
 
 
 def numbers_of(scale: ArrayLike | None, K: int) -> FloatArray:
-    """Return the (K,) numbers that options stand for, in increasing order; by default 1 to K.
+    """Return the (K,) increasing numbers for the options; by default 1 to K.
 
     Raises
     ------
     ValueError
-        If there is not one number per option, or they do not increase.
+        If there isn't one number per option, or they don't increase.
     """
     numbers = np.arange(1.0, K + 1.0) if scale is None else np.asarray(scale, dtype=np.float64)
     if numbers.shape != (K,) or not (np.diff(numbers) > 0).all():
@@ -59,14 +59,14 @@ def numbers_of(scale: ArrayLike | None, K: int) -> FloatArray:
 
 
 def medians(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
-    """Return (n,): the median label of each item, halfway between two for even numbers.
+    """Return (n,): each item's median label, halfway between two middle labels if needed.
 
     Parameters
     ----------
     counts : (n, K) array
-        How often each option was chosen.
+        Number of times each option was chosen.
     scale : (K,) numbers, optional
-        What the options stand for, increasing; by default 1 to K.
+        Increasing numbers for the options; by default 1 to K.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def medians(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
 
 
 def modes(counts: Counts) -> FloatArray:
-    """Return (n, K): the most frequent label of each item one-hot, ties split evenly.
+    """Return (n, K): the most common label of each item one-hot, with ties split evenly.
 
     nan where nobody rated. `hard` does so for distributions.
     """
@@ -94,7 +94,7 @@ def modes(counts: Counts) -> FloatArray:
 
 
 def majority_shares(counts: Counts) -> FloatArray:
-    """Return (n,): share of the most frequent label; nan where nobody rated."""
+    """Return (n,): share of the most common label; nan if nobody rated."""
     c = np.asarray(counts, dtype=np.float64)
     return ratio(c.max(axis=1, initial=0.0), reduced(np.add, c))
 
@@ -105,15 +105,15 @@ def median_shares(
     *,
     floor: bool = False,
 ) -> FloatArray:
-    """Return (n,): share of labels equal to the median; nan where nobody rated.
+    """Return (n,): share of labels equal to the median; nan if nobody rated.
 
     Parameters
     ----------
     counts, scale
         As in `medians`.
     floor : bool, optional
-        Round the median down first, as the code of Elangovan et al. 2025 does. Otherwise no label
-        equals a median halfway between two.
+        Whether to round the median down first, as the code of Elangovan et al. 2025 does. Otherwise
+        no label equals a median halfway between two labels.
     """
     c = np.asarray(counts, dtype=np.float64)
     middle = medians(counts, scale)
@@ -124,6 +124,6 @@ def median_shares(
 
 
 def n_distinct(counts: Counts) -> FloatArray:
-    """Return (n,): number of different labels; nan where nobody rated."""
+    """Return (n,): number of distinct labels; nan if nobody rated."""
     different = (np.asarray(counts) > 0).sum(axis=1).astype(np.float64)
     return np.where(different > 0, different, np.nan)

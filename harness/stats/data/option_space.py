@@ -18,25 +18,25 @@ MAX_POWERSET_OPTIONS = 10
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptionSpace:
-    """The only place that orders options and response sets.
+    """Options and response sets in their order, which only this class defines.
 
     Parameters
     ----------
     options : iterable of str
-        The K option names, all different.
+        The K distinct option names.
     sets : iterable of iterables of str
-        The admissible response sets in any order; each option must be in one of them.
+        The admissible response sets, in any order. Each option must be in at least one.
     sets_known : bool, optional
-        False where raters may have sets in mind that are not listed, as in a task with too many
-        options to list them. Such a space is never fully specified.
+        False if raters can have sets in mind that aren't listed, for example because a task has too
+        many options to list them. Such a space is never fully specified.
 
     Attributes
     ----------
     options : tuple of str
         The K option names.
     sets : tuple of tuple of str
-        The V admissible response sets by size, then by the order of ``options``; within a set,
-        options keep that order too.
+        The V admissible response sets, sorted by size and then by the order of ``options``, which
+        is also the order within a set.
     membership : (K, V) bool array
         Lambda of Guerdan et al. 2025: whether option ``k`` is in set ``v``. Read-only.
 
@@ -74,7 +74,7 @@ class OptionSpace:
 
     @classmethod
     def powerset(cls, options: Iterable[str]) -> Self:
-        """Admit every non-empty set of options, 2^K - 1 of them.
+        """Allow every non-empty set of options, 2^K - 1 of them.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class OptionSpace:
 
     @classmethod
     def singletons(cls, options: Iterable[str], *, sets_known: bool = True) -> Self:
-        """Admit sets of one option only: a fully specified task, or one whose sets are unknown."""
+        """Allow only sets of one option: a fully specified task, or one with unknown sets."""
         names = tuple(options)
         return cls(names, tuple((name,) for name in names), sets_known)
 
@@ -106,7 +106,7 @@ class OptionSpace:
         return self.sets_known and len(self.sets) == len(self.options) == int(self.membership.sum())
 
     def option_index(self, option: str) -> int:
-        """Return k of an option; ValueError if it is none of this space."""
+        """Return the index k of an option; ValueError if it isn't in this space."""
         try:
             return self._option_indices[option]
         except KeyError:
@@ -115,7 +115,7 @@ class OptionSpace:
             ) from None
 
     def set_index(self, options: Iterable[str]) -> int:
-        """Return v of the set with these options, in any order; ValueError if not admitted."""
+        """Return the index v of the set with these options, in any order; ValueError if unknown."""
         members = tuple(options)
         index = self._set_indices.get(frozenset(members))
         if index is None or len(members) != len(self.sets[index]):
@@ -123,7 +123,7 @@ class OptionSpace:
         return index
 
     def option_mask(self, options: Iterable[str]) -> BoolArray:
-        """Return (K,) bool: which options are named; ValueError for an unknown one or for none."""
+        """Return (K,) bool: whether each option is named; ValueError for an unknown one or none."""
         mask = np.zeros(len(self.options), dtype=np.bool_)
         for option in options:
             mask[self.option_index(option)] = True
@@ -132,7 +132,7 @@ class OptionSpace:
         return mask
 
     def meets(self, positive: Iterable[str]) -> BoolArray:
-        """Return (V,) bool: whether each response set holds at least one positive option."""
+        """Return (V,) bool: whether each response set contains at least one positive option."""
         return np.asarray(self.membership[self.option_mask(positive)].any(axis=0), dtype=np.bool_)
 
 

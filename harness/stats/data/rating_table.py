@@ -35,38 +35,38 @@ Form: TypeAlias = str  # a key of FORMS
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RatingTable:
-    """Counts of the answers of one judge, or of all raters together, per item.
+    """Counts of answers per item, from one judge or from all raters together.
 
     Attributes
     ----------
     space : OptionSpace
-        Says what column ``k`` and ``v`` stand for.
+        Defines the columns ``k`` and ``v``.
     name : str
         The judge's name, or e.g. ``"human"``.
     items : tuple of str
-        The n item ids. Tables that are compared have the same ids in the same order; an item that
-        nobody rated has zeros.
+        The n item ids. Tables to compare must have the same ids in the same order; items that
+        nobody rated have zeros.
     forced_choice : (n, K) int array
-        How often each option was chosen.
+        Number of times each option was chosen.
     response_set : (n, V) int array
-        How often each response set was endorsed.
+        Number of times each response set was selected.
     joint : (n, K, V) int array or None
-        How often option ``k`` was chosen by whoever had endorsed set ``v``. Pairs count in
-        ``forced_choice`` and ``response_set`` too if they shall enter O and theta; nothing is added
-        from here.
+        Number of times option ``k`` was chosen by someone with set ``v``. For pairs to enter O and
+        theta, they must also be counted in ``forced_choice`` and ``response_set``; they are not
+        added automatically.
     outcomes : (n, 3, 5) int array
-        How often each of `ELICITATIONS` ended in each of `OUTCOMES`.
+        Number of times each of `ELICITATIONS` ended in each of `OUTCOMES`.
     exact : frozenset of {"forced_choice", "response_set"}
-        Of which of these two the rows are distributions in place of counts, zeros where there is
-        none: what endlessly many replies would show.
+        Which of these two contain distributions instead of counts (zeros if there is none), as for
+        infinitely many replies.
     wins : (n, m, 1 + K) int array or None
-        Of raters with names, which options would win against each; see `option_wins`.
+        For raters with names, which options would win against each; see `option_wins`.
 
     Raises
     ------
     ValueError
-        If an item id is repeated, a shape does not fit, a count is negative or no integer, or a row
-        of an exact table is no distribution.
+        If an item id is repeated, a shape doesn't fit, a count is negative or not an integer, or a
+        row of an exact table isn't a distribution.
     """
 
     space: OptionSpace
@@ -105,9 +105,9 @@ class RatingTable:
 
     @property
     def choice_counts(self) -> IntArray:
-        """The (n, K) counts of choices; ValueError where these are distributions."""
+        """The (n, K) counts of choices; ValueError if these are distributions."""
         if "forced_choice" in self.exact:
-            raise ValueError(f"{self.name!r} gives distributions, not counts")
+            raise ValueError(f"{self.name!r} contains distributions, not counts")
         return np.asarray(self.forced_choice, dtype=np.int64)
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ class RatingTable:
         return f"RatingTable({self.name!r}, {n} items, {K} options, answered {share})"
 
     def only(self, rows: IntArray) -> RatingTable:
-        """Return the table of some of its items, (R,) places."""
+        """Return the table of some items, by (R,) index."""
         return RatingTable(
             space=self.space,
             name=self.name,
@@ -131,7 +131,7 @@ class RatingTable:
         )
 
     def masked(self, kept: BoolArray) -> RatingTable:
-        """Return the table with the ratings of some items alone, (n,) bool; it keeps all items."""
+        """Return the table with only some items' ratings, (n,) bool; it keeps all items."""
         joint, wins = self.joint, self.wins
         return replace(
             self,
@@ -155,7 +155,7 @@ class RatingTable:
     ) -> RatingTable:
         """Count answered ratings given as (item, option), (item, set) and (item, set, option).
 
-        A pair counts as forced choice, as response set and jointly: the same rater gave both.
+        A pair counts as forced choice, as response set and jointly, because one rater gave both.
 
         Raises
         ------
@@ -214,24 +214,24 @@ def _check_counts(counts: IntArray, shape: tuple[int, ...], name: str, field: st
     if array.dtype.kind not in "iu":
         raise ValueError(f"{field} of {name!r} has dtype {array.dtype}; counts are integers")
     if array.size and array.min() < 0:
-        raise ValueError(f"{field} of {name!r} holds a negative count")
+        raise ValueError(f"{field} of {name!r} contains a negative count")
     return frozen(array)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Distributions:
-    """Rating distributions per item; a row is nan where nobody answered that elicitation.
+    """Rating distributions per item; a row is nan if nobody answered that elicitation.
 
     Attributes
     ----------
     space : OptionSpace
-        Says what column ``k`` and ``v`` stand for.
+        Defines the columns ``k`` and ``v``.
     O : (n, K) array
         Forced-choice distribution.
     theta : (n, V) array
         Response-set distribution.
     omega : (n, K) array
-        Multi-label vector: chance that an option is in the endorsed set, see `multilabel`.
+        Multi-label vector: probability that an option is in the accepted set, see `multilabel`.
     n_forced : (n,) array
         Number of forced-choice ratings behind each row of ``O``.
     n_sets : (n,) array
@@ -259,7 +259,7 @@ class Distributions:
 
     @classmethod
     def of(cls, table: RatingTable) -> Self:
-        """Turn counts into rating distributions, dividing by what arrived.
+        """Convert counts to rating distributions, dividing by the number of answers.
 
         Parameters
         ----------
@@ -269,8 +269,8 @@ class Distributions:
         Returns
         -------
         Distributions
-            Rows are nan where nobody answered. In a fully specified space, theta comes from the
-            forced choices if no response set was given at all: both then say the same.
+            Rows are nan if nobody answered. In a fully specified space without any response sets,
+            theta comes from the forced choices, because both are then equivalent.
         """
         sets, is_exact = answers_to(table, "response_set")
         sums = reduced(np.add, sets).astype(np.float64)
@@ -287,15 +287,15 @@ class Distributions:
 
 
 def n_choices(table: RatingTable) -> FloatArray:
-    """Return (n,): how many choices are behind each row, infinitely many where it is exact."""
+    """Return (n,): number of choices behind each row, infinite if the row is exact."""
     choices, is_exact = answers_to(table, "forced_choice")
     return _numbers(choices, is_exact=is_exact)
 
 
 def answers_to(table: RatingTable, elicitation: AnswerKind) -> tuple[Counts, bool]:
-    """Return the (n, K) choices or (n, V) response sets, and whether these are distributions.
+    """Return the (n, K) choices or (n, V) response sets, and whether they are distributions.
 
-    In a fully specified space the choices stand for the sets if none was given at all.
+    In a fully specified space, choices are used as sets if there are no sets at all.
     """
     is_same = table.space.fully_specified and not table.response_set.any()
     if is_same and elicitation == "response_set":
@@ -304,30 +304,30 @@ def answers_to(table: RatingTable, elicitation: AnswerKind) -> tuple[Counts, boo
 
 
 def _numbers(counts: Counts, *, is_exact: bool) -> FloatArray:
-    """Return (n,): the sums of counts; of distributions infinite, or 0 where there is none."""
+    """Return (n,): the sums of counts; for distributions infinity, or 0 if there is none."""
     n = reduced(np.add, counts).astype(np.float64)
     return np.where(n > 0, np.inf, 0.0) if is_exact else n
 
 
 def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:
-    """Chance that each option is in a rater's response set.
+    """Return the probability that each option is in a rater's response set.
 
     Parameters
     ----------
     theta : (n, V) array
-        Response-set distribution per item. Rows sum to 1, or are all nan where nobody rated.
+        Response-set distribution per item. Rows sum to 1, or are all nan if nobody rated.
     space : OptionSpace
         Says what column ``v`` stands for.
 
     Returns
     -------
     omega : (n, K) array in [0, 1]
-        Rows need not sum to 1: one response set may hold several options.
+        Rows needn't sum to 1, because a response set can contain several options.
 
     Raises
     ------
     ValueError
-        If ``theta`` has not one column per response set, or a row is no distribution.
+        If ``theta`` doesn't have one column per response set, or a row isn't a distribution.
 
     Notes
     -----
@@ -343,7 +343,7 @@ def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:
 
 
 def omega_of(theta: FloatArray, space: OptionSpace) -> FloatArray:
-    """Return `multilabel` of rows that are not checked."""
+    """Return `multilabel` without checking the rows."""
     omega = theta @ space.membership.T.astype(np.float64)
     return np.asarray(np.minimum(omega, 1.0), dtype=np.float64)
 

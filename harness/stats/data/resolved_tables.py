@@ -1,4 +1,4 @@
-"""Rating tables with abstentions or criteria resolved."""
+"""Rating tables after resolving abstentions or criteria."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ ITEM_SPACE = OptionSpace.singletons((MET, UNMET))  # of whole items
 def resolve_abstentions(
     table: RatingTable, mode: AbstentionMode, *, option: str = ""
 ) -> RatingTable:
-    """Turn abstentions into what a mode takes them for.
+    """Convert abstentions to what a mode counts them as.
 
     Parameters
     ----------
     table : RatingTable
-        With abstentions among its outcomes.
+        Table with abstentions among its outcomes.
     mode : {"exclude", "recode", "third_class"}
-        exclude leaves the table as it is. recode counts an abstention as the choice, and as the
-        response set, of ``option`` alone. third_class does so with an option of its own, added to
-        the space.
+        exclude returns the table unchanged. recode counts an abstention as the choice ``option``
+        and as the response set with only ``option``. third_class does the same with a separate
+        option that is added to the space.
     option : str
-        What abstentions become; with third_class, the name of the new option.
+        Option that abstentions become; with third_class, the name of the new option.
 
     Returns
     -------
@@ -48,11 +48,12 @@ def resolve_abstentions(
     Raises
     ------
     ValueError
-        If the option is unknown, or with third_class known already.
+        If the option is unknown, or with third_class, if it already exists.
 
     Notes
     -----
-    Rao and Callison-Burch 2026, section 6: three estimands, not three preparations of one.
+    Rao and Callison-Burch 2026, section 6: these are three estimands, not three ways to prepare
+    data for one.
     """
     if mode == "exclude":
         return table
@@ -79,7 +80,7 @@ def resolve_abstentions(
 
 
 def _with_option(table: RatingTable, option: str) -> RatingTable:
-    """Add an option that nobody chose yet, alone in a response set."""
+    """Add an unchosen option with its own response set."""
     old = table.space
     space = OptionSpace((*old.options, option), (*old.sets, (option,)), old.sets_known)
     places = [space.set_index(members) for members in old.sets]
@@ -104,31 +105,31 @@ def one_verdict_per_group(
     threshold: float = 1.0,
     weights: FloatArray | None = None,
 ) -> RatingTable:
-    """Reduce the criteria of each group of items to one verdict: enough of them are met, or not.
+    """Reduce the criteria of each group of items to one verdict: whether enough are met.
 
     Parameters
     ----------
     table : RatingTable
-        One item per decision.
+        Table with one item per decision.
     groups : n names
-        What each decision is about.
+        Subject of each decision.
     positive : sequence of str
-        An item is met when the mode of its forced choices is one of these; a tie counts in part.
+        An item is met if the mode of its forced choices is one of these; a tie counts in part.
     threshold : float in (0, 1], optional
-        Share of a group's items, or of their weight, that must be met; 1 asks for all.
+        Share of a group's items, or of their weight, that must be met; 1 requires all.
     weights : (n,) array, optional
-        What each decision counts; nan where its group has no verdict. Default: 1.
+        Weight of each decision; nan if its group has no verdict. Default: 1.
 
     Returns
     -------
     RatingTable
-        One item per group, over the options "met" and "unmet"; nothing where some item of the group
-        has no choice.
+        One item per group, over the options "met" and "unmet"; empty if an item of the group has no
+        choice.
 
     Raises
     ------
     ValueError
-        If there is not one group per item, or a positive option is unknown.
+        If there isn't one group per item, or a positive option is unknown.
 
     Notes
     -----
@@ -159,9 +160,9 @@ def one_verdict_per_group(
 def enough_met(
     met: FloatArray, of_item: IntArray, weights: FloatArray, threshold: float
 ) -> FloatArray:
-    """Return 1 for items whose weighted share of met criteria reaches a threshold, else 0, or nan.
+    """Return 1 for items whose weighted share of met criteria reaches a threshold, else 0 or nan.
 
-    ``met`` and ``weights`` are those of (N,) decisions; (n,) for the items that these number.
+    ``met`` and ``weights`` are (N,) for decisions; the result is (n,) for the items they belong to.
     """
     n = int(of_item.max(initial=-1)) + 1
     share = ratio(np.bincount(of_item, met * weights, n), np.bincount(of_item, weights, n))

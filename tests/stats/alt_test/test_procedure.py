@@ -179,7 +179,7 @@ def test_na_says_why(ratings, verdicts, reason):
         ({"q": 0.0}, "q is 0.0"),
         ({"threshold": 0.0}, "threshold is 0.0"),
         ({"min_raters_per_item": 1}, "min_raters_per_item is 1"),
-        ({"expert": "x", "gold": {}}, "expert and gold are both given"),
+        ({"expert": "x", "gold": {}}, "expert and gold are both set"),
         ({"expert": "q"}, "rater 'q' is not in the panel"),
         ({"quality": {"x": 1.0}}, "quality has no number for raters"),
         ({"quality": {"x": 1.0, "y": 0.0}}, "not positive"),
