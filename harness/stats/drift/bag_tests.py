@@ -1,11 +1,11 @@
-"""Evidence against exchangeability of the replies in a window and all earlier replies.
+"""Evidence against exchangeability between the replies in a window and all earlier replies.
 
-Given how often each category occurs among all replies of an item (its bag), how often it occurs in
-the window is hypergeometric if nothing changed, whatever the item's own distribution is. Two tests
-follow: an e-value, whose expectation is 1 if nothing changed, and an exact p-value.
+If nothing changed, a category's count in the window, given its count among all of an item's replies
+(its bag), is hypergeometric, whatever the item's own distribution. Two tests follow: an e-value,
+whose expectation is 1 if nothing changed, and an exact p-value.
 
 S streams with the same numbers of items and categories are handled at once: S is 1 for a judge's
-replies, larger in simulations. Sums do not go through BLAS, so that they are the same on each call.
+replies, larger in simulations. Sums avoid BLAS, so that they are identical on each call.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class WindowEvidence:
     Attributes
     ----------
     log_e : (S,) array
-        Log e-value: the mean of those of both alternatives.
+        Log e-value: the mean over both alternatives.
     log_few : (S,) array
         Log e-value against "a few items changed".
     log_shifts : (S, 1 + C, 5) array
         Log e-values against "all items changed a little": the odds of the items' usual answer, then
         of each category, are multiplied by each of `RATIOS`; -inf for a category that does not
-        occur and for a ratio that is tried with outcomes alone.
+        occur and for a ratio that is only tried with outcomes.
     p : (S,) array
         Exact p-values.
     """
@@ -64,11 +64,11 @@ class WindowEvidence:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Rows:
-    """The R different laws of how often a category of an item occurs in a window.
+    """The R distinct laws of a category's count in a window.
 
-    ``n_replies``, ``n_category`` and ``n_inside``, (R,) each, are the replies of the item, those of
-    the category, and those inside the window; ``log_p``, (R, Y), is the log chance that 0 to Y - 1
-    of the category are inside.
+    ``n_replies``, ``n_category`` and ``n_inside``, (R,) each, are the number of replies to the
+    item, in the category, and inside the window. ``log_p``, (R, Y), is the log probability that 0
+    to Y - 1 of the category are inside.
     """
 
     n_replies: IntArray
@@ -107,7 +107,7 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Cells:
-    """The U different combinations of a law and a count inside, and how often they occur.
+    """The U distinct combinations of a law and a count inside, with their numbers of occurrences.
 
     ``rows`` are the laws; ``row`` and ``x``, (U,) each, are the law of a combination, in ascending
     order, and its count. ``place``, (S, n, 1 + C), is the combination of each item and category,
@@ -150,12 +150,12 @@ def window_evidence(bags: IntArray, inside: IntArray, is_outcome: BoolArray) -> 
     Parameters
     ----------
     bags : (S, n, C) int array
-        Replies per stream, item and category, up to the end of the window.
+        Number of replies per stream, item and category, up to the end of the window.
     inside : (S, n, C) int array
-        Those inside the window.
+        Number of replies inside the window.
     is_outcome : (C,) bool array
         Categories that are outcomes without a value, such as refused: larger shifts of their odds
-        are tried as well, so that a rise from none is noticed at once.
+        are tried as well, so that a rise from zero is detected at once.
     """
     cells = _Cells.of(bags, inside)
     log_e = _mixed(cells.rows)[cells.row, cells.x]
@@ -184,21 +184,21 @@ def exact_p(bags: IntArray, inside: IntArray) -> FloatArray:
 
 
 def _item_sums(counts: IntArray) -> IntArray:
-    """Add (S, n, C) counts over the categories; quicker than a sum where there are few."""
+    """Sum (S, n, C) counts over the categories; faster than `numpy.sum` if there are few."""
     return np.asarray(np.einsum("snc->sn", counts))
 
 
 def _pairs(n_replies: IntArray, n_inside: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Number the different pairs: the number of each pair, and both parts of each number."""
+    """Number the distinct pairs: return each pair's number, and both parts of each number."""
     size = int(n_inside.max(initial=0)) + 1
     different, pair = _places(n_replies * size + n_inside)
     return pair, *np.divmod(different, size)
 
 
 def _places(key: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the different values of an array in order, and the place of each among them.
+    """Return an array's distinct values in order, and the index of each of its values.
 
-    As `numpy.unique` does, but by counting where the values are dense.
+    Like `numpy.unique`, but by counting if the values are dense.
     """
     low, span = int(key.min(initial=0)), int(key.max(initial=0)) + 1
     if span > MAX_DENSE + key.size:
@@ -209,7 +209,7 @@ def _places(key: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _times(place: IntArray, n_cells: int) -> FloatArray:
-    """Count the places of (S, n, 1 + C) items: (S, 1 + C, n_cells)."""
+    """Count the cells of (S, n, 1 + C) items: (S, 1 + C, n_cells)."""
     n_streams, _, n_columns = place.shape
     shape = (n_streams, n_columns, n_cells)
     start = np.arange(n_streams * n_columns).reshape(n_streams, 1, n_columns) * n_cells
@@ -231,7 +231,7 @@ def _mix_with_one(log_e: FloatArray, share: float) -> FloatArray:
 
 
 def _shifts(cells: _Cells, is_outcome: BoolArray) -> tuple[FloatArray, IntArray]:
-    """Return the (S, 1 + C, 5) log e-values of common shifts, and how many enter, (S,)."""
+    """Return the (S, 1 + C, 5) log e-values of common shifts, and the number that enter, (S,)."""
     tables = [cells.rows.log_shift(ratio)[cells.row, cells.x] for ratio in RATIOS]
     n_category = cells.rows.n_category[cells.row].astype(np.float64)
     *log_shifts, n_replies = np.moveaxis(cells.sums(np.stack([*tables, n_category], axis=-1)), 2, 0)
@@ -247,7 +247,7 @@ def _shifts(cells: _Cells, is_outcome: BoolArray) -> tuple[FloatArray, IntArray]
 
 
 def _exact_p(cells: _Cells) -> FloatArray:
-    """Return the chance of a sum of item scores at least as large as the one observed, (S,)."""
+    """Return the probability of a sum of item scores at least as large as observed, (S,)."""
     starts = np.flatnonzero(np.diff(cells.row, prepend=-1))
     n_items = np.add.reduceat(cells.times[:, 0], starts, axis=1)  # of each law
     used = n_items.any(axis=0)
@@ -258,10 +258,11 @@ def _exact_p(cells: _Cells) -> FloatArray:
 
 
 def _tails(law: FloatArray, n_items: FloatArray, observed: IntArray) -> FloatArray:
-    """Return (S,): the chance that a sum of scores is at least the one observed.
+    """Return (S,): the probability that a sum of scores is at least the observed one.
 
-    The transform is made longer until a sum beyond `TAIL` of its length has a chance of at most
-    1e-12, which is the p-value there; elsewhere 1e-12 is added for what is cut off or rounded.
+    The transform is lengthened until a sum beyond `TAIL` of its length has a probability of at most
+    1e-12, which is then the p-value there. Otherwise 1e-12 is added to cover truncation and
+    rounding.
     """
     length = FFT_LENGTH
     while _chernoff(law, n_items, TAIL * length).max(initial=0.0) > ROUNDING:
@@ -275,14 +276,14 @@ def _tails(law: FloatArray, n_items: FloatArray, observed: IntArray) -> FloatArr
 
 
 def _scores(rows: _Rows) -> IntArray:
-    """Return (R, Y): how much each count speaks for a change, in steps."""
+    """Return (R, Y): each count's score as evidence for a change, in steps."""
     log_e = np.minimum(rows.log_e(SCORE_CONCENTRATION), SCORE_MAX_LOG_E)
     steps = np.round(np.log(0.75 + 0.25 * np.exp(log_e)) / SCORE_STEP)
     return np.maximum(steps, 0.0).astype(np.int64)
 
 
 def _score_law(log_p: FloatArray, scores: IntArray) -> FloatArray:
-    """Return (R, K): the chance of each score of an item."""
+    """Return (R, K): the probability of each score of an item."""
     n_rows, n_scores = len(scores), int(scores.max(initial=0)) + 1
     cell = np.arange(n_rows)[:, None] * n_scores + scores
     law = np.bincount(cell.ravel(), np.exp(log_p).ravel(), n_rows * n_scores)
@@ -290,7 +291,7 @@ def _score_law(log_p: FloatArray, scores: IntArray) -> FloatArray:
 
 
 def _sum_law(law: FloatArray, n_items: FloatArray, length: int) -> FloatArray:
-    """Return (S, length): the chance of each sum of scores."""
+    """Return (S, length): the probability of each sum of scores."""
     transform = np.fft.rfft(law, n=length, axis=1)
     log_size = np.log(np.maximum(np.abs(transform), np.finfo(np.float64).tiny))
     size = np.exp(np.einsum("sr,rf->sf", n_items, log_size))
@@ -299,7 +300,7 @@ def _sum_law(law: FloatArray, n_items: FloatArray, length: int) -> FloatArray:
 
 
 def _chernoff(law: FloatArray, n_items: FloatArray, bound: float) -> FloatArray:
-    """Bound the chance of a sum of at least ``bound``: (S,)."""
+    """Return an upper bound on the probability of a sum of at least ``bound``: (S,)."""
     tilts = np.array(TILTS)
     growth = np.log(np.einsum("rk,kt->rt", law, np.exp(np.outer(np.arange(law.shape[1]), tilts))))
     exponent = np.einsum("sr,rt->st", n_items, growth) - tilts * bound
@@ -323,7 +324,7 @@ def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
 
 
 def _log_sum_exp(values: FloatArray, axis: int = -1) -> FloatArray:
-    """Return log(sum(exp(values))) along an axis that holds a finite number."""
+    """Return log(sum(exp(values))) along an axis with at least one finite number."""
     greatest = values.max(axis=axis, keepdims=True)
     return np.asarray(np.log(np.exp(values - greatest).sum(axis=axis)) + greatest.squeeze(axis))
 

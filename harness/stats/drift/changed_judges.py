@@ -1,4 +1,4 @@
-"""Changed judges, at one error rate over judges, elicitations and looks."""
+"""Changed judges, at one error rate over judges, elicitations and rounds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class JudgeChange:
     threshold : float
         The judge's share of alpha.
     elicitations : tuple of str
-        Those that changed, by Holm's procedure at the threshold; empty unless ``changed``.
+        Elicitations that changed, by Holm's procedure at the threshold; empty unless ``changed``.
     """
 
     judge: str
@@ -44,14 +44,14 @@ class JudgeChange:
 
 @dataclass(frozen=True, slots=True)
 class CommonChange:
-    """Streams that changed in the same look and in overlapping windows.
+    """Streams that changed in the same round and in overlapping windows.
 
     Attributes
     ----------
     look : int
-        The look of the alarm.
+        The round of the alarm.
     first_look : int
-        The earliest first look of their windows.
+        The earliest first round of their windows.
     streams : tuple of (judge, elicitation)
         Two or more.
     """
@@ -69,15 +69,15 @@ def changed_judges(
     Parameters
     ----------
     p_values : mapping of judge to mapping of elicitation to float
-        `StreamPath.p_value` of every stream, fixed with the baseline: a stream without evidence is
-        not left out but has 1. A judge that is added later starts a history of its own.
+        `StreamPath.p_value` of every stream, a list that is fixed with the baseline: a stream
+        without evidence is included with 1. A judge that is added later starts a separate history.
     alpha : float in (0, 1)
-        The chance of any false alarm, for any judge at any look, if nothing changed.
+        Probability of any false alarm, for any judge in any round, if nothing changed.
 
     Returns
     -------
     dict of str to JudgeChange
-        Per judge.
+        Result per judge.
 
     Raises
     ------
@@ -117,12 +117,13 @@ def common_changes(alarms: Mapping[tuple[str, str], tuple[int, Window]]) -> list
     Parameters
     ----------
     alarms : mapping of (judge, elicitation) to (look, Window)
-        The streams that changed: at which look, and their strongest window then.
+        Streams that changed, with the round of the change and the strongest window in it.
 
     Returns
     -------
     list of CommonChange
-        By look; a stream that changed alone is in none. A description without an error rate.
+        Changes in order of rounds; a stream that changed on its own is in none. This is a
+        description without an error rate.
     """
     order = sorted(alarms.items(), key=lambda alarm: (alarm[1][0], alarm[1][1].first_look))
     changes: list[CommonChange] = []

@@ -1,4 +1,4 @@
-"""Smallest change that a schedule of looks detects."""
+"""Smallest change that a schedule of rounds detects."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ SIZE_STEP = 1.1  # ratio of the numbers of items that are tried
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookSchedule:
-    """How often judges are looked at.
+    """Number and size of the rounds in which judges are tested.
 
     Attributes
     ----------
     n_looks : int
-        Within which a change shall be noticed.
+        Number of rounds within which a change should be detected.
     n_judges, n_elicitations : int
-        How many share alpha.
+        Number of judges and elicitations that share alpha.
     replies_per_look : int
-        New replies of an item in each look.
+        New replies per item in each round.
     alpha : float in (0, 1)
-        Chance of any false alarm.
+        Probability of any false alarm.
     """
 
     n_looks: int
@@ -49,30 +49,30 @@ class LookSchedule:
 
     @property
     def threshold(self) -> float:
-        """Return what the p-value of a stream is held against."""
+        """Return the threshold for a stream's p-value."""
         return self.alpha / (self.n_judges * self.n_elicitations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectableChange:
-    """The smallest change that a schedule notices.
+    """The smallest change that a schedule detects.
 
     Attributes
     ----------
     n_items : int
-        Items asked in each look.
+        Number of items in each round.
     floor : int
-        No change of fewer items can be noticed, whatever the noise.
+        Minimum number of changed items that can be detected, whatever the noise.
     n_changed : int or None
-        The smallest number of items whose change, from look 1 on, is noticed in at least 80 % of
+        The smallest number of items whose change, from round 1 on, is detected in at least 80 % of
         the simulated schedules; None with a reason.
     power : float or None
-        The share of simulated schedules that noticed it.
+        Share of the simulated schedules that detected it.
     n_looks, n_schedules : int
-        Looks per schedule, and schedules simulated for each number of items.
+        Rounds per schedule, and schedules simulated for each number of items.
     reason : str
         "one_baseline_reply": the noise is unknown. "floor_above_items": there are fewer items than
-        the floor. "not_even_all_items": a change of all items is noticed too rarely.
+        the floor. "not_even_all_items": even a change of all items is detected too rarely.
     """
 
     n_items: int
@@ -90,10 +90,10 @@ class DetectableChange:
 
 
 def fewest_changed_items(n_baseline: int, schedule: LookSchedule) -> int:
-    """Return the floor: how many items must change before any schedule can notice it.
+    """Return the floor: how many items must change before any schedule can detect it.
 
-    An item that changed after s0 equal baseline replies and has r new ones has at best the p-value
-    ``1 / C(s0 + r, r)``; k of them must reach the share of alpha of their window.
+    An item that changed after s0 equal baseline replies and has r new ones has a p-value of at
+    least ``1 / C(s0 + r, r)``. Together, k of them must reach their window's share of alpha.
 
     Examples
     --------
@@ -117,25 +117,25 @@ def smallest_detectable(
     rng: np.random.Generator,
     n_schedules: int = N_SCHEDULES,
 ) -> DetectableChange:
-    """Find the smallest number of changed items that a schedule notices with 80 %.
+    """Find the smallest number of changed items that a schedule detects with 80 % power.
 
     Parameters
     ----------
     counts : ReplyCounts
-        Of which the baseline is used.
+        Counts, of which only the baseline is used.
     schedule : LookSchedule
-        The looks to come.
+        Future rounds.
     rng : numpy Generator
-        Draws the schedules. The same ones serve every number of changed items.
+        Draws the schedules. The same schedules are used for every number of changed items.
     n_schedules : int
-        Simulated for each number of changed items.
+        Number of schedules simulated for each number of changed items.
 
     Notes
     -----
     An item's replies are drawn from the posterior of its distribution, given its baseline replies
-    and a Dirichlet prior whose mean is the share of each category and whose concentration agrees
-    with the retest flip rate. In an item that changes, the usual answer and another one, drawn by
-    its share, change places.
+    and a Dirichlet prior whose mean is the share of each category and whose concentration matches
+    the retest flip rate. In an item that changes, the usual answer is swapped with another, drawn
+    in proportion to its share.
     """
     n_items = counts.counts.shape[1]
     n_baseline = int(counts.counts[0].sum(axis=1).max(initial=0))
@@ -174,23 +174,23 @@ def anchor_size(
     max_items: int,
     n_schedules: int = N_SCHEDULES,
 ) -> int | None:
-    """Return how many items would notice a change of a share of them with 80 %.
+    """Return how many items detect a change of a share of them with 80 % power.
 
     Parameters
     ----------
     counts : ReplyCounts
-        Whose baseline items stand for all items.
+        Counts whose baseline items represent all items.
     share : float in (0, 1]
-        Of items that change.
+        Share of items that change.
     schedule, rng, n_schedules
         As in `smallest_detectable`.
     max_items : int
-        How many there are to ask.
+        Number of available items.
 
     Returns
     -------
     int or None
-        In steps of 10 %; None where ``max_items`` are too few or the noise is unknown.
+        Number in steps of 10 %; None if ``max_items`` are too few or the noise is unknown.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def anchor_size(
 
 
 def _smallest(candidates: range, power: Callable[[int], float]) -> int | None:
-    """Return the first candidate with enough power, which grows: by doubling steps, then halves."""
+    """Return the first candidate with enough power, by doubling steps and then bisection."""
     low, step = -1, 1  # the last place that is known to have too little
     high = 0
     while high < len(candidates) and power(candidates[high]) < POWER:
@@ -232,7 +232,7 @@ def _smallest(candidates: range, power: Callable[[int], float]) -> int | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Simulation:
-    """Simulated schedules of a stream that changes at look 1."""
+    """Simulated schedules of a stream that changes in round 1."""
 
     counts: ReplyCounts
     schedule: LookSchedule
@@ -240,7 +240,7 @@ class _Simulation:
     seed: int
 
     def power(self, n_items: int, n_changed: int) -> float:
-        """Return the share of schedules that notice the change."""
+        """Return the share of schedules that detect the change."""
         n_noticed = 0
         _, is_outcome = _with_an_alternative(self.counts)
         for first in range(0, self.n_schedules, BLOCK):
@@ -271,9 +271,9 @@ class _Simulation:
 
 
 def _with_an_alternative(counts: ReplyCounts) -> tuple[IntArray, BoolArray]:
-    """Return the (n, C) baseline and its outcomes, (C,), without categories that do not occur.
+    """Return the (n, C) baseline and its outcomes, (C,), without categories that don't occur.
 
-    An empty category is added where all replies are alike.
+    An empty category is added if all replies are the same.
     """
     baseline = counts.counts[0]
     occurs = baseline.any(axis=0)
@@ -283,14 +283,14 @@ def _with_an_alternative(counts: ReplyCounts) -> tuple[IntArray, BoolArray]:
 
 
 def _concentration(flip_rate: float, shares: FloatArray) -> float:
-    """Return the concentration of the Dirichlet prior under which replies flip at this rate."""
+    """Return the Dirichlet prior's concentration for replies that flip at this rate."""
     unlike = 1.0 - float((shares**2).sum())  # chance that replies to different items differ
     noise = min(flip_rate / unlike, 0.99) if unlike > 0 else 0.0
     return noise / (1.0 - noise)
 
 
 def _normalised(weights: FloatArray, shares: FloatArray) -> FloatArray:
-    """Divide by the sums over the last axis; an item without replies gets the shares."""
+    """Normalise over the last axis; an item without replies gets the shares."""
     sums = weights.sum(axis=-1, keepdims=True)
     return np.asarray(np.where(sums > 0, weights / np.where(sums > 0, sums, 1.0), shares))
 
@@ -302,7 +302,7 @@ def _swapped(
     changed: BoolArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Let the usual answer of some items and another answer change places."""
+    """Swap the usual answer of some items with another answer."""
     tiny = np.finfo(np.float64).tiny  # so that an empty category is drawn if there is no other
     score = np.log(np.maximum(shares, tiny)) + rng.gumbel(size=chance.shape)
     np.put_along_axis(score, usual[..., None], -np.inf, axis=2)

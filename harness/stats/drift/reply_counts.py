@@ -1,4 +1,4 @@
-"""Windows of looks, counts of a judge's replies in them, and retest noise."""
+"""Windows of rounds, counts of a judge's replies in them, and retest noise."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LENGTHS = (1, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Window:
-    """The last looks, set against everything before them.
+    """The last rounds, compared with everything before them.
 
     Attributes
     ----------
     look : int
-        The last look of the window, from 1 on.
+        The last round of the window, from 1 on.
     length : int
-        How many looks it holds, at most ``look``.
+        Number of rounds in it, at most ``look``.
     """
 
     look: int
@@ -38,12 +38,12 @@ class Window:
 
     @property
     def first_look(self) -> int:
-        """Return the first look of the window."""
+        """Return the first round of the window."""
         return self.look - self.length + 1
 
     @property
     def weight(self) -> float:
-        """Return its share of the error rate; all windows of all looks add up to 1."""
+        """Return the window's share of the error rate; the shares of all windows sum to 1."""
         look = self.look
         if look == 1:
             return 0.5
@@ -54,7 +54,7 @@ class Window:
 
 @lru_cache(maxsize=4096)
 def windows_of(look: int) -> tuple[Window, ...]:
-    """Return the windows of a look: all looks since the baseline, and the last 1, 2, 4, ..., 64.
+    """Return a round's windows: all rounds since the baseline, and the last 1, 2, 4, ..., 64.
 
     Examples
     --------
@@ -69,30 +69,30 @@ N_AXES = 3
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ReplyCounts:
-    """Replies of one stream, which is one judge and one elicitation.
+    """Replies in one stream, which is one judge and one elicitation.
 
     Attributes
     ----------
     categories : tuple of str
-        The C categories in a fixed order, which decides ties: verdicts, response sets (the set is
-        the category), and outcomes such as ``invalid``, ``refused`` and ``abstained``. A category
-        that first occurs in a later look is appended at the end, which changes no earlier result.
+        The C categories in a fixed order, which breaks ties: verdicts, response sets (each set is a
+        category), and outcomes such as ``invalid``, ``refused`` and ``abstained``. A category that
+        first occurs in a later round is appended at the end, which doesn't change earlier results.
     counts : (T + 1, n, C) int array
-        How often each of n items got each category: row 0 in the baseline, row t in look t.
+        Number of times each of n items got each category: row 0 is the baseline, row t is round t.
     outcomes : frozenset of str
         The categories that are outcomes without a value; see `window_evidence`.
 
     Raises
     ------
     ValueError
-        If a category is repeated, the shape does not fit, or a count is negative or no integer.
+        If a category is repeated, the shape doesn't fit, or a count is negative or not an integer.
 
     Notes
     -----
     Missing replies follow the rule of *available replies*: a reply that never arrived (a transport
     error) is left out, and each item enters each window with the replies that it has. An item
-    without a reply in the window, or without one before it, adds nothing there. This is valid where
-    whether a reply arrives does not depend on what it says.
+    without a reply in the window, or without one before it, adds nothing. This is valid if a
+    reply's content doesn't affect whether it arrives.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class ReplyCounts:
                 f"{len(self.categories)}), with the baseline first"
             )
         if not np.issubdtype(counts.dtype, np.integer) or (counts < 0).any():
-            raise ValueError("counts holds a negative number or no integers; wanted how often")
+            raise ValueError("counts contains negative numbers or non-integers")
         object.__setattr__(self, "counts", frozen(counts.astype(np.int64)))
 
     def __repr__(self) -> str:
@@ -125,16 +125,16 @@ class ReplyCounts:
 
     @property
     def n_looks(self) -> int:
-        """Return T, the number of looks since the baseline."""
+        """Return T, the number of rounds since the baseline."""
         return len(self.counts) - 1
 
     @property
     def is_outcome(self) -> BoolArray:
-        """Return which categories are outcomes, (C,)."""
+        """Return whether each category is an outcome, (C,)."""
         return np.array([category in self.outcomes for category in self.categories], dtype=bool)
 
     def before(self, window: Window) -> IntArray:
-        """Return the (n, C) counts of all replies earlier than a window, baseline included."""
+        """Return the (n, C) counts of all replies before a window, including the baseline."""
         return np.asarray(self.counts[: window.first_look].sum(axis=0))
 
     def inside(self, window: Window) -> IntArray:
@@ -147,14 +147,14 @@ MIN_REPLIES = 2  # one reply shows no noise
 
 @dataclass(frozen=True, slots=True)
 class LookFlips:
-    """How a look differs from the baseline; a description, which sets no verdict.
+    """Difference between a round and the baseline; a description that decides nothing.
 
     Attributes
     ----------
     flip_rate : Estimate
-        Mean over items of the chance that a baseline reply and a reply of the look differ.
+        Mean over items of the probability that a baseline reply and a reply in the round differ.
     p_value : float
-        Exact p-value of this look against the baseline alone, not adjusted for other looks.
+        Exact p-value of this round against only the baseline, not adjusted for other rounds.
     """
 
     flip_rate: Estimate
@@ -162,20 +162,20 @@ class LookFlips:
 
 
 def retest_flip_rate(counts: ReplyCounts) -> Estimate:
-    """Estimate how often two replies to the same item differ although nothing changed.
+    """Estimate how often two replies to the same item differ even if nothing changed.
 
     Parameters
     ----------
     counts : ReplyCounts
-        Of which the baseline is used.
+        Counts, of which only the baseline is used.
 
     Returns
     -------
     Estimate
         Mean over items of the share of pairs of baseline replies that differ, with an exact
         interval: exact in its variance for two replies per item, conservative for more. Items with
-        fewer than two baseline replies are excluded; NA with reason "fewer_than_two_replies" where
-        that leaves none.
+        fewer than two baseline replies are excluded; NA with reason "fewer_than_two_replies" if
+        none remain.
 
     Examples
     --------
@@ -192,19 +192,19 @@ def retest_flip_rate(counts: ReplyCounts) -> Estimate:
 
 
 def look_flips(counts: ReplyCounts, look: int) -> LookFlips:
-    """Describe how the replies of a look differ from the baseline.
+    """Describe how the replies in a round differ from the baseline.
 
     Parameters
     ----------
     counts : ReplyCounts
-        Baseline and looks.
+        Baseline and rounds.
     look : int
         From 1 to ``counts.n_looks``.
 
     Raises
     ------
     ValueError
-        If there is no such look.
+        If there is no such round.
     """
     if not 1 <= look <= counts.n_looks:
         raise ValueError(f"look is {look}; wanted 1 to {counts.n_looks}")

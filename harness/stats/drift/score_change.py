@@ -1,4 +1,4 @@
-"""Change of a metric: its confidence sequence, and the paired bound for a judge that changed."""
+"""Change of a metric: its confidence sequence, and a paired bound for a changed judge."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ EARLY_SHARE = 0.35  # of a start look's weight: each of its windows of one look 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ItemScores:
-    """What the replies of each item and look score on a metric that is a mean over items.
+    """Scores of each item's replies in each round, for a metric that is a mean over items.
 
     Attributes
     ----------
     sums : (T + 1, n) array
-        Sums of the scores of single replies, each in [0, 1], higher is better (a loss such as the
-        squared error enters as 1 minus itself). Row 0 is the baseline.
+        Sums of the scores of single replies, each in [0, 1], where higher is better (a loss such as
+        the squared error enters as 1 minus itself). Row 0 is the baseline.
     n_replies : (T + 1, n) int array
-        Replies behind them; 0 where an item has none, which then does not enter.
+        Number of replies in each sum; an item with 0 doesn't enter.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class ItemScores:
         return f"ItemScores({self.sums.shape[1]} items, {len(self.sums) - 1} looks)"
 
     def changes(self, window: Window) -> FloatArray:
-        """Return the mean of each item in a window minus its baseline mean, where both exist."""
+        """Return each item's mean in a window minus its baseline mean, if both exist."""
         looks = slice(window.first_look, window.look + 1)
         n_before, n_inside = self.n_replies[0], self.n_replies[looks].sum(axis=0)
         both = (n_before > 0) & (n_inside > 0)
@@ -80,8 +80,8 @@ class WorsePath:
     margin : float
         The null hypothesis: the mean change over items is at least ``-margin``.
     log_e_sums : tuple of float
-        After each look, the log of weights times e-values, summed over all start looks and all
-        windows from them so far.
+        For each round, the log of the sum of weights times e-values over all windows so far, from
+        every starting round.
     """
 
     margin: float
@@ -91,27 +91,27 @@ class WorsePath:
         return f"WorsePath({len(self.log_e_sums)} looks, margin {self.margin})"
 
     def first_look_at(self, threshold: float) -> int | None:
-        """Return the first look with a sum of at least ``1 / threshold``; None if there is none."""
+        """Return the first round with a sum of at least ``1 / threshold``; None without one."""
         bound = -np.log(threshold)
         return next((t for t, value in enumerate(self.log_e_sums, 1) if value >= bound), None)
 
 
 def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
-    """Test after each look whether a judge became worse by more than a margin.
+    """Test after each round whether a judge became worse by more than a margin.
 
     Parameters
     ----------
     scores : ItemScores
-        Baseline and looks.
+        Baseline and rounds.
     margin : float in [0, 1)
-        How large a fall of the mean score is tolerated.
+        Tolerated fall of the mean score.
 
     Returns
     -------
     WorsePath
-        ``worse`` may be said only of a judge that already changed, where `WorsePath.first_look_at`
-        of its own share of alpha (`JudgeChange.threshold`) is not None: then both claims about all
-        judges share one alpha.
+        Call a judge ``worse`` only if it already changed and `WorsePath.first_look_at` at its own
+        share of alpha (`JudgeChange.threshold`) isn't None. Both claims about all judges then share
+        one alpha.
 
     Raises
     ------
@@ -120,13 +120,13 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
 
     Notes
     -----
-    A window holds the looks from u to t. Its e-value is the mean over five bets b of
-    ``prod(1 - b (z + margin))``, where z is the change of an item and b is .1, .2, .4, .6 or .8
-    divided by ``1 + margin``, with the shares .1, .1, .2, .3 and .3. Valid for items that were
-    sampled and for fixed items with independent replies, without a distributional assumption. The
-    weights, fixed beforehand, are ``1 / ((u + 1) log^2(u + 1))`` over its sum, times .35 for the
-    first two looks from u on and ``.6 / (d (d - 1))`` for the d-th: a fall at any look meets a
-    window that begins there and does not weigh much less than one that begins at look 1.
+    A window contains the rounds from u to t. Its e-value is the mean over five bets b of ``prod(1 -
+    b (z + margin))``, where z is an item's change and b is .1, .2, .4, .6 or .8 divided by ``1 +
+    margin``, with the shares .1, .1, .2, .3 and .3. This is valid for sampled items and for fixed
+    items with independent replies, without distributional assumptions. The weights, fixed
+    beforehand, are ``1 / ((u + 1) log^2(u + 1))`` over its sum, times .35 for the first two rounds
+    from u on and ``.6 / (d (d - 1))`` for the d-th. So for a fall in any round, a window begins
+    there that doesn't weigh much less than one that begins in round 1.
 
     References
     ----------
@@ -146,19 +146,19 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
 
 
 def largest_margin(scores: ItemScores, threshold: float) -> float | None:
-    """Return the largest margin by which the mean score is shown to have fallen.
+    """Return the largest margin for which there is evidence of a fall in the mean score.
 
     Parameters
     ----------
     scores : ItemScores
-        Baseline and looks.
+        Baseline and rounds.
     threshold : float in (0, 1)
         The judge's share of alpha.
 
     Returns
     -------
     float or None
-        In steps of 0.001, rounded down; None where not even margin 0 is shown.
+        Margin in steps of 0.001, rounded down; None if there isn't evidence even for margin 0.
     """
     bound = -np.log(threshold)
 
@@ -172,9 +172,9 @@ def largest_margin(scores: ItemScores, threshold: float) -> float | None:
 
 
 def log_window_weights(look: int) -> FloatArray:
-    """Return the log weights of the windows that end at a look, by their first look, (look,).
+    """Return the log weights of windows that end in a round, by first round, (look,).
 
-    They add up to 1 over all windows of all looks.
+    The weights sum to 1 over all windows of all rounds.
 
     Examples
     --------
@@ -192,29 +192,29 @@ def log_window_weights(look: int) -> FloatArray:
 def log_e_below(
     scores: ItemScores, references: Sequence[FloatArray], *, margin: float = 0.0
 ) -> float:
-    """Return the evidence of a look that the mean is below a reference by more than a margin.
+    """Return a round's evidence that the mean is below a reference by more than a margin.
 
     Parameters
     ----------
     scores : ItemScores
-        Baseline and looks; the baseline is not used.
+        Baseline and rounds; the baseline isn't used.
     references : sequence of (n,) array
-        What each reference scores on the items, in [0, 1]; nan where it has no score.
+        Scores of each reference on the items, in [0, 1]; nan if it has none.
     margin : float in [0, 1)
-        By how much the mean may be below.
+        Tolerated shortfall of the mean.
 
     Returns
     -------
     float
-        Log of weights times e-values of the windows that end at the last look, mean over the
-        references. Summed over looks, this is ever ``1 / a`` or more with a chance of at most ``a``
-        if the mean is below no reference by more than the margin.
+        Log of weights times e-values of the windows that end in the last round, averaged over the
+        references. If the mean isn't below any reference by more than the margin, the sum over
+        rounds ever reaches ``1 / a`` with a probability of at most ``a``.
 
     Notes
     -----
-    Windows, weights and e-values are those of `worse_path`, with a reference in place of the
-    baseline. Valid for items that were sampled, whatever the judge's mean on these very items, and
-    for fixed items. Of several references none is chosen: the mean of e-values is one.
+    Windows, weights and e-values are as in `worse_path`, with a reference instead of the baseline.
+    This is valid for sampled items, whatever the judge's mean on these particular items, and for
+    fixed items. With several references, none is selected: a mean of e-values is an e-value.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def log_e_below(
 
 
 def _beside(scores: ItemScores, reference: FloatArray) -> ItemScores:
-    """Put a reference in the place of the baseline."""
+    """Replace the baseline with a reference."""
     has_score = np.isfinite(reference)
     return ItemScores(
         np.vstack([np.where(has_score, reference, 0.0), scores.sums[1:]]),
@@ -248,7 +248,7 @@ def _log_e_sums(scores: ItemScores, margin: float) -> list[float]:
 
 
 def _window_log_e(scores: ItemScores, look: int, margin: float) -> FloatArray:
-    """Return the log weights times e-values of windows that end at a look, by first look."""
+    """Return the log weights times e-values of windows that end in a round, by first round."""
     n_before, before = scores.n_replies[0], ratio(scores.sums[0], scores.n_replies[0])
     n_inside = np.cumsum(scores.n_replies[look:0:-1], axis=0)[::-1]
     inside = np.cumsum(scores.sums[look:0:-1], axis=0)[::-1]
@@ -269,8 +269,8 @@ def _log_bets(falls: FloatArray, margin: float, n_items: IntArray | int = 1) -> 
 def log_betting_e_value(changes: FloatArray, margin: float, n_items: IntArray | int = 1) -> float:
     """Return the log e-value against a mean change of at least ``-margin``, from one window.
 
-    ``changes`` are (n,) in [-1, 1], each of one item or of so many. A negative margin is that of a
-    rise that the mean is tested to fall short of.
+    ``changes`` are (n,) in [-1, 1], each for one item or for a given number. With a negative
+    margin, the test is whether the mean falls short of that rise.
     """
     return float(_log_bets(changes + margin, margin, n_items))
 
@@ -279,36 +279,37 @@ STEP = 0.001  # of the ends
 
 
 def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
-    """Return how far the mean score of a look lies from the baseline.
+    """Return the change in the mean score of a round from the baseline.
 
     Parameters
     ----------
     scores : ItemScores
-        Baseline and looks.
+        Baseline and rounds.
     look : int
-        From 1 to the number of looks.
+        From 1 to the number of rounds.
     alpha : float in (0, 1)
-        The chance that the interval of any look misses.
+        Probability that the interval of any round misses the truth.
 
     Returns
     -------
     Estimate
-        Mean over items of the score in the look less the mean score in the baseline, in [-1, 1].
-        The interval covers the expectation of this difference, at all looks together with a chance
-        of at least ``1 - alpha``; its ends are rounded outwards to 0.001. NA with reason
-        "no_reply_on_either_side" where no item has replies both in the baseline and in the look.
+        Mean over items of the score in the round minus the mean score in the baseline, in [-1, 1].
+        The intervals cover the expectation of this difference in all rounds simultaneously with a
+        probability of at least ``1 - alpha``. Their ends are rounded outwards to 0.001. NA with
+        reason "no_reply_on_either_side" if no item has replies both in the baseline and in the
+        round.
 
     Raises
     ------
     ValueError
-        If there is no such look or alpha is out of range.
+        If there is no such round or alpha is out of range.
 
     Notes
     -----
-    Look t has the share ``alpha / (t (t + 1))``, half of it for each end. An end is the farthest
-    change that the e-value of `worse_path`, of this look alone, does not reject. Valid for
-    fixed items with independent replies and for sampled items, without a distributional
-    assumption; the changes of different looks may differ.
+    Round t has the share ``alpha / (t (t + 1))``, half of it for each end. An end is the farthest
+    change that the e-value of `worse_path` for only this round doesn't reject. This is valid for
+    fixed items with independent replies and for sampled items, without distributional assumptions.
+    The changes of different rounds can differ.
 
     References
     ----------
@@ -355,7 +356,7 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
 
 
 def _upper_end(changes: FloatArray, n_items: IntArray, bound: float) -> float:
-    """Return the least mean change, in steps, at and above which all are rejected; else 1."""
+    """Return the least mean change, in steps, from which all are rejected; else 1."""
     n_steps = round(1.0 / STEP)
 
     def rejected(step: int) -> bool:

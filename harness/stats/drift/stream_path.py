@@ -1,4 +1,4 @@
-"""Evidence of a change of one stream over looks."""
+"""Evidence of a change in one stream over rounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIE_DIGITS = 9
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """What changed, as far as the largest part of a window's e-value tells; an estimate.
+    """Estimated type of a change, from the largest part of a window's e-value.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Component:
         answer more or less often (the judge is steadier or noisier). "category": all items get a
         category more or less often.
     category : str or None
-        Which one, for kind "category".
+        The category, for kind "category".
     direction : {"up", "down"} or None
         More or less often in the window; None for "few_items".
     log_e : float
@@ -50,13 +50,13 @@ class WindowResult:
     Attributes
     ----------
     window : Window
-        Its first look is the estimate of "since when".
+        Its first round is the estimated start of the change.
     log_e : float
         Log e-value.
     p : float
-        Exact p-value, of this window alone.
+        Exact p-value for only this window.
     largest : Component
-        What changed.
+        Estimated type of the change.
     """
 
     window: Window
@@ -71,24 +71,24 @@ class WindowResult:
 
     @property
     def weighted_p(self) -> float:
-        """Return the p-value divided by its weight; may exceed 1."""
+        """Return the p-value divided by its weight; can exceed 1."""
         return self.p / self.window.weight
 
 
 @dataclass(frozen=True, slots=True)
 class LookResult:
-    """Evidence of a stream up to a look.
+    """Evidence of a change in a stream up to a round.
 
     Attributes
     ----------
     look : int
-        From 1 on.
+        Number of the round, from 1.
     log_e_sum : float
-        Log of W: weights times e-values, summed over the windows of all looks so far.
+        Log of W: weights times e-values, summed over the windows of all rounds so far.
     p_bound : float
-        Q: the smallest p-value divided by its weight so far; may exceed 1.
+        Q: the smallest ratio of a p-value to its weight so far; can exceed 1.
     most_e, least_p : WindowResult
-        The windows so far with the largest weighted e-value and the smallest weighted p-value.
+        The windows with the largest weighted e-value and the smallest weighted p-value so far.
     """
 
     look: int
@@ -99,12 +99,12 @@ class LookResult:
 
     @property
     def p_value(self) -> float:
-        """Return the anytime-valid p-value: without a change, it ever is <= a with chance <= a."""
+        """Return the anytime-valid p-value: if nothing changed, P(it is ever <= a) <= a."""
         return min(1.0, 2.0 * min(self._p_of_e, self.p_bound))
 
     @property
     def strongest(self) -> WindowResult:
-        """Return the window that speaks most for a change by whichever test sets the p-value."""
+        """Return the window with the most evidence of a change, by the p-value's test."""
         return self.most_e if self._p_of_e <= self.p_bound else self.least_p
 
     @property
@@ -114,12 +114,12 @@ class LookResult:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamPath:
-    """Evidence of a stream after each look.
+    """Evidence of a change in a stream after each round.
 
     Attributes
     ----------
     looks : tuple of LookResult
-        One per look. ``log_e_sum`` never falls; ``p_bound`` and ``p_value`` never rise.
+        One result per round. ``log_e_sum`` never falls; ``p_bound`` and ``p_value`` never rise.
     """
 
     looks: tuple[LookResult, ...]
@@ -129,40 +129,40 @@ class StreamPath:
 
     @property
     def p_value(self) -> float:
-        """Return the p-value after the last look; 1 before the first."""
+        """Return the p-value after the last round; 1 before the first."""
         return self.looks[-1].p_value if self.looks else 1.0
 
     def first_look_at(self, threshold: float) -> LookResult | None:
-        """Return the first look at which the p-value is at most a threshold: the alarm."""
+        """Return the first round with a p-value at or below a threshold: the alarm."""
         return next((look for look in self.looks if look.p_value <= threshold), None)
 
 
 def stream_path(counts: ReplyCounts, *, earlier: StreamPath | None = None) -> StreamPath:
-    """Test after each look whether a judge's replies to an elicitation changed.
+    """Test after each round whether a judge's replies to an elicitation changed.
 
     Parameters
     ----------
     counts : ReplyCounts
-        The baseline and all looks.
+        The baseline and all rounds.
     earlier : StreamPath, optional
-        The path of the same counts without the last looks, which is then not computed again. The
-        result is the same, bit for bit.
+        The path of the same counts without the last rounds, to avoid recomputing it. The result is
+        identical, bit for bit.
 
     Returns
     -------
     StreamPath
-        A function of the counts alone: no seed enters.
+        The path, which depends only on the counts; no seed is involved.
 
     Raises
     ------
     ValueError
-        If ``earlier`` has more looks than there are counts.
+        If ``earlier`` has more rounds than ``counts``.
 
     Notes
     -----
     Half of the error rate goes to a weighted sum of e-values (Markov's inequality), half to the
     smallest weighted exact p-value (union bound); see `window_evidence` and `windows_of`. With one
-    baseline reply per item, look 1 shows shifts of the rates of categories only.
+    baseline reply per item, round 1 can only show shifts in the rates of categories.
 
     References
     ----------
@@ -189,8 +189,8 @@ def stream_path(counts: ReplyCounts, *, earlier: StreamPath | None = None) -> St
 def item_evidence(counts: ReplyCounts, window: Window) -> FloatArray:
     """Return the log e-value of each item in a window, (n,).
 
-    The items with the largest are likely to have changed: a description without an error rate. It
-    is 0 for an item whose replies are all alike.
+    Items with the largest values are the likeliest to have changed; this is a description without
+    an error rate. The value is 0 for an item whose replies are all the same.
     """
     inside = counts.inside(window)
     log_e = item_log_e((counts.before(window) + inside)[None], inside[None])
@@ -202,8 +202,8 @@ def stacked_paths(
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``log_e_sum`` and ``p_bound`` of many streams at once, (S, T) each, for simulations.
 
-    ``counts``, (S, T + 1, n, C), and ``is_outcome``, (C,), are as in `ReplyCounts`. A stream is not
-    followed after its p-value is at most ``stop_at``: its last values are repeated.
+    ``counts``, (S, T + 1, n, C), and ``is_outcome``, (C,), are as in `ReplyCounts`. Once a stream's
+    p-value is at most ``stop_at``, its last values are repeated.
     """
     totals = np.cumsum(counts, axis=1)
     n_streams, n_looks = len(counts), counts.shape[1] - 1
@@ -223,7 +223,7 @@ def stacked_paths(
 
 
 def anytime_p_values(log_e_sums: FloatArray, p_bounds: FloatArray) -> FloatArray:
-    """Return the anytime-valid p-values of what `stacked_paths` returns."""
+    """Return the anytime-valid p-values for results of `stacked_paths`."""
     by_e = np.exp(-np.maximum(log_e_sums, 0.0))
     return np.minimum(1.0, 2.0 * np.minimum(by_e, p_bounds))
 
@@ -241,9 +241,9 @@ def _window_result(counts: ReplyCounts, window: Window) -> WindowResult:
 
 
 def _largest(evidence: WindowEvidence, categories: tuple[str, ...]) -> Component:
-    """Return the component with the largest e-value; a category that rose is named first if tied.
+    """Return the component with the largest e-value; if tied, a category that rose comes first.
 
-    A rarer usual answer and a more frequent other category may be the same fact.
+    A rarer usual answer and a more common other category can be the same fact.
     """
     down, up = RATIOS < 1.0, RATIOS > 1.0
     falls = evidence.log_shifts[0][:, down].max(axis=1).tolist()
@@ -259,7 +259,7 @@ def _largest(evidence: WindowEvidence, categories: tuple[str, ...]) -> Component
 
 
 def _next_look(last: LookResult | None, results: list[WindowResult]) -> LookResult:
-    """Add the windows of a look to what came before."""
+    """Add a round's windows to the previous results."""
     log_e_sum, p_bound = (last.log_e_sum, last.p_bound) if last else (-inf, inf)
     past_e, past_p = ([last.most_e], [last.least_p]) if last else ([], [])
     weighted = [log_e_sum, *(result.weighted_log_e for result in results)]

@@ -1,1 +1,1 @@
-"""Means over a population that a judge rated and people rated a part of."""
+"""Means over a population that a judge rated in full and people rated in part."""

@@ -1,10 +1,10 @@
-"""Intervals for the mean of a bounded score, which hold if high or low scores are rare.
+"""Intervals for the mean of a bounded score, valid even if high or low scores are rare.
 
-Each item gets a random exponential weight. One more item at the end of the scale counts for three
-quarters of an item. The upper limit is a quantile of the weighted mean with that item at the top,
-the lower limit one with it at the bottom. If it counted in full, scores of two values would have
-the exact interval of Clopper and Pearson, which is wider than needed. Gaffke, Three test
-statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable (2004);
+Each item gets a random exponential weight. An extra item at the end of the scale counts for three
+quarters of an item. The upper limit is a quantile of the weighted mean with that item at the top;
+for the lower limit, the item is at the bottom. If it counted in full, two-valued scores would have
+the exact interval of Clopper and Pearson, which is wider than needed. Gaffke, Three test statistics
+for a nonparametric one-sided hypothesis on the mean of a nonnegative variable (2004);
 Learned-Miller and Thomas, A new confidence interval for the mean of a bounded random variable
 (2019). Quantiles come from a saddlepoint approximation instead of draws (Lugannani and Rice,
 Advances in Applied Probability 1980).
@@ -37,9 +37,10 @@ class ScoreUnits:
     Attributes
     ----------
     sums, sizes : (R, U) arrays
-        Weighted sum of each unit's scores, and its weight; both 0 where a data set has fewer units.
+        Weighted sum of each unit's scores, and its weight; both are 0 if a data set has fewer
+        units.
     noise : (R,) array
-        Variance of what is known about the mean from elsewhere, such as unlabelled items.
+        Variance of additional information about the mean, such as from unlabelled items.
     """
 
     sums: FloatArray
@@ -52,15 +53,15 @@ class ScoreUnits:
         return np.asarray(self.sums.sum(axis=1) / self.sizes.sum(axis=1))
 
     def limit(self, end: FloatArray, tail: float) -> FloatArray:
-        """Return (R,) limits of the mean towards an end of the scale.
+        """Return (R,) limits of the mean towards one end of the scale.
 
         Parameters
         ----------
         end : (R,) array
-            Score of the one more unit, whose size is that of a random item's unit: all above or
-            all below the means.
+            Score of the extra unit, which has the size of a random item's unit. All are above or
+            all are below the means.
         tail : float
-            Chance that a limit doesn't hold the mean.
+            Probability that a limit misses the mean.
         """
         limits = np.array(end, dtype=np.float64)
         open_rows = np.flatnonzero((end != self.mean) | (self.noise > 0.0))
@@ -70,7 +71,7 @@ class ScoreUnits:
         return limits
 
     def _searched(self, end: FloatArray, tail: float) -> FloatArray:
-        """Search the limits by the secant method, with halving if a step leaves the bracket."""
+        """Search for the limits by the secant method, with halving if a step leaves the bracket."""
         size = (self.sizes**2).sum(axis=1) / self.sizes.sum(axis=1)
         sums = np.column_stack([self.sums, end * size])
         sizes = np.column_stack([self.sizes, size])
@@ -107,7 +108,7 @@ class ScoreUnits:
 
 
 def _total(values: FloatArray) -> FloatArray:
-    """Return the sum of each row, whose last value is that of the one more unit."""
+    """Return the sum of each row, whose last value belongs to the extra unit."""
     return np.asarray(values[:, :-1].sum(axis=1) + EXTRA * values[:, -1])
 
 

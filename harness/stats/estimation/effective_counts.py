@@ -1,4 +1,4 @@
-"""Labelled items, and how many independent yes-or-no labels say as much."""
+"""Labelled items, and the number of independent yes-or-no labels with equal information."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ PRIOR_GROUPS = 0.1  # groups whose items are all alike, towards which the disper
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Items that raters and the judge rated.
+    """Items rated by both raters and the judge.
 
     Attributes
     ----------
     labels : (n,) array
-        Share of an item's raters who are positive, or their mean score.
+        Share of positive ratings of each item, or the raters' mean score.
     verdicts : (n,) array
         The judge's value for the same items.
     groups : (n,) array of int or None
-        Group of each item, where items of a group are alike.
+        Group of each item, if items in a group are similar.
     weights : (n,) array or None
         Weights of the items, e.g. inverse probabilities of being labelled.
     """
@@ -48,7 +48,7 @@ class Labelled:
 
     @property
     def independent(self) -> bool:
-        """Whether items are independent draws from the population, each as likely as any."""
+        """Whether items are equally likely, independent draws from the population."""
         return self.groups is None and self.weights is None
 
     def rows(self, which: BoolArray) -> Labelled:
@@ -86,12 +86,12 @@ def two_phase_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
 
 
 def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
-    """Return counts of as many independent items as say as much.
+    """Return counts of independent items with the same amount of information.
 
     Labels are scaled by their `dispersion` about the verdicts, and verdicts by that of
     `JudgedMean.dispersion`, or of the labelled items' verdicts if the unlabelled items' groups
-    aren't known. With groups or weights, labels of a verdict never count for more items than all
-    verdicts like it do.
+    aren't known. With groups or weights, the labels for a verdict never count for more items than
+    there are such verdicts.
     """
     counts = two_phase_counts(labelled, judged)
     said_yes = labelled.verdicts > 0.0
@@ -118,7 +118,7 @@ def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
 
 
 def verdict_dispersion(labelled: Labelled, judged: JudgedMean) -> float:
-    """Return how many unlabelled items' verdicts say as much as one independent verdict; >= 1."""
+    """Return how many unlabelled items' verdicts equal one independent verdict; >= 1."""
     if judged.dispersion is not None:
         return max(judged.dispersion, 1.0)
     if labelled.groups is None:
@@ -133,21 +133,21 @@ def _over(judged: FloatArray, labelled: FloatArray) -> FloatArray:
 
 
 def freedom(labelled: Labelled) -> int | None:
-    """Return the degrees of freedom of a spread between groups; None where there are none."""
+    """Return the degrees of freedom of the variance between groups; None without groups."""
     return None if labelled.groups is None else len(np.unique(labelled.groups)) - 1
 
 
 def effective_number(labelled: Labelled) -> float:
-    """Return how many independent yes-or-no labels the labels alone are worth."""
+    """Return the number of independent yes-or-no labels that equal the labels' information."""
     mean = labelled.shares @ labelled.labels
     return len(labelled.labels) / dispersion(labelled, np.full_like(labelled.labels, mean))
 
 
 def dispersion(labelled: Labelled, fitted: FloatArray) -> float:
-    """Return the variance of the labels' mean over that of as many independent yes-or-no labels.
+    """Return the variance of the labels' mean relative to independent yes-or-no labels.
 
-    Below 1 where labels are shares of several raters, above it where groups of items are alike or
-    weights differ; exactly 1 for independent labels of 0 and 1 with equal weights.
+    It is below 1 if labels are shares of several raters, above 1 if items in groups are similar or
+    weights differ, and exactly 1 for independent labels of 0 and 1 with equal weights.
 
     Parameters
     ----------
@@ -158,12 +158,13 @@ def dispersion(labelled: Labelled, fitted: FloatArray) -> float:
 
     Notes
     -----
-    Drawn towards 1 as by five items more, since a few items say little about a spread; with
-    weights, towards Kish's design effect as by 15 (Kish, Survey Sampling, 1965). If nearly all
-    labels are alike, even 300 items say little, so the prior counts for at least 0.3 positive
-    ones. Of groups, which say still less, the spread is that between groups, but not below that of
-    their items. It is drawn towards groups whose items are all alike, as by a tenth of a group:
-    ten groups without a positive label don't show whether items of a group are alike.
+    The estimate is shrunk towards 1 with the weight of five items, because few items contain little
+    information about a variance. With weights, it is shrunk towards Kish's design effect with the
+    weight of 15 items (Kish, Survey Sampling, 1965). If nearly all labels are the same, even 300
+    items contain little information, so the prior counts for at least 0.3 positive ones. For
+    groups, the variance is the one between groups, but not below that of their items. It is shrunk
+    towards groups of identical items with the weight of a tenth of a group, because ten groups
+    without a positive label don't show whether a group's items are similar.
     """
     weights = labelled.shares * len(labelled.labels)
     residuals = weights * (labelled.labels - fitted)
@@ -193,11 +194,11 @@ def group_dispersion(
     Parameters
     ----------
     sums, sizes : (G,) arrays
-        Sum of the residuals of each group, and its items or their weight.
+        Sum of each group's residuals, and its number of items or their weight.
     largest : float
-        Variance of as many independent values in [0, 1], summed over the items.
+        Variance of the same number of independent values in [0, 1], summed over the items.
     n_alone : int, optional
-        Other items, each of a group of its own.
+        Number of other items, each a separate group.
     alone_squares : float, optional
         Sum of their squared residuals.
     """

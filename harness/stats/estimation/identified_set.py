@@ -1,8 +1,8 @@
-"""Intervals for a share of which only an interval is identified.
+"""Intervals for a share that is only identified up to an interval.
 
-Of raters who chose a negative option, a share beta would endorse a positive one as well
-(guerdan2025, Section 4). From forced choices alone, the share of raters whose set meets the
-positive options is mu + beta (1 - mu), with mu the share who choose a positive one.
+Among raters who chose a negative option, a share beta would accept a positive one as well
+(guerdan2025, Section 4). The share of raters whose set meets the positive options is then mu + beta
+(1 - mu), where mu is the share who choose a positive option.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _NORMAL = NormalDist()
 
 
 def endorsed_share(chosen: float, beta: float) -> float:
-    """Return the share whose set meets the positive options, given the share who choose one."""
+    """Return the share whose set meets the positive options, from the share who choose one."""
     return chosen + beta * (1.0 - chosen)
 
 
 def share_above(tau: float, low: float, high: float) -> tuple[float, float]:
-    """Return bounds of the share of items whose own share is at least tau, from the mean share.
+    """Bound the share of items whose own share is at least tau, from the mean share.
 
-    Few raters of an item do not tell its share; the mean over items bounds how many reach tau
-    (Markov's inequality, from both sides).
+    A few raters don't determine an item's share, but the mean over items bounds how many items
+    reach tau (Markov's inequality, from both sides).
 
     Parameters
     ----------
     tau : float in (0, 1]
         Cut-off.
     low, high : float in [0, 1]
-        Ends of an interval of the mean; the bounds hold as often as it does.
+        Ends of an interval for the mean. The bounds have the interval's coverage.
 
     Examples
     --------
@@ -57,16 +57,16 @@ def partial_critical(width_in_errors: float, level: float) -> float:
     """Return the critical value that covers each point of an identified set.
 
     Imbens and Manski, Confidence intervals for partially identified parameters (Econometrica 2004),
-    Eq. 7: the c with ``Phi(c + width / error) - Phi(-c) = level``. It goes from the two-sided
-    quantile, where the set is a point, to the one-sided one, where it is wide. The ends are ordered
-    by construction, as Stoye (Econometrica 2009) requires for it to hold uniformly.
+    Eq. 7: the c with ``Phi(c + width / error) - Phi(-c) = level``. It ranges from the two-sided
+    quantile, if the set is a point, to the one-sided quantile, if the set is wide. The ends are
+    ordered by construction, as Stoye (Econometrica 2009) requires for uniform validity.
 
     Parameters
     ----------
     width_in_errors : float
-        Width of the identified set over the larger standard error of its ends; not negative.
+        Width of the identified set divided by the larger standard error of its ends; not negative.
     level : float in (0, 1)
-        Wanted coverage of every point of the set.
+        Nominal coverage of every point of the set.
 
     Examples
     --------
@@ -88,20 +88,20 @@ def identified_interval(
     *,
     pointwise: bool = True,
 ) -> tuple[float, float]:
-    """Return an interval for the endorsed share where beta is only known to lie in an interval.
+    """Return an interval for the accepting share if beta is only known up to an interval.
 
     Parameters
     ----------
     interval_at : function
-        Interval of the share who choose a positive option, at a two-sided level.
+        Interval for the share who choose a positive option, at a two-sided level.
     betas : (low, high)
-        Where beta lies for certain. An interval that was estimated is no such set: then give the
-        confidence interval of beta at ``1 - a`` here, and ``level + a`` as the level.
+        Interval that certainly contains beta. An estimated interval doesn't qualify: in that case,
+        pass beta's confidence interval at ``1 - a`` here, and ``level + a`` as the level.
     level : float in (0, 1)
         Wanted coverage of every point of the identified set.
     pointwise : bool, optional
-        Whether each end may be one-sided where the set is wide; with few labels, whose intervals
-        err to one side more than to the other, the whole set is covered instead.
+        Whether each end can be one-sided if the set is wide. With few labels, intervals miss on one
+        side more often than on the other; pass False to cover the whole set instead.
 
     Returns
     -------
@@ -127,10 +127,10 @@ def pointwise_level(
     Parameters
     ----------
     interval : (low, high)
-        Of the share who choose a positive option, at the wanted level; its half width gives the
-        standard error of the set's ends.
+        Interval for the share who choose a positive option, at the wanted level. Its half-width
+        determines the standard error of the set's ends.
     betas : (low, high)
-        Where beta lies.
+        Interval that contains beta.
     level : float in (0, 1)
         Wanted coverage.
 
@@ -141,7 +141,7 @@ def pointwise_level(
     """
     low_beta, high_beta = betas
     if not 0.0 <= low_beta <= high_beta <= 1.0:
-        raise ValueError(f"beta lies in {list(betas)}; give two ordered values in [0, 1]")
+        raise ValueError(f"beta lies in {list(betas)}; pass two ordered values in [0, 1]")
     low, high = interval
     error = (1.0 - low_beta) * (high - low) / (2.0 * _NORMAL.inv_cdf(0.5 + level / 2.0))
     middle = (low + high) / 2.0
@@ -155,16 +155,17 @@ N_SHARES = 101  # candidate shares of choices, over which beta is profiled
 
 @dataclass(frozen=True, slots=True)
 class PairedBeta:
-    """Beta as pairs show it: P(a positive option in the set, given a negative one was chosen).
+    """Estimate of beta from pairs: P(a positive option in the set | a negative one was chosen).
 
     Attributes
     ----------
     value : float
-        Pairs whose set hides a positive option, of the pairs with a negative choice.
+        Share of the pairs with a negative choice whose set hides a positive option.
     n_effective : float
-        Independent pairs that say as much; fewer than there are where those of an item are alike.
+        Equivalent number of independent pairs; fewer than ``n_pairs`` if an item's pairs are
+        similar.
     n_pairs : int
-        Pairs with a negative choice.
+        Number of pairs with a negative choice.
     """
 
     value: float
@@ -178,23 +179,23 @@ def paired_interval(
     beta: PairedBeta,
     critical: float,
 ) -> tuple[float, float]:
-    """Return the endorsed shares that choices and pairs together do not reject.
+    """Return the accepting shares that choices and pairs together don't reject.
 
-    The likelihood is a product: choices tell the share mu who choose a positive option, and pairs
-    with a negative choice tell beta. A share mu + beta (1 - mu) is rejected if the statistics of
-    both add up to more than the critical value at all mu and beta that give it: the profile, with
-    one degree of freedom.
+    The likelihood is a product: choices determine the share mu who choose a positive option, and
+    pairs with a negative choice determine beta. A share mu + beta (1 - mu) is rejected if, for all
+    mu and beta that result in it, the two statistics add up to more than the critical value. This
+    is the profile likelihood, with one degree of freedom.
 
     Parameters
     ----------
     statistic : function
-        How much the choices speak against each of (R,) shares mu.
+        Evidence from the choices against each of (R,) shares mu.
     chosen : (low, high)
-        Shares mu that they do not reject alone.
+        Range of mu that the choices alone don't reject.
     beta : PairedBeta
-        What the pairs say.
+        Estimate from the pairs.
     critical : float
-        What the sum may reach.
+        Critical value for the sum.
     """
     shares = np.linspace(*chosen, N_SHARES)
     left = np.maximum(critical - statistic(shares), 0.0)

@@ -1,4 +1,4 @@
-"""How many labels give an interval of a wanted width, by simulating what will be reported."""
+"""Number of labels for an interval of a wanted width, by simulating what will be reported."""
 
 from __future__ import annotations
 
@@ -29,18 +29,19 @@ UNSEEN = 0.25  # of a unit: how much each combination of an extreme label and ve
 
 @dataclass(frozen=True, slots=True)
 class LabelPlan:
-    """Labels with which an interval is likely to reach a width.
+    """Number of labels for which an interval is likely to reach a width.
 
     Attributes
     ----------
     n : int or None
-        Labelled items, with those there are; None if labels of all items aren't enough.
+        Labelled items, including existing ones; None if labelling all items isn't enough.
     chance : float
-        How likely the interval then has the wanted width, by simulation; with all items, for None.
+        Simulated probability that the interval then has the wanted width; if ``n`` is None, with
+        all items labelled.
     n_items : int
-        Items that are labelled or can be.
+        Items that are labelled or can be labelled.
     least_width : float
-        Width that is reached with the wanted chance if all items are labelled.
+        Width that is reached with the wanted probability if all items are labelled.
     """
 
     n: int | None
@@ -57,16 +58,16 @@ def plan_labels(
     bounds: tuple[float, float],
     rng: np.random.Generator,
 ) -> LabelPlan:
-    """Return how many labels are likely to give an interval of a wanted width.
+    """Return how many labels are likely to result in an interval of a wanted width.
 
     Parameters
     ----------
     strata : sequence of PopulationStratum
-        Labels so far. More labels are spread over strata like these.
+        Labels so far. Future labels are distributed over strata like these.
     width : float
         Wanted width.
     widths : function
-        Widths of the intervals that will be reported for data sets.
+        Returns the widths of the intervals that will be reported for data sets.
     bounds : (low, high)
         Least and greatest label.
     rng : Generator
@@ -74,10 +75,10 @@ def plan_labels(
 
     Notes
     -----
-    Labels to come are drawn from the labels so far by the Bayesian bootstrap (Rubin, Annals of
-    Statistics 1981), so that the chance allows for what few labels don't show. Each combination of
-    an extreme label and an extreme verdict counts for a quarter of a unit more, as it can be rare.
-    The plan is the least number with a chance of at least 80 %.
+    Future labels are drawn from the labels so far by the Bayesian bootstrap (Rubin, Annals of
+    Statistics 1981), so that the probability accounts for what few labels don't show. Each
+    combination of an extreme label and an extreme verdict counts for an extra quarter of a unit,
+    because it can be rare. The plan is the smallest number with a probability of at least 80 %.
     """
     n_now = sum(len(stratum.labelled.labels) for stratum in strata)
     n_items = n_now + sum(_n_to_label(stratum) for stratum in strata)
@@ -106,7 +107,7 @@ def plan_labels(
 
 
 def _n_to_label(stratum: PopulationStratum) -> int:
-    """Return unlabelled items; weighted items were drawn from them."""
+    """Return the unlabelled items from which labels are drawn, given the weights."""
     n_drawn = 0 if stratum.labelled.weights is None else len(stratum.labelled.labels)
     return max(stratum.judged.n - n_drawn, 0)
 
@@ -114,7 +115,7 @@ def _n_to_label(stratum: PopulationStratum) -> int:
 def _grown(
     strata: DataSet, n: int, bounds: tuple[float, float], rng: np.random.Generator
 ) -> list[PopulationStratum]:
-    """Draw labels to come, until there are n in all."""
+    """Draw future labels until there are n in total."""
     n_now = sum(len(stratum.labelled.labels) for stratum in strata)
     grown = []
     for stratum in strata:
@@ -130,7 +131,7 @@ def _grown(
 
 
 def _scaled(judged: JudgedMean, n: int) -> JudgedMean:
-    """Return sums over n of the items."""
+    """Return sums scaled to n items."""
     part = n / judged.n
     return replace(judged, n=n, total=part * judged.total, deviations=part * judged.deviations)
 
@@ -138,7 +139,7 @@ def _scaled(judged: JudgedMean, n: int) -> JudgedMean:
 def _with_more(
     labelled: Labelled, n_more: int, bounds: tuple[float, float], rng: np.random.Generator
 ) -> Labelled:
-    """Return labels with more of them, drawn by unit."""
+    """Return labels with additional ones, drawn by unit."""
     if n_more == 0:
         return labelled
     n = len(labelled.labels)
@@ -167,7 +168,7 @@ def _with_more(
 def _drawn_rows(
     units: IntArray, chances: FloatArray, n_more: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Return rows of drawn units, up to a number of rows, and the number of each row's unit."""
+    """Return the rows of drawn units, up to a number of rows, and each row's unit number."""
     order = np.argsort(units, kind="stable")
     sizes = np.bincount(units)
     starts = np.concatenate([[0], sizes.cumsum()[:-1]])

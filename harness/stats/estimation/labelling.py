@@ -1,4 +1,4 @@
-"""Which items to label, and intervals that hold whenever labelling stops."""
+"""Selection of items to label, and intervals that are valid whenever labelling stops."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ JUDGE_ALPHA = 0.005  # part of the error probability for the judge's share of th
 
 
 def draw_probabilities(spread: FloatArray, n_labels: int) -> FloatArray:
-    """Return the chance with which each item is drawn for labelling.
+    """Return each item's probability of being drawn for labelling.
 
-    Half of it is alike for all items, half is proportional to the spread of the label that is to be
-    expected: labels are then collected where they say most, and no item has a chance so small that
-    its weight is large (Zrnic and Candes, Active statistical inference, 2024).
+    Half of it is the same for all items; the other half is proportional to the label's expected
+    standard deviation. Labels are then collected where they contain the most information, and no
+    probability is so small that the item's weight becomes large (Zrnic and Candes, Active
+    statistical inference, 2024).
 
     Parameters
     ----------
     spread : (N,) array
-        Expected standard deviation of each item's label around what the judge's verdict says of it;
-        see `label_spreads`.
+        Expected standard deviation of each item's label given the judge's verdict; see
+        `label_spreads`.
     n_labels : int
-        Labels to collect, on average; at most N.
+        Expected number of labels to collect; at most N.
 
     Returns
     -------
     probabilities : (N,) array
-        Each item is drawn independently; they add up to ``n_labels``. The weight of a label is one
-        over its item's probability.
+        Probabilities of independent draws, with the sum ``n_labels``. The weight of a label is the
+        inverse of its item's probability.
 
     Raises
     ------
     ValueError
-        If more labels are wanted than there are items.
+        If more labels are requested than there are items.
     """
     n = len(spread)
     if n_labels > n:
@@ -63,15 +64,15 @@ def draw_probabilities(spread: FloatArray, n_labels: int) -> FloatArray:
 
 
 def label_spreads(labels: FloatArray, verdicts: FloatArray, asked: FloatArray) -> FloatArray:
-    """Return the standard deviation of the label to expect of each item, given its verdict.
+    """Return the expected standard deviation of each item's label, given its verdict.
 
     Parameters
     ----------
     labels, verdicts : (n,) arrays
         Of labelled items.
     asked : (N,) array
-        The judge's verdicts about other items. Of a verdict with few labels or none, the spread is
-        drawn towards that of all labels, as by one label more.
+        The judge's verdicts on other items. For a verdict with few or no labels, the standard
+        deviation is shrunk towards that of all labels, with the weight of one label.
     """
     overall = float(labels.var())
     spreads = np.empty(len(asked))
@@ -84,14 +85,14 @@ def label_spreads(labels: FloatArray, verdicts: FloatArray, asked: FloatArray) -
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceSequence:
-    """Intervals that hold at every number of labels at once.
+    """Intervals that are valid simultaneously at every number of labels.
 
     Attributes
     ----------
     low, high : (n,) arrays
-        After each label. Intervals never widen.
+        Ends of the interval after each label. Intervals never widen.
     level : float
-        Chance that the mean lies in all of them.
+        Probability that all intervals contain the mean.
     """
 
     low: Annotated[FloatArray, MadeBy("betting")]
@@ -107,26 +108,26 @@ def confidence_sequence(
     *,
     level: float = 0.95,
 ) -> ConfidenceSequence:
-    """Return intervals for a share that hold whenever labelling stops.
+    """Return intervals for a share that are valid whenever labelling stops.
 
-    Bets against each candidate mean (Waudby-Smith and Ramdas, Estimating means of bounded random
-    variables by betting, 2024) on the label, or on what it adds to the judge's verdict,
-    ``(label - w (verdict - judge_share) + w) / (1 + 2 w)`` in [0, 1], with the weight w and the
-    bets fixed by the labels before. A label's verdict is used if the labels before would have given
-    a clearly narrower interval with their verdicts, so a judge costs nearly nothing if it doesn't
-    help. A small part of the error probability is kept for the judge's share, which is known from
-    ``n_unlabelled`` items (Chernoff's inequality).
+    The method bets against each candidate mean (Waudby-Smith and Ramdas, Estimating means of
+    bounded random variables by betting, 2024) on the label, or on its correction of the judge's
+    verdict, ``(label - w (verdict - judge_share) + w) / (1 + 2 w)`` in [0, 1], where earlier labels
+    determine the weight w and the bets. A label's verdict is used if the earlier labels would have
+    had a clearly narrower interval with their verdicts, so a judge costs almost nothing if it
+    doesn't help. A small part of the error probability is reserved for the judge's share, which is
+    estimated from ``n_unlabelled`` items (Chernoff's inequality).
 
     Parameters
     ----------
     labels, verdicts : (n,) arrays in [0, 1]
-        In the order of labelling; items are drawn at random.
+        Values in the order of labelling; items must be drawn at random.
     judge_share : float
         Mean verdict over the unlabelled items.
     n_unlabelled : int
         Their number.
     level : float, optional
-        Chance that all intervals hold the mean of the population.
+        Probability that all intervals contain the population mean.
     """
     alpha = 1.0 - level
     judge_ends = share_bounds(judge_share, n_unlabelled, JUDGE_ALPHA * alpha)
@@ -147,7 +148,7 @@ def confidence_sequence(
 
 
 def share_bounds(share: float, n: int, alpha: float) -> tuple[float, float]:
-    """Return an interval of a mean of n values in [0, 1], by Chernoff's inequality.
+    """Return an interval for a mean of n values in [0, 1], by Chernoff's inequality.
 
     Examples
     --------
@@ -165,7 +166,7 @@ def share_bounds(share: float, n: int, alpha: float) -> tuple[float, float]:
 
 
 class _Wealth:
-    """What bets against each candidate mean have won so far, and the means that are left."""
+    """Winnings of the bets against each candidate mean, and the means not yet rejected."""
 
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
@@ -176,7 +177,7 @@ class _Wealth:
 
     @property
     def width(self) -> float:
-        """Of the interval."""
+        """Width of the interval."""
         return self.ends[1] - self.ends[0]
 
     def bet(
@@ -187,7 +188,7 @@ class _Wealth:
         history: _History,
         slack: tuple[float, float],
     ) -> FloatArray:
-        """Bet on a label, less the weighted verdict, and return what was won."""
+        """Bet on a label minus the weighted verdict, and return the winnings."""
         scale = 1.0 + 2.0 * weight
         outcome = (label - weight * difference + weight) / scale
         stake = history.bet(weight, self.threshold)
@@ -201,7 +202,7 @@ class _Wealth:
         return won
 
     def multiply(self, won: FloatArray) -> None:
-        """Add what was won, and drop the means that are rejected; an interval never widens."""
+        """Add winnings, and drop rejected means; an interval never widens."""
         self.logs += won
         self.alive &= (self.logs < self.threshold).all(axis=0)
         inside = np.flatnonzero(self.alive)
@@ -210,7 +211,7 @@ class _Wealth:
 
 
 class _History:
-    """What the labels so far say of the judge's weight and of the spread that is left."""
+    """Estimates from earlier labels of the judge's weight and the remaining variance."""
 
     def __init__(self) -> None:
         self.n = PRIOR_LABELS

@@ -1,9 +1,9 @@
-"""Differences between the means of systems, each corrected by its own labels.
+"""Differences between the means of systems, each corrected with its own labels.
 
-Each mean has an interval of its own, from the labels of that system and the judge's verdicts on it,
-so that a judge that prefers a system is corrected for that system. The interval of a difference
-joins both (the method of variance estimates recovery: Zou and Donner, Construction of confidence
-limits about effect measures, Statistics in Medicine 2008, with its term for correlated estimates).
+Each mean has a separate interval, from that system's labels and the judge's verdicts on it, so that
+a judge's preference for a system is corrected for that system. The interval of a difference joins
+both (the method of variance estimates recovery: Zou and Donner, Construction of confidence limits
+about effect measures, Statistics in Medicine 2008, with its term for correlated estimates).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class JudgedPrompts:
     Attributes
     ----------
     n : int
-        Items.
+        Number of items.
     mean, variance : float
-        Of their verdicts.
+        Mean and variance of their verdicts.
     totals : mapping of str to (int, float)
-        By prompt: items, and the sum of their verdicts.
+        Number of items and sum of their verdicts, by prompt.
     """
 
     n: int
@@ -48,17 +48,17 @@ class JudgedPrompts:
 
 @dataclass(frozen=True, slots=True)
 class PromptSums:
-    """What each prompt adds to the mean of a system.
+    """Contribution of each prompt to a system's mean.
 
     Attributes
     ----------
     labelled : mapping of str to float
-        By prompt with labels: the deviation of label less the part that verdicts explain, summed
-        over its items with their shares of all labelled items.
+        For each prompt with labels: the deviation of the label minus the part that verdicts
+        explain, summed over its items with their shares of all labelled items.
     unlabelled : mapping of str to float
-        The same of verdicts on unlabelled items, times the slope.
+        The same for verdicts on unlabelled items, times the slope.
     variance : float
-        Of the mean.
+        Variance of the mean.
     """
 
     labelled: Mapping[str, float]
@@ -85,7 +85,7 @@ class PromptSums:
         judged : JudgedPrompts
             Verdicts on unlabelled items.
         uses_judge : bool
-            Whether the system's mean is from labels and verdicts; from labels alone otherwise.
+            Whether the system's mean uses labels and verdicts; otherwise only labels.
         """
         slope = power_slope(labelled, judged) if uses_judge else 0.0
         residuals = labelled.labels - slope * labelled.verdicts
@@ -102,9 +102,9 @@ class PromptSums:
         return cls(of_labels, of_judged, squares + alone)
 
     def correlation(self, other: PromptSums) -> float:
-        """Return how the means of two systems that share prompts are correlated, in [0, 1].
+        """Return the correlation between the means of two systems that share prompts, in [0, 1].
 
-        One standard error less than the estimate, and 0 with fewer than ten rated prompts that
+        It is the estimate minus one standard error, and 0 with fewer than ten rated prompts that
         both answered.
         """
         shared = len(self.labelled.keys() & other.labelled.keys())
@@ -117,10 +117,10 @@ class PromptSums:
 
 
 def power_slope(labelled: Labelled, judged: JudgedPrompts) -> float:
-    """Return how much of a verdict is subtracted from a label, which minimises the variance.
+    """Return the multiple of a verdict to subtract from a label to minimise the variance.
 
-    The covariance of labels and verdicts over the variance of verdicts, times N / (n + N)
-    (Angelopoulos, Duchi and Zrnic, PPI++, 2023).
+    It is the covariance of labels and verdicts divided by the variance of verdicts, times N / (n +
+    N) (Angelopoulos, Duchi and Zrnic, PPI++, 2023).
     """
     verdicts = labelled.verdicts - labelled.verdicts.mean()
     spread = float(verdicts @ verdicts)
@@ -144,21 +144,21 @@ def _products(first: Mapping[str, float], second: Mapping[str, float]) -> float:
 def mean_difference(
     first: Bounded, second: Bounded, bounds: tuple[float, float], correlation: float = 0.0
 ) -> Bounded:
-    """Return the second mean less the first, with its interval.
+    """Return the second mean minus the first, with its interval.
 
     Parameters
     ----------
     first, second : Bounded
-        Means with intervals at the level that the difference gets.
+        Means with intervals at the level wanted for the difference.
     bounds : (low, high)
         Least and greatest value of a mean.
     correlation : float in [0, 1], optional
-        Of the two means; see `PromptSums.correlation`.
+        Correlation of the two means; see `PromptSums.correlation`.
 
     Raises
     ------
     ValueError
-        If a mean has an interval alone.
+        If a mean has only an interval.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def mean_difference(
     (0.2, 0.059, 0.341)
     """
     if first.value is None or second.value is None:
-        raise ValueError("a mean has an interval alone")
+        raise ValueError("a mean has only an interval")
     value = second.value - first.value
     below = _reach(second.value - second.low, first.high - first.value, correlation)
     above = _reach(second.high - second.value, first.value - first.low, correlation)

@@ -1,4 +1,4 @@
-"""The mean over a population that a judge rated, of which people labelled a part."""
+"""The mean over a population that a judge rated in full and people labelled in part."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Bounded:
     Attributes
     ----------
     value : float or None
-        None where only an interval is identified.
+        None if only an interval is identified.
     low, high : float
         The ends of the interval.
     """
@@ -64,44 +64,45 @@ class Bounded:
 
     @property
     def width(self) -> float:
-        """Of the interval."""
+        """Width of the interval."""
         return self.high - self.low
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopulationMean:
-    """A mean over the population, and the other ways to it.
+    """A mean over the population, and alternative estimates of it.
 
     Attributes
     ----------
     estimate : Bounded or None
-        The mean; None where ``reason`` says why.
+        The mean; None with a ``reason``.
     method : str or None
-        "labels_and_judge": the two-phase interval; "labels_alone", where a chosen judge narrows
-        nothing; "prediction_powered", of mean scores.
+        "labels_and_judge": the two-phase interval; "labels_alone": used if a selected judge doesn't
+        narrow the interval; "prediction_powered": for mean scores.
     level : float
         Nominal coverage.
     n_labelled, n_unlabelled : int
-        Items behind it.
+        Number of items used.
     n_judges : int
-        Judges among which this one was chosen by the same labels; the interval is right for all.
+        Number of judges from which this one was selected using the same labels; the interval is
+        valid for all of them.
     labels_alone : Bounded or None
-        From the labels, by the same test; None with too few of them.
+        Estimate from the labels only, by the same test; None with too few labels.
     judge_alone : float
-        The mean of the judge's verdicts; without an interval, as the judge errs.
+        The mean of the judge's verdicts; without an interval, because the judge makes errors.
     powered : PoweredMean or None
-        PPI++ of a share; None for mean scores, several strata, or fewer than ten labels of either
+        PPI++ for a share; None for mean scores, several strata, or fewer than ten labels of either
         kind.
     corrected : CorrectedShare or None
-        Rogan and Gladen; None for mean scores and shares by stratum.
+        The share corrected after Rogan and Gladen; None for mean scores and shares by stratum.
     corrected_profile : (low, high) or None
-        Its interval by profile likelihood, right for ``n_judges`` judges at once; None where
-        ``corrected`` has none.
+        Its interval by profile likelihood, simultaneously valid for ``n_judges`` judges; None if
+        ``corrected`` has no value.
     worth : float or None
-        The labels that the judge is worth, in multiples of those there are: the squared ratio of
-        the widths of the intervals without and with the judge.
+        Value of the judge in labels, as a multiple of the existing ones: the squared ratio of the
+        interval widths without and with the judge.
     reason : str
-        "" or why there is no estimate: "too_few_labels".
+        Reason if there is no estimate ("too_few_labels"), else "".
     """
 
     estimate: Bounded | None
@@ -131,28 +132,28 @@ def population_share(
     n_judges: int = 1,
     betas: tuple[float, float] | PairedBeta | None = None,
 ) -> PopulationMean:
-    """Return the share of raters who are positive, over the population.
+    """Return the share of positive ratings over the population.
 
     Parameters
     ----------
     strata : sequence of PopulationStratum
-        One of all items, or several: each has an interval of its own, and `mover` joins them.
-        Labels are in [0, 1], and verdicts 1 for positive and 0 for any other. With several strata
-        there is neither PPI++ nor a corrected share.
+        One stratum with all items, or several, each with its own interval, which `mover` combines.
+        Labels are in [0, 1]; verdicts are 1 for positive and 0 otherwise. With several strata there
+        is neither PPI++ nor a corrected share.
     level : float, optional
-        Of the interval.
+        Confidence level of the interval.
     n_judges : int, optional
-        Judges among which this one was chosen by these labels.
+        Number of judges from which this one was selected using these labels.
     betas : (low, high) or PairedBeta, optional
-        Where the sensitivity of the raters lies, or what pairs say of it, if labels are forced
-        choices and the share of raters whose response set meets the positive options is wanted;
-        see `identified_interval` and `paired_interval`. A PairedBeta needs a single stratum.
+        Interval for the raters' sensitivity, or an estimate from pairs. Pass it if labels are
+        forced choices and you want the share of raters whose response set meets the positive
+        options; see `identified_interval` and `paired_interval`. A PairedBeta needs a single
+        stratum.
 
     Notes
     -----
-    Which interval is reported: see `helps`. Its coverage is simulated in
-    docs/estimation.md; the choice between the two, and that of the judge, are part of the
-    simulation.
+    See `helps` for which interval is reported. Its coverage is simulated in docs/estimation.md; the
+    simulation includes the selection of the interval and of the judge.
     """
     sums = ShareSums.of([strata])
     judged = all_verdicts(strata)
@@ -212,7 +213,7 @@ def _bounded(limits: PopulationLimits) -> Bounded:
 def _corrected(
     stratum: PopulationStratum, sums: ShareSums, level: float, n_judges: int
 ) -> tuple[CorrectedShare, tuple[float, float] | None]:
-    """Return the share by Rogan and Gladen, with its interval by profile likelihood."""
+    """Return the share corrected after Rogan and Gladen, with its profile likelihood interval."""
     labelled, effective = stratum.labelled, sums.of_stratum(0)
     counts = two_phase_counts(labelled, stratum.judged) if labelled.independent else effective
     corrected = corrected_share(counts)
@@ -235,7 +236,7 @@ def population_score(
     Parameters
     ----------
     strata : sequence of PopulationStratum
-        As in `population_share`, with the raters' mean score of each item and the judge's score.
+        As in `population_share`, with the raters' mean score and the judge's score for each item.
     bounds : (low, high)
         Least and greatest score of the scale.
     level, n_judges
@@ -243,8 +244,8 @@ def population_score(
 
     Notes
     -----
-    A t interval holds in 80 % of data sets if 3 % of 100 items have the top score and the others
-    the lowest. Intervals are those of `harness.stats.estimation.bounded_mean` instead.
+    A t interval covers the mean in only 80 % of data sets if 3 % of 100 items have the top score
+    and the others the lowest. So intervals are those of `harness.stats.estimation.bounded_mean`.
     """
     judged = all_verdicts(strata)
     estimate = labels_alone = worth = None
@@ -274,20 +275,21 @@ def population_score(
 
 
 def paired_beta(hidden: FloatArray, eligible: FloatArray, groups: IntArray) -> PairedBeta:
-    """Return beta from pairs, with how many independent ones they are worth.
+    """Return beta from pairs, with the equivalent number of independent pairs.
 
     Parameters
     ----------
     hidden, eligible : (n,) arrays
-        Of each item, pairs with a negative choice whose set meets the positive options, and all
-        pairs with a negative choice; see `harness.stats.indeterminacy.translation`.
+        For each item, the number of pairs with a negative choice whose set meets the positive
+        options, and of all pairs with a negative choice; see
+        `harness.stats.indeterminacy.translation`.
     groups : (n,) array of int
-        Group of each item; its own where it has none.
+        Group of each item; items without one are separate groups.
 
     Raises
     ------
     ValueError
-        If there is no pair with a negative choice.
+        If no pair has a negative choice.
     """
     used = eligible > 0.0
     if not used.any():

@@ -1,8 +1,7 @@
 """Prediction-powered means, tuned for power.
 
-Angelopoulos, Duchi and Zrnic, PPI++: Efficient prediction-powered inference (2023). The weight of
-the judge is fitted on other items than those that it is applied to, so that it does not bias the
-mean.
+Angelopoulos, Duchi and Zrnic, PPI++: Efficient prediction-powered inference (2023). The judge's
+weight is fitted on different items than those it is applied to, so that it doesn't bias the mean.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ MIN_UNITS = 10  # items, or groups: fewer say too little about the spread of a m
 
 @dataclass(frozen=True, slots=True)
 class JudgedMean:
-    """What the unlabelled items' verdicts add up to; enough of them for a mean and its error.
+    """Sums of the unlabelled items' verdicts, sufficient for their mean and its error.
 
     Attributes
     ----------
     n : int
-        Unlabelled items.
+        Number of unlabelled items.
     total : float
         Sum of the judge's values.
     deviations : float
-        Sum of the squared deviations from their mean. Sums of squares would lose the variance of
-        values far from 0 to rounding.
+        Sum of the squared deviations from their mean. With sums of squares, rounding would destroy
+        the variance of values far from 0.
     dispersion : float or None
-        Variance of their mean over that of as many independent values, if items come in groups;
-        None if nothing is known of their groups.
+        Variance of their mean relative to the same number of independent values, if items are
+        grouped; None if their groups aren't known.
     """
 
     n: int
@@ -60,11 +59,11 @@ class JudgedMean:
 
     @property
     def variance(self) -> float:
-        """Variance of the judge's values, over N - 1."""
+        """Variance of the judge's values, divided by N - 1."""
         return self.deviations / max(self.n - 1, 1)
 
     def plus(self, other: JudgedMean) -> JudgedMean:
-        """Add the sums of other items; the groups of both together are no longer known."""
+        """Add the sums of other items; the groups of the combined items are no longer known."""
         if not self.n or not other.n:
             return self if self.n else other
         n, gap = self.n + other.n, other.mean - self.mean
@@ -75,14 +74,14 @@ class JudgedMean:
 
 @dataclass(frozen=True, slots=True)
 class PoweredMean:
-    """A mean that labels and a judge's verdicts give together.
+    """Mean estimated from labels together with a judge's verdicts.
 
     Attributes
     ----------
     value, standard_error : float
         The mean and its standard error.
     freedom : int
-        Degrees of freedom: labelled items, or their groups, less one.
+        Degrees of freedom: the number of labelled items, or of their groups, minus one.
     weight : float
         Weight of the judge, lambda: 0 for labels alone, 1 for its verdicts corrected by the labels.
     """
@@ -93,7 +92,7 @@ class PoweredMean:
     weight: float
 
     def interval(self, level: float, n_judges: int = 1) -> tuple[float, float]:
-        """Return the t interval, right for ``n_judges`` judges at once."""
+        """Return the t interval, simultaneously valid for ``n_judges`` judges."""
         tail = (1.0 - level) / (2.0 * n_judges)
         reach = float(stdtrit(self.freedom, 1.0 - tail)) * self.standard_error
         return self.value - reach, self.value + reach
@@ -114,25 +113,26 @@ def powered_mean(
     Parameters
     ----------
     labels : (n,) array
-        Of the labelled items: a share of raters, or a mean score.
+        Labels of the labelled items: a share of raters, or a mean score.
     verdicts : (n,) array
         The judge's values for the same items.
     judged : JudgedMean
         The judge's values for the unlabelled items.
     bounds : (low, high)
-        Least and greatest label; the variance is not below that of one further item at the end
-        that is farther from the mean.
+        Least and greatest label. The variance isn't below that with one more item at the end
+        farther from the mean.
     groups : (n,) array of int, optional
-        Group of each labelled item, where items of a group are alike.
+        Group of each labelled item, if items in a group are similar.
     weights : (n,) array, optional
         Weights of the labelled items, e.g. inverse probabilities of being labelled.
     weight : float, optional
-        Lambda; else fitted: Cov(label, verdict) / ((1 + n / N) Var(verdict)), on the other folds.
+        Lambda; by default fitted on the other folds: Cov(label, verdict) / ((1 + n / N)
+        Var(verdict)).
 
     Returns
     -------
     PoweredMean or None
-        None with fewer than ten labelled items, or groups of them.
+        None with fewer than ten labelled items or groups.
     """
     n = len(labels)
     units = np.arange(n) if groups is None else groups

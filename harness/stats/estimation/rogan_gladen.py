@@ -1,4 +1,4 @@
-"""The share that a judge reports, corrected by its sensitivity and specificity."""
+"""The share that a judge reports, corrected for its sensitivity and specificity."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ LEAST_INFORMATIVE = 0.05  # sensitivity + specificity - 1 below which the correc
 
 @dataclass(frozen=True, slots=True)
 class CorrectedShare:
-    """A share by Rogan and Gladen, or why there is none.
+    """A share corrected after Rogan and Gladen, or the reason why there is none.
 
     Attributes
     ----------
     value : float or None
-        None where ``reason`` says why. The value is held within [0, 1].
+        None with a ``reason``. The value is limited to [0, 1].
     sensitivity, specificity : float or None
-        Of the judge on the labelled items.
+        Sensitivity and specificity of the judge on the labelled items.
     reason : str
-        "", "one_label" where all labels are alike, or "judge_uninformative".
+        "", "one_label" if all labels are the same, or "judge_uninformative".
     """
 
     value: float | None
@@ -34,7 +34,7 @@ class CorrectedShare:
 
 
 def corrected_share(counts: TwoPhaseCounts) -> CorrectedShare:
-    """Return the share by which the judge would say yes as often as it does.
+    """Return the true share that explains how often the judge says yes.
 
     Rogan and Gladen, Estimating prevalence from the results of a screening test (American Journal
     of Epidemiology 1978): (q + specificity - 1) / (sensitivity + specificity - 1), with q the share
@@ -43,7 +43,7 @@ def corrected_share(counts: TwoPhaseCounts) -> CorrectedShare:
     Parameters
     ----------
     counts : TwoPhaseCounts
-        Of one data set.
+        Counts of one data set.
     """
     n_yes = float(counts.yes_yes[0] + counts.yes_no[0])
     n_no = float(counts.no_yes[0] + counts.no_no[0])

@@ -1,4 +1,4 @@
-"""A mean score over a population, from labels alone and from labels and a judge, by stratum."""
+"""A mean score over a population, from labels with and without a judge, by stratum."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MANY = 20.0  # values behind a spread, from which on no single one decides about
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """ScoreUnits of one stratum of one data set, and the scores that one more unit can have."""
+    """ScoreUnits of one stratum in one data set, and the possible scores of an extra unit."""
 
     sums: FloatArray
     sizes: FloatArray
@@ -42,7 +42,7 @@ class _Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreSums:
-    """What labels and verdicts say about a mean score, in each of S strata of R data sets.
+    """Labels and verdicts for a mean score, in each of S strata of R data sets.
 
     Attributes
     ----------
@@ -80,15 +80,15 @@ class ScoreSums:
         )
 
     def alone(self, level: float) -> PopulationLimits:
-        """Return the mean that the labels alone give."""
+        """Return the mean from only the labels."""
         return self._limits(self.alone_units, level, 1)
 
     def with_judge(self, level: float, n_judges: int) -> PopulationLimits:
-        """Return the mean that labels and verdicts give, right for ``n_judges`` at once."""
+        """Return the mean from labels and verdicts, simultaneously valid for ``n_judges``."""
         return self._limits(self.judge_units, level, n_judges)
 
     def reported(self, level: float, n_judges: int) -> tuple[PopulationLimits, BoolArray]:
-        """Return what is reported, and whether that is the mean by labels and judge."""
+        """Return the reported mean, and whether it uses labels and judge."""
         alone, both = self.alone(level), self.with_judge(level, n_judges)
         return reported(alone, both, both.width < alone.width)
 
@@ -132,10 +132,10 @@ def _alone(stratum: PopulationStratum, bounds: Ends) -> _Scores:
 
 
 def _with_judge(stratum: PopulationStratum, bounds: Ends) -> _Scores:
-    """Correct labels by verdicts, whose weights are fitted on other labels.
+    """Correct labels with verdicts, whose weights are fitted on other labels.
 
-    If few labels differ from what the verdicts say, one more can be at one end of the scale and its
-    verdict at the other.
+    If few labels differ from the verdicts' predictions, the extra unit can have its label at one
+    end of the scale and its verdict at the other.
     """
     labelled, judged = stratum.labelled, stratum.judged
     units = np.arange(len(labelled.labels)) if labelled.groups is None else labelled.groups
@@ -152,7 +152,7 @@ def _with_judge(stratum: PopulationStratum, bounds: Ends) -> _Scores:
 
 
 def _n_behind_spread(values: FloatArray) -> float:
-    """Return how many values carry the spread: n over the kurtosis; 0 without a spread."""
+    """Return the effective number of values for a variance: n over the kurtosis."""
     squares = (values - values.mean()) ** 2
     fourths = float(squares @ squares)
     return float(squares.sum()) ** 2 / fourths if fourths > 0.0 else 0.0

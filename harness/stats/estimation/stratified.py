@@ -1,8 +1,8 @@
-"""Intervals for a mean over strata, made from an interval for each stratum.
+"""Intervals for a mean over strata, combined from an interval for each stratum.
 
 Zou and Donner, Construction of confidence limits about effect measures: a general approach
-(Statistics in Medicine 2008): the method of variance estimates recovery, MOVER. Each limit of each
-stratum says how far its mean can lie on that side, so that a rare stratum keeps its skewness.
+(Statistics in Medicine 2008): the method of variance estimates recovery, MOVER. Each stratum's
+limits determine how far its mean can be on each side, so that a rare stratum keeps its skewness.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PopulationStratum:
-    """Labelled items of a stratum, and what the judge says about its unlabelled ones.
+    """Labelled items of a stratum, and the judge's verdicts on its unlabelled ones.
 
     Attributes
     ----------
     labelled : Labelled
-        Weights, if any, are those within the stratum.
+        Labelled items; weights, if any, apply within the stratum.
     judged : JudgedMean
         Its unlabelled items.
     size : int or None
-        Items by which the stratum counts; those that are unlabelled, for None.
+        Number of items that determines the stratum's share; None means its unlabelled items.
     """
 
     labelled: Labelled
@@ -56,13 +56,13 @@ class PopulationStratum:
 
     @property
     def n_items(self) -> int:
-        """Items by which the stratum counts."""
+        """Number of items that determines the stratum's share."""
         return self.judged.n if self.size is None else self.size
 
 
 @dataclass(frozen=True, slots=True)
 class PopulationLimits:
-    """A share or mean score with its interval, of each of R data sets.
+    """A share or mean score with its interval, for each of R data sets.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class PopulationLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareSums:
-    """What labels and verdicts say about a share, in each of S strata of R data sets.
+    """Labels and verdicts for a share, in each of S strata of R data sets.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class ShareSums:
     likely : (S, R) array
         Most likely share.
     mean, n_alone : (S, R) arrays
-        Share of the labels alone, and how many independent labels they are worth.
+        Share from only the labels, and the equivalent number of independent labels.
     freedom : tuple of int or None
         Degrees of freedom of each stratum; see `freedom`.
     shares : (S, R) array
@@ -139,17 +139,17 @@ class ShareSums:
         return TwoPhaseCounts(*(cell[place] for cell in astuple(self.counts)))
 
     def alone(self, level: float) -> PopulationLimits:
-        """Return the share that the labels alone give."""
+        """Return the share from only the labels."""
         ends = share_interval(self.mean * self.n_alone, self.n_alone, self._critical(level, 1))
         return self._over_strata(self.mean, ends, level, 1)
 
     def with_judge(self, level: float, n_judges: int) -> PopulationLimits:
-        """Return the share that labels and verdicts give, right for ``n_judges`` at once."""
+        """Return the share from labels and verdicts, simultaneously valid for ``n_judges``."""
         ends = two_phase_interval(self.counts, self._critical(level, n_judges))
         return self._over_strata(self.likely, ends, level, n_judges)
 
     def reported(self, level: float, n_judges: int) -> tuple[PopulationLimits, BoolArray]:
-        """Return what is reported, and whether that is the share by labels and judge."""
+        """Return the reported share, and whether it uses labels and judge."""
         alone, both = self.alone(level), self.with_judge(level, n_judges)
         return reported(alone, both, helps(alone, both, n_judges))
 
@@ -173,10 +173,10 @@ class ShareSums:
 
 
 def helps(alone: PopulationLimits, both: PopulationLimits, n_judges: int) -> BoolArray:
-    """Return whether the share by labels and judge is reported.
+    """Return whether the share from labels and judge is reported.
 
-    It is, unless the judge was chosen among several and its interval, right for all of them at
-    once, isn't narrower than that of the labels alone.
+    It is, unless the judge was selected from several and its interval, which is simultaneously
+    valid for all of them, isn't narrower than the interval from only the labels.
     """
     return np.asarray((n_judges == 1) | (both.width < alone.width))
 
@@ -184,7 +184,7 @@ def helps(alone: PopulationLimits, both: PopulationLimits, n_judges: int) -> Boo
 def reported(
     alone: PopulationLimits, both: PopulationLimits, by_judge: BoolArray
 ) -> tuple[PopulationLimits, BoolArray]:
-    """Return limits by labels and judge, or by labels alone, and which."""
+    """Return limits from labels with or without the judge, and which of the two they are."""
     pairs = zip(astuple(both), astuple(alone), strict=True)
     return PopulationLimits(*(np.where(by_judge, *pair) for pair in pairs)), by_judge
 
@@ -204,7 +204,7 @@ def mover(
     shares_reach: FloatArray | float = 0.0,
     linked: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return limits of the mean over strata from the limits of each stratum.
+    """Return limits of the mean over strata from each stratum's limits.
 
     Parameters
     ----------
@@ -213,10 +213,10 @@ def mover(
     shares : (S, ...) array
         Share of each stratum in the population.
     shares_reach : float, optional
-        Squared half-width of an interval for what the strata's shares add to the mean; see
+        Squared half-width of an interval for the contribution of the strata's shares; see
         `shares_variance`.
     linked : bool, optional
-        If strata share groups of items, their errors can be one and the same. Half-widths are then
+        Whether strata share groups of items. Their errors can then be identical, so half-widths are
         added, not their squares.
 
     Examples
@@ -238,28 +238,28 @@ def mover(
 def shares_variance(
     values: FloatArray, shares: FloatArray, n_items: FloatArray | float
 ) -> FloatArray:
-    """Return the variance of the mean over strata whose shares come from a random sample.
+    """Return the variance of the mean over strata if their shares come from a random sample.
 
     Parameters
     ----------
     values, shares : (S, ...) arrays
         Mean and share of each stratum.
     n_items : float or array
-        Unlabelled items, which show how large strata are.
+        Number of unlabelled items, from which the shares of strata are estimated.
     """
     mean = (shares * values).sum(axis=0)
     return np.asarray((shares * (values - mean) ** 2).sum(axis=0) / n_items)
 
 
 def share_groups(strata: Sequence[PopulationStratum]) -> bool:
-    """Return whether a group has items in several strata."""
+    """Return whether any group has items in several strata."""
     owned = [np.unique(s.labelled.groups) for s in strata if s.labelled.groups is not None]
     n_groups = len(np.unique(np.concatenate(owned))) if owned else 0
     return sum(map(len, owned)) > n_groups
 
 
 def n_units(strata: Sequence[PopulationStratum]) -> int:
-    """Return the labelled items, or the groups of them."""
+    """Return the number of labelled items or of their groups."""
     return sum(
         len(s.labelled.labels if s.labelled.groups is None else np.unique(s.labelled.groups))
         for s in strata

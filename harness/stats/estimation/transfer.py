@@ -1,4 +1,4 @@
-"""Whether labelled items look like the unlabelled ones."""
+"""Tests of whether labelled items resemble the unlabelled ones."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ MIN_EXPECTED = 5.0  # items of an answer among either items, below which answers
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Tests that labelled and unlabelled items are drawn alike.
+    """Tests of whether labelled and unlabelled items come from the same distribution.
 
     Attributes
     ----------
     differs : tuple of str
-        "verdicts", "lengths": what differs significantly, by Holm's method over both tests.
+        "verdicts", "lengths": significant differences, by Holm's method over both tests.
     p_verdicts, p_lengths : float or None
-        Of a chi-square test of the judge's verdicts, and of a two-sample Kolmogorov-Smirnov test of
-        the texts' lengths; None where there is nothing to compare.
+        P-values of a chi-square test of the judge's verdicts, and of a two-sample
+        Kolmogorov-Smirnov test of the texts' lengths; None if there is nothing to compare.
     alpha : float
-        Chance of a difference where there is none.
+        Probability of reporting a difference if there is none.
     """
 
     differs: tuple[str, ...]
@@ -42,15 +42,15 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """How many times larger the variance of means is, as items come in groups.
+    """How much grouping of items increases the variance of means.
 
     Attributes
     ----------
     of_verdicts, of_lengths : float
-        Design effects, at least 1: of the shares of the judge's answers, and of the texts' lengths
-        by rank.
+        Design effects, at least 1, for the shares of the judge's answers and for the ranks of the
+        texts' lengths.
     n_groups : int
-        Groups of labelled items.
+        Number of groups of labelled items.
     """
 
     of_verdicts: float
@@ -59,10 +59,10 @@ class Grouped:
 
     @classmethod
     def of(cls, verdicts: FloatArray, lengths: FloatArray, groups: IntArray) -> Grouped:
-        """Measure it among (n,) labelled items; nan stands for no usable answer.
+        """Measure the design effects among (n,) labelled items; nan means no usable answer.
 
-        Of the answers, the mean of their design effects, each weighted by the share of the others
-        (Rao and Scott, The Annals of Statistics 1984).
+        For answers, it is the mean of their design effects, each weighted by the share of all other
+        answers (Rao and Scott, The Annals of Statistics 1984).
         """
         answers = np.where(np.isnan(verdicts), -np.inf, verdicts)
         indicators = [(answers == answer).astype(float) for answer in np.unique(answers)]
@@ -83,19 +83,19 @@ def transfer(
     alpha: float = ALPHA,
     grouped: Grouped | None = None,
 ) -> Transfer:
-    """Test whether the labelled items look like the unlabelled ones.
+    """Test whether the labelled items resemble the unlabelled ones.
 
     Parameters
     ----------
     labelled_verdicts, unlabelled_verdicts : (A,) arrays of int
-        How often the judge gave each answer, unanswered items among them. Rare answers are pooled;
+        Number of times the judge gave each answer, including no answer. Rare answers are pooled;
         see `pooled`.
     labelled_lengths, unlabelled_lengths : sequences of float
         Lengths of the items' texts.
     alpha : float, optional
-        Chance that anything is said to differ where nothing does.
+        Probability that any difference is reported if there is none.
     grouped : Grouped, optional
-        How alike items of a group are, where they come in groups: all items then count for fewer.
+        Design effects of grouped items, which reduce the effective number of items.
     """
     from scipy import stats as scipy_stats  # noqa: PLC0415 -- heavy; only estimates need it
 
@@ -120,14 +120,15 @@ def transfer(
 
 
 def jointly(tests: Sequence[Transfer]) -> Transfer:
-    """Return whether items look alike in all strata, from tests within each.
+    """Combine tests within strata into one test over all strata.
 
-    The least p-value of each kind counts, times the number of strata that have one (Bonferroni).
+    The smallest p-value of each kind is multiplied by the number of strata that have one
+    (Bonferroni).
 
     Parameters
     ----------
     tests : sequence of Transfer
-        At the same ``alpha``, which is that of the whole.
+        Tests at the same ``alpha``, which applies to the combined test.
     """
     p_values: dict[str, float] = {}
     for name in ("verdicts", "lengths"):
@@ -149,12 +150,12 @@ def _decided(p_values: dict[str, float], alpha: float) -> Transfer:
 
 
 def pooled(table: IntArray) -> IntArray:
-    """Pool the rarest answers until each is expected at least five times in either row.
+    """Pool the rarest answers until each has an expected count of five in either row.
 
-    The rarest answers of both rows together are added up until their sum is expected five times
-    (Cochran, Some methods for strengthening the common chi-square tests, 1954); the others stay.
-    What is pooled follows from the sums of rows and columns alone, so that the chi-square test of
-    the result keeps its level.
+    The answers that are rarest in both rows together are pooled until their expected count is five
+    (Cochran, Some methods for strengthening the common chi-square tests, 1954); the others are
+    unchanged. Pooling depends only on the sums of rows and columns, so the chi-square test of the
+    result keeps its level.
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ def pooled(table: IntArray) -> IntArray:
     Returns
     -------
     pooled : (2, B) array of int
-        Rarest answers first; B is 1 or 0 where there is nothing to compare.
+        Rarest answers first; B is 1 or 0 if there is nothing to compare.
     """
     by_total = table[:, np.argsort(table.sum(axis=0), kind="stable")]
     total = by_total.sum()

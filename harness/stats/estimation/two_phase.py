@@ -1,11 +1,11 @@
-"""Intervals for a share: few items are labelled, a judge says yes or no on many.
+"""Intervals for a share if few items are labelled and a judge says yes or no on many.
 
 Labelled and unlabelled items are independent draws from one population. The four cells of label by
-verdict have a multinomial likelihood, to which the unlabelled items add what they say of the
+verdict have a multinomial likelihood, to which the unlabelled items add their information about the
 judge's verdicts (Tenenbein, A double sampling scheme for estimating from binomial data with
-misclassifications, JASA 1970). An interval holds the shares that a test does not reject; its
-statistic is the mean of the likelihood ratio and of the score statistic. The first rejects too much
-at few positives and the second too little. Coverage: docs/estimation.md.
+misclassifications, JASA 1970). An interval contains the shares that a test doesn't reject. The
+test's statistic is the mean of the likelihood ratio and the score statistic: with few positives,
+the first rejects too often and the second too rarely. For coverage, see docs/estimation.md.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class TwoPhaseCounts:
     Attributes
     ----------
     yes_yes, yes_no, no_yes, no_no : (R,) arrays
-        Labelled items of R data sets: the label, then the judge's verdict. Fractions where labels
-        are shares of raters, or where items weigh differently.
+        Labelled items of R data sets: the label, then the judge's verdict. Counts are fractional if
+        labels are shares of raters or items have different weights.
     judged_yes, judged_no : (R,) arrays
         Unlabelled items.
     """
@@ -54,32 +54,32 @@ class TwoPhaseCounts:
 
     @property
     def cells(self) -> tuple[FloatArray, ...]:
-        """The six counts, the labelled ones none of them empty."""
+        """The six counts, with no empty cells among the labelled ones."""
         labelled = (self.yes_yes, self.yes_no, self.no_yes, self.no_no)
         return (*(cell + NEARLY_EMPTY for cell in labelled), self.judged_yes, self.judged_no)
 
     @property
     def estimate(self) -> FloatArray:
-        """(R,) most likely shares: the label's share given each verdict, by all items' verdicts."""
+        """(R,) most likely shares: the label's share given each verdict, over all items."""
         yes_yes, yes_no, no_yes, no_no, judged_yes, judged_no = self.cells
         said_yes, said_no = yes_yes + no_yes, yes_no + no_no
         share = (said_yes + judged_yes) / (said_yes + said_no + judged_yes + judged_no)
         return share * yes_yes / said_yes + (1.0 - share) * yes_no / said_no
 
     def scaled(self, labelled: float, judged: float = 1.0) -> TwoPhaseCounts:
-        """Return counts whose items count for so many items each."""
+        """Return counts in which each item counts a given number of times."""
         factors = (labelled, labelled, labelled, labelled, judged, judged)
         cells = zip(factors, astuple(self), strict=True)
         return TwoPhaseCounts(*(factor * cell for factor, cell in cells))
 
 
 def squared_critical(level: float, n_judges: int = 1, *, freedom: int | None = None) -> float:
-    """Return what the statistic is held against: chi-square at 1 - (1 - level) / n_judges.
+    """Return the critical value: chi-square at 1 - (1 - level) / n_judges.
 
-    The judge whose verdicts are used may have been chosen among ``n_judges`` by the same labels;
-    an interval that is right for all of them at once is right for the one chosen. Where the spread
-    of labels is one between groups, the squared t quantile with ``freedom`` takes its place; it is
-    infinite for a single group.
+    The judge may have been selected from ``n_judges`` using the same labels; an interval that is
+    simultaneously valid for all of them is valid for the selected one. If the variance is one
+    between groups, the squared t quantile with ``freedom`` replaces chi-square; it is infinite for
+    a single group.
     """
     upper = 0.5 + level / 2.0 if n_judges == 1 else 1.0 - (1.0 - level) / (2.0 * n_judges)
     if freedom is None:
@@ -92,14 +92,14 @@ def squared_critical(level: float, n_judges: int = 1, *, freedom: int | None = N
 def two_phase_interval(
     counts: TwoPhaseCounts, critical: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the shares that labels and verdicts do not reject.
+    """Return the shares that labels and verdicts don't reject.
 
     Parameters
     ----------
     counts : TwoPhaseCounts
         Of R data sets.
     critical : float or (R,) array
-        What the statistic may reach, e.g. of `squared_critical`.
+        Critical value of the statistic, e.g. from `squared_critical`.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def two_phase_interval(
 
 
 def two_phase_statistic(counts: TwoPhaseCounts) -> Callable[[FloatArray], FloatArray]:
-    """Return how much labels and verdicts speak against (R,) shares, as a function of them."""
+    """Return the evidence of labels and verdicts against (R,) shares, as a function of them."""
     greatest = _log_likelihood_at_maximum(counts)
 
     def statistic(share: FloatArray) -> FloatArray:
@@ -122,22 +122,23 @@ def two_phase_statistic(counts: TwoPhaseCounts) -> Callable[[FloatArray], FloatA
 def judge_interval(
     counts: TwoPhaseCounts, critical: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the shares that the judge's verdicts do not reject, given how it errs.
+    """Return the shares that the judge's verdicts don't reject, given its error rates.
 
-    A profile likelihood over its sensitivity and specificity, which the labelled items tell; of the
-    share itself the labels say nothing, as in the correction of Rogan and Gladen (1978).
+    This is a profile likelihood over the judge's sensitivity and specificity, which the labelled
+    items determine. The labels aren't used for the share itself, as in the correction of Rogan and
+    Gladen (1978).
 
     Parameters
     ----------
     counts : TwoPhaseCounts
         Of R data sets.
     critical : float or (R,) array
-        What twice the logarithm of the likelihood ratio may reach, e.g. of `squared_critical`.
+        Critical value of twice the log-likelihood ratio, e.g. from `squared_critical`.
 
     Returns
     -------
     low, high : (R,) arrays
-        All of (0, 1) where the judge does not tell the labels apart.
+        All of (0, 1) if the judge doesn't distinguish the labels.
     """
     yes_yes, yes_no, no_yes, no_no, judged_yes, judged_no = counts.cells
     yes, no = yes_yes + yes_no, no_yes + no_no
@@ -161,14 +162,14 @@ def judge_interval(
 def share_interval(
     n_yes: FloatArray, n: FloatArray, critical: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the shares that labels alone do not reject, by the same statistic.
+    """Return the shares that the labels alone don't reject, by the same statistic.
 
     Parameters
     ----------
     n_yes, n : (R,) arrays
-        Labelled items with the label yes, and all.
+        Number of labelled items with the label yes, and of all labelled items.
     critical : float or (R,) array
-        What the statistic may reach.
+        Critical value of the statistic.
 
     Returns
     -------
@@ -178,7 +179,7 @@ def share_interval(
 
 
 def share_statistic(n_yes: FloatArray, n: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return how much labels alone speak against (R,) shares, as a function of them."""
+    """Return the evidence of the labels alone against (R,) shares, as a function of them."""
 
     def statistic(p: FloatArray) -> FloatArray:
         ratio = 2.0 * (_deviance(n_yes, n * p) + _deviance(n - n_yes, n * (1.0 - p)))
@@ -197,7 +198,7 @@ def _ends(
     statistic: Callable[[FloatArray], FloatArray],
     critical: float | FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Halve the way from the estimate to either end of (0, 1) until the statistic is reached."""
+    """Bisect between the estimate and either end of (0, 1) until the statistic is reached."""
     ends = []
     for outermost in (END, 1.0 - END):
         inside = np.clip(estimate, END, 1.0 - END)
@@ -226,10 +227,10 @@ def _log_likelihood_at_maximum(counts: TwoPhaseCounts) -> FloatArray:
 
 
 def _at_share(counts: TwoPhaseCounts, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the greatest log-likelihood at a share of the label, and the score statistic there.
+    """Return the maximum log-likelihood at a share of the label, and the score statistic there.
 
-    Over a = P(yes, judged yes) and b = P(no, judged yes) the log-likelihood is concave; Newton's
-    method with steps that stay inside.
+    The log-likelihood is concave in a = P(yes, judged yes) and b = P(no, judged yes), so this uses
+    Newton's method with steps that stay inside the range.
     """
     yes_yes, yes_no, no_yes, no_no, judged_yes, judged_no = counts.cells
     n = yes_yes + yes_no + no_yes + no_no
@@ -282,7 +283,7 @@ def _at_share(counts: TwoPhaseCounts, share: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _room(x: FloatArray, step: FloatArray, top: FloatArray) -> FloatArray:
-    """Return how much of a step, at most all, goes 95 % of the way to an end of (0, top)."""
+    """Return what fraction of a step stays within 95 % of the way to an end of (0, top)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         to_end = np.where(step < 0.0, -x / step, np.where(step > 0.0, (top - x) / step, np.inf))
     return np.minimum(1.0, 0.95 * to_end)
