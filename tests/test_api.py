@@ -290,7 +290,7 @@ def test_verdicts_of_a_run_are_validated_again():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (harness.run, "name a task"),
+        (harness.run, "pass a task"),
         (lambda: harness.run("nowhere"), "nowhere"),
         (lambda: harness.run("toxicity", ["random"], tau="x"), "tau='x'"),
         (lambda: harness.run("toxicity", ["random"], samples=0), "samples=0"),

@@ -1,4 +1,4 @@
-"""Bounds from forced choices alone, on multi-label vectors, consistency and bias."""
+"""Bounds on multi-label vectors, consistency and bias from forced choices alone."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ BoundsKind: TypeAlias = Literal["free_per_item", "common", "pairs"]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Least and greatest value that the forced choices allow.
+    """Smallest and largest value that the forced choices allow.
 
     Attributes
     ----------
     low, high : Estimate
-        The ends, each with its own interval; NA with the reason where they are not computed.
+        The ends, each with its own interval; NA with the reason if they are not computed.
     kind : {"free_per_item", "common", "pairs"}
-        Over which F': any for each item, or one for all items within stated limits; "pairs" is over
-        all that fits choices and pairs.
+        Range of F': any for each item, or one for all items within stated limits. "pairs" covers
+        everything that fits choices and pairs.
     """
 
     low: Estimate
@@ -54,16 +54,16 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class EndorsementLimit:
-    """How often raters who choose an option may endorse others along with it.
+    """Limits on how often raters who choose an option accept others along with it.
 
     Attributes
     ----------
     option : str
         The chosen option.
     adds : tuple of str
-        The options that may be endorsed with it.
+        The options that can be accepted with it.
     low, high : float in [0, 1]
-        Between which chances; a free parameter where they differ.
+        Range of the probability; a free parameter if the ends differ.
     """
 
     option: str
@@ -75,11 +75,11 @@ class EndorsementLimit:
 def meets_bounds(
     O: FloatArray, space: OptionSpace, positive: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Bound the chance that the endorsed set meets the positive options, from O alone: (n,) twice.
+    """Bound the probability that the accepted set meets the positive options, from O: (n,) twice.
 
-    Sharp item by item: raters who choose j must meet the positive options where every admissible
-    set with j does, and may where some does. nan rows of the (n, K) choice shares stay nan;
-    ValueError if a row is no distribution or an option is unknown.
+    Bounds are sharp for each item: raters who choose j must meet the positive options if every
+    admissible set with j does, and can if some set does. nan rows of the (n, K) choice shares stay
+    nan; ValueError if a row isn't a distribution or an option is unknown.
     """
     shares = check_rows(O, len(space.options), "O")
     meets = space.meets(positive)
@@ -103,26 +103,26 @@ def free_bounds(
     Parameters
     ----------
     human : RatingTable
-        Its forced choices are used and nothing else.
+        Table of which only the forced choices are used.
     judges : sequence of RatingTable
-        With response sets: their decisions are known.
+        Tables with response sets, so that the judges' decisions are known.
     tau, positive
         As in `evaluate`.
     resampling : Resampling
-        How resamples are drawn; intervals are percentiles.
+        How resamples are drawn; intervals use percentiles.
     n_replies : float, optional
-        Replies per item by which judges decide. Default: all of them.
+        Replies per item on which judges' decisions are based. Default: all of them.
 
     Returns
     -------
     mapping
-        Judge name to "decision_consistency" and "prevalence_bias" to `Bound`. Both ends are
-        attained, but not both metrics' at the same time.
+        Judge name to "decision_consistency" and "prevalence_bias" to `Bound`. Both ends can be
+        attained, but not for both metrics at the same time.
 
     Raises
     ------
     ValueError
-        If an argument does not fit.
+        If an argument doesn't fit.
     """
     dist = Distributions.of(human)
     ends = [reaches(end, tau)[:, None] for end in meets_bounds(dist.O, human.space, positive)]
@@ -171,7 +171,7 @@ def _free_jobs(
 
 
 def _with_percentiles(extreme: Estimated, engine: Engine) -> Estimate:
-    """Give the mean of extremes a percentile interval, if there are enough units for any."""
+    """Add a percentile interval to the mean of extremes, if any has enough units."""
     if not extreme.sampled.has_enough_units:
         return extreme.estimate
     interval, _ = percentile_interval(extreme.replicates, engine.level, engine.units.kind)
@@ -202,25 +202,25 @@ def common_bounds(
     resampling: Resampling,
     n_replies: float | None = None,
 ) -> dict[str, dict[str, Bound]]:
-    """Bound consistency and bias over one F' common to all items, within stated limits.
+    """Bound consistency and bias over one F' for all items, within stated limits.
 
     Parameters
     ----------
     human, judges, tau, positive, resampling, n_replies
         As in `free_bounds`.
     limits : sequence of EndorsementLimit
-        Of every option whose choice may hide others; the rest hide nothing.
+        Limits for every option whose choice can hide others; the rest hide nothing.
 
     Returns
     -------
     mapping
-        As in `free_bounds`. Exact where at most one limit is open: all values between the break
-        points are looked at, in every resample. NA, "not_computed", where two or more are.
+        As in `free_bounds`. Exact if at most one limit is open: all values between the break points
+        are evaluated in every resample. NA, "not_computed", if two or more are open.
 
     Raises
     ------
     ValueError
-        If a limit is no range of chances or given twice, or an argument does not fit.
+        If a limit isn't a range of probabilities or occurs twice, or an argument doesn't fit.
     """
     check_tau(tau)
     ends = _ends(human.space, limits)
@@ -241,14 +241,14 @@ def common_bounds(
 
 
 def _ends(space: OptionSpace, limits: Sequence[EndorsementLimit]) -> tuple[FloatArray, FloatArray]:
-    """Return F' (V, K) with every limit at its low and at its high end."""
+    """Return F' (V, K) with every limit at its low end and at its high end."""
     named = [limit.option for limit in limits]
     if len(set(named)) < len(named):
         raise ValueError(f"limits: an option is limited twice in {named}")
     low, high = (sensitivity_family(space, 0.0, {}) for _ in range(2))
     for limit in limits:
         if not 0.0 <= limit.low <= limit.high <= 1.0:
-            raise ValueError(f"limits: {limit} is no range of chances in [0, 1]")
+            raise ValueError(f"limits: {limit} is not a range of probabilities in [0, 1]")
         k = space.option_index(limit.option)
         for F_reverse, beta in ((low, limit.low), (high, limit.high)):
             F_reverse[:, k] = sensitivity_family(space, beta, {limit.option: limit.adds})[:, k]
@@ -284,7 +284,7 @@ def _common(
 
 
 def _extremes(base: FloatArray, added: FloatArray, flips: Flips, weights: FloatArray) -> FloatArray:
-    """Return the (2, b) least and greatest means along the path, for (b, n) item weights."""
+    """Return the (2, b) minimum and maximum means along the path, for (b, n) item weights."""
     sums = weights @ base
     moved = np.cumsum(weights[:, flips.item] * added[:, 0], axis=1)[:, flips.ends()]
     path = sums[:, :1] + np.hstack([np.zeros((len(weights), 1)), moved])

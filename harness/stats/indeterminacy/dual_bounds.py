@@ -1,11 +1,11 @@
-"""Sharp bounds on shares at a cut-off, given moments of choices and pairs, by linear programming.
+"""Sharp bounds on shares at a cut-off from moments of choices and pairs, by linear programming.
 
-Of an item, O is the chance of a positive choice, and h that of a negative choice whose rater would
-accept a positive option, too, so that Omega is O + h. Over items, (O, h) has an unknown
-distribution on the triangle O, h >= 0, O + h <= 1. Choices show how often k of m are positive, the
-mean of the Bernstein polynomial B(k, m) at O, and pairs the mean of h B(k, m - 1). Each polynomial
-phi of these that is nowhere below w 1[O + h >= tau] bounds the mean of the latter by its own mean,
-which needs no model and no F. The least such mean is the bound: by duality, it is attained.
+For an item, O is the probability of a positive choice, and h that of a negative choice by a rater
+who would also accept a positive option, so that Omega is O + h. Over items, (O, h) has an unknown
+distribution on the triangle O, h >= 0, O + h <= 1. Choices show how often k of m are positive,
+which is the mean of the Bernstein polynomial B(k, m) at O. Pairs show the mean of h B(k, m - 1). If
+a polynomial phi of these is nowhere below w 1[O + h >= tau], its mean bounds the mean of the
+latter, without a model or an F. The smallest such mean is the bound. By duality, it is attained.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ class Majorant:
     Attributes
     ----------
     of_choices : (m + 1,) array
-        What an item adds of which k of m choices are positive.
+        Contribution of an item with k of m positive choices.
     of_pairs : (m,) array
-        What a pair adds whose choice hides a positive option, where k of m - 1 others are positive.
+        Contribution of a pair whose choice hides a positive option, if k of m - 1 other choices are
+        positive.
     """
 
     of_choices: FloatArray
@@ -45,7 +46,7 @@ class Majorant:
         return f"Majorant(degree {len(self.of_pairs)})"
 
     def at(self, O: ArrayLike, h: ArrayLike) -> FloatArray:
-        """Evaluate at (p,) points."""
+        """Evaluate the polynomial at (p,) points."""
         coefficients = np.concatenate([self.of_choices, self.of_pairs])
         chances, hidden = np.asarray(O, dtype=np.float64), np.asarray(h, dtype=np.float64)
         return np.asarray(_polynomials(chances, hidden, len(self.of_pairs)) @ coefficients)
@@ -53,14 +54,14 @@ class Majorant:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PolynomialMeans:
-    """What choices and pairs show of items, with its standard errors.
+    """Means of polynomials over items, from choices and pairs, with their standard errors.
 
     Attributes
     ----------
     choices, pairs : (m + 1,) and (m,) arrays
-        Mean of B(k, m) at O, and mean of h times B(k, m - 1).
+        Means of B(k, m) at O, and of h times B(k, m - 1).
     choice_errors, pair_errors : arrays of the same shapes
-        Of what phi is evaluated with.
+        Standard errors of the values that phi is evaluated with.
     """
 
     choices: FloatArray
@@ -73,39 +74,40 @@ class PolynomialMeans:
 
 
 def bernstein(chances: FloatArray, m: int) -> FloatArray:
-    """Return (p, m + 1): the chance that k of m choices are positive, at (p,) chances of each."""
+    """Return (p, m + 1): the probability of k positive choices of m, at (p,) chances."""
     k = np.arange(m + 1)
     powers = chances[:, None] ** k * (1.0 - chances[:, None]) ** (m - k)
     return np.asarray(binom(m, k) * powers)
 
 
 def _polynomials(chances: FloatArray, hidden: FloatArray, m: int) -> FloatArray:
-    """Return (p, 2 m + 1): the polynomials of choices and of pairs."""
+    """Return (p, 2 m + 1): the polynomials for choices and for pairs."""
     return np.hstack([bernstein(chances, m), hidden[:, None] * bernstein(chances, m - 1)])
 
 
 def least_majorant(
     moments: PolynomialMeans, *, weight: float, tau: float, caution: float
 ) -> Majorant:
-    """Return the polynomial whose mean is the least upper bound on w P(Omega >= tau).
+    """Return the polynomial whose mean is the smallest upper bound on w P(Omega >= tau).
 
     Parameters
     ----------
     moments : PolynomialMeans
-        Of all items of one weight; need not be possible as they are, but for ``caution``.
+        Moments of all items with one weight. They needn't be feasible exactly, only up to
+        ``caution``.
     weight : float
         w, of either sign; the lower bound is that of -w, negated.
     tau : float in (0, 1]
         The cut-off.
     caution : float, at least 0
-        How many standard errors each moment may be off: what a coefficient costs. At 0, and with
-        the moments of all items, the mean of phi is the sharp bound.
+        How many standard errors each moment may be off, which is the cost of a coefficient. At 0,
+        and with the moments of all items, the mean of phi is the sharp bound.
 
     Notes
     -----
-    phi is linear in h, so that for each O it is enough that it holds at the least and greatest h on
-    both sides of the cut-off. Where phi falls short between the nodes of the programme, its
-    constant rises by the most by which it does.
+    phi is linear in h, so for each O it suffices to check the smallest and largest h on both sides
+    of the cut-off. If phi falls short between the nodes of the program, its constant is raised by
+    the maximum shortfall.
     """
     from scipy.optimize import linprog  # noqa: PLC0415 -- takes a while to load
 
@@ -129,7 +131,7 @@ def least_majorant(
 
 
 def no_majorant(m: int, weight: float) -> Majorant:
-    """Return the bound that needs no data: w, or 0 where w is negative."""
+    """Return the bound without data: w, or 0 if w is negative."""
     return Majorant(np.full(m + 1, max(weight, 0.0)), np.zeros(m))
 
 
@@ -140,14 +142,14 @@ def _at_nodes(m: int, tau: float, n_nodes: int) -> FloatArray:
 
 
 def _wanted(tau: float, weight: float, n_nodes: int) -> FloatArray:
-    """Return (p,): w 1[Omega >= tau]; at the cut-off itself the larger of either side."""
+    """Return (p,): w 1[Omega >= tau]; at the cut-off, the larger of the two sides."""
     side = _nodes(tau, n_nodes)[2]
     return np.where(side == 0, max(weight, 0.0), np.where(side > 0, weight, 0.0))
 
 
 @lru_cache(maxsize=32)
 def _nodes(tau: float, n_nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return O, h and the side of the cut-off (-1, 0 or 1) of (p,) points at the ends of h."""
+    """Return O, h and the side of the cut-off (-1, 0 or 1) for (p,) points at the ends of h."""
     chances = np.unique(np.append(np.linspace(0.0, 1.0, n_nodes + 1), tau))
     below = chances[chances <= tau]
     none = np.sign(chances - tau)

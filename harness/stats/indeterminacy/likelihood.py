@@ -42,23 +42,23 @@ RANK = 1e-10  # directions in which the likelihood is flatter than this share of
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
-    """F common to all items, and how much it rests on.
+    """An F common to all items, and the data it is estimated from.
 
     Attributes
     ----------
     F : (K, V) array
-        P(option k is chosen, given set v is endorsed). Columns sum to 1 and are zero off the
-        support; nan where ``reasons`` has one.
+        P(option k is chosen, given set v is accepted). Columns sum to 1 and are zero off the
+        support; nan if ``reasons`` has a reason.
     reasons : V strings
-        "" where column v is known; "never_endorsed"; "not_identified" where the items differ too
-        little to tell; "no_calls" where no item has both kinds of call; "not_computed".
+        "" if column v is known; "never_endorsed"; "not_identified" if the items differ too little;
+        "no_calls" if no item has both kinds of call; "not_computed".
     low, high : (K, V) array
-        Ends of the interval of each entry; nan off the support, for sets of one option, and below
-        20 items or groups.
+        Ends of each entry's interval; nan off the support, for sets of one option, and for fewer
+        than 20 items or groups.
     n_items : int
-        Items with forced-choice and response-set calls.
+        Number of items with forced-choice and response-set calls.
     n_forced, n_sets : int
-        Calls of each kind on these items.
+        Number of calls of each kind on these items.
     converged : bool
         Whether the search ended before its last step.
     """
@@ -73,7 +73,7 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
     converged: bool
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all fields are equal, undefined entries of F included."""
+        """Return whether all fields are equal, including undefined entries of F."""
         if not isinstance(other, CommonF):
             return NotImplemented
         names = ("reasons", "n_items", "n_forced", "n_sets", "converged")
@@ -87,7 +87,7 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
 
     @classmethod
     def not_computed(cls, space: OptionSpace) -> Self:
-        """Return what stands for a fit that would take too long."""
+        """Return a placeholder for a fit that would take too long."""
         F = np.full(space.membership.shape, np.nan)
         reasons: list[Reason] = ["not_computed"] * len(space.sets)
         return cls(
@@ -103,32 +103,33 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
 
 
 def F_by_likelihood(table: RatingTable, *, resampling: Resampling) -> CommonF:
-    """Fit one F to forced choices and response sets that were asked for independently.
+    """Fit one F to forced choices and response sets from independent calls.
 
     Parameters
     ----------
     table : RatingTable
-        Counts of both elicitations. Calls that were part of a pair are left out where the table
-        counts them in: they are no independent calls.
+        Counts of both elicitations. Calls that were part of a pair are subtracted if the table
+        includes them, because they aren't independent calls.
     resampling : Resampling
-        The generator, which draws the values of theta over which the likelihood is averaged;
-        groups and level of the intervals. There are no resamples, as each would need a fit.
+        Supplies the generator for the values of theta over which the likelihood is averaged, and
+        the groups and level of the intervals. There are no resamples, because each would need a
+        fit.
 
     Returns
     -------
     CommonF
-        Per item, F is not identified from such calls and not offered.
+        The estimate. F per item isn't identified from such calls, so it isn't offered.
 
     Notes
     -----
     O_i = F theta_i (Guerdan et al. 2025, theorem 3.3, without rater error), F zero off the support.
-    Theta differs from item to item as a Dirichlet distribution fitted to the response sets; the
-    likelihood of the choices is averaged over 16 to 64 draws of theta per item, and climbed by EM.
-    Fitting every theta_i as a parameter of its own instead would push small entries of F to 0 when
-    there are few calls per item.
+    Theta varies between items with a Dirichlet distribution fitted to the response sets. The
+    likelihood of the choices is averaged over 16 to 64 draws of theta per item, and maximised by
+    EM. Fitting every theta_i as a separate parameter would push small entries of F to 0 if there
+    are few calls per item.
 
     A column is known only if the items differ enough: the second moments of theta, free of sampling
-    noise, must show every direction of F in which the column could move.
+    noise, must determine every direction of F in which the column could move.
 
     Intervals are of Student's t distribution, with one degree of freedom less than there are items
     or groups, and the variance of the jackknife that leaves each of them out (MacKinnon and White
@@ -246,7 +247,7 @@ def F_and_beta_by_likelihood(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Calls:
-    """Counts of independent calls, of the items that have both kinds."""
+    """Counts of independent calls, for the items that have both kinds."""
 
     used: BoolArray
     forced: FloatArray
@@ -267,11 +268,11 @@ class _Calls:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Draws:
-    """Forced choices (n, K), and (n, S, U) draws of theta over the U sets that may be behind them.
+    """Forced choices (n, K), and (n, S, U) draws of theta over the U possible sets.
 
     ``sets`` (n, U) are their counts, and ``pseudo`` (U,) the Dirichlet distribution of theta over
-    items; ``kept`` says which of the V sets these are; ``offset`` (n, S) is the logarithm of what a
-    draw weighs before the forced choices are looked at.
+    items; ``kept`` says which of the V sets these are; ``offset`` (n, S) is the logarithm of a
+    draw's weight before using the forced choices.
     """
 
     forced: FloatArray
@@ -290,7 +291,7 @@ class _Draws:
         guess: FloatArray,
         rng: np.random.Generator,
     ) -> _Draws:
-        """Draw from the Dirichlet posterior of the sets, shifted by (n, U) guessed further sets."""
+        """Draw from the sets' Dirichlet posterior, shifted by (n, U) guessed extra sets."""
         sets = calls.sets[:, kept]
         n, U = sets.shape
         shape = (sets + pseudo + guess)[:, None, :]
@@ -301,13 +302,13 @@ class _Draws:
         return cls(calls.forced, sets, pseudo, theta, offset, kept)
 
     def fewer(self) -> _Draws:
-        """Keep the least number of draws."""
+        """Keep only the minimum number of draws."""
         n_draws = N_DRAWS[0]
         return replace(self, theta=self.theta[:, :n_draws], offset=self.offset[:, :n_draws])
 
 
 def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_Fit, _Draws]:
-    """Fit roughly, then draw theta where the forced choices, too, say it lies, and fit well."""
+    """Fit roughly, then redraw theta given the forced choices as well, and fit precisely."""
     endorsed = calls.sets.any(axis=0)
     unexplained = calls.forced.any(axis=0) & ~space.membership[:, endorsed].any(axis=1)
     singleton = space.membership.sum(axis=0) == 1
@@ -352,7 +353,7 @@ class _Fit:
 
 
 def _climb(draws: _Draws, F: FloatArray, step: float) -> _Fit:
-    """Climb the likelihood by EM, lengthening two steps at a time while that climbs higher."""
+    """Maximise the likelihood by EM, extrapolating two steps at a time as long as that helps."""
     part, moved, steps = F[:, draws.kept], np.inf, 0
     height, posterior = -np.inf, np.empty(0)
     fallback = part
@@ -373,7 +374,7 @@ def _climb(draws: _Draws, F: FloatArray, step: float) -> _Fit:
 def _step(draws: _Draws, part: FloatArray) -> tuple[FloatArray, float, FloatArray]:
     """Return F (K, U) after one EM step, the log-likelihood before it, and (n, S) weights of theta.
 
-    What is missing is theta, and the set behind each forced choice.
+    The missing data are theta and the set behind each forced choice.
     """
     n, S, U = draws.theta.shape
     O, posterior, heights = _weigh(draws, part)
@@ -409,7 +410,7 @@ def _lengthen(start: FloatArray, first: FloatArray, second: FloatArray) -> Float
 def _ends(
     fit: _Fit, draws: _Draws, support: BoolArray, of_item: IntArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the (K, V) ends of the intervals of F; nan with too few units."""
+    """Return the (K, V) ends of the intervals for F; nan with too few units."""
     units, unit_of = np.unique(of_item, return_inverse=True)
     low, high = np.full((2, *support.shape), np.nan)
     if len(units) < MIN_UNITS:
@@ -439,10 +440,10 @@ def _beta(fit: _Fit, meets: BoolArray, negative: BoolArray) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Shares:
-    """A fit, and what its uncertainty means for beta.
+    """A fit, and the uncertainty of beta that follows from it.
 
     ``meets`` (V,) says which sets meet the positive options, ``negative`` (K,) which options are
-    not, and ``support`` (K, V) which entries of F may be positive.
+    not, and ``support`` (K, V) which entries of F can be positive.
     """
 
     fit: _Fit
@@ -470,10 +471,10 @@ class _Shares:
         )
 
     def profile(self, variance: float) -> ShareProfile | None:
-        """Return the likelihood along P(negative chosen) of each set that may hide a positive one.
+        """Return the likelihood along P(negative chosen) of each set that can hide a positive.
 
-        How that chance is split among the negative options, and the rest among the positive ones,
-        stays as in the fit. None where no such set is endorsed, or no other negative choice made.
+        The split of that probability among the negative options, and of the rest among the positive
+        ones, is as in the fit. None if no such set occurs or there are no other negative choices.
         """
         draws, kept = self.draws, self.draws.kept
         F, support, meets = self.fit.F[:, kept], self.support[:, kept], self.meets[kept]
@@ -509,11 +510,11 @@ class _Shares:
         )
 
     def influence(self) -> FloatArray:
-        """Return (n,): how fast beta moves as each item comes to count for more.
+        """Return (n,): the derivative of beta by each item's weight.
 
-        It moves with the item's own theta, with F, and with the distribution of theta over items;
-        the last two climb to where the scores of all items, so weighted, add up to 0. The slope of
-        that sum is taken from the products of the scores.
+        Beta depends on the item's own theta, on F, and on the distribution of theta over items. The
+        last two solve the equation that the weighted scores of all items add up to 0. The slope of
+        that sum is estimated from the products of the scores.
         """
         fit, draws, negative = self.fit, self.draws, self.negative
         part, x = fit.F[:, draws.kept], draws.forced
@@ -540,14 +541,14 @@ class _Shares:
 
 
 def _scores(draws: _Draws, part: FloatArray) -> tuple[float, FloatArray]:
-    """Return the log-likelihood and (n, K, U): its slopes by F, item by item."""
+    """Return the log-likelihood and (n, K, U): its slope in F for each item."""
     O, posterior, heights = _weigh(draws, part)
     pull = posterior[:, :, None] * draws.forced[:, None, :] / O
     return float(heights.sum()), np.einsum("nsk,nsu->nku", pull, draws.theta)
 
 
 def _split(part: FloatArray, members: BoolArray) -> FloatArray:
-    """Return columns of F among some options alone; evenly where none of them is chosen."""
+    """Normalise columns of F among some options; evenly if none of them is chosen."""
     inside, n_members = np.where(members, part, 0.0), members.sum(axis=0)
     total = inside.sum(axis=0)
     even = members / np.maximum(n_members, 1)
@@ -555,7 +556,7 @@ def _split(part: FloatArray, members: BoolArray) -> FloatArray:
 
 
 def _newton(scores: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Solve for how far (n, P) scores push along a (P,) gradient; not along flat directions."""
+    """Solve for the Newton step of (n, P) scores along a (P,) gradient; skip flat directions."""
     return np.asarray(np.linalg.lstsq(scores.T @ scores, gradient, rcond=RANK)[0])
 
 
@@ -580,7 +581,7 @@ def _reasons(calls: _Calls, space: OptionSpace) -> tuple[Reason, ...]:
 
 
 def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArray:
-    """Return which columns of F may move without a clear change of any O_i: (V,) bool."""
+    """Return which columns of F can move without clearly changing any O_i: (V,) bool."""
     directions = _directions(space.membership & endorsed)  # (P, K, V)
     m = calls.sets.sum(axis=1)
     telling = m >= MIN_CALLS

@@ -41,14 +41,14 @@ LEAST_ITEMS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelledDifference:
-    """By how much two judges differ in the share of decisions that are the raters'.
+    """Difference between two judges in the share of decisions that match the raters'.
 
     Attributes
     ----------
     first, second : str
         The judges.
     difference : Estimate
-        The share of the first less that of the second.
+        Share of the first minus that of the second.
     settled : {"first", "second", "not_identified"}
         Which of them is better, if the interval has one sign.
     """
@@ -61,19 +61,19 @@ class ModelledDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelledDecisions:
-    """What a model of the response sets says about decisions at a cut-off.
+    """Decisions at a cut-off according to a model of the response sets.
 
     Attributes
     ----------
     basis : {"dirichlet", "second_pairs"}
-        How the shares of response sets are supposed to spread between items: as a Dirichlet
-        distribution, or with all of the second moments that two pairs on the same items show.
+        Assumed variation of the shares of response sets between items: a Dirichlet distribution, or
+        one with all second moments that two pairs on the same items determine.
     n_double : int
-        Items with two pairs or more.
+        Number of items with two pairs or more.
     estimates : dict of str to dict of str to Estimate
-        By judge, "decision_consistency" and "prevalence_bias", for endlessly many raters.
+        By judge, "decision_consistency" and "prevalence_bias", for infinitely many raters.
     differences : tuple of ModelledDifference
-        Of each two judges in decision consistency, with intervals that hold for all at once.
+        Differences in decision consistency between every two judges, with simultaneous intervals.
     """
 
     basis: PriorBasis
@@ -92,22 +92,22 @@ def modelled_decisions(
     n_replies: float | None = None,
     weights: FloatArray | None = None,
 ) -> ModelledDecisions:
-    """Estimate decision consistency and prevalence bias from a posterior of each item's sets.
+    """Estimate decision consistency and prevalence bias from the posterior of each item's sets.
 
     Parameters
     ----------
     human : RatingTable
-        Choices of all items, and ``joint`` of some.
+        Choices for all items, and ``joint`` for some.
     judges, tau, positive, n_replies, weights
         As in `pair_bounds`.
     resampling : Resampling
-        How intervals are made: items are resampled with their pairs, and with what each adds to the
-        estimates of the model's parameters, to first order.
+        How intervals are computed: items are resampled with their pairs, and with their first-order
+        contributions to the estimates of the model's parameters.
 
     Notes
     -----
-    Choices and one pair per item do not say how sets spread between items: the estimate is as good
-    as the model. `pair_bounds` needs none.
+    Choices and one pair per item don't determine how sets vary between items, so the estimate is
+    only as good as the model. `pair_bounds` needs no model.
     """
     check_tau(tau)
     counts = ClassCounts.of(human, positive)
@@ -143,7 +143,7 @@ def modelled_decisions(
 
 
 def _human_alone(counts: ClassCounts, rated: BoolArray, tau: float, *, tilted: bool) -> FloatArray:
-    """Return the parameters of the raters, where the fits with a judge start."""
+    """Return the parameters for the raters, from which the fits with a judge start."""
     cells = ItemKinds.of(counts, np.zeros(len(rated)), rated)
     start, _, _ = fit(SetModel(cells, tau, tilted=False, judged=False), np.zeros(N_OF_DIRICHLET))
     if not tilted:
@@ -154,7 +154,7 @@ def _human_alone(counts: ClassCounts, rated: BoolArray, tau: float, *, tilted: b
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _JudgeFit:
-    """What each item adds to the estimates of a judge: (n,) arrays, the first of its decisions."""
+    """Each item's contributions to a judge's estimates: (n,) arrays, that to decisions first."""
 
     decision: FloatArray
     positive: FloatArray
@@ -171,7 +171,7 @@ class _JudgeFit:
         tau: float,
         start: FloatArray,
     ) -> _JudgeFit:
-        """Fit the model with a judge; an item adds its own chance, and its part of parameters."""
+        """Fit the model with a judge; items contribute their own chance and parameters' part."""
         used = np.asarray(rated & ~np.isnan(decision), dtype=np.bool_)
         nothing = np.zeros(len(used))
         if used.sum() < LEAST_ITEMS:
@@ -192,7 +192,7 @@ class _JudgeFit:
         return cls(np.where(used, decision, 0.0), chance, consistency, prevalence, used)
 
     def consistency(self) -> FloatArray:
-        """Return (n,): the chance that judge and raters decide alike, and parameters' part."""
+        """Return (n,): the chance that judge and raters make the same decision."""
         alike = self.positive * self.decision + (1.0 - self.positive) * (1.0 - self.decision)
         return alike + self.of_consistency
 
@@ -259,7 +259,7 @@ def _settled(difference: Estimate) -> Settled:
 
 
 def _within(estimate: Estimate, least: float = -1.0) -> Estimate:
-    """Return an estimate whose interval stays where shares, or their differences, can be."""
+    """Return an estimate with its interval limited to possible shares or differences."""
     if estimate.interval is None:
         return estimate
     ends = np.clip([estimate.interval.low, estimate.interval.high], least, 1.0)

@@ -1,4 +1,4 @@
-"""Bounds on decisions at a cut-off from choices of all items and pairs of some, with intervals."""
+"""Bounds on decisions at a cut-off, with intervals, from choices on all items and some pairs."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ LEVELS = 4  # to which judges' chances of a decision are rounded, outwards
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedDifference:
-    """By how much two judges differ in the share of decisions that are the raters'.
+    """Difference between two judges in the share of decisions that match the raters'.
 
     Attributes
     ----------
     first, second : str
         The judges.
     bound : Bound
-        Of the share of the first less that of the second.
+        Bound on the share of the first minus that of the second.
     settled : {"first", "second", "not_identified"}
-        Which of them decides more like the raters: the one that all values within the intervals of
-        both ends agree on.
+        The judge with decisions closer to the raters', if all values within the intervals of both
+        ends agree.
     """
 
     first: str
@@ -65,17 +65,17 @@ class BoundedDifference:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class PairMoments:
-    """Unbiased moments of each item: what its choices and its pairs show.
+    """Unbiased moments of each item from its choices and its pairs.
 
     Attributes
     ----------
     choices : (n, m + 1) array
-        The chance that k of m of its choices are positive; zeros with fewer than m choices.
+        Probability that k of m of its choices are positive; zeros with fewer than m choices.
     pairs : (n, m) array
-        The share of its pairs that hide a positive option, by how many of m - 1 other choices are
-        positive.
+        Share of its pairs that hide a positive option, by the number of positive ones among m - 1
+        other choices.
     has_choices, has_pairs : (n,) bool arrays
-        Items with m choices, and those among them with a pair.
+        Whether an item has m choices, and whether it also has a pair.
     """
 
     choices: FloatArray
@@ -88,7 +88,7 @@ class PairMoments:
 
     @classmethod
     def of(cls, human: RatingTable, positive: Sequence[str]) -> Self:
-        """Count them: m is the number of choices that 90 % of the rated items have, at most 10."""
+        """Count choices and pairs; m is the number that 90 % of rated items have, up to 10."""
         space = human.space
         is_positive, meets = space.option_mask(positive), space.meets(positive)
         counts, joint = human.choice_counts, pairs_by_item(human)
@@ -109,7 +109,7 @@ class PairMoments:
         )
 
     def fitted(self, inside: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return the moments of (n,) bool items, drawn to a beta distribution of O and one beta."""
+        """Return the moments of (n,) bool items, shrunk to a beta distribution and one beta."""
         from scipy.stats import betabinom  # noqa: PLC0415 -- takes a while to load
 
         m = self.pairs.shape[1]
@@ -132,7 +132,7 @@ class PairMoments:
 
 
 def degree(n_choices: IntArray) -> int:
-    """Return m: the most choices, up to 10, that 90 % of the rated items have; at least 1."""
+    """Return m: the largest number of choices, up to 10, that 90 % of the rated items have."""
     rated = np.sort(n_choices[n_choices > 0])
     if not len(rated):
         return 1
@@ -140,7 +140,7 @@ def degree(n_choices: IntArray) -> int:
 
 
 def _drawn(n_positive: IntArray, n_choices: IntArray, m: int) -> FloatArray:
-    """Return (n, m + 1): the chance that k of m choices drawn from an item's are positive."""
+    """Return (n, m + 1): the probability that k of m choices drawn from an item's are positive."""
     from scipy.stats import hypergeom  # noqa: PLC0415 -- takes a while to load
 
     n = np.maximum(n_choices, m)[:, None]
@@ -158,30 +158,30 @@ def pair_bounds(
     n_replies: float | None = None,
     weights: FloatArray | None = None,
 ) -> tuple[dict[str, dict[str, Bound]], tuple[BoundedDifference, ...]]:
-    """Bound decision consistency and prevalence bias over all that fits the choices and pairs.
+    """Bound decision consistency and prevalence bias over everything that fits choices and pairs.
 
     Parameters
     ----------
     human : RatingTable
-        Choices of all items, and ``joint`` of a random part of them.
+        Choices for all items, and ``joint`` for a random part of them.
     judges, tau, positive, n_replies
         As in `free_bounds`.
     resampling : Resampling
-        How intervals are made: items are resampled with their pairs.
+        How intervals are computed: items are resampled with their pairs.
     weights : (n,) array, optional
-        How often each item counts. Default: once.
+        Number of times each item counts. Default: once.
 
     Returns
     -------
     bounds, differences
         By judge, "decision_consistency" and "prevalence_bias"; and the differences in consistency
-        of each two judges, on the items of both, with intervals that hold for all of them at once.
+        between every two judges, on the items of both, with simultaneous intervals.
 
     Notes
     -----
-    The value is that of endlessly many raters. The polynomials of `least_majorant` are chosen on
-    four fifths of the items, and their mean is taken on the others, so that the interval of an
-    outer end covers the sharp bound, and all values within it, whatever the data led to.
+    Values refer to infinitely many raters. The polynomials of `least_majorant` are selected on four
+    fifths of the items, and their mean is computed on the others. So the interval of an outer end
+    covers the sharp bound, and all values within it, whichever polynomials were selected.
     """
     check_tau(tau)
     cut = Cut(tau, tuple(positive))
@@ -233,14 +233,14 @@ def pair_bounds(
 
 
 def _folds(units: Units) -> IntArray:
-    """Return (n,): the fold of each item; the items of a unit are in one."""
+    """Return (n,): each item's fold; all items of a unit are in the same one."""
     order = np.random.default_rng(0).permutation(units.n_units)  # the same at each seed of a run
     return np.asarray((order % N_FOLDS)[units.of_item], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Wanted:
-    """The mean over items of a constant plus a weight where an item is positive."""
+    """The mean over items of a constant, plus a weight if an item is positive."""
 
     name: str
     weight: FloatArray
@@ -250,7 +250,7 @@ class _Wanted:
 
     @property
     def trivial(self) -> tuple[float, float]:
-        """The least and greatest value that any decisions of the raters give."""
+        """The smallest and largest value that any decisions of the raters could have."""
         weight, constant = self.weight[self.used], self.constant[self.used]
         if not len(weight):
             return self.least, 1.0
@@ -261,7 +261,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Bounded:
-    """What the bounds of all values are made of."""
+    """Inputs to the bounds of all values."""
 
     moments: PairMoments
     folds: IntArray
@@ -270,7 +270,7 @@ class _Bounded:
     def bounds(
         self, wanted: Sequence[_Wanted], engine: Engine, weights: FloatArray | None
     ) -> dict[str, Bound]:
-        """Return the bounds of values, by name."""
+        """Return the bounds on values, by name."""
         jobs = [
             [self.sums(wanted_value, sign, weights)] for wanted_value in wanted for sign in (-1, 1)
         ]
@@ -283,7 +283,7 @@ class _Bounded:
         }
 
     def sums(self, wanted: _Wanted, sign: int, weights: FloatArray | None) -> ItemSums:
-        """Return the sums of an upper bound, or with sign -1 of a lower bound."""
+        """Return the sums for an upper bound, or with sign -1 for a lower bound."""
         levels = np.ceil(sign * wanted.weight * LEVELS - 1e-9) / LEVELS
         levels[~wanted.used] = 0.0
         of_choices, of_pairs = self._evaluated(levels, wanted.used)
@@ -317,7 +317,7 @@ class _Bounded:
         return sums if weights is None else sums.weighted(weights)
 
     def _evaluated(self, levels: FloatArray, used: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return (n,) twice: what choices and pairs add to phi, chosen on the other folds."""
+        """Return (n,) twice: choices' and pairs' contributions to phi, from the other folds."""
         n = len(levels)
         of_choices, of_pairs = np.zeros(n), np.zeros(n)
         for level in np.unique(levels[levels != 0.0]):
@@ -350,13 +350,13 @@ class _Bounded:
 
 
 def _both_means(totals: FloatArray) -> FloatArray:
-    """Return the mean over items, plus that over items with pairs as far as items have choices."""
+    """Return the mean over items, plus that over items with pairs among those with choices."""
     of_items = ratio(totals[..., 0], totals[..., 1])
     return of_items + ratio(totals[..., 2], totals[..., 3]) * ratio(totals[..., 4], totals[..., 1])
 
 
 def _clipped(end: Estimate, wanted: _Wanted) -> Estimate:
-    """Return an end, and its interval, no farther out than any decisions could make it."""
+    """Return an end and its interval, limited to values that some decisions could attain."""
     low, high = wanted.trivial
     if end.value is None:
         return end
@@ -368,7 +368,7 @@ def _clipped(end: Estimate, wanted: _Wanted) -> Estimate:
 
 
 def _settled(bound: Bound) -> Settled:
-    """Return which judge all values within the intervals of both ends prefer."""
+    """Return the judge that all values within the intervals of both ends prefer."""
     low, high = outer_end(bound.low, -1), outer_end(bound.high, 1)
     if low is not None and low > 0.0:
         return "first"
@@ -376,9 +376,10 @@ def _settled(bound: Bound) -> Settled:
 
 
 def outer_end(end: Estimate, sign: int) -> float | None:
-    """Return how far out an end may be; None where that is NA.
+    """Return how far out an end can be; None if that is NA.
 
-    An end that is the same in all resamples has no interval: it's where any decisions could be.
+    An end that is the same in all resamples has no interval, because it is the limit for any
+    decisions.
     """
     if end.interval is None:
         return end.value if end.interval_reason == "constant" else None

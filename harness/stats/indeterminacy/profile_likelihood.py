@@ -1,4 +1,4 @@
-"""Profile likelihood of the share that hidden sets have among negative choices."""
+"""Profile likelihood for the share of hidden sets among negative choices."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ PRECISION = 1e-4  # of an end
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class ShareProfile:
-    """What the likelihood says about beta = A / (A + B), with A = exposure @ chances.
+    """The likelihood of beta = A / (A + B), with A = exposure @ chances.
 
     Attributes
     ----------
     height : callable
         ``chances (H,) -> (log-likelihood, its slopes (H,))``.
     chances : (H,) array in [0, 1]
-        Where the log-likelihood is greatest: P(a negative option is chosen) given each hidden set.
+        Maximum of the log-likelihood: P(a negative option is chosen) given each hidden set.
     exposure : (H,) array
-        How often each of these sets is endorsed.
+        Number of times each of these sets occurs.
     others : float
-        B: negative choices of those who endorsed no positive option.
+        B: negative choices by those who accepted no positive option.
     inflation : float
-        Variance of beta, divided by what the curvature along ``chances`` says; at least 1.
+        Variance of beta, divided by the variance from the curvature along ``chances``; at least 1.
     """
 
     height: Callable[[FloatArray], tuple[float, FloatArray]]
@@ -43,7 +43,7 @@ class ShareProfile:
     inflation: float
 
     def ends(self, level: float) -> tuple[float, float]:
-        """Return the least and greatest beta that the likelihood does not reject.
+        """Return the smallest and largest beta that the likelihood doesn't reject.
 
         Notes
         -----
@@ -75,7 +75,7 @@ class ShareProfile:
         return A / (A + self.others)
 
     def _greatest(self, beta: float) -> float:
-        """Return the greatest log-likelihood at this beta."""
+        """Return the maximum log-likelihood at this beta."""
         from scipy.optimize import (  # noqa: PLC0415 -- takes a while to load
             LinearConstraint,
             minimize,

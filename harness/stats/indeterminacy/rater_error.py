@@ -19,18 +19,18 @@ HALF = 0.5
 
 
 def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str) -> FloatArray:
-    """Return the chance that a rater gives each set, given the stable set.
+    """Return the probability that a rater reports each set, given the stable set.
 
     Parameters
     ----------
     space : OptionSpace
-        Says what rows and columns stand for.
+        Defines the rows and columns.
     epsilon : float in [0, 1]
-        Chance that the observed set differs from the stable one.
+        Probability that the observed set differs from the stable one.
     eta : float
-        Skew: errors favour sets that hold ``option`` when positive, the others when negative.
+        Skew: errors favour sets that contain ``option`` if positive, the others if negative.
     option : str
-        The option by which items are decided.
+        The option that decisions on items are about.
 
     Returns
     -------
@@ -41,12 +41,12 @@ def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str)
     Raises
     ------
     ValueError
-        If epsilon is no probability, eta is not finite, or there is no other set to err to.
+        If epsilon isn't a probability, eta isn't finite, or there is no other set to err to.
 
     Notes
     -----
-    Guerdan et al. 2025, section 6, names eta and gives no formula. Here an error falls on set v in
-    proportion to exp(eta) where v holds the option, else to 1.
+    Guerdan et al. 2025, section 6, name eta without a formula. Here the probability of an error to
+    set v is proportional to exp(eta) if v contains the option, else to 1.
 
     Examples
     --------
@@ -74,22 +74,22 @@ def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str)
 
 
 def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> FloatArray:
-    """Return Gamma, how many times likelier than chance an endorsed option is chosen.
+    """Return Gamma, how much likelier than chance it is that an accepted option is chosen.
 
     Parameters
     ----------
     F : (..., K, V) array
-        P(option k chosen, given set v endorsed): of one table, or one matrix per item.
+        P(option k chosen, given set v accepted), for one table or per item.
     space : OptionSpace
-        Says what k and v stand for.
+        Defines k and v.
     option : str
-        The option that is chosen.
+        The chosen option.
 
     Returns
     -------
     Gamma : (...) array
-        1 where the choice is random, 2 where the option is chosen twice as often. nan where F is
-        unknown for a set that holds the option.
+        1 if the choice is random, 2 if the option is chosen twice as often. nan if F is unknown for
+        a set that contains the option.
 
     Raises
     ------
@@ -98,8 +98,8 @@ def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> Float
 
     Notes
     -----
-    The mean of |S_v| F[option, v] over the sets that hold the option. The factor printed in
-    Guerdan et al. 2025, section 6, is 1 / |S_v|, which is not 1 at chance.
+    This is the mean of |S_v| F[option, v] over the sets that contain the option. The factor printed
+    in Guerdan et al. 2025, section 6, is 1 / |S_v|, which is not 1 at chance.
     """
     array = np.asarray(F, dtype=np.float64)
     if array.shape[-2:] != space.membership.shape:
@@ -112,18 +112,18 @@ def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> Float
 
 @dataclass(frozen=True, slots=True)
 class Identifiability:
-    """Whether forced choices alone determine what raters endorse.
+    """Whether forced choices alone determine which options raters accept.
 
     Attributes
     ----------
     fully_specified : bool
         Whether every rater has exactly one reasonable option.
     identified : bool
-        Whether theta follows from O; the same, as far as rater error is left aside.
+        Whether O determines theta; equal to ``fully_specified``, apart from rater error.
     reason : str
-        Why it does not: "sets_unknown" or "sets_overlap"; "" where it does.
+        Reason if it doesn't: "sets_unknown" or "sets_overlap"; else "".
     advice : str
-        What to change about the task; "" where nothing needs changing.
+        What to change in the task; "" if nothing needs changing.
     """
 
     fully_specified: bool
@@ -133,7 +133,7 @@ class Identifiability:
 
 
 def identifiability(space: OptionSpace) -> Identifiability:
-    """Tell whether theta follows from forced choices, and what to change if not.
+    """Return whether forced choices determine theta, and if not, what to change.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def identifiability(space: OptionSpace) -> Identifiability:
     Returns
     -------
     Identifiability
-        With advice where theta is not identified.
+        The result, with advice if theta isn't identified.
 
     Notes
     -----
@@ -162,14 +162,14 @@ def identifiability(space: OptionSpace) -> Identifiability:
 
 @dataclass(frozen=True, slots=True)
 class ErrorShift:
-    """What rater error does to the comparison of two judges by MSE between multi-label vectors.
+    """Effect of rater error on comparing two judges by the MSE of multi-label vectors.
 
     Attributes
     ----------
     delta_star : float
         MSE of the first judge minus that of the second, against raters without error.
     delta : float
-        The same against raters as observed: ``delta_star - 2 shift``.
+        MSE difference against raters as observed: ``delta_star - 2 shift``.
     shift : float
         (theta* - E theta*)' Lambda' Lambda (theta_w - theta_z).
     rank_preserved : bool
@@ -192,7 +192,7 @@ def rank_under_rater_error(
     theta_judges: tuple[FloatArray, FloatArray],
     membership: BoolArray,
 ) -> ErrorShift:
-    """Compare judges z and w with raters before and after rater error; ValueError if shapes differ.
+    """Compare judges z and w before and after rater error; ValueError if shapes differ.
 
     ``theta_star`` (V,) and ``theta_judges``, two (V,) arrays, are distributions over response sets,
     ``E`` (V, V) is P(observed set, given stable set), columns by stable set, and ``membership`` is
@@ -200,8 +200,8 @@ def rank_under_rater_error(
 
     Notes
     -----
-    Guerdan et al. 2025, lemma B.1. Its equation 8 asks for the wrong sign and is no equivalence:
-    what holds is delta = delta_star - 2 shift, so that the opposite sign of shift suffices.
+    Guerdan et al. 2025, lemma B.1. Its equation 8 has the wrong sign and isn't an equivalence. The
+    correct relation is delta = delta_star - 2 shift, so the opposite sign of shift suffices.
     """
     inside = np.asarray(membership, dtype=np.float64)
     V = inside.shape[1]

@@ -34,19 +34,19 @@ MIN_ITEMS_OF_OPTION = 5
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Reconstruction:
-    """Theta and omega of every item with forced choices, implied by one F' of a paired subset.
+    """Theta and omega of items with forced choices, implied by one F' from a paired subset.
 
     Attributes
     ----------
     distributions : Distributions
-        O as counted; theta and omega as implied, nan where ``reasons`` has one.
+        O as counted; theta and omega as implied, nan if there is a reason in ``reasons``.
     F_reverse : (V, K) array
-        P(set v is endorsed, given option k is chosen), pooled over the pairs.
+        P(set v is accepted, given option k is chosen), pooled over the pairs.
     reasons : n strings
-        "" or why an item is not reconstructed: "no_forced_choices", or "option_without_pairs" where
-        it was given an option that nobody chose in a pair.
+        "" or why an item isn't reconstructed: "no_forced_choices", or "option_without_pairs" if it
+        has a choice of an option that nobody chose in a pair.
     n_pairs, n_paired_items : int
-        What F' rests on.
+        Number of pairs, and of items with pairs, that F' is estimated from.
     """
 
     distributions: Distributions
@@ -66,17 +66,17 @@ def reconstruct(table: RatingTable) -> Reconstruction:
     Parameters
     ----------
     table : RatingTable
-        Forced choices of all items, and ``joint`` of some, about 100 of them.
+        Forced choices for all items, and ``joint`` for about 100 of them.
 
     Returns
     -------
     Reconstruction
-        NA item by item.
+        The reconstruction, with NA decided per item.
 
     Notes
     -----
-    theta_i = F' O_i (Guerdan et al. 2025, theorem 3.3) with one F' for all items: that is right on
-    average over items like the paired ones, and for an item as far as P(set | choice) does not
+    theta_i = F' O_i (Guerdan et al. 2025, theorem 3.3) with one F' for all items. This is correct
+    on average over items like the paired ones, and for a single item if P(set | choice) doesn't
     depend on the item. Pairs whose choice is outside their set are left out.
     """
     dist, translation = Distributions.of(table), F_hat(table)
@@ -95,7 +95,7 @@ def reconstruct(table: RatingTable) -> Reconstruction:
 
 
 def missing_pairs(table: RatingTable) -> str:
-    """Return which pairs are missing for an F' to stand for the choices without a set.
+    """Return which pairs are missing for F' to represent the choices without a set.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def missing_pairs(table: RatingTable) -> str:
     Returns
     -------
     str
-        "" where 30 items or more have pairs, and each option that was chosen on any item is chosen
-        in the pairs of 5 items or more; else what there is and what is needed.
+        "" if 30 items or more have pairs and each chosen option is chosen in the pairs of 5 items
+        or more; else what exists and what is needed.
     """
     paired = np.asarray(pairs_by_item(table).sum(axis=2) > 0)  # (n, K)
     n_items = int(paired.any(axis=1).sum())
@@ -122,7 +122,7 @@ def missing_pairs(table: RatingTable) -> str:
 
 
 def implied_in_resamples(table: RatingTable) -> Callable[[FloatArray], Distributions]:
-    """Return what is implied where items are drawn (n,) times, with F' of the drawn pairs alone."""
+    """Return the implied values if items are drawn (n,) times, with F' from the drawn pairs."""
     dist, pairs = Distributions.of(table), pairs_by_item(table).astype(np.float64)
 
     def implied(times: FloatArray) -> Distributions:
@@ -133,9 +133,9 @@ def implied_in_resamples(table: RatingTable) -> Callable[[FloatArray], Distribut
 
 
 def implied_by(dist: Distributions, F_reverse: FloatArray) -> Distributions:
-    """Return O as it is, with theta and omega as the (V, K) F' implies them.
+    """Return O unchanged, with theta and omega implied by the (V, K) F'.
 
-    They are nan where nobody chose, or an option without pairs, a nan column of F', was chosen.
+    They are nan if nobody chose, or if a chosen option has no pairs (a nan column of F').
     """
     missing = (dist.n_forced == 0) | _without_pairs(dist, F_reverse)
     theta = np.where(missing[:, None], np.nan, dist.O @ np.nan_to_num(F_reverse).T)
@@ -162,21 +162,21 @@ def reconstructed_metrics(
     metrics: Sequence[str | Metric],
     weights: FloatArray | None = None,
 ) -> dict[str, dict[str, Estimate]]:
-    """Compare judges with the response sets that raters' choices imply, F' estimated from pairs.
+    """Compare judges with the response sets implied by raters' choices, with F' from pairs.
 
     Parameters
     ----------
     human : RatingTable
-        Forced choices of all items, and ``joint`` of some; see `reconstruct`.
+        Forced choices for all items, and ``joint`` for some; see `reconstruct`.
     judges, tau, positive
         As in `evaluate`.
     resampling : Resampling
-        How intervals are made. F' is estimated anew from the pairs of each resample, so that
-        intervals allow for the few pairs behind it; they are score intervals whatever the method.
+        How intervals are computed. F' is estimated again from the pairs in each resample, so that
+        intervals account for the limited number of pairs. They are always score intervals.
     metrics : sequence of str or Metric
         Names of `METRICS`, or other metrics.
     weights : (n,) array, optional
-        How often each item counts; F' is that of the pairs as they are. Default: once.
+        Number of times each item counts; F' ignores it. Default: once.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def _replicates(
     resampling: Resampling,
     counted: FloatArray,
 ) -> FloatArray:
-    """Return the (J, M, B) values in each resample, with F' of its own pairs."""
+    """Return the (J, M, B) values in each resample, with F' from the resample's pairs."""
     engine = Engine.draw(resampling.units(len(human.items)), resampling)
     implied = implied_in_resamples(human)
     J, M = len(sides), len(rows)

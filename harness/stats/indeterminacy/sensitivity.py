@@ -1,4 +1,4 @@
-"""Sensitivity to beta: metrics, winners and decisions over a grid."""
+"""Sensitivity to beta: metrics, winners and decisions over a grid of values."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_se
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Flips:
-    """Decisions of n items by thresholded shares, along a parameter t from 0 to 1.
+    """Decisions on n items by thresholded shares, along a parameter t from 0 to 1.
 
     Attributes
     ----------
     start : (n, C) array
-        1.0 where a share is at least tau at t = 0, else 0.0; nan rows where nobody rated the item.
+        1.0 if a share is at least tau at t = 0, else 0.0; nan rows if nobody rated the item.
     at : (E,) array
-        The t at which one entry turns from 0 to 1, ascending. It is 1 from there on.
+        Ascending values of t at which one entry changes from 0 to 1. It stays 1 from there on.
     item : (E,) int array
-        Whose entry turns.
+        Item whose entry changes.
     before, after : (E, C) arrays
-        The item's row on either side.
+        The item's row before and after the change.
     """
 
     start: FloatArray
@@ -57,7 +57,7 @@ class Flips:
 
     @classmethod
     def of(cls, first: FloatArray, last: FloatArray, tau: float) -> Self:
-        """Find the break points of shares that go linearly from ``first`` to ``last``, (n, C) each.
+        """Find the break points of shares that are linear from ``first`` to ``last``, (n, C).
 
         Raises
         ------
@@ -91,21 +91,21 @@ class Flips:
         return f"Flips({len(self.start)} items, {len(self.at)} break points)"
 
     def gains(self, row: Metric, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return a metric's (n, d) contributions at the start, and what each flip adds, (E, d)."""
+        """Return a metric's (n, d) contributions at the start, and each flip's change, (E, d)."""
         of_flip = judge[self.item]
         added = row.contributions(self.after, of_flip) - row.contributions(self.before, of_flip)
         return row.contributions(self.start, judge), added
 
     def ends(self) -> BoolArray:
-        """Return (E,) bool: whether a flip is the last at its t, so that values exist after it."""
+        """Return (E,) bool: whether a flip is the last at its t, so that values after it exist."""
         return np.asarray(np.diff(self.at, append=np.inf) > TOLERANCE, dtype=np.bool_)
 
     def path(
         self, row: Metric, judge: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Follow a metric exactly: (P,) starts of the pieces, the first 0, and its (P,) values.
+        """Return a metric's exact path: (P,) starts of the pieces, from 0, and its (P,) values.
 
-        Each item stands for ``times``, (n,), or for one.
+        Each item counts ``times``, (n,), or once.
         """
         base, added = self.gains(row, judge)
         if times is not None:
@@ -117,22 +117,22 @@ class Flips:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class SweepPoint:
-    """Everything at one beta of the humans.
+    """Results at one beta of the raters.
 
     Attributes
     ----------
     beta : float
-        P(a positive option in S, given a negative one was chosen) that is supposed.
+        Assumed P(a positive option in S, given a negative one was chosen).
     judges : tuple of str
-        In the order given.
+        Names, in the order of the argument.
     metrics : tuple of Metric
-        The rows that were evaluated.
+        The evaluated metrics.
     estimates : mapping
         Judge name to metric name to `Estimate`.
     replicates : mapping
         Metric name to its (J, B) values, column ``b`` from the same items at every beta.
     prevalence : Estimate
-        Share of the items that are positive for the humans.
+        Share of the items that are positive for the raters.
     """
 
     beta: float
@@ -158,14 +158,14 @@ def beta_sweep(
     metrics: Sequence[str | Metric] | None = None,
     common: Mapping[str, CommonItems] | None = None,
 ) -> tuple[SweepPoint, ...]:
-    """Evaluate judges as `evaluate` does, under each beta of a grid.
+    """Evaluate judges like `evaluate`, under each beta of a grid.
 
     Parameters
     ----------
     human : RatingTable
         Its forced choices are used and nothing else.
     judges : sequence of RatingTable
-        With response sets where a metric needs them.
+        Tables of the judges, with response sets if a metric needs them.
     betas : sequence of float in [0, 1]
         The grid.
     adds
@@ -176,7 +176,7 @@ def beta_sweep(
     Returns
     -------
     tuple of SweepPoint
-        In the order of ``betas``, all on the same resamples.
+        Results in the order of ``betas``, all on the same resamples.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def distributions_at_beta(
     beta: float,
     adds: Mapping[str, Iterable[str]],
 ) -> Distributions:
-    """Return the humans' distributions as their forced choices and one beta imply them.
+    """Return the raters' distributions implied by their forced choices and one beta.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def _prevalence(side: ComparedSide) -> ItemSums:
 def _mean_of(
     name: str, values: FloatArray, n_ratings: FloatArray, nothing: NAReason = "no_forced_choices"
 ) -> ItemSums:
-    """Return the mean of (n,) values, over the items at which they are defined."""
+    """Return the mean of (n,) values over the items on which they are defined."""
     weight = (~np.isnan(values)).astype(np.float64)
     low = -1.0 if name == "difference" else 0.0
     return ItemSums(
@@ -261,23 +261,23 @@ def _mean_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prevalences:
-    """Share of the items that are positive for the raters, by each kind of their ratings.
+    """Share of the items that are positive for the raters, by kind of rating.
 
     Attributes
     ----------
     forced_choice, response_set : Estimate
         An item is positive if at least a share tau of the choices is a positive option, or of the
-        sets holds one. NA without such ratings.
+        sets contains one. NA without such ratings.
     reconstructed : Estimate or None
-        By choices, on the items with both kinds, if sets follow them at ``beta``; None without
-        such a beta.
+        Share derived from choices, on the items with both kinds, if sets follow from them at
+        ``beta``; None without a beta.
     difference : Estimate or None
-        On these items, by sets less what as many raters would give on average if each of their
-        negative choices hid a positive option with the chance beta.
+        On these items, the share by sets minus the average share for the same number of raters if
+        each negative choice hid a positive option with probability beta.
     beta : float or None
-        That of the raters.
+        The raters' beta.
     is_missed : bool
-        Whether the difference is significant, and on the same side at both ends of beta's interval.
+        Whether the difference is significant and has the same sign at both ends of beta's interval.
     """
 
     forced_choice: Estimate
@@ -297,7 +297,7 @@ def prevalences(
     beta: Estimate | None = None,
     adds: Mapping[str, Iterable[str]] | None = None,
 ) -> Prevalences:
-    """Estimate the raters' prevalence by choices, by sets, and as one beta implies it.
+    """Estimate the raters' prevalence by choices, by sets, and as implied by one beta.
 
     Parameters
     ----------
@@ -306,16 +306,16 @@ def prevalences(
     tau, positive, resampling
         As in `evaluate`.
     beta : Estimate, optional
-        Of the raters; nothing is reconstructed without a value.
+        The raters' beta; without a value, nothing is reconstructed.
     adds : mapping, optional
         As in `sensitivity_family`.
 
     Returns
     -------
     Prevalences
-        All on the same resamples of items. A difference means that one beta does not describe all
-        items. A share of few raters that is compared with a cut-off is not that of many, so that
-        the sets are compared with what as many raters would give.
+        Estimates on the same resamples of items. A difference means that one beta doesn't describe
+        all items. Comparing a share of few raters with a cut-off isn't the same as comparing that
+        of many, so the sets are compared with the expectation for the same number of raters.
     """
     dist, meets = Distributions.of(human), human.space.meets(positive).astype(np.float64)
     by_choice = dist.O @ human.space.option_mask(positive).astype(np.float64)
@@ -362,9 +362,10 @@ def _expected(
     tau: float,
     n_ratings: tuple[FloatArray, FloatArray],
 ) -> FloatArray:
-    """Return (n,): the chance that raters with this beta make an item positive by their sets.
+    """Return (n,): the probability that raters with this beta make an item positive by their sets.
 
-    The raters of the choices, where there are as many sets; else others with the same (n,) share.
+    These are the raters who made the choices, if there are as many sets; otherwise others with the
+    same (n,) share.
     """
     from scipy.special import betainc  # noqa: PLC0415 -- takes a while to load
 
@@ -413,14 +414,14 @@ def _point(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of beta over which the same judges win.
+    """A range of beta in which the same judges win.
 
     Attributes
     ----------
     low, high : float
-        From ``low`` on, up to and without ``high``; the last piece holds 1.
+        Range from ``low`` up to but excluding ``high``; the last piece includes 1.
     winners : tuple of str
-        The best by the metric; several where they are equal, none where it is undefined.
+        Best judges by the metric; several if tied, none if it is undefined.
     """
 
     low: float
@@ -430,16 +431,16 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BreakEven:
-    """Where the winner by one goal changes as beta of the humans goes from 0 to 1.
+    """Values of beta at which the winner by one goal changes, from 0 to 1.
 
     Attributes
     ----------
     metric : str
-        Its name.
+        Name of the metric.
     tau : float
         Cut-off.
     pieces : tuple of Piece
-        In order, without gaps; empty without judges.
+        Ranges in order, without gaps; empty without judges.
     """
 
     metric: str
@@ -451,11 +452,11 @@ class BreakEven:
 
     @property
     def betas(self) -> tuple[float, ...]:
-        """The break-even values of beta, at each of which the winners change."""
+        """The break-even values of beta, at which the winners change."""
         return tuple(piece.low for piece in self.pieces[1:])
 
     def winners(self, beta: float) -> tuple[str, ...]:
-        """Return the winners at a beta; ValueError where it is outside [0, 1]."""
+        """Return the winners at a beta; ValueError if it is outside [0, 1]."""
         for piece in reversed(self.pieces if 0.0 <= beta <= 1.0 else ()):
             if beta >= piece.low - TOLERANCE:
                 return piece.winners
@@ -478,20 +479,20 @@ def break_even(
     Parameters
     ----------
     human : RatingTable
-        Whose forced choices hide options with chance beta.
+        Table whose forced choices hide options with probability beta.
     judges : sequence of RatingTable
-        With response sets.
+        Tables with response sets.
     goal : {"decision_consistency", "prevalence_bias"}
-        By what they are compared.
+        Metric to compare them by.
     adds : mapping
-        For each negative option, the options that may be endorsed with it; see
-        `sensitivity_family`, whose default family is used.
+        For each negative option, the options that can be accepted with it; see
+        `sensitivity_family`, whose default variant is used.
     tau, positive
         Cut-off and positive options.
     n_replies : float, optional
         Replies per item by which judges decide. Default: all of them.
     times : (n,) int array, optional
-        How many items each row of the tables stands for. Default: one.
+        Number of items that each row of the tables represents. Default: one.
 
     Returns
     -------
@@ -501,12 +502,12 @@ def break_even(
     Raises
     ------
     ValueError
-        If an argument does not fit the option space.
+        If an argument doesn't fit the option space.
 
     Notes
     -----
     The inversions of Guerdan et al. 2025, figure 7. Decisions flip one item at a time, at values of
-    beta that have a closed form.
+    beta with a closed form.
     """
     [at_tau] = winning_regions(
         human,
@@ -532,7 +533,7 @@ def winning_regions(
     n_replies: float | None = None,
     times: IntArray | None = None,
 ) -> tuple[BreakEven, ...]:
-    """Find the region of (beta, tau) where each judge wins: exact in beta, one row per tau.
+    """Find the region of (beta, tau) in which each judge wins: exact in beta, one row per tau.
 
     Parameters
     ----------
@@ -544,7 +545,7 @@ def winning_regions(
     Returns
     -------
     tuple of BreakEven
-        In the order of ``taus``.
+        One result per cut-off, in the order of ``taus``.
     """
     row, names = find_metric(goal, downstream.METRICS), [table.name for table in judges]
     dist, meets = Distributions.of(human), human.space.meets(positive)[:, None].astype(np.float64)
@@ -566,7 +567,7 @@ def _theta(dist: Distributions, beta: float, adds: Mapping[str, Iterable[str]]) 
 
 
 def _pieces(starts: FloatArray, losses: FloatArray, names: Sequence[str]) -> tuple[Piece, ...]:
-    """Join adjacent pieces that have the same winners."""
+    """Join adjacent pieces with the same winners."""
     if not len(names):
         return ()
     least = np.where(np.isnan(losses), np.inf, losses).min(axis=0)

@@ -1,10 +1,10 @@
-"""A model of the response sets of items: a prior fitted to choices and pairs, and its posterior.
+"""A model of items' response sets: a prior fitted to choices and pairs, and its posterior.
 
-Sets are put into three classes: positive options alone, some of both kinds, no positive option.
-A rater of the second class chooses a positive option with one chance for all items. The shares of
-the classes vary between items as a Dirichlet distribution; with two pairs on the same items, it is
-tilted by the exponential of a quadratic function of the shares, which fits all of their second
-moments. A judge decides positively with a chance that is logistic in the shares.
+Sets are divided into three classes: only positive options, some of both kinds, no positive option.
+A rater in the second class chooses a positive option with a probability that is the same for all
+items. The shares of the classes vary between items with a Dirichlet distribution. With two pairs on
+the same items, it is tilted by the exponential of a quadratic function of the shares, which fits
+all of their second moments. A judge's probability of a positive decision is logistic in the shares.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ClassCounts:
     Attributes
     ----------
     choices : (n, 2) array
-        Positive and negative choices without a set beside them.
+        Positive and negative choices without an accompanying set.
     pairs : (n, 4) array
         Pairs: of the first class; of the second with a positive, and with a negative choice; of
         the third.
@@ -53,7 +53,7 @@ class ClassCounts:
 
     @classmethod
     def of(cls, human: RatingTable, positive: Sequence[str]) -> Self:
-        """Count them; pairs whose choice is outside their set are choices."""
+        """Count choices and pairs; a pair with a choice outside its set counts as a choice."""
         space = human.space
         is_positive, meets = space.option_mask(positive), space.meets(positive)
         has_negative = (space.membership & ~is_positive[:, None]).any(axis=0)
@@ -75,13 +75,13 @@ class ClassCounts:
 
     @property
     def n_double(self) -> int:
-        """The items with two pairs or more, which show how shares spread between items."""
+        """Number of items with two pairs or more, which show how shares vary between items."""
         return int((self.pairs.sum(axis=1) >= 2).sum())  # noqa: PLR2004 -- the claim
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Nodes:
-    """Points that stand for all items: (G, 3) shares of the classes, and which are positive."""
+    """Points that represent all items: (G, 3) shares of the classes, and which are positive."""
 
     shares: FloatArray
     logs: FloatArray
@@ -100,7 +100,7 @@ def _cells(a: float, b: float, levels: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _nodes(alpha: FloatArray, tau: float) -> _Nodes:
-    """Return cells of a Dirichlet distribution that the cut-off does not divide."""
+    """Return cells of a Dirichlet distribution that don't straddle the cut-off."""
     a, b = float(alpha[0] + alpha[1]), float(alpha[2])
     below = float(betainc(a, b, tau))
     levels = [np.linspace(0.0, below, N_SHARES + 1), np.linspace(below, 1.0, N_SHARES + 1)[1:]]
@@ -120,7 +120,7 @@ def _nodes(alpha: FloatArray, tau: float) -> _Nodes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ItemKinds:
-    """Kinds of items with the same counts and the same decision: (C, .) and their numbers."""
+    """Kinds of items with the same counts and the same decision: (C, .), with their numbers."""
 
     choices: FloatArray
     pairs: FloatArray
@@ -133,7 +133,7 @@ class ItemKinds:
 
     @classmethod
     def of(cls, counts: ClassCounts, decision: FloatArray, used: BoolArray) -> Self:
-        """Count the kinds among (n,) bool items; decisions are chances in [0, 1]."""
+        """Count the kinds among (n,) bool items; decisions are probabilities in [0, 1]."""
         rows = np.column_stack([counts.choices, counts.pairs, np.round(decision, 3)])
         kinds, of_item = np.unique(rows, axis=0, return_inverse=True)
         of_item = of_item.ravel()
@@ -143,7 +143,7 @@ class ItemKinds:
 
 
 class SetModel:
-    """Likelihood of cells under parameters: of Dirichlet and choice, of the tilt, of the judge."""
+    """Likelihood of cells under parameters of the Dirichlet, the choice, the tilt and the judge."""
 
     def __init__(self, cells: ItemKinds, tau: float, *, tilted: bool, judged: bool) -> None:
         self.cells, self.tau, self.tilted, self.judged = cells, tau, tilted, judged
@@ -152,7 +152,7 @@ class SetModel:
         self.scales = np.repeat(list(SCALES.values()), sizes)
 
     def joint(self, parameters: FloatArray) -> tuple[FloatArray, _Nodes, FloatArray]:
-        """Return the (C, G) log chances of a node and what a cell shows, and (G,) of a node."""
+        """Return the (C, G) log probabilities of a node and a cell's data, and (G,) of a node."""
         dirichlet, tilt, judge = np.split(parameters, self.splits)
         nodes = _nodes(np.exp(np.clip(dirichlet[:3], -4.0, 6.0)), self.tau)
         choice = _logistic(dirichlet[3])
@@ -176,18 +176,18 @@ class SetModel:
         return log_chances, nodes, weights
 
     def decided(self, nodes: _Nodes, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the (C, G) chances of a judge's decisions, and their derivatives by the logit."""
+        """Return the (C, G) probabilities of a judge's decisions, and their logit derivatives."""
         yes = _logistic(judge[0] + nodes.shares[:, :2] @ judge[1:])
         d = self.cells.decision[:, None]
         chances = np.maximum(d * yes + (1.0 - d) * (1.0 - yes), TINY)
         return chances, (2.0 * d - 1.0) * yes * (1.0 - yes)
 
     def log_likelihood(self, parameters: FloatArray) -> FloatArray:
-        """Return (C,): that of one item of each kind."""
+        """Return (C,): the log-likelihood of one item of each kind."""
         return _log_sum(self.joint(parameters)[0])
 
     def scores(self, parameters: FloatArray) -> FloatArray:
-        """Return (C, P): the derivatives of the log likelihood of one item of each kind."""
+        """Return (C, P): the derivatives of the log-likelihood of one item of each kind."""
         dirichlet, _, judge = np.split(parameters, self.splits)
         log_chances, nodes, weights = self.joint(parameters)
         total = _log_sum(log_chances)
@@ -220,7 +220,7 @@ class SetModel:
         return np.stack(columns, axis=1)
 
     def positive(self, parameters: FloatArray) -> FloatArray:
-        """Return (C,): the chance that an item is positive, given what it shows."""
+        """Return (C,): the probability that an item is positive, given its data."""
         log_chances, nodes, _ = self.joint(parameters)
         posterior = np.exp(log_chances - _log_sum(log_chances)[:, None])
         return np.asarray(posterior @ nodes.positive)
@@ -249,9 +249,9 @@ def _quadratic(shares: FloatArray) -> FloatArray:
 
 
 def fit(model: SetModel, start: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Maximise the penalised likelihood: parameters, (C, P) scores, and the (P, P) information.
+    """Maximise the penalised likelihood: return parameters, (C, P) scores, (P, P) information.
 
-    Steps are those of Berndt, Hall, Hall and Hausman (1974), halved until they help.
+    Steps follow Berndt, Hall, Hall and Hausman (1974), halved until they improve the fit.
     """
     n, penalty, at = model.cells.n, np.diag(1.0 / model.scales**2), start
 

@@ -21,24 +21,24 @@ SweepVariant: TypeAlias = Literal["keeps_choice", "table_2"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Translation:
-    """How endorsed sets become single choices, and back, estimated from paired ratings.
+    """How accepted sets become single choices, and back, estimated from paired ratings.
 
     Attributes
     ----------
     F : (K, V) array
-        P(option k is chosen, given set v is endorsed). Columns sum to 1 and are zero off the
-        support; nan for a set that no pair endorsed.
+        P(option k is chosen, given set v is accepted). Columns sum to 1 and are zero off the
+        support; nan for a set that is in no pair.
     F_reverse : (V, K) array
-        P(set v is endorsed, given option k is chosen). Columns sum to 1; nan for an option that no
-        pair chose.
+        P(set v is accepted, given option k is chosen). Columns sum to 1; nan for an option that is
+        in no pair.
     fitted_on : str
         "pooled": one F for all items.
     n_pairs : int
-        Pairs that were counted.
+        Number of pairs counted.
     n_outside : int
-        Pairs left out because the choice is not in the endorsed set.
+        Number of pairs left out because the choice is not in the accepted set.
     n_endorsed : (V,) int array
-        The pairs counted by the set endorsed: what each column of F rests on.
+        Number of pairs with each accepted set, from which each column of F is estimated.
     """
 
     F: FloatArray
@@ -53,23 +53,24 @@ class Translation:
 
 
 def F_hat(table: RatingTable) -> Translation:
-    """Count F and its reverse from paired ratings, pooled over items.
+    """Estimate F and its reverse from paired ratings, pooled over items.
 
     Parameters
     ----------
     table : RatingTable
-        With ``joint``: who endorsed a set and, with it in mind, chose an option.
+        Table with ``joint``: ratings by people who accepted a set and, with it in mind, chose an
+        option.
 
     Returns
     -------
     Translation
-        All nan without pairs.
+        The translation; all nan without pairs.
 
     Notes
     -----
     F[k, v] is zero when option k is not in set v (Guerdan et al. 2025, section 3). A pair that
-    breaks this is a contradiction of the rater, no evidence that F is positive there: it is counted
-    in ``n_outside`` and nowhere else.
+    violates this is a rater's self-contradiction, not evidence that F is positive there, so it is
+    only counted in ``n_outside``.
     """
     inside = pairs_by_item(table).sum(axis=0)
     n_joint = 0 if table.joint is None else int(table.joint.sum())
@@ -84,7 +85,7 @@ def F_hat(table: RatingTable) -> Translation:
 
 
 def beta_contributions(table: RatingTable, positive: Iterable[str]) -> FloatArray:
-    """Count the pairs that show beta: P(a positive option in S, given a negative one was chosen).
+    """Count the pairs that beta is estimated from: P(a positive option in S | negative chosen).
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ def beta_contributions(table: RatingTable, positive: Iterable[str]) -> FloatArra
 
 
 def cross_call_contributions(dist: Distributions, positive: Iterable[str]) -> FloatArray:
-    """Pair each forced choice with each response set of the same item, as the papers' figures do.
+    """Pair each forced choice with each response set of the same item, as in the papers' figures.
 
     Returns
     -------
@@ -123,8 +124,8 @@ def cross_call_contributions(dist: Distributions, positive: Iterable[str]) -> Fl
 
     Notes
     -----
-    Given the item, the two calls are independent, so the pooled ratio is no estimate of beta: where
-    beta is 0.035 it may come out as 0.35. It is reported as ``cross_call_beta``, to compare.
+    Given the item, the two calls are independent, so the pooled ratio doesn't estimate beta: if
+    beta is 0.035, the ratio can be 0.35. It is reported as ``cross_call_beta`` for comparison.
     """
     space = dist.space
     negative, meets = _negative(space, positive), space.meets(positive)
@@ -145,20 +146,21 @@ def sensitivity_family(
     *,
     variant: SweepVariant = "keeps_choice",
 ) -> FloatArray:
-    """Return the reverse translation in which a choice hides other options with chance beta.
+    """Return the reverse translation in which a choice hides other options with probability beta.
 
     Parameters
     ----------
     space : OptionSpace
-        Must admit each option alone, and each key of ``adds`` together with what it may hide.
+        Space that allows each option alone, and each key of ``adds`` together with what it can
+        hide.
     beta : float in [0, 1]
-        Chance that a rater who chose a key of ``adds`` would endorse the added options too.
+        Probability that a rater who chose a key of ``adds`` would accept the added options too.
     adds : mapping
-        For each negative option, the options that may be endorsed with it.
+        For each negative option, the options that can be accepted with it.
     variant : {"keeps_choice", "table_2"}
-        Where the mass beta goes. By default to the set of the chosen option and the added ones: who
-        chose an option endorses it. "table_2" follows the printed table, where it goes to the added
-        options alone, so that raters who said No no longer endorse No.
+        Where the mass beta goes. By default, to the set of the chosen option and the added ones,
+        because whoever chose an option accepts it. "table_2" follows the printed table, in which it
+        goes to only the added options, so that raters who said No no longer accept No.
 
     Returns
     -------
@@ -168,7 +170,7 @@ def sensitivity_family(
     Raises
     ------
     ValueError
-        If beta is not in [0, 1], or the space does not admit a set that is needed.
+        If beta is not in [0, 1], or the space doesn't allow a needed set.
 
     Notes
     -----
@@ -191,7 +193,7 @@ def sensitivity_family(
 
 
 def reconstruct_theta(O: FloatArray, F_reverse: FloatArray) -> FloatArray:
-    """Return theta = F' O of Guerdan et al. 2025, theorem 3.3: (n, V), nan where O is.
+    """Return theta = F' O of Guerdan et al. 2025, theorem 3.3: (n, V), nan if O is.
 
     ValueError if the (n, K) ``O`` has no distribution per row, or the (V, K) ``F_reverse`` none per
     column.
@@ -202,7 +204,7 @@ def reconstruct_theta(O: FloatArray, F_reverse: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Decomposition:
-    """What a rating model implies for one item.
+    """Distributions that a rating model implies for one item.
 
     Attributes
     ----------
@@ -213,9 +215,9 @@ class Decomposition:
     omega, omega_star : (K,) arrays
         Multi-label vector of the observed and of the stable response sets.
     F_reverse : (V, K) array
-        P(observed set v, given option k is chosen); nan where O is 0.
+        P(observed set v, given option k is chosen); nan if O is 0.
     E_reverse : (V, V) array
-        P(stable set, given observed set), columns by observed set; nan where theta is 0.
+        P(stable set, given observed set), columns by observed set; nan if theta is 0.
     """
 
     theta: FloatArray
@@ -238,7 +240,7 @@ def decompose(
     *,
     E: FloatArray | None = None,
 ) -> Decomposition:
-    """Derive the observed distributions of raters with stable sets, errors and selection effects.
+    """Derive the observed distributions for raters with stable sets, errors and selection effects.
 
     Parameters
     ----------
@@ -259,8 +261,8 @@ def decompose(
     Raises
     ------
     ValueError
-        If a shape does not fit; beginning with ``not_a_distribution`` or
-        ``choice_outside_endorsed_set`` if the numbers do not.
+        If a shape doesn't fit. If the numbers don't, the message begins with ``not_a_distribution``
+        or ``choice_outside_endorsed_set``.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Intervals of the entries of F, exact at an effective number of units."""
+"""Intervals for the entries of F, exact at an effective number of units."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def effective_units(weights: FloatArray) -> FloatArray:
-    """Return (V,): how many equal units are as telling as those with (U, V) weights; nan for none.
+    """Return (V,): the number of equal units with the same information as (U, V) weights.
 
-    The square of the sum over the sum of squares (Kish 1965).
+    This is the square of the sum divided by the sum of squares (Kish 1965); nan for none.
     """
     squares = (weights**2).sum(axis=0)
     total = weights.sum(axis=0) ** 2
@@ -28,7 +28,7 @@ def effective_units(weights: FloatArray) -> FloatArray:
 def share_intervals(
     shares: FloatArray, n_effective: FloatArray, *, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the (K, V) ends of the exact interval of each share; nan where either is undefined."""
+    """Return the (K, V) ends of each share's exact interval; nan if either is undefined."""
     low, high = np.full((2, *shares.shape), np.nan)
     for k, v in np.argwhere(~np.isnan(shares) & (n_effective > 0)).tolist():
         share = float(np.clip(shares[k, v], 0.0, 1.0))
@@ -38,26 +38,26 @@ def share_intervals(
 
 
 def F_intervals(table: RatingTable, units: Units, *, level: float) -> tuple[FloatArray, FloatArray]:
-    """Return the (K, V) ends of the intervals of `F_hat`.
+    """Return the (K, V) ends of the intervals for `F_hat`.
 
     Parameters
     ----------
     table : RatingTable
         Paired ratings in ``joint``.
     units : Units
-        Items, or groups of them, that are independent of each other.
+        Independent items, or independent groups of items.
     level : float in (0, 1)
         Nominal coverage.
 
     Returns
     -------
     low, high : (K, V) array
-        nan for a set that no pair endorsed or that has one option, and off the support.
+        nan for a set that is in no pair or has one option, and off the support.
 
     Notes
     -----
-    Pairs of one unit count as one where all units have as many of a set, so that the interval
-    holds however alike they are.
+    If all units have the same number of pairs with a set, a unit's pairs count as one, so that the
+    interval is valid however similar they are.
     """
     membership = table.space.membership
     weights = np.zeros((units.n_units, membership.shape[1]))

@@ -1,4 +1,4 @@
-"""Values of metrics at each beta of a grid, without intervals."""
+"""Values of metrics at each beta in a grid, without intervals."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ def values_at_betas(
     cut: Cut,
     common: Mapping[str, CommonItems],
 ) -> dict[str, FloatArray]:
-    """Evaluate metrics at each beta of the humans, as `beta_sweep` does.
+    """Evaluate metrics at each beta of the raters, like `beta_sweep`.
 
     Parameters
     ----------
     human, judges, betas, adds, common
         As in `beta_sweep`.
     metrics : sequence of Metric
-        Those that compare with response sets are evaluated anew at each of the E betas.
+        Metrics; those that compare with response sets are evaluated at each of the E betas.
     cut : Cut
-        What is decided.
+        The rule of the decision.
 
     Returns
     -------
     dict of str to (E, J) array
-        By metric; nan where it is undefined.
+        Values by metric; nan if undefined.
     """
     every_item = Units.of(len(human.items), None)
     (human, *judges), units, common = one_of_each_kind((human, *judges), every_item, common)
@@ -75,7 +75,7 @@ def _values(
     judges: Sequence[ComparedSide],
     times: IntArray | None,
 ) -> dict[str, FloatArray]:
-    """Return (E, J) values, where the raters' vectors at E betas, (E n, D), follow one another."""
+    """Return (E, J) values, with the raters' vectors at E betas, (E n, D), in sequence."""
     values: dict[str, list[FloatArray]] = {metric.name: [] for metric in metrics}
     for judge in judges:
         n, score = len(judge.table.items), scorer(judge)
@@ -90,7 +90,7 @@ def _values(
 
 
 def _one_below_another(parts: Sequence[Distributions]) -> Distributions:
-    """Join distributions over the same items, those of the first part on top."""
+    """Stack distributions over the same items, those of the first part on top."""
     return Distributions(
         space=parts[0].space,
         O=np.concatenate([part.O for part in parts]),

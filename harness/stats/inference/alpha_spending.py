@@ -1,6 +1,6 @@
-"""Spending of an error probability over the validations of a series: how much, and what it buys.
+"""Spending of an error probability over a series of validations: amounts and levels.
 
-The proof that no series spends more than its error probability is in docs/explanation/error.md.
+docs/explanation/error.md proves that no series spends more than its error probability.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TINY = 1e-12  # in place of a normal quantile of 0
 
 
 def share_of_validation(number: int) -> float:
-    """Return the share of alpha that a validation of a series spends.
+    """Return the share of alpha that a validation in a series spends.
 
     Parameters
     ----------
@@ -73,26 +73,27 @@ def share_after_gain(*, is_shown: bool) -> float:
 
 
 def level_after(spent: float, earlier: Iterable[tuple[float, float]] = ()) -> float:
-    """Return the level at which a judge is tested again, for what the test may spend.
+    """Return the level for testing a judge again, from the error that the test may spend.
 
     Parameters
     ----------
     spent : float in (0, 1)
-        Greatest probability that this test is the first to reject a true null hypothesis.
+        Maximum probability that this test is the first to reject a true null hypothesis.
     earlier : iterable of (float, float)
-        Level of each earlier test of the judge, and the least correlation of its statistic with
-        this one's.
+        Level of each earlier test of the judge, and a lower bound on the correlation between its
+        statistic and this one's.
 
     Returns
     -------
     float
-        The greatest level c, at least ``spent``, such that for some earlier test
-        ``P(it does not reject, this one rejects at c) <= spent`` under the null hypothesis.
+        The highest level c, at least ``spent``, such that for some earlier test ``P(it does not
+        reject, this one rejects at c) <= spent`` under the null hypothesis.
 
     References
     ----------
     K. K. G. Lan, D. L. DeMets, Discrete sequential boundaries for clinical trials, Biometrika 70
-    (1983), 659-663. Their boundary uses all earlier tests; that of a single one is never higher.
+    (1983), 659-663. Their boundary uses all earlier tests; the boundary from a single test is never
+    higher.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def level_after(spent: float, earlier: Iterable[tuple[float, float]] = ()) -> fl
 
 
 def _raised(level: float, spent: float, before: float, correlation: float) -> float:
-    """Return the level after an earlier test, or the given one if that is higher."""
+    """Return the level after an earlier test, or the current level if that is higher."""
     if not (0.0 < before < 1.0 and correlation > 0.0):
         return level
     most = min(before + spent, 1.0)  # more than the sum cannot be first rejections
@@ -123,7 +124,7 @@ def _raised(level: float, spent: float, before: float, correlation: float) -> fl
 
 
 def _first_rejection(earlier: float, level: float, correlation: float) -> float:
-    """Return P(Z1 < z1, Z2 >= z2) of two normal statistics with upper tails of these levels.
+    """Return P(Z1 < z1, Z2 >= z2) for two normal statistics with upper tails of these levels.
 
     By the function of Owen (Annals of Mathematical Statistics 27, 1956, 1075-1090).
     """

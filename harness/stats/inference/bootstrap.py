@@ -1,7 +1,7 @@
-"""The bootstrap: what is resampled, how often, and the sums in each resample.
+"""The bootstrap: units to resample, number of resamples, and the sums in each resample.
 
-`Resampling` is what a caller chooses. It makes `Units`, items or groups of them; `Resamples` are
-the draws. `harness.stats.inference.engine` evaluates statistics on them.
+`Resampling` contains the caller's settings. It creates `Units`, which are items or groups of items.
+`Resamples` are the draws, on which `harness.stats.inference.engine` evaluates statistics.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ MIN_UNITS = 2  # one unit resampled is the same unit again
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Resampling:
-    """How to resample items and make intervals; every estimating function takes it.
+    """How to resample items and compute intervals; every estimating function accepts one.
 
     Attributes
     ----------
     rng : numpy Generator
-        Gives the seed of the resamples, so that two functions called with one generator draw
-        different resamples, and a repeated script draws the same.
+        Source of the resamples' seed: two functions called with one generator draw different
+        resamples, and a repeated script draws the same ones.
     groups : sequence of str or None, optional
-        The cluster of each item, resampled as a whole; an item with None is a cluster by itself.
+        The cluster of each item, resampled as a whole; an item with None is a separate cluster.
         Default: items are resampled.
     n_resamples : int
-        Bootstrap replicates; 0 for none, and then no intervals.
+        Number of bootstrap replicates; with 0 there are no intervals.
     level : float in (0, 1)
         Confidence level of the intervals.
     second_stage : bool
-        Whether the items of each group that is drawn are drawn anew, too (C. A. Field, A. H. Welsh,
+        Whether the items within each drawn group are resampled too (C. A. Field, A. H. Welsh,
         Bootstrapping clustered data, Journal of the Royal Statistical Society B 69 (2007), 369-390:
-        the two-stage bootstrap). Intervals are wider than needed if groups hold few items.
+        the two-stage bootstrap). Intervals are wider than needed if groups contain few items.
 
     Raises
     ------
@@ -96,19 +96,20 @@ class Resampling:
         )
 
     def units(self, n_items: int) -> Units:
-        """Return what is resampled among n items; ValueError if ``groups`` has another length."""
+        """Return the units among n items; ValueError if ``groups`` has a different length."""
         units = Units.of(n_items, self.groups)
         return replace(units, second_stage=self.second_stage)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Resamples:
-    """B bootstrap draws of U units, the same for every metric that is evaluated on them.
+    """B bootstrap draws of U units, the same for every metric evaluated on them.
 
-    Weights are drawn anew from the seed at every pass, so that the (B, U) matrix need not be kept.
-    Where contributions have few distinct rows, units that contribute the same are drawn together:
-    how often each row is drawn is one multinomial, whatever the number of units. Otherwise many
-    units are drawn block by block, so that their contributions are made only once.
+    Weights are drawn again from the seed at every pass, so that the (B, U) matrix needn't be
+    stored. If contributions have few distinct rows, units with the same contribution are drawn
+    together: the numbers of draws of the rows are one multinomial, whatever the number of units.
+    Otherwise, many units are drawn block by block, so that their contributions are computed only
+    once.
 
     Attributes
     ----------
@@ -119,12 +120,12 @@ class Resamples:
     seed : int
         Determines the draws.
     times : (R,) int array or None
-        How many units each row of contributions stands for; None where there is one per unit.
-        Weights are those of the rows.
+        Number of units that each row of contributions represents; None if there is one row per
+        unit. Weights apply to rows.
     drawn : (B, R) array or None
-        The weights, where they are kept.
+        The weights, if they are stored.
     of_item : (n,) int array or None
-        The unit of each item, if the items of a unit are drawn, too. Weights are those of items.
+        The unit of each item, if items within units are drawn too. Weights then apply to items.
     """
 
     n_units: int
@@ -143,24 +144,24 @@ class Resamples:
 
     @property
     def n_replicates(self) -> int:
-        """How many replicates there are: none of fewer than two units."""
+        """Number of replicates: none for fewer than two units."""
         return self.n_resamples if self.n_units >= MIN_UNITS else 0
 
     def __repr__(self) -> str:
         return f"Resamples({self.n_resamples} of {self.n_units} units, seed {self.seed})"
 
     def of_rows(self, times: IntArray | None) -> Self:
-        """Draw from the same seed for rows that stand for so many units each, (R,)."""
+        """Draw from the same seed for rows that represent several units each, (R,)."""
         return replace(self, times=times, drawn=None)
 
     def kept(self) -> Self:
-        """Draw the weights once for all passes, where they are few enough to be kept."""
+        """Draw the weights once for all passes, if they are few enough to store."""
         n_weights = self.n_units if self.of_item is None else len(self.of_item)
         is_few = 0 < n_weights * self.n_replicates <= CHUNK_CELLS
         return replace(self, drawn=np.asfortranarray(next(self.blocks()))) if is_few else self
 
     def of_kinds(self, kinds: Kinds) -> Self:
-        """Draw rows that each stand for the units of a kind; weights are kept if they are few."""
+        """Draw rows that each represent the units of a kind; weights are stored if they are few."""
         R = len(kinds.first)
         if self.n_units >= R * ALIKE or R * self.n_resamples > CHUNK_CELLS:
             return self if self.n_units == R else self.of_rows(kinds.times)
@@ -174,12 +175,12 @@ class Resamples:
         return replace(self, times=kinds.times, drawn=np.concatenate(drawn, axis=1).T)
 
     def weights(self) -> Iterator[FloatArray]:
-        """Yield (b, U) multinomial weights, each row summing to U, until B rows were given."""
+        """Yield (b, U) multinomial weights, each row summing to U, until there are B rows."""
         for weights in self.blocks():
             yield weights.copy()
 
     def blocks(self) -> Iterator[FloatArray]:
-        """Yield the same `weights`, each block in the memory of the one before."""
+        """Yield the same `weights`, reusing one block of memory."""
         if self.drawn is not None:
             yield self.drawn
             return
@@ -199,9 +200,9 @@ class Resamples:
     def sums(
         self, parts: Sequence[Summands], units: Units
     ) -> tuple[FloatArray, Iterable[FloatArray]]:
-        """Return the (D,) sums over all items of contributions (n, d), and blocks (b, D) of them.
+        """Return the (D,) sums over all items of contributions (n, d), and (b, D) blocks of them.
 
-        Those of all parts stand in a row. Each block is in the memory of the one before.
+        The sums of all parts are concatenated. Each block reuses the memory of the previous one.
         """
         by_unit = units.sums(parts)
         if (distinct := self._distinct(by_unit)) is not None:
@@ -221,7 +222,7 @@ class Resamples:
         return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
 
     def products(self, parts: Sequence[Summands]) -> Iterator[FloatArray]:
-        """Yield weights times contributions, (b, D), without those that add nothing."""
+        """Yield weights times contributions, (b, D), without columns that are zero."""
         if not self.n_replicates or not parts:
             return
         by_column, filled = _filled_columns(parts)
@@ -242,7 +243,7 @@ class Resamples:
                 yield resampled.T
 
     def _block_sums(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
-        """As `sums`: first how many units each block gives to a replicate, then which of them."""
+        """Compute `sums` in blocks: first each block's draws per replicate, then the units."""
         rng, slices = np.random.default_rng(self.seed), list(blocks(self.n_units))
         share = np.array([at.stop - at.start for at in slices]) / self.n_units
         n_drawn = rng.multinomial(self.n_units, share, self.n_replicates)
@@ -262,7 +263,7 @@ class Resamples:
 
 
 def _draw_into(weights: FloatArray, rng: np.random.Generator, n_drawn: IntArray) -> None:
-    """Fill (b, U) with how often each unit came when so many were drawn, (b,)."""
+    """Fill (b, U) with the number of times each unit was drawn, for (b,) draws."""
     step = max(1, DRAWN_CELLS // max(weights.shape[1], 1))
     for start in range(0, len(weights), step):
         part = weights[start : start + step]
@@ -270,9 +271,9 @@ def _draw_into(weights: FloatArray, rng: np.random.Generator, n_drawn: IntArray)
 
 
 def _within_units(times: FloatArray, of_item: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Draw the items of units that were drawn so often, (b, U), with replacement: (b, n).
+    """Draw the items of units drawn a given number of times, (b, U), with replacement: (b, n).
 
-    As many as the unit has, each time that it was drawn.
+    Each time a unit was drawn, as many items are drawn as it contains.
     """
     weights, size = np.empty((len(times), len(of_item))), np.bincount(of_item)
     order = np.argsort(of_item, kind="stable")
@@ -290,7 +291,7 @@ def _width(parts: Sequence[Summands]) -> int:
 
 
 def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArray:
-    """Draw so many of U units in each of b replicates; count how often each came: (b, U)."""
+    """Draw a number of U units in each of b replicates; count the draws of each: (b, U)."""
     b = len(n_drawn)
     drawn = rng.integers(n_units, size=int(n_drawn.sum()))
     if b > 1:
@@ -299,9 +300,9 @@ def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArra
 
 
 def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
-    """Return the (R, D) different rows of all (U, d) and how often each occurs; None if R is large.
+    """Return the (R, D) distinct rows of all (U, d), with their counts; None if R is large.
 
-    Rows are told apart by one number each, and compared afterwards.
+    Rows are distinguished by one number each, and compared afterwards.
     """
     n, rng = len(parts[0]), np.random.default_rng(0)
     factors, most = [rng.random(part.shape[1]) for part in parts], n // ALIKE
@@ -328,9 +329,9 @@ def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | N
 
 
 def _merged(parts: Sequence[Summands], times: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return the different rows of (R, d) parts side by side, in an order of their own.
+    """Return the distinct rows of (R, d) parts placed side by side.
 
-    And how many units each stands for, given how many the rows do.
+    Also return the number of units that each represents, from those of the rows.
     """
     rows = np.hstack(parts)
     order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))  # no columns, no keys
@@ -340,13 +341,13 @@ def _merged(parts: Sequence[Summands], times: IntArray) -> tuple[FloatArray, Int
 
 
 def _repeats(rows: Summands, one_of: IntArray, place: IntArray) -> bool:
-    """Whether (U, d) rows are those at ``one_of`` again, each at its place."""
+    """Return whether (U, d) rows repeat the rows at ``one_of``, each in its place."""
     few = rows[one_of]
     return all(np.array_equal(few[place[at]], rows[at]) for at in blocks(len(rows)))
 
 
 def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
-    """Return the columns of all (U, d) that are not zero, (D', U), and which of (D,) these are."""
+    """Return the columns of all (U, d) that aren't zero, (D', U), and their positions in (D,)."""
     columns = [np.asarray(part).T for part in parts]
     filled = [of_part.any(axis=1) for of_part in columns]
     by_column = np.empty((sum(int(rows.sum()) for rows in filled), columns[0].shape[1]))
@@ -360,7 +361,7 @@ def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Units:
-    """What is resampled: items, or groups of items that travel together.
+    """Units to resample: items, or groups of items that stay together.
 
     Attributes
     ----------
@@ -369,11 +370,11 @@ class Units:
     n_units : int
         U, the number of units.
     kind : {"item", "group", "criterion"}
-        What a unit is.
+        Kind of unit.
     times : (n,) int array or None
-        How many items each row stands for, and so how many units; None where every row is one item.
+        Number of items, and so of units, that each row represents; None if every row is one item.
     second_stage : bool
-        Whether the items of a drawn group are drawn, too.
+        Whether items within a drawn group are drawn too.
     """
 
     of_item: IntArray
@@ -384,12 +385,12 @@ class Units:
 
     @classmethod
     def of(cls, n_items: int, groups: Sequence[str | None] | None) -> Self:
-        """Make a unit of each item, or of each group; an item without one is a group by itself.
+        """Make each item, or each group, a unit; an item without a group is a separate one.
 
         Raises
         ------
         ValueError
-            If there is not one group (or None) per item.
+            If there isn't one group (or None) per item.
         """
         if groups is None:
             return cls(np.arange(n_items), n_items, "item")
@@ -399,14 +400,14 @@ class Units:
 
     @classmethod
     def alike(cls, times: IntArray) -> Self:
-        """Make a unit of each item where each of R rows stands for several, (R,)."""
+        """Make each item a unit if each of R rows represents several, (R,)."""
         return cls(np.arange(len(times)), int(times.sum()), "item", times)
 
     def __repr__(self) -> str:
         return f"Units({len(self.of_item)} items in {self.n_units} {self.kind}s)"
 
     def only(self, rows: BoolArray) -> Units:
-        """Keep some of the items, (n,) bool, of the same groups."""
+        """Keep some items, (n,) bool, with their groups."""
         return replace(self, of_item=self.of_item[rows])
 
     def n_entering(self, used: BoolArray) -> int:
@@ -417,13 +418,13 @@ class Units:
 
     @property
     def by_item(self) -> bool:
-        """Whether weights are drawn for items, not for groups of them."""
+        """Whether weights are drawn for items rather than for groups."""
         return self.kind == "item" or self.second_stage
 
     def sums(self, parts: Sequence[Summands]) -> Sequence[Summands]:
-        """Return (U, d) for each of several (n, d) contributions: added up within each unit.
+        """Return (U, d) for each of several (n, d) contributions: summed within each unit.
 
-        What is drawn by item isn't added up.
+        If items are drawn, nothing is summed.
         """
         if self.by_item:
             return parts
@@ -434,22 +435,22 @@ class Units:
         return [np.asarray(of_unit @ np.asarray(part)) for part in parts]
 
     def totals(self, parts: Sequence[Summands]) -> FloatArray:
-        """Return (D,): the sums over all items of several (n, d) contributions in a row."""
+        """Return (D,): the sums over all items of several (n, d) contributions, concatenated."""
         return np.concatenate([total(part, self.times) for part in parts] or [np.empty(0)])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UnitWeights:
-    """(B, n) weights of items whose units are resampled, for products with what items add.
+    """(B, n) weights of items whose units are resampled, for products with contributions.
 
     Attributes
     ----------
     times : (B, U) array
-        How often each unit was drawn.
+        Number of times each unit was drawn.
     units : Units
-        What was drawn.
+        The units that were drawn.
     weights : (n,) array or None
-        How often each item counts; None for once.
+        Number of times each item counts; None for once.
     """
 
     times: FloatArray
@@ -463,7 +464,7 @@ class UnitWeights:
         return replace(self, times=self.times[b])
 
     def __matmul__(self, rows: FloatArray) -> FloatArray:
-        """Return (B, d): the product with (n, d) rows, which are added up within units first."""
+        """Return (B, d): the product with (n, d) rows, which are first summed within units."""
         of_items = rows if self.weights is None else rows * self.weights[:, None]
         return np.asarray(self.times @ np.asarray(self.units.sums([of_items])[0]))
 
@@ -472,7 +473,7 @@ Weights: TypeAlias = FloatArray | UnitWeights  # (B, n)
 
 
 def weighted_totals(rows: FloatArray, weights: Weights) -> FloatArray:
-    """Return (B, d): the product of (B, n) weights and (n, d) rows; of one row `weighted_total`."""
+    """Return (B, d): the product of (B, n) weights and (n, d) rows, or `weighted_total` for one."""
     if isinstance(weights, np.ndarray) and len(weights) == 1:
         return weighted_total(rows, weights[0])[None]
     return np.asarray(weights @ rows)
@@ -480,7 +481,7 @@ def weighted_totals(rows: FloatArray, weights: Weights) -> FloatArray:
 
 @lru_cache(maxsize=8)  # the items of a task, and those that some judges share
 def _grouped(groups: tuple[str | None, ...]) -> tuple[IntArray, int]:
-    """Return the number of each item's group, (n,), and how many groups there are."""
+    """Return each item's group number, (n,), and the number of groups."""
     keys = [i if group is None else group for i, group in enumerate(groups)]
     index = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     of_item = np.fromiter((index[key] for key in keys), np.int64, len(keys))

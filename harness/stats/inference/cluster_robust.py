@@ -1,4 +1,4 @@
-"""Means and fits of items that are clustered or were sampled with unequal probabilities."""
+"""Means and fits for items that are clustered or sampled with unequal probabilities."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ MIN_CLUSTERS = 2
 
 @dataclass(frozen=True, slots=True)
 class ClusterMean:
-    """Mean of values that come in clusters.
+    """Mean of values in clusters.
 
     Attributes
     ----------
     mean : float
-        Of all values; nan without any.
+        Mean of all values; nan without any.
     standard_error : float
         CR2; nan with fewer than two clusters.
     degrees_of_freedom : float
-        After Satterthwaite; nan with fewer than two clusters.
+        Satterthwaite's approximation; nan with fewer than two clusters.
     n_clusters : int
-        Clusters with at least one value.
+        Number of clusters with at least one value.
     """
 
     mean: float
@@ -38,10 +38,10 @@ class ClusterMean:
     n_clusters: int
 
     def score_statistic(self, null: float) -> float:
-        """Return (mean - null) / standard error under H0; nan where the error is 0 or undefined.
+        """Return (mean - null) / standard error under H0; nan if the error is 0 or undefined.
 
-        Deviations are taken from the null, which adds (mean - null)^2 / n_clusters to the variance:
-        where values are skewed, few clusters otherwise reject too often.
+        Deviations are taken from the null, which adds (mean - null)^2 / n_clusters to the variance.
+        Otherwise, few clusters of skewed values reject too often.
         """
         if not self.standard_error > 0:
             return float("nan")
@@ -49,7 +49,7 @@ class ClusterMean:
         return float(apart / np.hypot(self.standard_error, apart / np.sqrt(self.n_clusters)))
 
     def interval(self, level: float) -> tuple[float, float] | None:
-        """Return mean -/+ a t quantile times the standard error; None where it is undefined."""
+        """Return mean -/+ a t quantile times the standard error; None if undefined."""
         if not np.isfinite(self.standard_error):
             return None
         quantile = float(stdtrit(self.degrees_of_freedom, (1.0 + level) / 2.0))
@@ -58,21 +58,21 @@ class ClusterMean:
 
 
 def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:
-    """Return the mean of (n,) values with an error that allows for alike values in a cluster.
+    """Return the mean of (n,) values, with a standard error that accounts for clusters.
 
     Parameters
     ----------
     values : (n,) array
         Finite values.
     clusters : (n,) int array
-        The cluster of each value, any labels.
+        The cluster of each value, with any labels.
 
     Returns
     -------
     ClusterMean
-        The bias-reduced linearisation CR2 of the regression on a constant, under a working model
-        of independent values: cluster sums of residuals are divided by the square root of
-        1 - n_g / n.
+        The mean with the bias-reduced linearisation CR2 for a regression on a constant, under a
+        working model of independent values: cluster sums of residuals are divided by the square
+        root of 1 - n_g / n.
 
     References
     ----------
@@ -99,14 +99,14 @@ def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:
 
 
 def design_effect(values: FloatArray, clusters: IntArray) -> float:
-    """Return the variance of a mean of clusters over that of independent items, at least 1.
+    """Return the variance of a mean over clusters relative to independent items, at least 1.
 
     Parameters
     ----------
     values : (n,) array
-        Of the items.
+        Values of the items.
     clusters : (n,) array of int
-        Cluster of each item; with fewer than two, the effect is taken to be 1.
+        Cluster of each item; with fewer than two clusters, the effect is 1.
     """
     residuals = values - values.mean()
     sums = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=residuals)
@@ -117,7 +117,7 @@ def design_effect(values: FloatArray, clusters: IntArray) -> float:
 
 
 def inverse_probability_weights(probabilities: FloatArray) -> FloatArray | None:
-    """Return how often each item counts to stand for the items it was sampled from.
+    """Return each item's weight for representing the items it was sampled from.
 
     Parameters
     ----------
@@ -127,13 +127,13 @@ def inverse_probability_weights(probabilities: FloatArray) -> FloatArray | None:
     Returns
     -------
     (n,) array or None
-        1 / probability, with mean 1, so that ratios of weighted sums are Hajek estimates. None
-        where all probabilities are equal: the items then count alike.
+        1 / probability, with mean 1, so that ratios of weighted sums are Hajek estimates. None if
+        all probabilities are equal, since all items then count the same.
 
     Raises
     ------
     ValueError
-        If a probability is not above 0 and at most 1.
+        If a probability isn't above 0 and at most 1.
 
     References
     ----------
@@ -149,7 +149,7 @@ def inverse_probability_weights(probabilities: FloatArray) -> FloatArray | None:
 
 
 def effective_number(weights: FloatArray) -> float:
-    """Return how many items of equal weight tell as much about a mean: (sum w)^2 / sum w^2.
+    """Return the number of equally weighted items with the same information: (sum w)^2 / sum w^2.
 
     Notes
     -----
@@ -161,7 +161,7 @@ def effective_number(weights: FloatArray) -> float:
 def linearized(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Return (n,) values whose plain mean is the weighted mean, with its linearised error.
 
-    For equal weights they are the values.
+    For equal weights these are the values themselves.
     """
     if (weights == weights[0]).all():
         return values
@@ -170,22 +170,23 @@ def linearized(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def jackknife_steps(scores: FloatArray, cluster_of: IntArray, *, rank: float) -> FloatArray:
-    """Return how far a fit of maximum likelihood moves without each cluster.
+    """Return how far a maximum likelihood fit moves if each cluster is left out.
 
     Parameters
     ----------
     scores : (n, P) array
-        Slopes of each item's log-likelihood by the parameters, at the fit.
+        Derivatives of each item's log-likelihood by the parameters, at the fit.
     cluster_of : (n,) array of int
         Cluster of each item: 0 to G - 1.
     rank : float
-        Directions flatter than this share of the steepest are taken to be flat.
+        Directions flatter than this share of the steepest one are treated as flat.
 
     Returns
     -------
     steps : (G, P) array
-        One Newton step each, with the products of the scores of the other clusters for the
-        information. No shorter than by the information of all, of which one cluster may be all.
+        One Newton step per cluster, with the products of the other clusters' scores as information.
+        A step is at least as long as with all clusters' information, in case one cluster
+        contributes nearly all of it.
 
     Notes
     -----

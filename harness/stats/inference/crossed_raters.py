@@ -1,4 +1,4 @@
-"""Variance of metrics where the same raters rated all items: crossed items and raters."""
+"""Variance of metrics if the same raters rated all items: crossed items and raters."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ MIN_FILLED = 0.8  # share of items and raters with a rating from which raters ar
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CrossedRatings:
-    """Ratings of n items by m raters who are shared between items.
+    """Ratings of n items by m raters who rate several items each.
 
     Attributes
     ----------
     item, rater, option : (N,) int arrays
-        Place of the item, of the rater and of the option of each rating.
+        Index of the item, rater and option of each rating.
     shape : (n, m, K)
         Number of items, raters and options.
     group : (n,) int array
-        Cluster of each item; items that are independent are clusters of their own.
+        Cluster of each item; independent items are separate clusters.
     """
 
     item: IntArray
@@ -45,12 +45,12 @@ class CrossedRatings:
 
     @property
     def n_ratings(self) -> int:
-        """How many there are."""
+        """Number of ratings."""
         return len(self.item)
 
     @property
     def is_crossed(self) -> bool:
-        """Whether five or more raters rated most of the items that were rated."""
+        """Whether five or more raters rated most of the rated items."""
         n, m, _ = self.shape
         if m < MIN_CROSSED_RATERS:
             return False
@@ -63,7 +63,7 @@ class CrossedRatings:
         return np.bincount(self.item * K + self.option, minlength=n * K).reshape(n, K)
 
     def by_option(self, rows: slice) -> Iterator[FloatArray]:
-        """Yield who chose each option for a run of items: (m, n') matrices of 0 and 1."""
+        """Yield, per option, which raters chose it for a range of items: (m, n') 0/1 matrices."""
         _, m, K = self.shape
         among = np.flatnonzero((self.item >= rows.start) & (self.item < rows.stop))
         for k in range(K):
@@ -84,7 +84,7 @@ class WithoutEach:
     cells : tuple of (C,) arrays
         Each statistic without one rating.
     times : (C,) array
-        How many ratings each value of ``cells`` stands for.
+        Number of ratings that each value of ``cells`` represents.
     """
 
     raters: tuple[FloatArray, ...]
@@ -100,23 +100,23 @@ def leave_out(
     sides: Sequence[Callable[[IntArray, IntArray], FloatArray]],
     *values: Callable[[FloatArray], FloatArray],
 ) -> list[WithoutEach]:
-    """Evaluate statistics without each rater, and without each rating, in turn.
+    """Evaluate statistics while leaving out each rater, and each rating, in turn.
 
     Parameters
     ----------
     ratings : CrossedRatings
-        Of at least two raters.
+        Ratings by at least two raters.
     sides : sequence of callables
-        Of each side that is compared with the raters ``(counts, rows) -> (n', d)``: what the items
-        at ``rows``, (n',), would add if they had these (n', K) counts of ratings. Called for a
-        block of items at a time.
+        For each side that is compared with the raters, a function ``(counts, rows) -> (n', d)``:
+        the contributions of the items at ``rows``, (n',), if they had these (n', K) counts of
+        ratings. Called with a block of items at a time.
     *values : callable
         ``totals (..., d) -> (...)``: the statistics.
 
     Returns
     -------
     list of WithoutEach
-        One per side.
+        One result per side.
     """
     n, m, _ = ratings.shape
     runs, all_counts = list(blocks(n)), ratings.counts()
@@ -161,7 +161,7 @@ def leave_out(
 
 @dataclass(frozen=True, slots=True)
 class RaterVariance:
-    """Variance of a statistic by its raters.
+    """Variance of a statistic due to its raters.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class RaterVariance:
     n_ratings: int
 
     def with_items(self, items: float, freedom: float) -> tuple[float, float]:
-        """Add the variance over items, with its degrees of freedom, as `satterthwaite` does."""
+        """Add the variance over items and its degrees of freedom, by `satterthwaite`."""
         return satterthwaite(
             (items, freedom),
             (self.raters, self.n_raters - 1.0),
@@ -187,7 +187,7 @@ class RaterVariance:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RaterCovariance:
-    """Covariances of J statistics by the raters that they share.
+    """Covariances of J statistics due to shared raters.
 
     Attributes
     ----------
@@ -198,9 +198,9 @@ class RaterCovariance:
 
     Notes
     -----
-    Two-way clustering: what items and raters vary by, less what both count, the single ratings
-    (Cameron, Gelbach and Miller 2011, equation 2.11; Owen 2007 for the bootstrap of crossed
-    factors). Each component is a delete-one jackknife.
+    Two-way clustering: the variance over items plus that over raters, minus that over single
+    ratings, which both include (Cameron, Gelbach and Miller 2011, equation 2.11; Owen 2007 for the
+    bootstrap of crossed factors). Each component is a delete-one jackknife.
     """
 
     raters: FloatArray
@@ -218,7 +218,7 @@ class RaterCovariance:
         ratings: CrossedRatings,
         statistic: int = 0,
     ) -> Self:
-        """Take the covariances of a statistic of several judges with the same ratings."""
+        """Compute the covariances of a statistic over several judges with the same ratings."""
         m = ratings.shape[1]
         raters = np.array([judge.raters[statistic] for judge in left_out])
         cells = np.array([judge.cells[statistic] for judge in left_out])
@@ -226,9 +226,9 @@ class RaterCovariance:
         return cls(jackknife_covariance(raters, np.ones(m)), of_cells, m, ratings.n_ratings)
 
     def variance(self, contrast: FloatArray) -> RaterVariance | None:
-        """Return the variance of a sum of the statistics times a (J,) contrast.
+        """Return the variance of the statistics' sum with a (J,) contrast.
 
-        None where one of them is undefined without some rating.
+        None if one of them is undefined without some rating.
         """
         used = np.flatnonzero(contrast)
         signs, part = contrast[used], np.ix_(used, used)
@@ -240,9 +240,9 @@ class RaterCovariance:
         return RaterVariance(raters, cells, self.n_raters, self.n_ratings)
 
     def noise(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw (J, n) normal deviations with the covariance of raters less that of single ratings.
+        """Draw (J, n) normal deviations with the covariance of raters minus that of single ratings.
 
-        Directions in which that is negative have none.
+        Directions with a negative variance have no deviations.
         """
         variances, directions = np.linalg.eigh(self.raters - self.cells)
         scale = np.sqrt(np.maximum(variances, 0.0))
@@ -257,13 +257,13 @@ def satterthwaite(
     Parameters
     ----------
     items, raters, cells : (variance, degrees_of_freedom)
-        Over items, over raters, and over single ratings, which both of the others count.
+        Components over items, over raters, and over single ratings, which both others include.
 
     Returns
     -------
     variance, degrees_of_freedom : float
-        V_items + V_raters - V_cells and at least V_items. The degrees of freedom are at least 2:
-        large components whose difference is small would leave less than one. nan where all
+        V_items + V_raters - V_cells, but at least V_items. The degrees of freedom are at least 2,
+        because large components with a small difference would leave less than one. nan if all
         components are 0.
     """
     variance = max(items[0] + raters[0] - cells[0], items[0])
@@ -273,7 +273,7 @@ def satterthwaite(
 
 
 def jackknife_covariance(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return (J, J): (N - 1)/N times the products of (J, N) delete-one values about their mean."""
+    """Return (J, J): (N - 1)/N times the products of (J, N) centred delete-one values."""
     n = weights.sum()
     off = values - (values @ weights)[:, None] / n
     return np.asarray((n - 1.0) / n * ((off * weights) @ off.T))

@@ -1,8 +1,8 @@
-"""Values of judges, raters and baselines on all items and on the same resamples of them.
+"""Values for judges, raters and baselines on all items and on the same resamples.
 
-An `Engine` binds what is resampled, how often items count, and the draws. It evaluates sides, which
-are functions of the items' weights, and sums of what items add, by one matrix product for all
-judges, metrics and resamples together.
+An `Engine` combines the units, the items' weights and the draws. It evaluates sides, which are
+functions of the items' weights, and sums of contributions, with one matrix product for all judges,
+metrics and resamples together.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Replicated:
     totals : (d,) array
         Sums over all items.
     value : float
-        nan where undefined.
+        The value; nan if undefined.
     replicates : (B,) array
-        Value in each resample; nan where undefined. Empty without resampling.
+        Value in each resample; nan if undefined. Empty without resampling.
     """
 
     totals: FloatArray
@@ -62,13 +62,13 @@ class Engine:
     Attributes
     ----------
     units : Units
-        What is resampled.
+        Units to resample.
     resamples : Resamples
-        The draws; they are the same however often a side is evaluated.
+        The draws, which are the same for every evaluation of a side.
     level : float
         Confidence level of intervals.
     weights : (n,) array or None
-        How often each item counts; None for once.
+        Number of times each item counts; None for once.
     """
 
     units: Units
@@ -80,7 +80,7 @@ class Engine:
     def draw(
         cls, units: Units, resampling: Resampling, weights: FloatArray | None = None
     ) -> Engine:
-        """Take one seed from the generator of a resampling for resamples of these units."""
+        """Take one seed from a resampling's generator for resamples of these units."""
         counts_once = weights is None or bool((weights == 1).all())
         return cls(
             units=units,
@@ -93,18 +93,18 @@ class Engine:
         return f"Engine({self.resamples!r})"
 
     def kept(self) -> Engine:
-        """Draw the weights once for all passes, where they are few enough to be kept."""
+        """Draw the weights once for all passes, if they are few enough to store."""
         return replace(self, resamples=self.resamples.kept())
 
     def of_kinds(self, *tables: Counts) -> tuple[IntArray, Engine]:
-        """Keep one item of each kind that (n, ...) tables tell apart, where items are resampled.
+        """Keep one item per kind that (n, ...) tables distinguish, if items are resampled.
 
         Returns
         -------
         first : (R,) int array
-            An item of each kind.
+            One item of each kind.
         engine : Engine
-            Of these, each standing for all items of its kind.
+            Engine for these items, each of which represents all items of its kind.
         """
         n = len(self.units.of_item)
         if self.units.kind != "item":
@@ -114,13 +114,13 @@ class Engine:
         return kinds.first, replace(self, units=Units.alike(kinds.times), resamples=resamples)
 
     def only(self, rows: BoolArray) -> Engine:
-        """Keep some of the items, (n,) bool, of the same groups."""
+        """Keep some items, (n,) bool, with their groups."""
         return replace(self, units=self.units.only(rows))
 
     def of(self, sides: Iterable[Side]) -> Drawn:
         """Return values and replicates of some sides; no replicates without resamples.
 
-        A side may be several that are evaluated together.
+        A side can consist of several that are evaluated together.
         """
         blocks = (
             times if self.weights is None else times * self.weights
@@ -129,7 +129,7 @@ class Engine:
         return _drawn(list(sides), self._item_weights[None], blocks)
 
     def of_totals(self, side: SideOfTotals) -> Drawn:
-        """As `of`, for a side that uses weights in products alone: items are added up by unit."""
+        """Like `of`, for a side that only uses weights in products: items are summed by unit."""
         if self.units.times is not None:
             return self.of([side])
         drawn = self.resamples.blocks() if self.resamples.n_replicates else ()
@@ -138,12 +138,12 @@ class Engine:
 
     @property
     def _item_weights(self) -> FloatArray:
-        """Return (n,): how often each item counts in the data."""
+        """Return (n,): the number of times each item counts in the data."""
         weights = np.ones(len(self.units.of_item)) if self.weights is None else self.weights
         return weights if self.units.times is None else weights * self.units.times
 
     def refitted(self, fitted: Callable[[FloatArray], FloatArray], n_values: int) -> FloatArray:
-        """Return the (S, B) values of what is fitted anew in each resample.
+        """Return the (S, B) values of statistics that are fitted again in each resample.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Engine:
         return np.array(values).reshape(len(values), n_values).T
 
     def _times_of_items(self) -> Iterator[FloatArray]:
-        """Yield how often each item was drawn, (b, n), block by block of resamples."""
+        """Yield the number of times each item was drawn, (b, n), by blocks of resamples."""
         if not self.resamples.n_replicates:
             return
         step = max(1, CHUNK_CELLS // max(len(self.units.of_item), 1))
@@ -169,21 +169,21 @@ class Engine:
     def of_sums(self, sums: Sequence[ItemSums]) -> list[list[Replicated]]:
         """Evaluate metrics of the same items on the data and on the resamples.
 
-        All contributions enter one matrix product, so that replicate ``b`` of any two metrics saw
-        the same items: differences between them are paired. Columns that are 0 everywhere are not
-        resampled, nor, where the weights are kept, those that no metric reads: else which items are
-        alike, and so how they are drawn, depends on them. Weights are those of the sums; see
-        `ItemSums.weighted`.
+        All contributions enter one matrix product, so that replicate ``b`` of any two metrics uses
+        the same items and differences between them are paired. Columns that are 0 everywhere are
+        not resampled. If the weights are stored, neither are columns that no metric reads;
+        otherwise those columns affect which items are equal, and so how they are drawn. Weights are
+        those in the sums; see `ItemSums.weighted`.
 
         Parameters
         ----------
         sums : sequence of ItemSums
-            All over the same n items.
+            Sums over the same n items.
 
         Returns
         -------
         list of list of Replicated
-            One per metric of each of ``sums``.
+            One result per metric of each of ``sums``.
         """
         columns: dict[int, slice] = {}
         different: list[Summands] = []
@@ -220,7 +220,7 @@ def _drawn(
     of_data: AnyWeights,
     blocks: Iterable[AnyWeights],
 ) -> Drawn:
-    """Evaluate sides with the weights of the data, (1, n), and with blocks of drawn ones."""
+    """Evaluate sides with the weights of the data, (1, n), and with blocks of drawn weights."""
     values = _evaluated(sides, of_data)
     replicates = [_evaluated(sides, weights) for weights in blocks]
     return Drawn(values[:, 0], np.concatenate([values[:, :0], *replicates], axis=1))
@@ -235,7 +235,7 @@ def _evaluated(
 
 
 def _evaluate(metrics: Sequence[Metric], sums: FloatArray, values: FloatArray) -> None:
-    """Fill (M, b) with the values of metrics of (b, d) sums."""
+    """Fill (M, b) with the values of metrics for (b, d) sums."""
     sums = sums if sums.any() else np.zeros((1, sums.shape[1]))
     for metric, of_metric in zip(metrics, values, strict=True):
         of_metric[:] = metric.value(sums)

@@ -1,4 +1,4 @@
-"""Estimates: values with their intervals and counts, or NA with the reason; proportions."""
+"""Estimates: values with intervals and counts, or NA with the reason; proportions."""
 
 from __future__ import annotations
 
@@ -40,19 +40,17 @@ class Interval:
     level : float
         Nominal coverage, e.g. 0.95.
     method : str
-        "score": the values within a t quantile of their own standard errors, see `score_ends`.
-        "percentile": quantiles of the bootstrap replicates.
-        "crossed": a score interval over items and raters, both of which are a sample.
-        "jackknife": from the values without blocks of items, see `jackknife_interval`.
-        "profile likelihood": the values that the likelihood does not reject.
-        "simultaneous": wide enough for all judges at once, as the best of them was chosen, or for
-        all slices at once.
+        "score": the values within a t quantile of their standard errors, see `score_ends`.
+        "percentile": quantiles of the bootstrap replicates. "crossed": a score interval that treats
+        both items and raters as samples. "jackknife": from the values with blocks of items left
+        out, see `jackknife_interval`. "profile likelihood": the values that the likelihood doesn't
+        reject. "simultaneous": valid for all judges at once, because the best of them was selected,
+        or for all slices at once.
     unit : {"item", "group", "criterion"}
-        What was resampled.
+        Unit of resampling.
     estimand : str
-        "design value": the expectation with this many raters and samples per item. Rater and
-        sampling noise are part of it; it is not the value that infinitely many raters would give.
-        "population value": that one.
+        "design value": the expectation with this many raters and samples per item. It includes
+        rater and sampling noise. "population value": the value with infinitely many raters.
     """
 
     low: float
@@ -70,34 +68,34 @@ class Estimate:
     Attributes
     ----------
     value : float or None
-        None where undefined.
+        None if undefined.
     reason : str
         Why the value is None; "" otherwise.
     interval : Interval or None
-        None where the value is undefined, and where ``interval_reason`` says why.
+        None if the value is undefined, or for the reason in ``interval_reason``.
     interval_reason : str
         Why a defined value has no interval: "too_few_items", "too_few_groups" or
-        "too_few_criteria", fewer than five, or than two items for a share; "constant", an unbounded
-        value that does not vary between resamples; "undefined_in_resamples", that of the best judge
-        where another is undefined in some; "no_resamples". "" otherwise.
+        "too_few_criteria": fewer than five, or than two items for a share; "constant": an unbounded
+        value that is the same in all resamples; "undefined_in_resamples": for the best judge, if
+        another is undefined in some; "no_resamples". "" otherwise.
     n_used : int
-        Items that entered.
+        Number of items that entered.
     n_excluded : int
-        Items that did not.
+        Number of items that did not enter.
     excluded : tuple of Exclusion
-        Why they did not; adds up to ``n_excluded``.
+        Reasons why they did not, which add up to ``n_excluded``.
     n_tied : int
         Used items on which the mode of either side was tied (forms ``h`` only).
     n_resamples : int
         Bootstrap replicates drawn.
     undefined_share : float
         Share of the replicates in which the statistic was undefined; the interval is conditional on
-        the others. 0 without replicates.
+        the others. 0 if there are no replicates.
     ratings_per_item : float or None
-        Median number of human ratings behind a used item: what the design value depends on.
+        Median number of human ratings per used item, on which the design value depends.
     n_replies : float or None
-        Replies of the judge per item at which it is evaluated; None for all that it gave, however
-        many that are on each item.
+        Number of the judge's replies per item in the evaluation; None for all of its replies,
+        however many each item has.
     counts : mapping of str to float
         Counts that explain the value, e.g. the cells of a confusion matrix or the empty cells.
     """
@@ -120,7 +118,7 @@ class Estimate:
 def percentile_interval(
     replicates: FloatArray, level: float, unit: ResampledUnit
 ) -> tuple[Interval | None, float]:
-    """Return the percentile interval of (B,) replicates, and the share that is undefined."""
+    """Return the percentile interval from (B,) replicates, and the undefined share."""
     ends = percentile_ends(replicates, level) if replicates.size else None
     interval = Interval(*ends, level, "percentile", unit) if ends else None
     return interval, share_undefined(replicates)
@@ -141,12 +139,12 @@ def make_interval(
     unit: ResampledUnit,
     estimand: Estimand = DESIGN_VALUE,
 ) -> tuple[Interval | None, Reason]:
-    """Return the interval of a value.
+    """Return the interval for a value.
 
     Parameters
     ----------
     sampled : Sampled
-        The value and its resamples.
+        The value with its resamples.
     level, unit, estimand
         As in `Interval`.
 
@@ -169,7 +167,7 @@ def make_interval(
 
 
 def share_undefined(replicates: FloatArray) -> float:
-    """Return the share of (B,) replicates that is nan; 0 without any."""
+    """Return the share of (B,) replicates that is nan; 0 if there are none."""
     if not replicates.size:
         return 0.0
     return int(np.count_nonzero(np.isnan(replicates))) / replicates.size
@@ -183,11 +181,12 @@ def point_estimates(
     Parameters
     ----------
     totals : (d,) array
-        The sums that the metrics read.
+        The sums that the metrics use.
     metrics : iterable of Metric
-        What to evaluate.
+        Metrics to evaluate.
     n_used : int, optional
-        Items behind the sums; by default the sum of the totals, as fits the cells of a table.
+        Number of items in the sums; by default the sum of the totals, which suits the cells of a
+        table.
     """
     sums = np.asarray(totals, dtype=np.float64)
     n = round(float(sums.sum())) if n_used is None else n_used
@@ -204,17 +203,17 @@ def point_estimates(
 
 
 def share_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
-    """Return the exact interval of a share.
+    """Return the exact interval for a share.
 
     Parameters
     ----------
     share : float in [0, 1]
-        The share that was observed.
+        The observed share.
     n : float
-        Independent units behind it. Where units come in clusters, the number of clusters makes the
-        interval hold however alike a cluster's units are.
+        Number of independent units. If units are clustered, pass the number of clusters: the
+        interval is then valid however similar a cluster's units are.
     level : float in (0, 1)
-        Least coverage, whatever the share is.
+        Minimum coverage, whatever the share is.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Estimates of many metrics from sums over items, on one bootstrap."""
+"""Estimates for many metrics from sums over items, on one bootstrap."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Estimated:
-    """An estimate and the values its interval came from."""
+    """An estimate and the values its interval was computed from."""
 
     estimate: Estimate
     sampled: Sampled
@@ -39,7 +39,7 @@ class Estimated:
         return self.sampled.replicates
 
     def minus(self, other: Estimated, engine: Engine) -> Estimate:
-        """Subtract an estimate of the same resamples; NA with the reason of either."""
+        """Subtract an estimate on the same resamples; NA with the reason of either."""
         first, second = self.sampled, other.sampled
         value, replicates = first.value - second.value, first.replicates - second.replicates
         undefined = bool(np.isnan(value))
@@ -67,7 +67,7 @@ class Estimated:
 def estimate_all(
     groups: Sequence[Iterable[ItemSums]], engine: Engine
 ) -> list[dict[str, Estimated]]:
-    """Evaluate the metrics of all groups on the resamples of an engine.
+    """Evaluate the metrics of all groups on an engine's resamples.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def estimate_all(
     Returns
     -------
     list of dict of str to Estimated
-        Per group, by name of the metric.
+        Estimates per group, by name of the metric.
     """
     groups = [tuple(group) for group in groups]
     results = iter(engine.of_sums([sums for group in groups for sums in group]))
@@ -97,7 +97,7 @@ def estimate_all(
 
 
 class _Entering(NamedTuple):
-    """The items and units behind all metrics of the same sums, and ratings per item."""
+    """Items and units behind all metrics of the same sums, and ratings per item."""
 
     n_used: int
     n_units: int
@@ -166,24 +166,24 @@ def _estimated(
 def estimate_sums(
     sums: Mapping[str, ItemSums], *, resampling: Resampling
 ) -> dict[str, dict[str, Estimate]]:
-    """Evaluate metrics of the same items on one bootstrap, so that they can be compared.
+    """Evaluate metrics of the same items on one bootstrap, so that they are comparable.
 
     Parameters
     ----------
     sums : mapping of str to ItemSums
         All over the same n items.
     resampling : Resampling
-        How intervals are made.
+        How intervals are computed.
 
     Returns
     -------
     dict of str to dict of str to Estimate
-        By key of ``sums``, then by name of the metric.
+        Estimates by key of ``sums``, then by name of the metric.
 
     Raises
     ------
     ValueError
-        If the numbers of items differ or contributions are no finite (n, d) arrays.
+        If the numbers of items differ or contributions aren't finite (n, d) arrays.
     """
     checked = [
         replace(item_sums, contributions=_check_contributions(item_sums.contributions))
@@ -206,27 +206,27 @@ def bootstrap(
     *,
     resampling: Resampling,
 ) -> Estimate:
-    """Estimate one statistic of item sums with its interval.
+    """Estimate one statistic of item sums, with its interval.
 
     Parameters
     ----------
     contributions : (n, d) array
-        What each item adds; all zeros for an item that does not enter.
+        Contribution of each item; all zeros for an item that doesn't enter.
     value : callable
-        Sums of shape (..., d) to values of shape (...); nan where undefined. By default the first
-        sum divided by the second.
+        Maps sums of shape (..., d) to values of shape (...), nan if undefined. By default, the
+        first sum divided by the second.
     resampling : Resampling
-        How the interval is made.
+        How the interval is computed.
 
     Returns
     -------
     Estimate
-        With reason "undefined" where ``value`` is nan.
+        The estimate; NA with reason "undefined" if ``value`` is nan.
 
     Raises
     ------
     ValueError
-        If contributions are no finite (n, d) array.
+        If contributions aren't a finite (n, d) array.
 
     Examples
     --------
@@ -257,20 +257,20 @@ def average_over_criteria(
     Parameters
     ----------
     groups : sequence of iterable of ItemSums
-        Of n items.
+        Sums over n items.
     criteria : n names
-        What each item is rated on.
+        Criterion of each item.
 
     Returns
     -------
     groups, units
-        The same metrics with one row per criterion in place of one per item. A metric is NA as soon
-        as it is undefined for one criterion, with its reason there and the number of such criteria.
+        The same metrics with one row per criterion instead of one per item. A metric is NA if it is
+        undefined for any criterion, with its reason there and the number of such criteria.
 
     Raises
     ------
     ValueError
-        If there is not one criterion per item.
+        If there isn't one criterion per item.
 
     Notes
     -----
@@ -311,7 +311,7 @@ def _averaged(metric: Metric, sums: ItemSums, units: Units) -> ItemSums:
 
 
 def _all_defined(totals: FloatArray) -> FloatArray:
-    """Divide by the number of criteria; nan where one of them is undefined."""
+    """Divide by the number of criteria; nan if one of them is undefined."""
     return np.where(totals[..., 2] > 0, np.nan, mean(totals))
 
 

@@ -133,5 +133,5 @@ def test_judges_that_read_no_images_are_skipped_with_the_reason(folder):
     with pytest.raises(JudgeError, match="demonstrations show no images"):
         plan(folder, ["m@few-shot:1"])
     blind = registry["gpt"].model_copy(update={"images": False})
-    with pytest.raises(JudgeUnavailable, match="gpt: according to litellm's list"):
+    with pytest.raises(JudgeUnavailable, match="gpt: it doesn't read images"):
         resolve(["gpt"], task, {"gpt": blind})

@@ -173,7 +173,7 @@ def test_limits_that_cannot_be_are_refused():
     human = random_table("human", 0)
     with pytest.raises(ValueError, match="limits: an option is limited twice"):
         common(human, [], [EndorsementLimit("fine", ("toxic",), 0.0, 0.5)] * 2)
-    with pytest.raises(ValueError, match="is no range of chances"):
+    with pytest.raises(ValueError, match="is not a range of probabilities"):
         common(human, [], [EndorsementLimit("fine", ("toxic",), 0.5, 0.4)])
 
 
