@@ -1,4 +1,4 @@
-"""Values with a fixed set that statistics, options and files share; needs no other module."""
+"""Values from a fixed set that statistics, options and files share; imports no other module."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ IntervalConstruction: TypeAlias = Literal[  # how any interval came about
 
 @dataclass(frozen=True, slots=True)
 class MadeBy:
-    """How the ends in a field come about: ``low: Annotated[float, MadeBy("exact")]``.
+    """How the ends in a field are computed: ``low: Annotated[float, MadeBy("exact")]``.
 
-    Each end of an interval says so, unless it's an `Interval`, which has its method with it.
+    Every field with an end of an interval has this, unless it's an `Interval`, which includes its
+    method.
     """
 
     procedure: IntervalConstruction

@@ -1,4 +1,4 @@
-"""Why a value, an interval or a whole section is undefined, and why an item does not enter."""
+"""Reasons why a value, an interval or a section is undefined, and why items don't enter."""
 
 from __future__ import annotations
 

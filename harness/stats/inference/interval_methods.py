@@ -1,4 +1,4 @@
-"""Ends of intervals: score intervals, and percentiles of values far from normal."""
+"""Ends of intervals: score intervals, and percentiles for values far from normal."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class FurtherItem:
-    """What one item more could add to a mean over items, however alike those are that were seen.
+    """The most that one more item could add to a mean, however similar the seen items are.
 
     Attributes
     ----------
     least, most : float
-        Ends of the possible values of an item.
+        Smallest and largest possible value of an item.
     weight : float
-        How much of a unit depends on one rating of one item.
+        Share of a unit that depends on one rating of one item.
     """
 
     least: float
@@ -48,10 +48,10 @@ class FurtherItem:
     def widened(
         self, error: float, value: float, n_units: int, bounds: tuple[float, float]
     ) -> float:
-        """Return a standard error that allows for a further unit.
+        """Return a standard error that accounts for one more unit.
 
-        Of that unit, one rating of one item is as far as can be from the (n,) units seen, whose
-        mean is ``value``. The variance is taken to a value as in `score_ends`.
+        In that unit, one rating of one item is as far as possible from the (n,) seen units, whose
+        mean is ``value``. The variance is scaled to a value as in `score_ends`.
         """
         n = n_units
         far = self.most if self.most - value > value - self.least else self.least
@@ -64,14 +64,14 @@ class FurtherItem:
 
 @dataclass(frozen=True, slots=True)
 class Smoothed:
-    """A coefficient of a table to which items were added, and its error.
+    """A coefficient of a table with added items, and its error.
 
     Attributes
     ----------
     value, error : float
-        With the added items.
+        Value and error with the added items.
     n_apart : float
-        Units of the table itself on which the two labels differ.
+        Units of the original table on which the two labels differ.
     """
 
     value: float
@@ -82,14 +82,14 @@ class Smoothed:
 def smoothed(
     value: Callable[[FloatArray], FloatArray], cells: FloatArray, n_units: int
 ) -> Smoothed | None:
-    """Evaluate a coefficient on (K * K,) cells and more items; None if it isn't needed.
+    """Evaluate a coefficient on (K * K,) cells plus added items; None if it isn't needed.
 
-    A rare option is in few cells of a small table, which can all be empty: kappa's standard error
-    is then far too small, and its interval covered 49 to 90 % (20 items, prevalence 5 to 10 %).
-    The items agree on each label in equal parts, and a few differ: with items in equal parts in
-    all cells, an option that one side never chose was taken for proof of no agreement, and 81 to
-    92 % covered. Of items in groups, there are as many as groups. The error is the infinitesimal
-    jackknife's.
+    In a small table, the few cells of a rare option can all be empty. Kappa's standard error is
+    then far too small, and its interval covered 49 to 90 % (20 items, prevalence 5 to 10 %). The
+    added items agree on each label in equal parts, and a few differ. Adding equal parts to all
+    cells instead treats an option that one side never chose as proof of no agreement, and 81 to 92
+    % covered. If items are grouped, the number of items is the number of groups. The error is from
+    the infinitesimal jackknife.
     """
     n_items, n_labels = float(cells.sum()), isqrt(len(cells))
     if n_units < MIN_UNITS or n_labels < MIN_VALUES or not n_items:
@@ -110,10 +110,10 @@ def smoothed(
 
 
 def _moved(cells: FloatArray, table: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the cells whose influence is computed, and how many added-to items each stands for.
+    """Return the cells to compute influence for, and how many added items each represents.
 
-    All, unless more than `MOST_EMPTY` of those off the diagonal are empty: together they have
-    `APART` items, and cells at equal distances stand for the rest of them.
+    These are all cells, unless more than `MOST_EMPTY` off the diagonal are empty. Those have
+    `APART` items together, and evenly spaced cells represent the rest.
     """
     is_empty = cells == 0.0
     is_empty[:: isqrt(len(cells)) + 1] = False
@@ -128,7 +128,7 @@ def _moved(cells: FloatArray, table: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def _fewest(cells: FloatArray) -> float:
-    """Return the fewest items with a label, of either side, or on which the sides disagree."""
+    """Return the smallest number of items with a label on either side, or with different labels."""
     table = cells.reshape(isqrt(len(cells)), -1)
     labels = np.stack([table.sum(axis=0), table.sum(axis=1)])
     used = labels.sum(axis=0) > 0
@@ -136,35 +136,35 @@ def _fewest(cells: FloatArray) -> float:
 
 
 def _spread_at(value: float, bounds: tuple[float, float]) -> float:
-    """Return what the variance of a value between bounds is proportional to."""
+    """Return a number proportional to the variance of a value between bounds."""
     sides = (abs(value - bound) for bound in bounds if isfinite(bound))
     return prod(sides)
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Sampled:
-    """A value, and what resamples say about how far it may be from its expectation.
+    """A value, and its resamples.
 
     Attributes
     ----------
     value : float
-        On all units; not nan.
+        Value on all units; not nan.
     replicates : (B,) array
-        Of the bootstrap; nan where undefined.
+        Bootstrap replicates; nan if undefined.
     n_units : int
-        Independent units behind the value: items, groups of them, or criteria.
+        Number of independent units: items, groups of items, or criteria.
     n_items : int or None
-        Items behind it; None for as many as there are units.
+        Number of items; None if it equals the number of units.
     bounds : (low, high)
-        Least and greatest possible value.
+        Smallest and largest possible value.
     is_share : bool
         Whether the value is a share of counted items.
     raters : RaterVariance or None
-        Where the raters are a sample too: what they add to the variance.
+        The raters' contribution to the variance, if they are a sample too.
     further : FurtherItem or None
-        Of a mean over items that may have values that none of these has.
+        For a mean over items that can have values not seen here.
     smoothed : Smoothed or None
-        Of a coefficient of cells: its interval is included.
+        For a coefficient of cells, whose interval is included.
     """
 
     value: float
@@ -183,21 +183,22 @@ class Sampled:
 
     @property
     def has_enough_units(self) -> bool:
-        """Whether units are enough for an interval: five, or two items where a share is counted."""
+        """Whether there are enough units for an interval: five, or two for a counted share."""
         counted = self.is_share and self.n_items in {None, self.n_units}
         return self.n_units >= max(self.least_units, MIN_VALUES if counted else MIN_UNITS)
 
     @property
     def standard_error(self) -> float:
-        """Over items, and over raters where these are a sample; nan where it is undefined."""
+        """Standard error over items, and over raters if they are a sample; nan if undefined."""
         return self.error_and_freedom[0]
 
     @property
     def error_and_freedom(self) -> tuple[float, float]:
         """Standard error and its degrees of freedom.
 
-        Over items, the spread of the replicates times sqrt(n / (n - 1)), as the bootstrap's
-        variance is the plug-in one, with n - 1 degrees of freedom; that allows for a further item.
+        Over items, this is the replicates' standard deviation times sqrt(n / (n - 1)), because the
+        bootstrap's variance is the plug-in one, with n - 1 degrees of freedom. It accounts for one
+        more item.
         """
         defined, n = self.replicates[~np.isnan(self.replicates)], self.n_units
         if min(defined.size, n) < MIN_VALUES:
@@ -213,7 +214,7 @@ class Sampled:
 
 
 def check_level(level: float) -> None:
-    """Refuse a confidence level outside (0, 1)."""
+    """Reject a confidence level outside (0, 1)."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level is {level!r}; a confidence level lies between 0 and 1")
 
@@ -223,7 +224,7 @@ def _within(ends: tuple[float, float], bounds: tuple[float, float]) -> tuple[flo
 
 
 def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
-    """Return the values that lie within a t quantile of their own standard errors.
+    """Return the values within a t quantile of their own standard errors.
 
     Parameters
     ----------
@@ -235,25 +236,26 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
     Returns
     -------
     (low, high) or None
-        None without replicates, and where an unbounded value is the same in all of them.
+        None without replicates, or if an unbounded value is the same in all of them.
 
     Notes
     -----
-    The variance at a value x between the bounds L and H is taken as the estimated one times
-    (x - L)(H - x), relative to that at the estimate; a bound that is infinite leaves its factor
-    out. For a share that is Wilson's interval with the variance's ratio to that of independent
-    items, the design effect, dividing n. Its end towards a bound from which at most three items
-    differ is that of a Poisson count: the modified Wilson interval of L. D. Brown, T. T. Cai and A.
-    DasGupta, Interval estimation for a binomial proportion, Statistical Science 16 (2001), 101-133.
-    Quantiles are those of Student's t with one degree of freedom less than there are units. Those
-    of a share are normal, widened by the ratio of t quantiles for units and items (Korn and
-    Graubard 1998). Where all replicates agree, an item may still be otherwise with the chance that
-    Wilson's interval allows for none in n, and anywhere within the bounds. Of a mean over items
-    that is no share, such as a divergence, the error is that of `FurtherItem`: where a judge nearly
-    always agrees, a few items may hold no great disagreement, whose variance would be missing.
-    Where raters are a sample, too, the variance and the degrees of freedom are those of
-    `RaterVariance.with_items`. Of agreement beyond chance, it includes the interval of `smoothed`,
-    and where at most three items differ, its upper end is that of a Poisson count of these.
+    The variance at a value x between the bounds L and H is taken as the estimated one times (x -
+    L)(H - x), relative to that at the estimate; an infinite bound omits its factor. For a share,
+    this is Wilson's interval with n divided by the design effect, the variance's ratio to that of
+    independent items. If at most three items differ from a bound, the end towards that bound is
+    that of a Poisson count: the modified Wilson interval of L. D. Brown, T. T. Cai and A. DasGupta,
+    Interval estimation for a binomial proportion, Statistical Science 16 (2001), 101-133. Quantiles
+    are those of Student's t with one degree of freedom less than there are units. Those of a share
+    are normal, widened by the ratio of t quantiles for units and items (Korn and Graubard 1998). If
+    all replicates agree, an item can still differ, with the probability that Wilson's interval
+    allows for none in n, and be anywhere within the bounds. For a mean over items that isn't a
+    share, such as a divergence, the error is that of `FurtherItem`: if a judge nearly always
+    agrees, a few items may not include any large disagreement, whose variance would be missing. If
+    raters are a sample too, the variance and degrees of freedom are those of
+    `RaterVariance.with_items`. For agreement beyond chance, the interval includes that of
+    `smoothed`, and if at most three items differ, its upper end is that of a Poisson count of
+    these.
     """
     low, high = sampled.bounds
     value = sampled.value
@@ -313,12 +315,12 @@ def _with_rare(
 
 
 def _least_rare(count: float, level: float) -> float:
-    """Return the least expectation of a Poisson count above 0, as a share of the count."""
+    """Return the smallest expectation of a Poisson count above 0, as a share of the count."""
     return float(gammaincinv(count, 1.0 - level)) / count if count > 0.0 else 0.0
 
 
 def score_roots(value: float, reach: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Solve (value - x)^2 = reach^2 v(x) / v(value), v the product of distances to the bounds."""
+    """Solve (value - x)^2 = reach^2 v(x) / v(value); v multiplies the distances to the bounds."""
     low, high = bounds
     above, below = value - low, high - value
     if isfinite(above) and isfinite(below):
@@ -340,12 +342,12 @@ def score_roots(value: float, reach: float, bounds: tuple[float, float]) -> tupl
 
 @lru_cache(maxsize=4096)
 def t_quantile(level: float, degrees_of_freedom: float) -> float:
-    """Return the quantile of Student's t that a two-sided interval of this level needs."""
+    """Return the quantile of Student's t for a two-sided interval at this level."""
     return float(stdtrit(degrees_of_freedom, (1.0 + level) / 2.0))
 
 
 def percentile_ends(replicates: FloatArray, level: float) -> tuple[float, float] | None:
-    """Return quantiles of (B,) replicates, nan left out; None where none is defined."""
+    """Return quantiles of (B,) replicates, ignoring nan; None if none is defined."""
     defined = replicates[~np.isnan(replicates)]
     if not defined.size:
         return None
@@ -353,7 +355,7 @@ def percentile_ends(replicates: FloatArray, level: float) -> tuple[float, float]
 
 
 def _quantiles(values: FloatArray, low: float, high: float) -> tuple[float, float]:
-    """Return what `numpy.quantile` returns in six times as long, for there are thousands."""
+    """Return what `numpy.quantile` does, in a sixth of the time, for thousands of calls."""
     ordered = np.sort(values)
     last = len(ordered) - 1
     ends = np.interp([low * last, high * last], np.arange(last + 1), ordered)

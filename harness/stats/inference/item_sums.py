@@ -28,7 +28,7 @@ EMPTY: Final = "empty_stratum"
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Number of items left out of an estimate for one reason.
+    """Number of items excluded from an estimate for one reason.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Exclusion:
 
 
 def exclusions(counted: Iterable[tuple[ExclusionReason, int]]) -> tuple[Exclusion, ...]:
-    """Return the reasons that kept any items out, each with how many."""
+    """Return the reasons that excluded any items, with their numbers."""
     return tuple(Exclusion(reason, int(n_items)) for reason, n_items in counted if n_items)
 
 
@@ -54,15 +54,15 @@ class ItemSums:
     Attributes
     ----------
     contributions : (n, d) array or Rows
-        What each item adds; zeros where it does not enter.
+        Contribution of each item; zeros if it doesn't enter.
     metrics : tuple of Metric
-        What to evaluate.
+        Metrics to evaluate.
     used : (n,) bool array or None
-        Which items enter; None for those that add anything.
+        Which items enter; None for those with any contribution.
     inside : (n,) bool array or None
         Items of the stratum; None for all. Others are not counted as excluded.
     excluded : tuple of Exclusion
-        Why the others do not.
+        Why other items don't enter.
     nothing : str
         The reason when no item enters.
     n_tied : int
@@ -74,9 +74,9 @@ class ItemSums:
     n_samples : float
         Replies of the judge to each item; infinite without reply noise.
     options : tuple of str
-        What the counts beside a value are named after.
+        Names for the counts reported with a value.
     raters : dict of str to RaterVariance
-        By metric, what the raters add to its variance, where they are a sample.
+        The raters' contribution to the variance, by metric, if they are a sample.
     """
 
     contributions: Summands
@@ -97,13 +97,13 @@ class ItemSums:
 
     @property
     def entered(self) -> BoolArray:
-        """Which items enter: (n,)."""
+        """Whether each item enters: (n,)."""
         if self.used is not None:
             return self.used
         return reduced(np.logical_or, np.asarray(self.contributions))
 
     def only(self, rows: BoolArray) -> ItemSums:
-        """Keep some of the items, (n,) bool."""
+        """Keep some items, (n,) bool."""
         return replace(
             self,
             contributions=np.asarray(self.contributions)[rows],
@@ -113,7 +113,7 @@ class ItemSums:
         )
 
     def within(self, inside: BoolArray, times: IntArray | None = None) -> ItemSums:
-        """Return what the items of a stratum, (n,) bool, add; each stands for ``times`` or one."""
+        """Return the contributions of a stratum's items, (n,) bool, counted ``times`` or once."""
         used, contributions = self.entered & inside, self.contributions
         n_unusable = how_many(inside & ~used, times)
         if not inside.all():
@@ -128,6 +128,6 @@ class ItemSums:
         )
 
     def weighted(self, weights: FloatArray) -> ItemSums:
-        """Return what items add times their (n,) weights."""
+        """Return the contributions multiplied by the (n,) weights of the items."""
         contributions = np.asarray(self.contributions) * weights[:, None]
         return replace(self, contributions=contributions, used=self.entered)

@@ -24,10 +24,10 @@ class FalseDiscoveries:
     rejected : (..., m) bool array
         Which null hypotheses are rejected, in the order of the p-values.
     thresholds : (..., m) array
-        What the smallest, second smallest, ... p-value is held against; nan beyond the number of
+        Thresholds for the smallest, second smallest, ... p-value; nan beyond the number of
         hypotheses tested.
     adjusted : (..., m) array in [0, 1]
-        The rate at which each hypothesis would just be rejected; nan where not tested.
+        The rate at which each hypothesis would just be rejected; nan if not tested.
     """
 
     rejected: BoolArray
@@ -39,12 +39,13 @@ class FalseDiscoveries:
 
 
 def benjamini_yekutieli(p: ArrayLike, q: float = 0.05) -> FalseDiscoveries:
-    """Control the false discovery rate of hypotheses that may depend on each other in any way.
+    """Control the false discovery rate of hypotheses with arbitrary dependence.
 
     Parameters
     ----------
     p : (..., m) array in [0, 1]
-        p-values; each row of the last axis is one family. nan is a hypothesis that was not tested.
+        p-values; each row of the last axis is one family. nan means that a hypothesis was not
+        tested.
     q : float in (0, 1)
         Expected share of false rejections among the rejections.
 
@@ -93,17 +94,17 @@ def _greatest_rejected(ordered: FloatArray, scale: FloatArray, q: float) -> Floa
 
 
 def holm(p: ArrayLike) -> FloatArray:
-    """Adjust p-values to control the chance of any false rejection, whatever their dependence.
+    """Adjust p-values to control the probability of any false rejection under any dependence.
 
     Parameters
     ----------
     p : (m,) numbers in [0, 1]
-        One per comparison; nan for one that was not made, which is not counted.
+        One per comparison; nan for a comparison that was not made, which isn't counted.
 
     Returns
     -------
     (m,) array
-        Adjusted p-values, at most 1; nan where nan.
+        Adjusted p-values, at most 1; nan stays nan.
 
     Raises
     ------
@@ -132,20 +133,20 @@ def holm(p: ArrayLike) -> FloatArray:
 
 
 def partial_conjunction(p: ArrayLike, n_false: int) -> FloatArray:
-    """Test whether at least some number of hypotheses are false.
+    """Test whether at least a given number of hypotheses are false.
 
     Parameters
     ----------
     p : (..., m) array in [0, 1]
         p-values; each row of the last axis is one family.
     n_false : int
-        How many hypotheses are false by the alternative: u, from 1 to m.
+        Number of false hypotheses under the alternative: u, from 1 to m.
 
     Returns
     -------
     (...) array
-        p-value of H0: fewer than u hypotheses are false; the least of
-        ``(m - u + 1) / (k - u + 1) p_(k)`` over k from u to m, with p_(k) the k-th smallest.
+        p-value of H0: fewer than u hypotheses are false; the minimum of ``(m - u + 1) / (k - u + 1)
+        p_(k)`` over k from u to m, with p_(k) the k-th smallest.
 
     Raises
     ------
@@ -174,7 +175,7 @@ def partial_conjunction(p: ArrayLike, n_false: int) -> FloatArray:
 
 
 def check_rate(q: float) -> None:
-    """Refuse a false discovery rate outside (0, 1)."""
+    """Reject a false discovery rate outside (0, 1)."""
     if not 0.0 < q < 1.0:
         raise ValueError(f"q is {q!r}; a false discovery rate lies between 0 and 1")
 
@@ -189,7 +190,7 @@ def _scale(ordered: FloatArray) -> FloatArray:
 
 
 def _running_minimum(values: FloatArray) -> FloatArray:
-    """Return the least value from each place to the end of the last axis; nan stays nan."""
+    """Return the running minimum from the end of the last axis; nan stays nan."""
     least = np.fmin.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
     return np.where(np.isnan(values), np.nan, least)
 

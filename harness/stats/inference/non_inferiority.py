@@ -1,4 +1,4 @@
-"""Test that a mean of bounded differences is below a margin, for few and skewed values."""
+"""Test that a mean of bounded differences is below a margin, valid for few and skewed values."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ NEAR = 1e-4  # standard deviations from the null within which p is 1/2
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """What a mean difference must stay below.
+    """Upper limit for a mean difference.
 
     Attributes
     ----------
     value : float
         The margin, in the metric's unit.
     worst : float
-        The greatest possible difference.
+        The largest possible difference.
     """
 
     value: float
@@ -39,7 +39,7 @@ class Margin:
 
 
 def least_items(alpha: float, share: float) -> int:
-    """Return the fewest items on which a mean can be shown to be below a margin.
+    """Return the fewest items on which a mean can be found to be below a margin.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def least_items(alpha: float, share: float) -> int:
     Returns
     -------
     int
-        The least n with ``(1 - share)**n <= alpha``: with fewer, items at the worst value that are
-        as frequent as the margin allows are missed altogether too often.
+        The smallest n with ``(1 - share)**n <= alpha``. With fewer items, those with the worst
+        value, at the frequency that the margin allows, would be missed entirely too often.
 
     Examples
     --------
@@ -77,19 +77,20 @@ def non_inferiority_p(
     groups : (n,) int array
         The cluster of each value.
     estimate : ClusterMean
-        Mean, standard error and degrees of freedom of the values; over raters, too, if they are a
+        Mean, standard error and degrees of freedom of the values; also over raters, if they are a
         sample.
     margin : Margin
-        What the mean must stay below.
+        Upper limit for the mean.
 
     Returns
     -------
     float or None
-        The larger of two p-values: `student_p` and `tilted_p`. None where the error is undefined.
+        The larger of two p-values, `student_p` and `tilted_p`. None if the error is undefined.
 
     Notes
     -----
-    Student's t alone rejects in 6 to 24 % where raters agree in 97 to 99 % (docs/coverage.md).
+    Student's t alone has an error rate of 6 to 24 % if raters agree in 97 to 99 %
+    (docs/coverage.md).
     """
     _, place = np.unique(groups, return_inverse=True)
     n = int(place.max()) + 1
@@ -104,8 +105,8 @@ def non_inferiority_p(
 def student_p(estimate: ClusterMean, n: int, margin: Margin) -> float | None:
     """Test H0: the mean of n units is at least the margin, by Student's t.
 
-    The variance is not below that of the units and one further unit at the worst value. None where
-    the error is undefined.
+    The variance is at least that of the units plus one more unit at the worst value. None if the
+    error is undefined.
     """
     if not isfinite(estimate.standard_error) or not estimate.degrees_of_freedom > 0:
         return None
@@ -124,17 +125,17 @@ def tilted_p(values: FloatArray, worst: float, correction: float = 0.0) -> float
     Parameters
     ----------
     values : (n,) array
-        Negative or 0 where the null holds by less.
+        Values shifted so that the null is a mean of 0.
     worst : float
-        The greatest possible value, above 0.
+        The largest possible value, above 0.
     correction : float, optional
         Added to the sum of the values.
 
     Returns
     -------
     float
-        Probability of a mean as low as that observed, under the distribution of mean 0 that is
-        nearest to the sample with one further value at the worst: its exponential tilt.
+        Probability of a mean as low as observed, under the distribution with mean 0 that is nearest
+        to the sample plus one worst value: its exponential tilt.
 
     References
     ----------
@@ -152,14 +153,14 @@ def tilted_p(values: FloatArray, worst: float, correction: float = 0.0) -> float
 
 
 def tilted_bound(values: FloatArray, worst: float, alpha: float) -> float:
-    """Return the greatest mean of bounded values that `tilted_p` doesn't reject.
+    """Return the largest mean of bounded values that `tilted_p` doesn't reject.
 
     Parameters
     ----------
     values : (n,) array
-        Independent.
+        Independent values.
     worst : float
-        The greatest possible value, at least 0.
+        The largest possible value, at least 0.
     alpha : float
         Error probability.
 
@@ -187,18 +188,18 @@ def tilted_bound(values: FloatArray, worst: float, alpha: float) -> float:
 def mean_interval(
     values: FloatArray, groups: IntArray, bounds: tuple[float, float], level: float
 ) -> tuple[float, float]:
-    """Return the means of bounded values that tests of both sides don't reject.
+    """Return the means of bounded values that a test on either side doesn't reject.
 
     Parameters
     ----------
     values : (n,) array
-        Of items.
+        Values of the items.
     groups : (n,) int array
         The cluster of each value.
     bounds : (low, high)
-        The least possible value, below 0, and the greatest, above 0.
+        The smallest possible value, below 0, and the largest, above 0.
     level : float
-        Nominal coverage: each side has half of the rest.
+        Nominal coverage; each side has half of the error.
 
     Notes
     -----
@@ -220,9 +221,9 @@ def bounded_mean_interval(
     level: float,
     estimate: ClusterMean | None = None,
 ) -> tuple[float, float] | None:
-    """Return the interval of a mean of bounded values; None with too few units, or without bounds.
+    """Return an interval for a mean of bounded values; None with too few units or no bounds.
 
-    As `mean_interval`; if items come in groups, or ``estimate`` says that raters are a sample, it
+    Like `mean_interval`. If items are grouped, or ``estimate`` treats raters as a sample, it
     includes the t interval.
     """
     n_units = len(np.unique(groups))
@@ -247,12 +248,12 @@ class _Tilts:
 
     @classmethod
     def of(cls, values: FloatArray, worst: float) -> Self:
-        """Take a sample with one further value at the worst."""
+        """Create tilts of a sample with one more value at the worst."""
         points, times = np.unique(np.append(values, worst), return_counts=True)
         return cls(points, times / times.sum())
 
     def at(self, slope: float) -> tuple[float, float, float]:
-        """Return the log of the moment generating function, and mean and variance of the tilt."""
+        """Return the log of the moment generating function, and the tilt's mean and variance."""
         logs = self.log_shares + slope * self.points
         greatest = float(logs.max())
         weights = np.exp(logs - greatest)
@@ -277,7 +278,7 @@ class _Tilts:
         return float(np.clip(tail, 0.0, 1.0))
 
     def slope(self, mean: float) -> float:
-        """Return the slope at which the tilt has a mean."""
+        """Return the slope at which the tilt has a given mean."""
         low, high = -self.steepest, self.steepest
         for _ in range(N_HALVINGS):
             middle = (low + high) / 2.0

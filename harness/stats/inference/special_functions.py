@@ -1,7 +1,7 @@
-"""The special functions of scipy that statistics need, imported with their first use.
+"""The scipy special functions needed for statistics, imported on first use.
 
-Importing ``scipy.special`` takes longer than all other imports of the statistics together, and
-whoever only asks judges needs none of it.
+Importing ``scipy.special`` takes longer than all other imports for statistics together, and running
+judges doesn't need it.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 def rel_entr(x: ArrayLike, y: ArrayLike) -> FloatArray:
-    """X log(x / y), 0 where x is 0, infinite where y alone is; nats, broadcast."""
+    """X log(x / y), 0 if x is 0, infinite if only y is 0; nats, broadcast."""
     return _call("rel_entr", x, y)
 
 
 def xlogy(x: ArrayLike, y: ArrayLike) -> FloatArray:
-    """X log(y), 0 where x is 0; nats, broadcast."""
+    """X log(y), 0 if x is 0; nats, broadcast."""
     return _call("xlogy", x, y)
 
 
 def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> FloatArray:
-    """Chance of at most k successes in n trials that succeed with probability p."""
+    """Probability of at most k successes in n trials with success probability p."""
     return _call("bdtr", k, n, p)
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> FloatArray:
-    """Chance that a beta distributed value is at most x: ``scipy.special.betainc``."""
+    """Probability that a beta distributed value is at most x: ``scipy.special.betainc``."""
     return _call("betainc", a, b, x)
 
 
@@ -50,7 +50,7 @@ def gammaincinv(a: ArrayLike, y: ArrayLike) -> FloatArray:
 
 
 def ndtr(x: ArrayLike) -> FloatArray:
-    """Chance that a standard normal value is at most x."""
+    """Probability that a standard normal value is at most x."""
     return _call("ndtr", x)
 
 
@@ -60,7 +60,7 @@ def ndtri(p: ArrayLike) -> FloatArray:
 
 
 def stdtr(df: ArrayLike, t: ArrayLike) -> FloatArray:
-    """Chance that a value of Student's t with df degrees of freedom is at most t."""
+    """Probability that a value of Student's t with df degrees of freedom is at most t."""
     return _call("stdtr", df, t)
 
 
@@ -70,7 +70,7 @@ def stdtrit(df: ArrayLike, p: ArrayLike) -> FloatArray:
 
 
 def owens_t(h: ArrayLike, a: ArrayLike) -> FloatArray:
-    """Chance that of two standard normal values X and Y, X > h and 0 < Y < a X."""
+    """Probability that two standard normal values X and Y have X > h and 0 < Y < a X."""
     return _call("owens_t", h, a)
 
 

@@ -1,7 +1,7 @@
 """Average advantage probability: how often a judge is at least as good as one of the raters.
 
-It compares judges (Calderon et al. 2025, section 3.4). The raters' side of an item says, for each
-rater, which answers are at least as close to the other raters as the rater's own; see
+It compares judges (Calderon et al. 2025, section 3.4). For each rater of an item, the raters' side
+lists the answers that are at least as close to the other raters as the rater's own; see
 `harness.stats.alt_test.rater_comparisons`.
 """
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 def advantage_contributions(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return what each item adds for each rater: the chance that the judge is as good, and 1.
+    """Return each item's contribution for each rater: P(the judge is as good), and 1.
 
     Parameters
     ----------
     human : (n, m (1 + K)) array
-        Vectors of the form "raters": of each of m raters whether a rating counts, then which of the
-        K options are at least as good as it.
+        Vectors of the form "raters": for each of m raters whether the rating counts, then which of
+        the K options are at least as good.
     judge : (n, K) array
-        How likely the judge answers each option.
+        Probability of each of the judge's answers.
 
     Returns
     -------
     (n, 2 m) array
-        Zeros where either side has nan.
+        Zeros if either side has nan.
     """
     n, width = len(human), 1 + judge.shape[1]
     used = ~np.asarray(np.isnan(human).any(axis=1) | np.isnan(judge).any(axis=1), dtype=np.bool_)
@@ -43,9 +43,9 @@ def advantage_contributions(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def mean_advantage(totals: FloatArray) -> FloatArray:
-    """Return the mean over raters of the share won: (..., 2 m) to (...); raters alike.
+    """Return the mean over raters, equally weighted, of the share won: (..., 2 m) to (...).
 
-    A rater without an item is left out; nan where no rater has any.
+    Raters without items are left out; nan if no rater has any.
     """
     won, n_items = np.split(totals, 2, axis=-1)
     has_items = n_items > 0

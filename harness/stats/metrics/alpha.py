@@ -1,8 +1,8 @@
 """Krippendorff's alpha for any level of measurement, with missing ratings.
 
-On a finite scale, `coincidences` are what each item adds and `alpha_metric` reads their sums, so
-that bootstrap, strata and weights come for free. `krippendorff_alpha` takes raw ratings of any
-kind, continuous ones included, and never builds a matrix over pairs of values.
+On a finite scale, `coincidences` computes each item's contribution and `alpha_metric` uses their
+sums, so that bootstrap, strata and weights come for free. `krippendorff_alpha` accepts raw ratings
+of any kind, including continuous ones, and never builds a matrix over pairs of values.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ LONGEST = 64  # whole numbers on a scale of fewer steps are counted, others sort
 
 
 def coincidences(counts: Counts) -> FloatArray:
-    """Return (n, K * K): pairs of ratings of each item, each item's adding up to its ratings.
+    """Return (n, K * K): pairs of ratings of each item, which add up to its number of ratings.
 
     Parameters
     ----------
     counts : (n, K) array
-        How often each option was chosen.
+        Number of times each option was chosen.
 
     Notes
     -----
-    o_ck = n_uc (n_uk - [c = k]) / (m_u - 1). Items with fewer than two ratings add nothing.
+    o_ck = n_uc (n_uk - [c = k]) / (m_u - 1). Items with fewer than two ratings contribute nothing.
     """
     c, share = _pair_shares(counts)
     pairs = c[:, :, None] * c[:, None, :]
@@ -64,14 +64,14 @@ def coincidences(counts: Counts) -> FloatArray:
 
 
 def coincidence_totals(counts: Counts) -> FloatArray:
-    """Return (K * K,): the sums of `coincidences` without the array over items."""
+    """Return (K * K,): the sums of `coincidences`, without the array over items."""
     c, share = _pair_shares(counts)
     weighted = c * share[:, None]
     return np.asarray((weighted.T @ c - np.diag(weighted.sum(axis=0))).ravel(), dtype=np.float64)
 
 
 def _pair_shares(counts: Counts) -> tuple[FloatArray, FloatArray]:
-    """Return (n, K) counts as numbers, and what a pair of ratings of each item weighs, (n,)."""
+    """Return (n, K) counts as numbers, and the weight of a pair of each item's ratings, (n,)."""
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
     return c, np.where(m >= MIN_FOR_AGREEMENT, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
@@ -80,9 +80,9 @@ def _pair_shares(counts: Counts) -> tuple[FloatArray, FloatArray]:
 def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) -> FloatArray:
     """Return squared distances between options, (..., K, K).
 
-    They are ordinal distances of (..., K) ``n_c``, the pairable ratings of each option, in their
-    order; or interval and ratio distances of the (K,) numbers of ``scale``, by default 1 to K.
-    ValueError if the level is unknown, or a ratio scale has a negative number.
+    Ordinal distances use (..., K) ``n_c``, the pairable ratings of each option, in order. Interval
+    and ratio distances use the (K,) numbers of ``scale``, by default 1 to K. ValueError if the
+    level is unknown, or a ratio scale has a negative number.
     """
     K = n_c.shape[-1]
     if level == "nominal":
@@ -101,7 +101,7 @@ def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) ->
 
 
 def alpha_name(level: Level) -> str:
-    """Return the name of alpha on a level of measurement, without its forms."""
+    """Return the name of alpha at a level of measurement, without its forms."""
     return f"krippendorff_alpha_{level}"
 
 
@@ -111,7 +111,7 @@ def alpha_metric(
     scale: Sequence[float] | None = None,
     weights: ArrayLike | None = None,
 ) -> Metric:
-    """Make the metric that reads alpha off summed `coincidences`.
+    """Return the metric that computes alpha from summed `coincidences`.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ def alpha_metric(
     scale : (K,) numbers, optional
         As in `distances`.
     weights : (K, K) array, optional
-        A user's own disagreements instead of a level: 0 on the diagonal, non-negative. With
-        CANNOT_ASSESS as one more option, (K + 1, K + 1).
+        The user's own disagreements, instead of a level: 0 on the diagonal, non-negative. With
+        CANNOT_ASSESS as an extra option, (K + 1, K + 1).
 
     Raises
     ------
@@ -129,7 +129,7 @@ def alpha_metric(
         If there is neither a level nor weights, or they are malformed.
     """
     if (level is None) == (weights is None):
-        raise ValueError("give either a level of measurement or a matrix of weights")
+        raise ValueError("pass either a level of measurement or a matrix of weights")
     numbers = None if scale is None else np.asarray(scale, dtype=np.float64)
     disagreements = None if weights is None else check_weights(weights)
 
@@ -158,9 +158,9 @@ def _reason_no_alpha(totals: FloatArray) -> Reason:
 
 
 def check_weights(weights: ArrayLike) -> FloatArray:
-    """Return a (K, K) matrix of disagreements; ValueError if it is none.
+    """Return a (K, K) matrix of disagreements; ValueError if it isn't one.
 
-    Wanted: square, finite, non-negative, 0 on the diagonal and somewhere positive.
+    It must be square, finite, non-negative, 0 on the diagonal and positive somewhere.
     """
     matrix = np.asarray(weights, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:  # noqa: PLR2004 -- a matrix has two axes
@@ -173,15 +173,15 @@ def check_weights(weights: ArrayLike) -> FloatArray:
 
 
 def interval_sums(ratings: FloatArray, *, centre: float | None = None) -> FloatArray:
-    """What each item adds to interval alpha of any numbers: (n, 4).
+    """Return each item's contribution to interval alpha of any numbers: (n, 4).
 
     Parameters
     ----------
     ratings : (n, m) array
-        Numeric ratings, nan where missing.
+        Numeric ratings, nan if missing.
     centre : float, optional
-        Subtracted first, which changes no alpha but keeps the sums exact; by default the mean.
-        Shards that are to be added need the same centre.
+        Number to subtract first, which doesn't change alpha but keeps the sums exact; by default
+        the mean. Shards to be added need the same centre.
 
     Returns
     -------
@@ -218,12 +218,12 @@ INTERVAL_ALPHA = Metric(
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
-    """Krippendorff's alpha of raw ratings, without an interval (Krippendorff 2011).
+    """Return Krippendorff's alpha of raw ratings, without an interval (Krippendorff 2011).
 
     Parameters
     ----------
     ratings : (n, m) array
-        Rating of each unit by each rater: numbers with nan, or objects with None, where missing.
+        Rating of each unit by each rater: numbers with nan, or objects with None, if missing.
         Labels of any kind for "nominal"; numbers otherwise.
     level : {"nominal", "ordinal", "interval", "ratio"}
         Level of measurement.
@@ -231,17 +231,18 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
     Returns
     -------
     Estimate
-        NA with reason "too_few_raters" where no unit has two ratings, "constant_labels" where
-        all pairable ratings are equal. ``counts`` has units, pairable_units, pairable_values.
+        NA with reason "too_few_raters" if no unit has two ratings, "constant_labels" if all
+        pairable ratings are equal. ``counts`` contains units, pairable_units, pairable_values.
 
     Raises
     ------
     ValueError
-        If ratings are no (n, m) array, the level is unknown, or numbers are wanted and not given.
+        If ratings aren't an (n, m) array, the level is unknown, or ratings aren't numbers but must
+        be.
 
     Notes
     -----
-    Time and memory are linear in the number of ratings, but for a sort. Ordinal distances are
+    Time and memory are linear in the number of ratings, except for a sort. Ordinal distances are
     differences of midranks, so ordinal alpha is interval alpha of the midranks.
 
     Examples
@@ -261,7 +262,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
 
 
 def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None:
-    """Count ratings that are whole numbers close together, block by block; None if they are not."""
+    """Count ratings that are whole numbers close together, by blocks; None if they aren't."""
     if array.dtype.kind not in "buif" or not array.size:
         return None
     low, high = (float(extreme.reduce(array, axis=None)) for extreme in (np.fmin, np.fmax))
@@ -284,7 +285,7 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
 
 
 def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
-    """Count (n, m) numbers from ``low`` on in steps of 1, nan where missing; None if not so."""
+    """Count (n, m) numbers from ``low`` in steps of 1, nan if missing; None if not on steps."""
     n, missing = len(x), np.isnan(x)
     absent = int(missing.any())  # missing ratings are counted too, in a column of their own
     x -= low - absent
@@ -299,7 +300,7 @@ def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
 
 
 def _of_numbers(x: FloatArray) -> Estimate:
-    """Add up `interval_sums` block by block."""
+    """Add up `interval_sums` by blocks."""
     centre = float(np.nansum(x)) / max(int((~np.isnan(x)).sum()), 1)
     totals, n_pairable = np.zeros(4), 0
     for at in blocks(len(x)):
@@ -346,7 +347,7 @@ def _described(alpha: float, n_pairable: int, n_units: int, n_values: int) -> Es
 
 
 def _codes(values: NDArray[np.generic]) -> IntArray:
-    """Return the rank of each rating among the different ratings."""
+    """Return the rank of each rating among the distinct ratings."""
     codes: IntArray = np.unique(values, return_inverse=True)[1].ravel()
     return codes
 
@@ -368,7 +369,7 @@ def _long(array: NDArray[np.generic]) -> tuple[IntArray, NDArray[Any]]:
 def _numbers(values: NDArray[np.generic]) -> FloatArray:
     if values.size and values.dtype.kind not in "buif":
         first = np.sort(values)[0].item()
-        raise ValueError(f"non_numeric_value: {first!r}; only nominal alpha takes such labels")
+        raise ValueError(f"non_numeric_value: {first!r}; only nominal alpha accepts such labels")
     return values.astype(np.float64)
 
 
@@ -404,7 +405,7 @@ def _check_ratio_scale(numbers: FloatArray) -> None:
 
 
 def _ratio_observed(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
-    """Add up distances within units, one lag of the ratings of a unit at a time."""
+    """Add up distances within units, one lag between a unit's ratings at a time."""
     total = 0.0
     for lag in range(1, int(m.max(initial=0.0))):
         same = unit[lag:] == unit[:-lag]
@@ -419,17 +420,18 @@ class RatioPairs:
     """Ratio distances added up over all pairs of numbers, without visiting pairs.
 
     ``((a - b) / (a + b))^2`` is ``tanh(t / 2)^2`` of the difference t of the logarithms. On a short
-    stretch of logarithms a polynomial is as good as that function: its nearest pole lies pi off
-    the real line. So numbers enter by the Chebyshev moments of the stretch they fall in.
+    interval of logarithms, a polynomial approximates that function well, because its nearest pole
+    is pi away from the real line. So numbers enter through the Chebyshev moments of the interval
+    that they are in.
 
     Attributes
     ----------
     low, high : float
-        Least and greatest positive number that may be added.
+        Smallest and largest positive number that can be added.
     moments : (C, 16) array
-        Sums of the Chebyshev polynomials over the numbers in each stretch of logarithms.
+        Sums of the Chebyshev polynomials over the numbers in each interval of logarithms.
     n_zeros : int
-        Zeros added.
+        Number of zeros added.
     """
 
     low: float
@@ -439,7 +441,7 @@ class RatioPairs:
 
     @classmethod
     def between(cls, low: float, high: float) -> Self:
-        """Make room for numbers from ``low`` to ``high``, both positive."""
+        """Allocate sums for numbers from ``low`` to ``high``, both positive."""
         n_stretches = max(1, int(np.ceil(np.log(high) - np.log(low))))
         return cls(low, high, np.zeros((n_stretches, TERMS)))
 
@@ -448,7 +450,7 @@ class RatioPairs:
 
     @property
     def stretch(self) -> float:
-        """How long a stretch is, in logarithms."""
+        """Length of an interval, in logarithms."""
         return float(_logarithms(np.array([self.high]), self.low, self.high)[0]) / len(self.moments)
 
     def add(self, numbers: FloatArray) -> None:
@@ -470,7 +472,7 @@ class RatioPairs:
             before, now = now, 2.0 * z * now - before
 
     def total(self) -> float:
-        """Return the sum of ``((a - b) / (a + b))^2`` over all ordered pairs; 0 and 0 are alike."""
+        """Return the sum of ``((a - b) / (a + b))^2`` over all ordered pairs; 0 and 0 are equal."""
         n = float(self.moments[:, 0].sum())
         if self.low == self.high:
             return 2.0 * self.n_zeros * n
@@ -488,7 +490,7 @@ class RatioPairs:
 
 
 def _logarithms(x: FloatArray, low: float, high: float) -> FloatArray:
-    """Return log(x / low), exact to rounding also where the two hardly differ."""
+    """Return log(x / low), exact to rounding even if the two hardly differ."""
     if high < low * FARTHEST:
         return np.asarray(np.log1p((x - low) / low), dtype=np.float64)
     return np.asarray(np.log(x) - np.log(low), dtype=np.float64)

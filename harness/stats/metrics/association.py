@@ -1,8 +1,9 @@
-"""Association of two ordered scales from the cells of their contingency table.
+"""Association of two ordered scales, from the cells of their contingency table.
 
-Pearson, Spearman (midranks) and Kendall's tau-b need nothing but how often each pair of values
-occurs, so on finite scales they are sums of items like everything else. On vectors with too many
-different values for a table, ranks are taken of the data, and an interval resamples the items.
+Pearson, Spearman (midranks) and Kendall's tau-b only need the number of times each pair of values
+occurs, so on finite scales they use sums over items like all other metrics. For vectors with too
+many distinct values for a table, ranks are computed from the data, and intervals resample the
+items.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _coded(
 
 
 def pearson_of(totals: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Pearson correlation of (..., A, B) cells whose axes stand for these numbers."""
+    """Return the Pearson correlation of (..., A, B) cells whose axes have these numbers."""
     n = totals.sum(axis=(-2, -1))
     of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
     x = rows - ratio((of_x * rows).sum(axis=-1), n)[..., None]
@@ -62,7 +63,7 @@ def _constant(margin: FloatArray) -> BoolArray:
 
 
 def spearman_of(totals: FloatArray) -> FloatArray:
-    """Spearman correlation, midranks for ties, of (..., A, B) cells with ordered axes."""
+    """Return the Spearman correlation, with midranks, of (..., A, B) ordered cells."""
     of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
     return pearson_of(totals, _midranks(of_x), _midranks(of_y))
 
@@ -72,12 +73,12 @@ def _midranks(margin: FloatArray) -> FloatArray:
 
 
 def kendall_of(totals: FloatArray) -> FloatArray:
-    """Kendall's tau-b of (..., A, B) cells with ordered axes.
+    """Return Kendall's tau-b of (..., A, B) cells with ordered axes.
 
     Notes
     -----
-    Concordant minus discordant pairs over the geometric mean of the pairs untied on either side
-    (Rao and Callison-Burch 2026, Eq. 7), every pair counted twice on both.
+    Concordant minus discordant pairs, divided by the geometric mean of the pairs untied on either
+    side (Rao and Callison-Burch 2026, Eq. 7). Every pair is counted twice in both.
     """
     of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
     n = of_x.sum(axis=-1)
@@ -89,12 +90,12 @@ def kendall_of(totals: FloatArray) -> FloatArray:
 
 @cache
 def _signs(K: int) -> FloatArray:
-    """Return (K, K): 1 where the row comes after the column, -1 where before, 0 on the diagonal."""
+    """Return (K, K): 1 if the row comes after the column, -1 if before, 0 on the diagonal."""
     return frozen(np.tri(K, k=-1) - np.tri(K, k=-1).T)
 
 
 def correlation_metrics(rows: FloatArray, columns: FloatArray) -> tuple[Metric, ...]:
-    """Make the three correlations of (A * B,) cells with these values on the axes."""
+    """Return the three correlations of (A * B,) cells with these values on the axes."""
     shape = (len(rows), len(columns))
     coefficients: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
         "pearson": ("correlation (Pearson)", partial(pearson_of, rows=rows, columns=columns)),
@@ -120,18 +121,18 @@ def correlation_metrics(rows: FloatArray, columns: FloatArray) -> tuple[Metric, 
 
 
 def correlations(x: ArrayLike, y: ArrayLike) -> dict[str, Estimate]:
-    """Pearson, Spearman and Kendall's tau-b of two vectors, without intervals.
+    """Return Pearson, Spearman and Kendall's tau-b of two vectors, without intervals.
 
     Parameters
     ----------
     x, y : (n,) array
-        Numbers, nan where missing; only items with both enter.
+        Numbers, nan if missing; only items with both enter.
 
     Returns
     -------
     dict
-        ``pearson``, ``spearman`` and ``kendall_tau_b``. NA, "constant_labels", where either vector
-        is constant. On binary vectors the three are one number, phi.
+        ``pearson``, ``spearman`` and ``kendall_tau_b``. The three estimates; NA, "constant_labels",
+        if either vector is constant. On binary vectors all three equal phi.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Binned Jensen-Shannon divergence between judge and human labels.
 
-Items are binned by their median or most frequent human label, and the labels of a bin are pooled on
-each side (Elangovan et al. 2025, Eq. 1 and 2). A median halfway between two options makes a bin of
-its own; an item with tied modes enters each of their bins in equal parts.
+Items are binned by their median or most common human label, and the labels in a bin are pooled on
+each side (Elangovan et al. 2025, Eq. 1 and 2). A median halfway between two options has a separate
+bin. An item with tied modes enters each of their bins in equal parts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Bin:
     label : str or float
         The option, or the median.
     n_items : float
-        Items in it, fractional where modes are tied.
+        Number of items in it, fractional if modes are tied.
     weight : float
         Its share of all items.
     divergence_bits, distance_nat : float
@@ -67,9 +67,9 @@ class BinnedDivergence:
     js_distance_nat : Estimate
         Weighted mean of the square roots in nats: what the paper's tables print.
     bins : tuple of Bin
-        Those with items, in order.
+        Bins with items, in order.
     n_tied : int
-        Items whose most frequent label is tied (majority bins only).
+        Number of items whose most common label is tied (majority bins only).
     """
 
     js_divergence_bits: Estimate
@@ -84,7 +84,7 @@ class BinnedDivergence:
 def bins_of(
     human: Counts, by: BinBy, *, options: Sequence[str], scale: ArrayLike | None = None
 ) -> tuple[FloatArray, tuple[str | float, ...]]:
-    """Return how far each item is in each bin, (n, B), and the bins' labels.
+    """Return each item's share in each bin, (n, B), and the bins' labels.
 
     Parameters
     ----------
@@ -108,9 +108,9 @@ def bins_of(
 
 
 def binned_sums(bins: FloatArray, human: Counts, judge: Counts) -> FloatArray:
-    """Return (n, B (1 + 2 K)): per bin, the item's part and its human and judge label counts.
+    """Return (n, B (1 + 2 K)): per bin, the item's share and its human and judge label counts.
 
-    Items without labels on either side add nothing.
+    Items without labels on either side contribute nothing.
     """
     h, j = np.asarray(human, dtype=np.float64), np.asarray(judge, dtype=np.float64)
     if h.shape != j.shape or len(bins) != len(h):
@@ -127,7 +127,7 @@ def _labelled(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def binned_metrics(K: int) -> tuple[Metric, Metric]:
-    """Make the two metrics of `binned_sums` over K options: divergence in bits, distance."""
+    """Return the two metrics of `binned_sums` over K options: divergence in bits, and distance."""
     per_bin = remembered(lambda totals: _per_bin(totals, K))
     return (
         _measure(
@@ -149,7 +149,7 @@ _measure = partial(
 
 
 def _per_bin(totals: FloatArray, K: int) -> tuple[FloatArray, FloatArray]:
-    """Return the items and the divergence in bits of each bin: (..., B) twice."""
+    """Return each bin's number of items and divergence in bits: (..., B) twice."""
     width = 1 + 2 * K
     table = totals.reshape(*totals.shape[:-1], totals.shape[-1] // width, width)
     n, h, j = table[..., 0], table[..., 1 : 1 + K], table[..., 1 + K :]
@@ -165,7 +165,7 @@ def _per_bin(totals: FloatArray, K: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _shares(labels: FloatArray) -> FloatArray:
-    """Divide the labels of each bin by their number; 0 where there are none."""
+    """Divide the labels in each bin by their number; 0 if there are none."""
     n = labels.sum(axis=-1, keepdims=True)
     return np.asarray(labels / np.where(n > 0, n, 1.0), dtype=np.float64)
 
@@ -192,15 +192,15 @@ def binned_divergence(
     Parameters
     ----------
     human, judge : (n, K) array
-        How often each option was chosen.
+        Number of times each option was chosen.
     by : {"median", "majority"}
-        What bins items: the median human label of an ordinal scale, or the most frequent one.
+        How to bin items: by the median human label on an ordinal scale, or by the most common one.
     options : K names
-        The columns.
+        Names of the columns.
     resampling : Resampling
         How intervals are made.
     scale : (K,) numbers, optional
-        What the options stand for, increasing; by default 1 to K.
+        Increasing numbers for the options; by default 1 to K.
 
     Raises
     ------

@@ -23,7 +23,7 @@ def both_directions(totals: FloatArray) -> FloatArray:
 
 @remembered
 def share_alike(totals: FloatArray) -> FloatArray:
-    """Return the share of (..., K * K) cells that lie on the diagonal: observed agreement."""
+    """Return the share of (..., K * K) cells on the diagonal: observed agreement."""
     return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
 
 
@@ -32,7 +32,7 @@ def chance_corrected(
 ) -> FloatArray:
     """Return (observed - expected) / (maximum - expected): 0 at chance, 1 at the maximum.
 
-    nan where chance alone reaches the maximum: all labels are then the same.
+    nan if chance alone reaches the maximum, that is, if all labels are the same.
     """
     constant = expected >= (1.0 - TOLERANCE) * maximum
     return np.where(constant, np.nan, ratio(observed - expected, maximum - expected))
@@ -59,11 +59,11 @@ def scott_pi(totals: FloatArray) -> FloatArray:
 def alpha(
     n_ratings: FloatArray | float, observed: FloatArray | float, expected: FloatArray | float
 ) -> FloatArray:
-    """Return Krippendorff's alpha of (...) summed squared distances; nan where nothing differs.
+    """Return Krippendorff's alpha from (...) summed squared distances; nan if nothing differs.
 
-    ``n_ratings`` are the pairable ratings; ``observed`` the distances within items, each pair
-    weighted by 1 / (ratings of its item - 1); ``expected`` those between all pairs of ratings.
-    Krippendorff 2011: 1 - (n - 1) D_o / D_e on these sums.
+    ``n_ratings`` is the number of pairable ratings. ``observed`` contains the distances within
+    items, with each pair weighted by 1 / (ratings of its item - 1), and ``expected`` the distances
+    between all pairs of ratings. Krippendorff 2011: 1 - (n - 1) D_o / D_e on these sums.
     """
     quotient = ratio(np.asarray(observed), np.asarray(expected))
     return np.asarray(1.0 - (n_ratings - 1.0) * quotient, dtype=np.float64)
@@ -72,8 +72,8 @@ def alpha(
 def nominal_alpha(label_totals: FloatArray, coincidences: FloatArray) -> FloatArray:
     """Return alpha on the nominal level, (...).
 
-    It is read off (..., K) pairable ratings of each option and (...) pairs of equal ratings within
-    items, each item's pairs adding up to its ratings.
+    It is computed from (..., K) pairable ratings of each option and (...) pairs of equal ratings
+    within items, with each item's pairs adding up to its number of ratings.
     """
     n = label_totals.sum(axis=-1)
     expected = n * n - np.vecdot(label_totals, label_totals)
@@ -82,7 +82,7 @@ def nominal_alpha(label_totals: FloatArray, coincidences: FloatArray) -> FloatAr
 
 @remembered
 def margins(totals: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return items and hits, (...), and how often each option was human's and judge's, (..., K)."""
+    """Return items and hits, (...), and each option's human and judge counts, (..., K)."""
     cells = square(totals)
     human, judge = cells.sum(axis=-1), cells.sum(axis=-2)
     return human.sum(axis=-1), totals[..., :: cells.shape[-1] + 1].sum(axis=-1), human, judge

@@ -1,8 +1,8 @@
 """Downstream metrics: consistency of decisions, and bias of prevalence estimates.
 
-Both compare decisions: whether the chance that the endorsed response set meets the positive options
-is at least tau (Guerdan et al. 2025, section 2.2). Rating vectors are (n, 1) arrays of 0.0 and 1.0,
-nan where nobody gave a response set.
+Both compare decisions: whether the probability that the accepted response set meets the positive
+options is at least tau (Guerdan et al. 2025, section 2.2). Rating vectors are (n, 1) arrays of 0.0
+and 1.0, nan if there is no response set.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 def decision_consistency(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """1 where judge and humans decide alike: (n, 2).
+    """Return 1 if judge and humans make the same decision, else 0: (n, 2).
 
-    Of a judge's expected decision in [0, 1], the chance that they do.
+    For a judge's expected decision in [0, 1], return the probability of that.
     """
     alike = 1.0 - np.abs(human[:, 0] - judge[:, 0])
     return weighted(alike, both_rated(human, judge))
 
 
 def prevalence_bias(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Judge's decision minus the humans', so that positive means too many positives: (n, 2)."""
+    """Return the judge's decision minus the humans'; above 0 is too many positives: (n, 2)."""
     return weighted(judge[:, 0] - human[:, 0], both_rated(human, judge))
 
 

@@ -1,8 +1,8 @@
-"""Gwet's AC1 and AC2: agreement beyond chance on labels that are mostly the same.
+"""Gwet's AC1 and AC2: agreement beyond chance if most labels are the same.
 
-Kappa falls to 0 when nearly all labels are one option, however well raters agree. AC1 assumes that
-chance decides only where an option is hard to tell, so its chance term is small on such labels. AC2
-gives near misses on an ordered scale part of the credit.
+Kappa falls to 0 if nearly all labels are one option, however well raters agree. AC1 assumes that
+raters only guess on difficult items, so its chance term is small on such labels. AC2 gives partial
+credit for near misses on an ordered scale.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAPER = "Gwet 2008, Br. J. Math. Stat. Psychol. 61"
 
 
 def quadratic_credit(numbers: ArrayLike) -> FloatArray:
-    """Return (K, K) shares of credit: 1 for the same option, 0 from one end to the other.
+    """Return (K, K) shares of credit: 1 for the same option, 0 for opposite ends of the scale.
 
     1 - (x_k - x_l)^2 / (max - min)^2 of (K,) numbers, as Gwet 2014 defines quadratic weights.
     """
@@ -39,7 +39,7 @@ def quadratic_credit(numbers: ArrayLike) -> FloatArray:
 
 
 def item_shares(counts: Counts, credit: FloatArray | None = None) -> FloatArray:
-    """Return (n, 3 + K): agreement of the item's pairs, 1 if it has any, 1 if rated, shares.
+    """Return (n, 3 + K): agreement of the item's pairs, 1 if there are any, 1 if rated, shares.
 
     Parameters
     ----------
@@ -58,16 +58,16 @@ def item_shares(counts: Counts, credit: FloatArray | None = None) -> FloatArray:
 
 
 def observed_and_shares(totals: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean agreement of items, (...), and mean shares of options, (..., K)."""
+    """Return the items' mean agreement, (...), and the options' mean shares, (..., K)."""
     return ratio(totals[..., 0], totals[..., 1]), ratio(totals[..., 3:], totals[..., 2, None])
 
 
 def gwet_coefficient(
     observed: FloatArray, shares: FloatArray, credit: FloatArray | None = None
 ) -> FloatArray:
-    """Return AC1, or AC2 with (K, K) ``credit``, of (...) agreement and (..., K) shares.
+    """Return AC1, or AC2 with (K, K) ``credit``, from (...) agreement and (..., K) shares.
 
-    Chance is sum w / (K (K - 1)) times the sum of p_k (1 - p_k). nan with one option.
+    Chance agreement is sum w / (K (K - 1)) times the sum of p_k (1 - p_k). nan with one option.
     """
     K = shares.shape[-1]
     total = K if credit is None else float(credit.sum())
@@ -76,7 +76,7 @@ def gwet_coefficient(
 
 
 def of_raters(credit: FloatArray | None = None) -> Callable[[FloatArray], FloatArray]:
-    """Return what reads AC1, or AC2 with (K, K) ``credit``, off summed `item_shares`."""
+    """Return a function that computes AC1, or AC2 with (K, K) ``credit``, from `item_shares`."""
     return lambda totals: gwet_coefficient(*observed_and_shares(totals), credit)
 
 
@@ -94,13 +94,13 @@ def gwet_ac2(totals: FloatArray, credit: FloatArray) -> FloatArray:
 
 
 def least_ac2(credit: FloatArray) -> float:
-    """Return a lower bound of AC2: no agreement where chance agreement is greatest."""
+    """Return a lower bound on AC2: no agreement at the maximum chance agreement."""
     chance = float(credit.mean())
     return -chance / (1.0 - chance) if chance < 1.0 else -1.0
 
 
 def ac2_of_raters(numbers: ArrayLike) -> Metric:
-    """Make AC2 among the raters of an ordered scale of (K,) numbers."""
+    """Return AC2 among the raters on an ordered scale of (K,) numbers."""
     credit = quadratic_credit(numbers)
     return Metric(
         name="gwet_ac2",
@@ -117,7 +117,7 @@ def ac2_of_raters(numbers: ArrayLike) -> Metric:
 
 
 def why_undefined(totals: FloatArray) -> Reason:
-    """Return why summed `item_shares` have no coefficient."""
+    """Return why no coefficient is defined for summed `item_shares`."""
     if not totals[2]:
         return "no_items"
     return "single_option" if totals[1] else "too_few_raters"

@@ -1,4 +1,4 @@
-"""Agreement among raters, and of a judge with each rater."""
+"""Agreement among raters, and between a judge and each rater."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MIN_ITEMS = 2  # one pair of values has no correlation
 
 
 def pairwise_agreement(counts: Counts) -> FloatArray:
-    """Agreeing pairs of ratings and all pairs of each item: (n, 2)."""
+    """Return agreeing pairs of ratings and all pairs of each item: (n, 2)."""
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
     return np.stack([(c * (c - 1)).sum(axis=1) / 2, m * (m - 1) / 2], axis=1)
@@ -56,12 +56,12 @@ def nominal_alpha(counts: Counts) -> FloatArray:
 
 
 def majority_share(counts: Counts) -> FloatArray:
-    """Return (n, 2): share of the most frequent option of each item, and 1 where it is rated.
+    """Return (n, 2): share of the most common option of each item, and 1 if it is rated.
 
     Notes
     -----
-    Eq. 3 of Elangovan et al. 2025 counts an item as 0 whose ratings are all different; here its
-    share stays 1 / m, which is what stratifies it, too.
+    Eq. 3 of Elangovan et al. 2025 counts an item as 0 if its ratings all differ. Here its share
+    stays 1 / m, which is also the value used for stratification.
     """
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
@@ -70,7 +70,7 @@ def majority_share(counts: Counts) -> FloatArray:
 
 
 def two_rater_agreement(counts: Counts) -> FloatArray:
-    """Return (n, 2): whether the two ratings of an item are equal, and 1 where it has two."""
+    """Return (n, 2): whether an item's two ratings are equal, and 1 if it has two."""
     m = np.asarray(counts).sum(axis=1)
     return np.where((m == MIN_FOR_AGREEMENT)[:, None], pairwise_agreement(counts), 0.0)
 
@@ -265,9 +265,9 @@ SAME_FOR_EQUAL_RATERS = {  # coefficients that equal the strict one if it has a 
 
 
 def pearson_by_rater(ratings: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, 6 m): per rater 1, x, y, x^2, y^2, x y over the items that judge and rater rated.
+    """Return (n, 6 m): per rater 1, x, y, x^2, y^2, x y over the items that both rated.
 
-    ``ratings`` are (n, m) and ``judge`` (n,) numbers, nan where there is none; ValueError if the
+    ``ratings`` are (n, m) and ``judge`` (n,) numbers, nan if there is none; ValueError if the
     numbers of items differ.
     """
     y = np.asarray(ratings, dtype=np.float64)
@@ -281,9 +281,9 @@ def pearson_by_rater(ratings: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def pearsons(totals: FloatArray) -> FloatArray:
-    """Pearson correlation of the judge with each rater: sums (..., 6 m) to (..., m).
+    """Return the judge's Pearson correlation with each rater: sums (..., 6 m) to (..., m).
 
-    nan where a rater shares fewer than two items with the judge, or either is constant on them.
+    nan if a rater shares fewer than two items with the judge, or either is constant on them.
     """
     of_raters = totals.reshape(*totals.shape[:-1], totals.shape[-1] // 6, 6)
     n, x, y, xx, yy, xy = np.moveaxis(of_raters, -1, 0)
@@ -295,11 +295,11 @@ def pearsons(totals: FloatArray) -> FloatArray:
 
 
 def pearson_mean_over_raters(totals: FloatArray) -> FloatArray:
-    """Unweighted mean of `pearsons` over the raters for whom it is defined; nan if there are none.
+    """Return the unweighted mean of the defined `pearsons` over raters; nan if there are none.
 
     Notes
     -----
-    "Pears" of Calderon et al. 2025, table 2. Not the correlation with the mean rating.
+    "Pears" of Calderon et al. 2025, table 2. It isn't the correlation with the mean rating.
     """
     correlations = pearsons(totals)
     defined = ~np.isnan(correlations)

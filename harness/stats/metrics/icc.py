@@ -1,7 +1,7 @@
 """Intraclass correlation of raters who all rated the same items.
 
-Both coefficients treat raters as a sample (two-way random effects, absolute agreement): a rater who
-is always one point higher lowers them. Shrout and Fleiss 1979, Intraclass correlations: uses in
+Both coefficients treat raters as a sample (two-way random effects, absolute agreement), so a rater
+who is always one point higher lowers them. Shrout and Fleiss 1979, Intraclass correlations: uses in
 assessing rater reliability, Psychological Bulletin 86, 420-428.
 """
 
@@ -24,7 +24,7 @@ PAPER = "Shrout and Fleiss 1979"
 
 
 def crossed_ratings(ratings: FloatArray) -> FloatArray:
-    """Return the columns of the raters who rated every rated item, about the mean, (n, k).
+    """Return the columns of the raters who rated every rated item, centred, (n, k).
 
     Parameters
     ----------

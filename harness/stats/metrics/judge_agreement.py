@@ -1,8 +1,8 @@
 """Agreement among judges.
 
-On binary votes Fleiss' kappa, Krippendorff's alpha and the mean pairwise phi are one number up to
-a finite-sample correction and the judges' different rates of positive votes; report one of them,
-with the confusion matrix of each judge (Rao and Callison-Burch 2026, section 7).
+On binary votes, Fleiss' kappa, Krippendorff's alpha and the mean pairwise phi are the same number,
+up to a finite-sample correction and differences in the judges' rates of positive votes. Report one
+of them, with each judge's confusion matrix (Rao and Callison-Burch 2026, section 7).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MIN_ERRORS = 10  # of each judge, below which effective votes have no interval
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Ensemble:
-    """Agreement of R judges with each other, and of each with the humans.
+    """Agreement among R judges, and between each judge and the humans.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Ensemble:
         ``fleiss_kappa`` (strict), ``krippendorff_alpha_nominal``, ``alpha_from_fleiss`` (Eq. 16),
         ``randolph_kappa`` and ``mean_pairwise_phi``; with human labels, ``effective_votes``.
     n_pairs, n_pairs_undefined : int
-        Pairs of judges, and those with a constant judge, which have no phi.
+        Number of pairs of judges, and of those without a phi because a judge is constant.
     confusions : mapping of str to (K, K) array
         Per judge, human by judge; empty without human labels.
     """
@@ -68,7 +68,7 @@ class Ensemble:
 
 
 def pair_cells(votes: FloatArray, positive: Sequence[int]) -> FloatArray:
-    """Return (n, 4 P): tp, fn, fp, tn of each of the P pairs of judges, on the positive options."""
+    """Return (n, 4 P): tp, fn, fp, tn for the P pairs of judges, on the positive options."""
     binary = np.where(np.isnan(votes), np.nan, np.isin(votes, positive).astype(np.float64))
     pairs = combinations(range(votes.shape[1]), _PAIR)
     cells = [binary_cells(binary[:, a], binary[:, b]) for a, b in pairs]
@@ -78,8 +78,8 @@ def pair_cells(votes: FloatArray, positive: Sequence[int]) -> FloatArray:
 def error_pairs(votes: FloatArray, human: FloatArray) -> FloatArray:
     """Return (n, 6 P): 1, x, y, x^2, y^2, x y of the errors of each of the P pairs of judges.
 
-    A judge's error on an item is 1 minus the (n, K) humans' share of the option that it chose: 0 or
-    1 where one option is their mode. Zeros where either judge or the humans gave no answer.
+    A judge's error on an item is 1 minus the (n, K) humans' share of its chosen option, which is 0
+    or 1 for a one-hot mode. Zeros if either judge or the humans gave no answer.
     """
     chosen = np.take_along_axis(human, np.nan_to_num(votes).astype(np.intp), axis=1)
     errors = np.where(np.isnan(votes), np.nan, 1.0 - chosen)
@@ -89,14 +89,14 @@ def error_pairs(votes: FloatArray, human: FloatArray) -> FloatArray:
 
 
 def enough_errors(estimate: Estimate, totals: FloatArray) -> Estimate:
-    """Return an estimate of effective votes, without its interval if a judge has few errors.
+    """Return an estimate of effective votes, without an interval if a judge has few errors.
 
-    The correlation of fewer than ten errors varies more than an interval from them shows.
+    With fewer than ten errors, the correlation varies more than an interval would show.
 
     Parameters
     ----------
     estimate : Estimate
-        Of `effective_votes`.
+        Estimate of `effective_votes`.
     totals : (6 P,) array
         Summed `error_pairs`.
     """
@@ -110,13 +110,13 @@ def enough_errors(estimate: Estimate, totals: FloatArray) -> Estimate:
 
 
 def effective_votes(totals: FloatArray) -> FloatArray:
-    """Return how many independent votes as many judges are worth: R / (1 + (R - 1) rho).
+    """Return how many independent votes R judges are worth: R / (1 + (R - 1) rho).
 
     Parameters
     ----------
     totals : (..., 6 P) array
         Summed `error_pairs`. rho is the mean correlation of the errors, or 0 if it's negative. nan
-        as soon as a pair has none: a judge that is always or never right.
+        if any pair has no correlation, because a judge is always or never right.
     """
     P = totals.shape[-1] // 6
     R = (1.0 + np.sqrt(1.0 + 8.0 * P)) / 2.0
@@ -133,28 +133,28 @@ def ensemble_agreement(
     resampling: Resampling,
     human: FloatArray | None = None,
 ) -> Ensemble:
-    """Measure the agreement of judges with each other.
+    """Measure the agreement among judges.
 
     Parameters
     ----------
     votes : (n, R) array
-        Index of the option that each judge chose; nan where it did not answer. One column per
-        judge: repeats of a judge are no further judges.
+        Index of each judge's chosen option; nan if it did not answer. One column per judge; repeats
+        of a judge don't count as more judges.
     options : K names
-        What the indices stand for.
+        Names of the options.
     judges : R names
-        The columns.
+        Names of the columns.
     positive : str or sequence of str
-        The options whose votes the pairwise phi compares with all others; without any it is NA.
+        Options that the pairwise phi compares with all others; without any it is NA.
     resampling : Resampling
         How intervals are made.
     human : (n, K) array, optional
-        Mode of the human ratings, as `hard` gives it, for the confusion matrices.
+        Mode of the human ratings from `hard`, for the confusion matrices.
 
     Raises
     ------
     ValueError
-        If a shape does not fit, a judge is named twice or a vote is no index of an option.
+        If a shape doesn't fit, a judge is named twice or a vote isn't an option index.
     """
     names, table = tuple(options), _check_votes(votes, len(options), judges)
     positives = (positive,) if isinstance(positive, str) else tuple(positive)
@@ -214,7 +214,7 @@ def _check_votes(votes: FloatArray, K: int, judges: Sequence[str]) -> FloatArray
         raise ValueError(f"judges: a name is repeated in {list(judges)}; each needs its own column")
     cast = table[~np.isnan(table)]
     if cast.size and not np.isin(cast, np.arange(K)).all():
-        raise ValueError(f"votes holds a number that is not an option index from 0 to {K - 1}")
+        raise ValueError(f"votes contains a number that is not an option index from 0 to {K - 1}")
     return table
 
 
@@ -274,7 +274,7 @@ MEAN_PAIRWISE_PHI = Metric(
 
 
 def effective_votes_of(n_judges: int) -> Metric:
-    """Make the metric of the effective number of votes of a panel."""
+    """Return the metric for a panel's effective number of votes."""
     return Metric(
         name="effective_votes",
         display_name="independent votes that the panel is worth",

@@ -1,9 +1,9 @@
 """Multi-label agreement metrics.
 
-Rating vectors are those of Guerdan et al. 2025, table 1, under every pair of aggregations it admits
-that gives another number. Functions whose name ends in ``_of_modes`` are for forms ``h``: a tied
-mode stands for a draw among the tied options, and they return the expectation over it, which is not
-what the split vector by itself would give where squares or logarithms are taken.
+Rating vectors are those of Guerdan et al. 2025, table 1, under every pair of aggregations with
+distinct results. Functions whose name ends in ``_of_modes`` are for forms ``h``. A tied mode
+represents a draw among the tied options, and they return its expectation, which differs from the
+result for the split vector if squares or logarithms are involved.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ _SET_NAMES = {
 
 
 def coverage(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Chance that some option of the judge is among those the humans allow: (n, 2)."""
+    """Return the probability that an option of the judge is among the humans' options: (n, 2)."""
     met = np.minimum(row_products(human, judge), 1.0)
     return weighted(met, both_rated(human, judge))
 
 
 def recall(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Share of the options that humans allow that the judge allows too: (n, 3).
+    """Return the share of the humans' options that the judge accepts too: (n, 3).
 
-    The third sum counts the items on which the humans allow none; they have no recall.
+    The third sum counts the items on which the humans accept none, which have no recall.
     """
     return _share(human, judge, human)
 
 
 def precision(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Share of the options that the judge allows that humans allow too: (n, 3), as `recall`."""
+    """Return the share of the judge's options that humans accept too: (n, 3), as `recall`."""
     return _share(human, judge, judge)
 
 
@@ -78,57 +78,58 @@ def shared_options(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def predictive_efficiency(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Number of options that the judge allows, on the items that humans rated too: (n, 2).
+    """Return the number of the judge's options, on items that humans rated too: (n, 2).
 
-    A judge's mode is one option: that row of table 1 of Guerdan et al. 2025 is 1 for every judge.
+    A judge's mode is one option, so that row in table 1 of Guerdan et al. 2025 is 1 for every
+    judge.
     """
     return weighted(row_sums(judge), both_rated(human, judge))
 
 
 def binary_cross_entropy(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Nats that the judge's shares need for the humans' options, summed over options: (n, 3).
+    """Return the judge's cross-entropy for the humans' options in nats, over options: (n, 3).
 
-    The third sum counts the options that the judge rules out or takes for certain against the
-    humans: each would cost infinitely much.
+    The third sum counts the options for which the judge is certain and the humans disagree. Each
+    would have an infinite cost.
     """
     nats = -(xlogy(human, judge) + xlogy(1.0 - human, 1.0 - judge))
     return finite_part(nats, both_rated(human, judge))
 
 
 def binary_cross_entropy_of_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """As `binary_cross_entropy` for a judge's mode, which costs nothing or infinitely much."""
+    """Return `binary_cross_entropy` for a judge's mode, which is either zero or infinite."""
     certain = np.abs(human - judge) <= TOLERANCE
     tied = (judge > TOLERANCE) & (judge < 1.0 - TOLERANCE)
     return finite_part(np.where(certain & ~tied, 0.0, np.inf), both_rated(human, judge))
 
 
 def mse(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Squared Euclidean distance of the rating vectors, summed over options: (n, 2)."""
+    """Return the squared Euclidean distance of the rating vectors over options: (n, 2)."""
     return weighted(row_sums((human - judge) ** 2), both_rated(human, judge))
 
 
 def mse_of_judge_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """As `mse` for a judge's mode: (n, 2)."""
+    """Return `mse` for a judge's mode: (n, 2)."""
     return _mse(human, judge, row_products(human, human), row_sums(judge))
 
 
 def mse_of_human_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """As `mse` for the humans' mode: (n, 2)."""
+    """Return `mse` for the humans' mode: (n, 2)."""
     return _mse(human, judge, row_sums(human), row_products(judge, judge))
 
 
 def mse_of_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """As `mse` for the modes of both: (n, 2). Twice the share of misses."""
+    """Return `mse` for the modes of both: (n, 2). It is twice the share of misses."""
     return _mse(human, judge, row_sums(human), row_sums(judge))
 
 
 def mse_without_rater_noise(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Estimate without bias the `mse` of infinitely many raters and samples: (n, 2).
+    """Return an unbiased estimate of `mse` for infinitely many raters and samples: (n, 2).
 
     Parameters
     ----------
     human, judge : (n, 2 K) arrays
-        Of a noisy form: shares, and beside them the variance of each.
+        Vectors of a noisy form: shares, followed by the variance of each.
     """
     K = human.shape[1] // 2
     distance = row_sums((human[:, :K] - judge[:, :K]) ** 2)

@@ -1,7 +1,7 @@
-"""Weighted agreement coefficients, ranked probability score, and the metrics of ordered scales.
+"""Weighted agreement coefficients, ranked probability score, and metrics of ordered scales.
 
-The order of the options is the scale, so these rows stand in a table of their own: on a nominal
-task they mean nothing.
+The order of the options is the scale, so these metrics are in a separate table: on a nominal task
+they are meaningless.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ELANGOVAN = "Elangovan et al. 2025, section 2.3"
 
 
 def weights(steps: Steps, K: int) -> FloatArray:
-    """Return (K, K) disagreements between ordered options, 0 to 1: steps apart, or their square."""
+    """Return (K, K) disagreements between ordered options, 0 to 1: distance, or its square."""
     if steps not in {"linear", "quadratic"}:
         raise ValueError(f"steps is {steps!r}; wanted linear or quadratic")
     if K < 2:  # noqa: PLR2004 -- one option is no scale
@@ -53,8 +53,8 @@ def weights(steps: Steps, K: int) -> FloatArray:
 def weighted_kappa(totals: FloatArray, disagreement: FloatArray) -> FloatArray:
     """Return weighted kappa of (..., K * K) confusion cells, human by judge.
 
-    1 - sum w p / sum w (row share x column share), where (K, K) ``disagreement`` is what each cell
-    costs. With CANNOT_ASSESS as one more option, K + 1.
+    1 - sum w p / sum w (row share x column share), where (K, K) ``disagreement`` is the cost of
+    each cell. With CANNOT_ASSESS as an extra option, K + 1.
     """
     shares = square(ratio(totals, totals.sum(axis=-1)[..., None]))
     if shares.shape[-2:] != disagreement.shape:
@@ -69,7 +69,7 @@ def weighted_kappa(totals: FloatArray, disagreement: FloatArray) -> FloatArray:
 
 
 def weighted_kappa_metric(disagreement: ArrayLike) -> Metric:
-    """Make the metric of weighted kappa with a user's own disagreements.
+    """Return the metric of weighted kappa with a user's own disagreements.
 
     Parameters
     ----------
@@ -92,15 +92,15 @@ def weighted_kappa_metric(disagreement: ArrayLike) -> Metric:
 
 
 def cumulative(shares: FloatArray) -> FloatArray:
-    """Return (n, K - 1) shares of answers up to each option but the last, in their order."""
+    """Return (n, K - 1) shares of answers up to each option except the last, in order."""
     return np.asarray(np.cumsum(shares, axis=1)[:, :-1], dtype=np.float64)
 
 
 def ranked_probability_score(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Squared difference of the cumulative shares, averaged over the K - 1 steps: (n, 2).
+    """Return the squared difference of cumulative shares, averaged over K - 1 steps: (n, 2).
 
-    0 for equal distributions, 1 for opposite ends of the scale. It knows the order of options,
-    which the Jensen-Shannon divergence does not. Epstein 1969, in the form of Murphy 1971.
+    It is 0 for equal distributions and 1 for opposite ends of the scale. It uses the order of
+    options, unlike the Jensen-Shannon divergence. Epstein 1969, in the form of Murphy 1971.
     """
     steps = cumulative(human) - cumulative(judge)
     return weighted(row_sums(steps**2) / max(steps.shape[1], 1), both_rated(human, judge))
@@ -120,13 +120,13 @@ RANKED_PROBABILITY_SCORE = average_metric(
 
 
 def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:
-    """Make the rows of an ordered scale, as in `METRICS`.
+    """Return the metrics of an ordered scale, as in `METRICS`.
 
     Parameters
     ----------
     scale : (K,) numbers, optional
-        What the options stand for, on the interval level; by default 1 to K. Alpha on the ratio
-        level is there where numbers are given and none is negative: they are amounts.
+        Numbers for the options on the interval level; by default 1 to K. Alpha on the ratio level
+        is included if you pass numbers and none is negative, because they are amounts.
     """
     numbers = None if scale is None else np.asarray(scale, dtype=np.float64).tolist()
     rows: list[tuple[str, str, Callable[[FloatArray], FloatArray], str]] = [

@@ -1,7 +1,7 @@
-"""Every metric: the tables of them, and which of them fit a task.
+"""All metrics: their tables, and which of them suit a task.
 
-To add a metric is to add it to the ``METRICS`` of a module of this folder, an old one or a new one;
-`tests/stats/metrics` holds every one of them to the same contract.
+To add a metric, add it to the ``METRICS`` of a new or existing module in this folder.
+`tests/stats/metrics` checks every metric against the same contract.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIRST = (confusion, distributional, multi_label, downstream)
 
 
 def _all_metrics() -> tuple[Metric, ...]:
-    """Return the metrics of every module of this folder, those of `FIRST` first."""
+    """Return the metrics of every module in this folder, those in `FIRST` first."""
     names = sorted(f"{metrics.__name__}.{module.name}" for module in iter_modules(metrics.__path__))
     others = [import_module(name) for name in names if name != __name__]
     modules = dict.fromkeys((*FIRST, *others))
@@ -54,7 +54,7 @@ SAME_FOR_TWO = {
 
 
 def metrics_named(metrics: Sequence[str | Metric] | None) -> tuple[Metric, ...]:
-    """Return rows of `METRICS` by name, and metrics as they are; all rows for None."""
+    """Return rows of `METRICS` by name, and metrics unchanged; all rows for None."""
     rows = METRICS if metrics is None else metrics
     return tuple(find_metric(row, METRICS) if isinstance(row, str) else row for row in rows)
 
@@ -67,19 +67,20 @@ def metrics_for(
     Parameters
     ----------
     space : OptionSpace
-        Options in their order, which is the scale of an ordinal task. Options named by numbers are
-        these numbers on the interval level and, where none is negative, the ratio level; other
+        Options in their order, which is the scale of an ordinal task. Options named by numbers have
+        these numbers on the interval level and, if none is negative, on the ratio level. Other
         options are 1 to K on the interval level.
     scale : {"binary", "nominal", "ordinal", "pairwise"}
-        An ordinal one adds the metrics of ordered options.
+        An ordinal scale adds the metrics of ordered options.
     positive : sequence of str
-        Positive options; with some but not all, the rows of a yes-or-no decision are added.
+        Positive options; if some but not all are positive, the metrics of a yes-or-no decision are
+        added.
 
     Returns
     -------
     tuple of Metric
-        No two of them are the same number by definition; what such numbers are called elsewhere
-        stands in ``also``.
+        No two of them are the same number by definition; ``also`` lists other names of such a
+        number.
 
     Raises
     ------
@@ -103,7 +104,7 @@ def _numbers(space: OptionSpace) -> list[float] | None:
 
 
 def _merged(rows: Sequence[Metric]) -> tuple[Metric, ...]:
-    """Print each number once and keep its other names."""
+    """Keep each number once, and record its other names."""
     printed = {row.name for row in rows}
     same = {name: first for name, first in SAME_FOR_TWO.items() if {name, first} <= printed}
     return tuple(

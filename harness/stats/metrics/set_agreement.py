@@ -19,9 +19,9 @@ SUBSET, OVERLAP = 2.0 / 3.0, 1.0 / 3.0  # monotonicity of MASI
 
 
 def jaccard(membership: FloatArray | BoolArray) -> FloatArray:
-    """Return (V, V): options in both sets over options in either, of (K, V) membership.
+    """Return (V, V): options in both sets divided by options in either, from (K, V) membership.
 
-    Two empty sets are equal: 1.
+    Two empty sets are equal, so 1.
     """
     inside = np.asarray(membership, dtype=np.float64)
     both, size = inside.T @ inside, inside.sum(axis=0)
@@ -50,9 +50,9 @@ def overlapping_pairs(counts: Counts, similarity: FloatArray) -> FloatArray:
 
 
 def distant_pairs(counts: Counts, distance: FloatArray) -> FloatArray:
-    """Return (n, 1 + V): distance within the item, over its ratings - 1, and its sets.
+    """Return (n, 1 + V): distance within the item, divided by its ratings - 1, and its sets.
 
-    Items with one set add nothing.
+    Items with one set contribute nothing.
     """
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
@@ -73,7 +73,7 @@ def _why_no_alpha(totals: FloatArray) -> Reason:
 
 
 def set_agreement_metrics(membership: FloatArray | BoolArray) -> tuple[Metric, ...]:
-    """Make the coefficients of agreement on response sets, of (n, V) counts of sets.
+    """Return the coefficients of agreement on response sets, from (n, V) counts of sets.
 
     Parameters
     ----------

@@ -26,17 +26,17 @@ MIN_RATINGS = 2  # one is left out, one remains
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NumericRatings:
-    """R ratings of n items, as numbers less their mean.
+    """R ratings of n items, as numbers minus their mean.
 
     Attributes
     ----------
     item : (R,) int array
-        Of n items.
+        Item of each rating.
     value : (R,) array
-        The ratings less ``centre``.
+        The ratings minus ``centre``.
     centre : float
-        The mean of all ratings, rounded: sums of squares lose no digits to it, and means of whole
-        numbers that are equal stay so.
+        The rounded mean of all ratings. Subtracting it preserves the precision of sums of squares,
+        and equal means of whole numbers stay equal.
     n_items : int
         n.
     """
@@ -67,16 +67,16 @@ class NumericRatings:
 
     @property
     def means(self) -> FloatArray:
-        """(n,): mean rating; nan where there is none."""
+        """(n,): mean rating; nan if there is none."""
         return ratio(self.sums, self.counts)
 
     @property
     def rated(self) -> BoolArray:
-        """(n,): items with a rating."""
+        """(n,): whether an item has a rating."""
         return np.asarray(self.counts > 0, dtype=np.bool_)
 
     def rows_of(self, item: IntArray, answer: FloatArray) -> AnswerRows:
-        """Set answers, as numbers of the scale, beside the mean ratings of their items."""
+        """Pair answers, as numbers on the scale, with the mean ratings of their items."""
         rated = self.rated[item]
         item, answer = item[rated], answer[rated] - self.centre
         return AnswerRows.of(item, answer, self.means[item], self.n_items)
@@ -94,13 +94,13 @@ class NumericRatings:
         Parameters
         ----------
         name : str
-            Of the judge.
+            Name of the judge.
         item, answer : (N,) arrays
             Each answer, as a number of the scale, and its item.
         metric : Metric
             One of `numeric_metrics`.
         bounds : (float, float) or None
-            Least and greatest number of the scale.
+            Smallest and largest number on the scale.
         """
         rows = self.rows_of(item, answer)
         n_answers = np.bincount(rows.item, minlength=self.n_items)
@@ -117,7 +117,7 @@ class NumericRatings:
     def distances(self, item: IntArray, answer: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (n,) mean distances of a judge, and of one rater, from the means of the others.
 
-        Each rating of an item is left out in turn; nan where fewer than two are, or no answer.
+        Each rating of an item is left out in turn; nan if there are fewer than two, or no answer.
         """
         judge, human, used = self._without_each(self.rows_of(item, answer))
         of_judge, of_human = (
@@ -126,7 +126,7 @@ class NumericRatings:
         return of_judge, of_human
 
     def _left_out(self, rows: AnswerRows, metric: Metric) -> LeftOut:
-        """Leave each rating of an answered item out; score it and the judge on the others."""
+        """Leave out each rating of an answered item; score it and the judge against the others."""
         judge, human, used = self._without_each(rows)
         return LeftOut(
             judge=judge.valued_by(metric),
@@ -136,7 +136,7 @@ class NumericRatings:
         )
 
     def _without_each(self, rows: AnswerRows) -> tuple[AnswerRows, AnswerRows, BoolArray]:
-        """Return answers and left-out ratings beside the means of the others, and the items."""
+        """Return answers and left-out ratings with the means of the others, and the items."""
         m, answered = self.counts, np.zeros(self.n_items, dtype=np.bool_)
         answered[rows.item] = True
         used = answered & (m >= MIN_RATINGS)
@@ -149,7 +149,7 @@ class NumericRatings:
     def _with_losses(
         self, rows: AnswerRows, metric: Metric, bounds: tuple[float, float] | None
     ) -> float:
-        """Value a mean error with the farther bound in place of what was not answered."""
+        """Compute a mean error with the farther bound for missing answers."""
         missing = self.rated.copy()
         missing[rows.item] = False
         is_mean = metric.is_error
@@ -164,10 +164,10 @@ class NumericRatings:
     def baselines(self, metric: Metric) -> dict[str, Callable[[BoolArray], Valued]]:
         """Return the computed baselines: ``mean``, ``median``, ``best_constant`` and ``prior``.
 
-        All ratings' mean and median are taken anew in every resample, as is the constant that
-        minimises the metric's error from the items' mean ratings: their mean or median. ``prior``
-        answers like a rating drawn at random: like each of 100 quantiles of all ratings, or each
-        rating if fewer.
+        The mean and median of all ratings are computed again in every resample, as is the constant
+        with the smallest error from the items' mean ratings, which is their mean or median.
+        ``prior`` answers like a random rating: each of 100 quantiles of all ratings, or each rating
+        if there are fewer.
         """
         constants = {"mean": self._mean, "median": self._median}
         if metric.is_error:
@@ -181,7 +181,7 @@ class NumericRatings:
     def _constant(
         self, metric: Metric, fit: Callable[[FloatArray], FloatArray], items: BoolArray
     ) -> Valued:
-        """Value a judge that gives the same number everywhere, fitted in each resample."""
+        """Evaluate a judge that always answers the same number, fitted in each resample."""
         evaluated = np.flatnonzero(items)
         y = self.means[evaluated]
 
@@ -199,7 +199,7 @@ class NumericRatings:
         return ratio(weights @ self.sums, weights @ self.counts)
 
     def _median(self, weights: FloatArray) -> FloatArray:
-        """Return the least rating that at least half of the ratings do not exceed, (B,)."""
+        """Return the smallest rating that at least half of the ratings don't exceed, (B,)."""
         order = np.argsort(self.value, kind="stable")
         item, value = self.item[order], self.value[order]
         medians = np.full(len(weights), np.nan)
@@ -216,7 +216,7 @@ class NumericRatings:
         return ratio(weights @ np.where(self.rated, self.means, 0.0), weights @ self.rated)
 
     def _middle_mean(self, weights: FloatArray) -> FloatArray:
-        """Return the least mean rating that at least half of the items do not exceed, (B,)."""
+        """Return the smallest mean rating that at least half of the items don't exceed, (B,)."""
         rated = np.flatnonzero(self.rated)
         order = rated[np.argsort(self.means[rated], kind="stable")]
         below = np.cumsum(weights[:, order], axis=1)
@@ -231,7 +231,7 @@ class NumericRatings:
 
 
 def typical_numbers(value: FloatArray) -> FloatArray:
-    """Return 100 quantiles of (R,) ratings, or the ratings where they are fewer."""
+    """Return 100 quantiles of (R,) ratings, or the ratings if there are fewer."""
     if len(value) <= MAX_QUANTILES:
         return value
     levels = (np.arange(MAX_QUANTILES) + 0.5) / MAX_QUANTILES
@@ -239,12 +239,12 @@ def typical_numbers(value: FloatArray) -> FloatArray:
 
 
 def undefined(weights: FloatArray) -> FloatArray:
-    """Return (B,) nan: the value of a judge that has none."""
+    """Return (B,) nan: the value of a judge without a value."""
     return np.full(len(weights), np.nan)
 
 
 def _crossed(judge: AnswerRows, human: AnswerRows) -> AnswerRows:
-    """Set every answer of the judge to an item beside every mean of all ratings but one."""
+    """Pair every answer of the judge to an item with every mean of all ratings but one."""
     by_item = np.argsort(human.item, kind="stable")
     n_of_item = np.bincount(human.item, minlength=human.n_items)
     first_of_item = np.cumsum(n_of_item) - n_of_item

@@ -1,4 +1,4 @@
-"""Judges on common footing where answers are open: the same items, baselines and one human."""
+"""Comparison of judges with open answers: the same items, baselines and a human rater."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class LeftOut:
-    """A judge and one human, each scored on an item's ratings but one.
+    """A judge and a human rater, each scored on all but one of an item's ratings.
 
     Attributes
     ----------
     judge, human : callable
-        Values of both.
+        Values of the judge and of the rater.
     used : (n,) bool array
         Items with an answer and at least two ratings.
     n_ratings : int
-        Ratings left out in turn.
+        Number of ratings left out in turn.
     """
 
     judge: Valued
@@ -58,18 +58,18 @@ class OpenJudge:
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the judge.
     answered : (n,) bool array
         Items with an answer.
     scores : (n,) array
-        A number per item that differs where two judges fare differently; nan without an answer.
+        A number per item that differs if two judges perform differently; nan without an answer.
     valued : callable
-        ``(n,) bool -> Valued``: its metric on some items that it answered.
+        ``(n,) bool -> Valued``: the judge's metric on some of its answered items.
     left_out : callable
-        ``(n,) bool -> LeftOut``: the judge and one human on some items.
+        ``(n,) bool -> LeftOut``: the judge and a human rater on some items.
     value_with_losses : float
-        The metric on all rated items, where an item without an answer counts like the worst one;
-        nan where no answer is the worst.
+        The metric on all rated items, with missing answers counted as the worst one; nan if there
+        is no worst answer.
     """
 
     name: str
@@ -90,14 +90,14 @@ def open_footing(
     rules: ComparisonRules = RULES,
     weights: FloatArray | None = None,
 ) -> Footing:
-    """Compare judges by a metric on the items that all ranked ones answered.
+    """Compare judges by a metric on the items that all ranked judges answered.
 
     Parameters
     ----------
     metric : Metric
-        What they are compared by, at one reply each.
+        Metric to compare them by, with one reply per item.
     judges : sequence of OpenJudge
-        Over the same n items.
+        Judges over the same n items.
     baselines : mapping of str to callable
         ``(n,) bool -> Valued``: a computed baseline on some items.
     rated : (n,) bool array
@@ -107,7 +107,7 @@ def open_footing(
     rules : ComparisonRules, optional
         Share answered, margin and levels.
     weights : (n,) array, optional
-        How often each item counts. Default: once.
+        Number of times each item counts. Default: once.
     """
     n = len(rated)
     answered = np.array([judge.answered[rated] for judge in judges]).reshape(len(judges), -1)
@@ -139,7 +139,7 @@ def open_footing(
 
 
 def _n_discordant(scores: Sequence[FloatArray], shared: BoolArray, units: Units) -> IntArray:
-    """Return (J, J): on how many units two judges differ."""
+    """Return (J, J): the number of units on which two judges differ."""
     n = np.zeros((len(scores), len(scores)), dtype=np.int64)
     for i, j in combinations(range(len(scores)), 2):
         differs = shared & (np.abs(scores[i] - scores[j]) > TOLERANCE)
@@ -150,7 +150,7 @@ def _n_discordant(scores: Sequence[FloatArray], shared: BoolArray, units: Units)
 def _reference(
     metric: Metric, judge: OpenJudge, shared: BoolArray, engine: Engine, margin: Margin | None
 ) -> HumanReference:
-    """Score the judge and one human on the same remaining ratings of the shared items."""
+    """Score the judge and a human rater on the same remaining ratings of the shared items."""
     sides = judge.left_out(shared)
     if not sides.used.any() or metric.zero_is_best:
         return NO_REFERENCE
@@ -201,13 +201,13 @@ def estimate_on(
     items : (n,) bool array
         Items that enter.
     metric : Metric
-        Names the reason where the value is undefined.
+        The metric, which also supplies the reason if the value is undefined.
     valued : callable
         The metric on these items.
     engine : Engine
         The resamples.
     excluded : tuple of Exclusion, optional
-        Why the other items do not enter.
+        Why the other items don't enter.
     n_ratings : (n,) array, optional
         Number of ratings of each item.
     n_replies : float, optional

@@ -1,7 +1,7 @@
-"""Metrics of open answers: of a judge's numbers against the raters' mean, and in resamples.
+"""Metrics for open answers: a judge's numbers against the raters' mean, with resamples.
 
-All but the rank correlation read the same sums, `moments`. Ranks depend on all items at once, so
-`rank_correlation` computes them anew in every resample.
+All except the rank correlation use the same sums, `moments`. Ranks depend on all items at once, so
+`rank_correlation` computes them again in every resample.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ PLACE_OF_SQUARE, PLACE_OF_DISTANCE = 6, 7  # in `moments`
 
 
 def moments(judge: FloatArray, human: FloatArray) -> FloatArray:
-    """Return (N, 8): 1, x, y, x^2, y^2, x y, (x - y)^2 and |x - y| of judge x and raters y.
+    """Return (N, 8): 1, x, y, x^2, y^2, x y, (x - y)^2 and |x - y| for judge x and raters y.
 
-    From about the same centre: only differences and correlations are read off them.
+    The numbers must be roughly centred, because only differences and correlations use the sums.
     """
     x, y = judge, human
     return np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y, (x - y) ** 2, abs(x - y)])
@@ -66,12 +66,12 @@ def numeric_metrics(width: float) -> tuple[Metric, ...]:
     Parameters
     ----------
     width : float
-        Greatest minus least number of the scale; infinite without bounds.
+        Largest minus smallest number on the scale; infinite without bounds.
 
     Returns
     -------
     tuple of Metric
-        Their sums are those of `moments`; ``spearman`` is valued by `rank_correlation`.
+        Metrics of the sums of `moments`; `rank_correlation` evaluates ``spearman``.
     """
     error = partial(Metric, reason=no_items, better="lower", paper=CALDERON)
     association = partial(
@@ -112,8 +112,8 @@ def numeric_metrics(width: float) -> tuple[Metric, ...]:
 def rank_correlation(weights: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
     """Return Spearman's correlation of weighted rows, midranks for ties: (B,).
 
-    ``weights`` (B, N) say how often each row counts in each resample. nan where either side, (N,),
-    is constant on the rows that count, or these are fewer than two.
+    ``weights`` (B, N) are the number of times each row counts in each resample. nan if either side,
+    (N,), is constant on the rows that count, or there are fewer than two.
     """
     n = weights.sum(axis=1)
     x, y = (midranks(weights, values) - n[:, None] / 2.0 for values in (judge, human))
@@ -124,7 +124,7 @@ def rank_correlation(weights: FloatArray, judge: FloatArray, human: FloatArray) 
 def midranks(weights: FloatArray, values: FloatArray) -> FloatArray:
     """Return the weighted midrank of each row in each resample, (B, N).
 
-    A row's midrank is the weight of the rows below it and half that of its equals.
+    A row's midrank is the weight of the rows below it plus half the weight of equal rows.
     """
     _, place = np.unique(values, return_inverse=True)
     of_value = _sums_by_place(weights, place)
@@ -133,7 +133,7 @@ def midranks(weights: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _sums_by_place(weights: FloatArray, place: IntArray) -> FloatArray:
-    """Add up (B, N) weights over the rows of each of D places: (B, D)."""
+    """Add up (B, N) weights over the rows with each of D values: (B, D)."""
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     return np.asarray(np.add.reduceat(weights[:, order], starts, axis=1), dtype=np.float64)
@@ -145,16 +145,16 @@ Valued: TypeAlias = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AnswerRows:
-    """Numbers that a judge gave to items, and the raters' mean on the item.
+    """A judge's numbers for items, and the raters' mean for each item.
 
     Attributes
     ----------
     item : (N,) int array
-        Of n items.
+        Item of each row.
     answer, target : (N,) arrays
-        What was answered, and what it is compared with.
+        The answer, and the number to compare it with.
     share : (N,) array
-        What each row counts; the rows of an item add up to 1.
+        Weight of each row; an item's rows add up to 1.
     n_items : int
         n.
     """
@@ -170,7 +170,7 @@ class AnswerRows:
 
     @classmethod
     def of(cls, item: IntArray, answer: FloatArray, target: FloatArray, n_items: int) -> AnswerRows:
-        """Give the answers of an item equal shares."""
+        """Give all answers to an item the same weight."""
         times = np.bincount(item, minlength=n_items)
         return cls(item, answer, target, 1.0 / times[item], n_items)
 
@@ -182,14 +182,14 @@ class AnswerRows:
         )
 
     def sums(self) -> FloatArray:
-        """Return what each item adds to `moments`, (n, 8): the mean over its rows."""
+        """Return each item's contribution to `moments`, (n, 8): the mean over its rows."""
         rows = moments(self.answer, self.target) * self.share[:, None]
         sums = np.zeros((self.n_items, rows.shape[1]))
         np.add.at(sums, self.item, rows)
         return sums
 
     def valued_by(self, metric: Metric) -> Valued:
-        """Return the metric of these rows as a function of how often each item counts."""
+        """Return the metric of these rows as a function of the number of times each item counts."""
         if metric.name == "spearman":
             return self._rank_correlations
         sums = self.sums()

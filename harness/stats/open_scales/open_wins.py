@@ -1,4 +1,4 @@
-"""The advantage probability on scales whose answers are numbers or texts."""
+"""The advantage probability on scales with numbers or texts as answers."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 class OpenWins:
     """Ratings of n items by m raters, and which answers are at least as good as each rating.
 
-    An answer is as good as a rating that is no closer than it to the item's other ratings: W^f of
-    Calderon et al. 2025, section 3.1, by the score of the annotator test.
+    An answer is as good as a rating if it is at least as close to the item's other ratings: W^f of
+    Calderon et al. 2025, section 3.1, with the score of the annotator test.
 
     Attributes
     ----------
     scored : ScoredPanel
         The ratings with their scores.
     counted : (n, m) array
-        1 where a rating enters the test.
+        1 if a rating enters the test.
     """
 
     scored: ScoredPanel
@@ -43,7 +43,7 @@ class OpenWins:
 
     @classmethod
     def of(cls, panel: Panel, design: AltTestDesign) -> OpenWins:
-        """Score the ratings; ValueError if the raters are not named."""
+        """Score the ratings; ValueError if the raters have no names."""
         scored = ScoredPanel.of(panel, design)
         counted = np.zeros((len(panel.items), len(panel.raters)))
         counted[panel.of_item[scored.rows], panel.of_rater[scored.rows]] = 1.0
@@ -53,14 +53,14 @@ class OpenWins:
         return f"OpenWins({self.scored.panel!r})"
 
     def won(self, answers: Mapping[str, Hashable]) -> FloatArray:
-        """Return (n, m): 1 where the answer to the item, by its id, is as good as the rating."""
+        """Return (n, m): 1 if the answer to the item, by its id, is as good as the rating."""
         against = self.scored.against(self.scored.coded(answers))
         won = np.zeros_like(self.counted)
         won[against.item, against.rater] = against.outcome <= TIED
         return won
 
     def judge(self, name: str, item: IntArray, answers: Sequence[Hashable]) -> OpenJudge:
-        """Bind a judge's (N,) answers and their items to the metric; replies count alike."""
+        """Bind a judge's (N,) answers and their items to the metric; replies have equal weights."""
         items, n_answers = self.scored.panel.items, np.bincount(item, minlength=len(self.counted))
         won, round_of = np.zeros_like(self.counted), _rounds(item)
         for k in range(int(n_answers.max(initial=0))):
@@ -80,10 +80,10 @@ class OpenWins:
     def baselines(
         self, constants: Mapping[str, Hashable], drawn: Sequence[Hashable], *, has_best: bool
     ) -> dict[str, Callable[[BoolArray], Valued]]:
-        """Return the computed baselines: answers that are the same everywhere, by name.
+        """Return the computed baselines, by name: judges that answer the same everywhere.
 
-        ``prior`` answers with one of the drawn answers at random. ``best_constant``, if there is to
-        be one, is the one of them that wins most often, chosen anew in every resample.
+        ``prior`` answers with one of the drawn answers at random. ``best_constant``, if requested,
+        is the drawn answer that wins most often, selected again in every resample.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class OpenWins:
         drawn : sequence
             Answers like those of raters.
         has_best : bool
-            Whether one of them may be the best everywhere.
+            Whether to include ``best_constant``.
         """
         every = self.scored.panel.items
         tables = [self.won(dict.fromkeys(every, answer)) for answer in drawn]
@@ -122,12 +122,12 @@ class OpenWins:
         return value
 
     def _left_out(self, items: BoolArray) -> LeftOut:
-        """Return that no item is used: a rater is always as good as itself."""
+        """Return that no item is used, because a rater is always as good as itself."""
         return LeftOut(judge=undefined, human=undefined, used=items & False, n_ratings=0)
 
 
 def _rounds(item: IntArray) -> IntArray:
-    """Return the place of each answer among those to its item: (N,)."""
+    """Return the index of each answer among those to its item: (N,)."""
     order = np.argsort(item, kind="stable")
     sorted_items = item[order]
     starts = np.flatnonzero(np.r_[True, sorted_items[1:] != sorted_items[:-1]])

@@ -1,4 +1,4 @@
-"""Texts of raters and judges, compared by a similarity."""
+"""Texts of raters and judges, compared by similarity."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def word_overlap(text: Hashable, other: Hashable) -> float:
-    """Return the share of the words of two texts that both have (Jaccard), in lower case.
+    """Return the share of two texts' words that both contain (Jaccard), in lower case.
 
     Examples
     --------
@@ -50,16 +50,16 @@ def word_overlap(text: Hashable, other: Hashable) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TextRatings:
-    """Ratings that are texts, and how two texts are compared.
+    """Ratings that are texts, and the comparison of two texts.
 
     Attributes
     ----------
     panel : Panel
         The ratings.
     within_item : callable
-        ``(text, other text) -> number``, higher is more similar: of two answers to an item.
+        ``(text, other text) -> number``, higher is more similar, for two answers to one item.
     across_items : callable
-        The same, of answers to any items.
+        The same, for answers to any items.
     """
 
     panel: Panel
@@ -80,7 +80,7 @@ class TextRatings:
         return [self.panel.labels[code] for code in self.panel.code[starts[0] : starts[1]].tolist()]
 
     def scores(self, item: IntArray, text: Sequence[str], similarity: Similarity) -> FloatArray:
-        """Return (N,): mean similarity of answers to the ratings of their items; nan without."""
+        """Return (N,): mean similarity of answers to their items' ratings; nan without ratings."""
         means = []
         for place, answer in zip(item.tolist(), text, strict=True):
             texts = self.texts_of(place)
@@ -89,7 +89,7 @@ class TextRatings:
         return np.array(means, dtype=np.float64)
 
     def judge(self, name: str, item: IntArray, text: Sequence[str]) -> OpenJudge:
-        """Bind a judge's texts to the metric; (N,) items and their texts."""
+        """Bind a judge's texts to the metric: (N,) items and their texts."""
         n, scores = len(self.panel.items), self.scores(item, text, self.within_item)
         kept = ~np.isnan(scores)
         n_answers = np.bincount(item[kept], minlength=n)
@@ -106,7 +106,7 @@ class TextRatings:
         )
 
     def _left_out(self, of_judge: FloatArray, items: BoolArray) -> LeftOut:
-        """Leave each rating out: a judge's mean over the others is, on average, that over all."""
+        """Leave out each rating: a judge's mean over the others averages to that over all."""
         m = self.counts
         used = items & ~np.isnan(of_judge) & (m > 1)
         return LeftOut(
@@ -119,7 +119,7 @@ class TextRatings:
     def similarities(self, item: IntArray, text: Sequence[str]) -> tuple[FloatArray, FloatArray]:
         """Return (n,) mean similarities of a judge, and of one rater, to the item's raters.
 
-        nan where fewer than two rated, or there is no answer.
+        nan if fewer than two rated, or there is no answer.
         """
         judge, human = self.judge("", item, text).scores, self.agreement()
         used = ~np.isnan(judge) & ~np.isnan(human)
@@ -142,9 +142,9 @@ class TextRatings:
     def baselines(self) -> dict[str, Callable[[BoolArray], Valued]]:
         """Return the computed baselines.
 
-        ``most_frequent`` gives the text that was given most often, the first of several; ``prior``
-        the text of a rating drawn at random from all of them: the mean of 20 draws per item, the
-        same in every computation.
+        ``most_frequent`` answers with the most common text, the first of several. ``prior`` answers
+        with the text of a random rating: the mean of 20 draws per item, the same in every
+        computation.
         """
         n, R = len(self.panel.items), len(self.panel.code)
         every = np.arange(n)
@@ -170,7 +170,7 @@ BASELINES = ("most_frequent", "prior")
 
 
 def _mean_over(of_item: FloatArray, items: BoolArray) -> Valued:
-    """Return the mean of (n,) numbers over some items, as a function of how often each counts."""
+    """Return the mean of (n,) numbers over some items, as a function of the items' counts."""
     kept = items & ~np.isnan(of_item)
     sums = np.column_stack([np.where(kept, np.nan_to_num(of_item), 0.0), kept])
     return lambda weights: mean(weights @ sums)

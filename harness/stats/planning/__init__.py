@@ -1,1 +1,1 @@
-"""Sizes of collections: items, raters per item and replies for a wanted power or width."""
+"""Sizes of data collections: items, raters per item and replies for a wanted power or width."""

@@ -1,4 +1,4 @@
-"""Power of the annotator test, and of the decision, by raters and items."""
+"""Power of the annotator test, and of the recommendation, by raters and items."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class AnnotatorPower:
     Attributes
     ----------
     n_raters, n_items : int
-        Of a draw.
+        Number of raters and items in a draw.
     power : float
-        Share of the draws in which the judge passes; a draw in which no rater has enough items is
-        no pass.
+        Share of the draws in which the judge passes. A draw in which no rater has enough items
+        doesn't count as a pass.
     power_interval : Interval
-        Of the power, for the number of draws.
+        Interval for the power, from the number of draws.
     use : float or None
-        Share of the draws in which the decision recommends the judge: it passes at what the first
-        validation of its items has of alpha, divided by the contenders, and doesn't look like a
-        copy of a rater. The comparison with baselines isn't part. None if it isn't simulated.
+        Share of the draws in which the judge is recommended: it passes at the first validation's
+        share of alpha, divided by the number of contenders, and doesn't look like a copy of a
+        rater. The comparison with baselines isn't included. None if it isn't simulated.
     use_interval : Interval or None
-        Of that share.
+        Interval for that share.
     winning_rate : float or None
         Mean over the draws that could be tested; None if none could.
     advantage, advantage_low, advantage_high : float
@@ -62,7 +62,7 @@ class AnnotatorPower:
     n_ratings : float
         Mean number of ratings in a draw.
     n_testable, n_draws : int
-        Draws that could be tested, of all.
+        Number of draws that could be tested, and of all draws.
     """
 
     n_raters: int
@@ -99,25 +99,25 @@ def power_from_panel(
     n_draws: int = N_DRAWS,
     n_contenders: int | None = None,
 ) -> tuple[AnnotatorPower, ...]:
-    """Estimate the power by drawing raters and items of a panel.
+    """Estimate the power by drawing raters and items from a panel.
 
     Parameters
     ----------
     panel : Panel
         Ratings of identified raters.
     verdicts : mapping of item to value, or Coded
-        The judge's.
+        The judge's verdicts.
     design : AltTestDesign
-        Of the deciding test; unweighted.
+        Design of the deciding test; unweighted.
     n_raters : int
-        Raters of a draw, without replacement.
+        Raters per draw, without replacement.
     n_items : sequence of int
-        Items of a draw, with replacement, of those that enough of the drawn raters rated.
+        Items per draw, with replacement, from those that enough of the drawn raters rated.
     n_contenders : int, optional
-        Judges that can be the best. If given, `AnnotatorPower.use` is simulated, for new items.
-        Each draw then has weights of the items of its own (Bayesian bootstrap), since a judge that
-        did well on a few items may be worse on others: shares are means over what the judge and the
-        raters may be like.
+        Number of judges that can be the best. If set, `AnnotatorPower.use` is simulated for new
+        items. Each draw then has its own item weights (Bayesian bootstrap), because a judge that
+        did well on a few items may be worse on others. Shares are then means over the plausible
+        properties of the judge and the raters.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def power_from_planted(
     n_draws: int = N_DRAWS,
     n_contenders: int | None = None,
 ) -> tuple[AnnotatorPower, ...]:
-    """Estimate the power on new panels in which all raters rate all items.
+    """Estimate the power for new panels in which all raters rate all items.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def power_from_planted(
 
 
 def _may_copy(panel: Panel, judge: Coded, design: AltTestDesign) -> bool:
-    """Whether a judge looks like a copy of a rater, or can't be told from one."""
+    """Return whether a judge looks like a copy of a rater or is indistinguishable from one."""
     test = copy_test(panel, judge, ordered=design.score == ORDERED)
     return test is not None and (test.copies or test.undecided)
 
@@ -203,7 +203,7 @@ def _may_copy(panel: Panel, judge: Coded, design: AltTestDesign) -> bool:
 def planted_panel(
     raters: PlantedRaters, judge: PlantedJudge, n: int, n_raters: int, rng: np.random.Generator
 ) -> tuple[Panel, dict[str, int]]:
-    """Draw the ratings of n items by all raters, and one reply of the judge to each item."""
+    """Draw all raters' ratings of n items, and one reply of the judge per item."""
     chances = raters.chances(n, rng)
     of_item = np.repeat(np.arange(n), n_raters)
     items = tuple(map(str, range(n)))
@@ -233,7 +233,7 @@ def _among(panel: Panel, chosen: tuple[int, ...]) -> Panel:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """Comparisons of a judge with raters; items are numbered among those of the comparisons."""
+    """Comparisons of a judge with raters, with their items numbered."""
 
     panel: Panel
     judge: Coded
@@ -251,7 +251,7 @@ class _Compared:
         return cls(panel, judge, replace(comparisons, item=place), items)
 
     def drawn(self, n: int, rng: np.random.Generator, *, weighted: bool) -> IntArray:
-        """Draw n items with replacement: how often each is drawn."""
+        """Draw n items with replacement: the number of draws of each."""
         if not len(self.items):
             return np.zeros(0, dtype=np.int64)
         if weighted:
@@ -270,7 +270,7 @@ class _Compared:
 
 
 def _draw(comparisons: RaterComparisons, drawn_times: IntArray, design: AltTestDesign) -> _Draw:
-    """Test every rater on items that are drawn so many times."""
+    """Test every rater on items that are drawn a given number of times."""
     place = comparisons.item
     if not len(place):
         return _Draw(p=1.0, winning_rate=None, advantage=float("nan"), n_ratings=0)

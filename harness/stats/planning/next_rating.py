@@ -22,10 +22,10 @@ MIN_FOR_LEAVING_OUT = 2  # of an item: whoever is left out is compared with the 
 
 
 def fitted_prior(positive: IntArray, n_ratings: IntArray) -> tuple[float, float]:
-    """Return the beta distribution of items' positive shares, of greatest beta-binomial likelihood.
+    """Return the items' beta distribution of positive shares, by beta-binomial likelihood.
 
-    From (n,) positive ratings and all ratings of each item: a and b, with the pooled share, half a
-    rating added to either side, as their mean.
+    From (n,) numbers of positive and of all ratings per item: a and b, whose mean is the pooled
+    share with half a rating added on either side.
     """
     from scipy.special import betaln  # noqa: PLC0415 -- takes a while to load
 
@@ -41,10 +41,10 @@ def fitted_prior(positive: IntArray, n_ratings: IntArray) -> tuple[float, float]
 def value_of_rating(
     positive: IntArray, n_ratings: IntArray, tau: float, prior: tuple[float, float]
 ) -> FloatArray:
-    """Return the expected fall, per rating, of the chance that an item is decided wrongly: (n,).
+    """Return the expected fall per rating in the probability of a wrong decision: (n,).
 
-    The greatest over the next 1 to 5 ratings. An item is positive where the share of all raters
-    reaches ``tau``; shares have a beta distribution, as of `fitted_prior`.
+    This is the maximum over the next 1 to 5 ratings. An item is positive if the share of all raters
+    reaches ``tau``; shares have a beta distribution, as from `fitted_prior`.
     """
     counts, place = np.unique(np.stack([positive, n_ratings]), axis=1, return_inverse=True)
     a, b = counts[0] + prior[0], counts[1] - counts[0] + prior[1]
@@ -54,7 +54,7 @@ def value_of_rating(
 
 
 def _risk(a: FloatArray, b: FloatArray, tau: float) -> FloatArray:
-    """Return the chance that the likelier decision is wrong."""
+    """Return the probability that the likelier decision is wrong."""
     from scipy.special import betainc  # noqa: PLC0415 -- takes a while to load
 
     below = betainc(a, b, tau)
@@ -79,7 +79,7 @@ def beta_posterior(n_hidden: int, n_eligible: int) -> FloatArray:
     Parameters
     ----------
     n_hidden, n_eligible : int
-        Those whose set has a positive option, and all of them. Uniform a priori.
+        Number of pairs whose set has a positive option, and of all pairs. The prior is uniform.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         log = n_hidden * np.log(BETAS) + (n_eligible - n_hidden) * np.log1p(-BETAS)
@@ -89,23 +89,23 @@ def beta_posterior(n_hidden: int, n_eligible: int) -> FloatArray:
 
 
 def cutoff_of_choices(tau: float, betas: FloatArray) -> FloatArray:
-    """Return the least share p of positive choices with p + beta (1 - p) >= tau, (G,)."""
+    """Return the smallest share p of positive choices with p + beta (1 - p) >= tau, (G,)."""
     room = np.maximum(1.0 - betas, NEGLIGIBLE)
     return np.asarray(np.maximum((tau - betas) / room, 0.0), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Decisions:
-    """Decisions on items at a cut-off, where a choice may hide a positive option.
+    """Decisions on items at a cut-off, if a choice can hide a positive option.
 
     Attributes
     ----------
     positive, n_ratings : (n,) int arrays
-        Positive choices, and all choices, of each item.
+        Number of positive choices, and of all choices, of each item.
     tau : float
-        An item is positive where the share of raters whose set is positive reaches it.
+        Cut-off for the share of raters whose set is positive.
     prior : (float, float)
-        Beta distribution of the shares of positive choices, as of `fitted_prior`.
+        Beta distribution of the shares of positive choices, as from `fitted_prior`.
     beta : (G,) array
         Probability of each of `BETAS`.
     """
@@ -138,7 +138,7 @@ class Decisions:
         )
 
     def values_of_ratings(self) -> FloatArray:
-        """Return the expected fall of the wrong decisions per forced choice of each item, (n,)."""
+        """Return the expected fall in wrong decisions per forced choice of each item, (n,)."""
         values = np.zeros(len(self.positive))
         cutoffs = cutoff_of_choices(self.tau, BETAS)
         likely = self.beta > NEGLIGIBLE
@@ -148,7 +148,7 @@ class Decisions:
         return values
 
     def values_of_pairs(self, numbers: Sequence[int]) -> FloatArray:
-        """Return the expected fall of wrong decisions after so many pairs on random items, (R,)."""
+        """Return the expected fall in wrong decisions after (R,) pairs on random items."""
         below, n_items = self._below()
         now = _n_wrong(self.beta, below, n_items)
         falls = []
@@ -168,7 +168,7 @@ class Decisions:
         return float(np.mean((self.n_ratings - self.positive + b) / (self.n_ratings + a + b)))
 
     def _below(self) -> tuple[FloatArray, FloatArray]:
-        """Return (G, U) chances that items are below the cut-off, and (U,) how many they are."""
+        """Return (G, U) probabilities that items are below the cut-off, and (U,) their numbers."""
         from scipy.special import betainc  # noqa: PLC0415 -- takes a while to load
 
         counts, place = np.unique(
@@ -180,7 +180,7 @@ class Decisions:
 
 
 def _chances_of_hits(n: int) -> FloatArray:
-    """Return (n + 1, G) chances that so many of n pairs hide a positive option, by beta."""
+    """Return (n + 1, G) probabilities of each number of hits among n pairs, by beta."""
     from scipy.special import gammaln, xlog1py, xlogy  # noqa: PLC0415 -- takes a while to load
 
     k = np.arange(n + 1)[:, None]
@@ -189,17 +189,18 @@ def _chances_of_hits(n: int) -> FloatArray:
 
 
 def _n_wrong(beta: FloatArray, below: FloatArray, n_items: FloatArray) -> FloatArray:
-    """Return the expected number of wrong decisions, for (..., G) probabilities of beta."""
+    """Return the expected number of wrong decisions for (..., G) probabilities of beta."""
     share = beta @ below
     return np.asarray(np.minimum(share, 1.0 - share) @ n_items, dtype=np.float64)
 
 
 def value_of_comparison(n_ratings: IntArray) -> FloatArray:
-    """Return what one more rating of each item adds to the annotator test, (n,).
+    """Return the contribution of one more rating of each item to the annotator test, (n,).
 
-    As a share of what the ratings at hand tell about the mean difference between judge and rater:
-    an item of m raters, two or more, gives m comparisons, which are worth m / (1 + (m - 1) / 2)
-    independent ones. The greatest of the next rating and the mean of the next two.
+    It is a share of the information that existing ratings contain about the mean difference between
+    judge and rater. An item with m raters, two or more, has m comparisons, which are worth m / (1 +
+    (m - 1) / 2) independent ones. The result is the maximum of the next rating's contribution and
+    the mean over the next two.
     """
 
     def worth(m: IntArray) -> FloatArray:
@@ -213,14 +214,14 @@ def value_of_comparison(n_ratings: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """How many answers of a budget go to pairs.
+    """Number of a budget's answers that go to pairs.
 
     Attributes
     ----------
     n_pairs : int
-        Each is two answers: a choice and a set.
+        Number of pairs; each is two answers, a choice and a set.
     value : float
-        Expected fall of the wrong decisions per answer of these.
+        Expected fall in wrong decisions per answer in these pairs.
     """
 
     n_pairs: int
@@ -228,14 +229,14 @@ class Allocation:
 
 
 def allocate(decisions: Decisions, values: FloatArray, budget: int, most: int) -> Allocation:
-    """Divide a budget of answers between pairs on random items and the forced choices worth most.
+    """Divide a budget of answers between pairs on random items and the best forced choices.
 
     Parameters
     ----------
     values : (n,) array
-        Of a forced choice of each item.
+        Value of a forced choice of each item.
     budget, most : int
-        Answers; pairs at most.
+        Number of answers, and maximum number of pairs.
     """
     gains = np.concatenate([[0.0], np.cumsum(-np.sort(-values))])
     numbers = [n for n in PAIRS if n <= most and 2 * n <= budget]

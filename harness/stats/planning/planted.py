@@ -1,4 +1,4 @@
-"""Raters and judges of a planted population: what is true of them is set, and data are drawn."""
+"""Raters and judges of a simulated population with known properties."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ EXACT = 1e-9  # rates this close are equal
 
 @dataclass(frozen=True)
 class PlantedRaters:
-    """Items of which raters choose each option with probabilities of the item's own.
+    """Items for which raters choose each option with item-specific probabilities.
 
-    The probabilities are Dirichlet over items: as concentrated as makes two raters agree as often
-    as is planted. Raters choose independently.
+    The probabilities vary between items with a Dirichlet distribution, whose concentration makes
+    two raters agree at the planted rate. Raters choose independently.
 
     Attributes
     ----------
     shares : (K,) tuple of float
-        Share of all ratings that each option has.
+        Share of all ratings for each option.
     agreement : float
-        Chance that two raters agree on an item: from that of chance, the sum of squared shares, to
-        1.
+        Probability that two raters agree on an item, from the sum of squared shares (chance) to 1.
 
     Raises
     ------
@@ -45,9 +44,9 @@ class PlantedRaters:
 
     @classmethod
     def of_counts(cls, counts: IntArray) -> PlantedRaters | None:
-        """Return raters who agree as often as those of (n, K) counts; None without two ratings.
+        """Return raters with the agreement of (n, K) counts; None without two ratings.
 
-        Agreement below that of chance is taken for it.
+        Agreement below chance is raised to chance.
         """
         total = counts.sum(axis=1)
         pairs = float((total * (total - 1)).sum())
@@ -68,17 +67,17 @@ class PlantedRaters:
 
     @property
     def by_chance(self) -> float:
-        """Agreement of two raters whose answers do not depend on the item."""
+        """Agreement of two raters whose answers don't depend on the item."""
         return float(np.square(self.shares).sum())
 
     @cached_property
     def certainty(self) -> float:
-        """Mean over items of the greatest probability: the most that a judge can agree."""
+        """Mean over items of the highest probability, the maximum agreement a judge can reach."""
         return float(self.many_chances.max(axis=1).mean())
 
     @cached_property
     def many_chances(self) -> FloatArray:
-        """Probabilities of many items, (n, K), always the same: means stand for expectations."""
+        """Probabilities of many items, (n, K), always the same, to compute expectations."""
         return self.chances(N_ITEMS, np.random.default_rng(0))
 
     def chances(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -100,20 +99,20 @@ class PlantedRaters:
 
 @dataclass(frozen=True)
 class PlantedJudge:
-    """A judge that often finds what most raters would choose.
+    """A judge that often finds the answer most raters would choose.
 
-    Its usual reply to an item is the likeliest option with a probability, else drawn from the
-    shares of the options; a reply departs from the usual one, to such a draw, independently.
-    Judges are independent of each other on an item.
+    With some probability, its usual reply to an item is the likeliest option; otherwise it is drawn
+    from the shares of the options. Each reply can independently depart from the usual one, to
+    another such draw. Judges are independent of each other on an item.
 
     Attributes
     ----------
     insight : float in [0, 1]
-        Chance that the usual reply looks at the item.
+        Probability that the usual reply depends on the item.
     fidelity : float in [0, 1]
-        Chance that a reply is the usual one.
+        Probability that a reply is the usual one.
     abstention : float in [0, 1]
-        Chance that there is no answer.
+        Probability that there is no answer.
     """
 
     insight: float
@@ -129,12 +128,12 @@ class PlantedJudge:
         self_consistency: float = 1.0,
         abstention: float = 0.0,
     ) -> PlantedJudge:
-        """Return the judge that agrees so often with a rater, and with itself.
+        """Return the judge that agrees at given rates with a rater, and with itself.
 
         Raises
         ------
         ValueError
-            If no judge does; the message says what is in reach.
+            If there is no such judge; the message states the possible range.
         """
         chance = raters.by_chance
         room = 1.0 - chance
@@ -151,7 +150,7 @@ class PlantedJudge:
     def replies(
         self, chances: FloatArray, shares: FloatArray, n_replies: int, rng: np.random.Generator
     ) -> IntArray:
-        """Draw replies: (n, s) of options, -1 where there is no answer."""
+        """Draw replies: (n, s) options, -1 if there is no answer."""
         n, K = chances.shape
         knows = rng.random(n) < self.insight
         usual = np.where(knows, chances.argmax(axis=1), rng.choice(K, n, p=shares))
@@ -162,7 +161,7 @@ class PlantedJudge:
         return replies
 
     def usual(self, chances: FloatArray, shares: FloatArray) -> FloatArray:
-        """Return the chance that each option is the usual reply: (n, K)."""
+        """Return the probability that each option is the usual reply: (n, K)."""
         likeliest = np.eye(chances.shape[1])[chances.argmax(axis=1)]
         return np.asarray(self.insight * likeliest + (1.0 - self.insight) * shares)
 
@@ -170,10 +169,10 @@ class PlantedJudge:
 def planted_moments(
     raters: PlantedRaters, judge: PlantedJudge, other: PlantedJudge | None = None
 ) -> AgreementMoments:
-    """Return the moments of a judge's agreement with a rater, or of the difference of two judges.
+    """Return the moments of a judge's agreement with a rater, or of two judges' difference.
 
-    Means over 200,000 items of what is exact for each: their error is below 0.001. Judges that
-    abstain are taken as if they answered.
+    They are means over 200,000 items of exact values per item, with an error below 0.001. Judges
+    that abstain are treated as if they answered.
     """
     p, q = raters.many_chances, np.array(raters.shares)
     agreed, of_replies, mean = [], [], 0.0

@@ -1,4 +1,4 @@
-"""Power of the annotator test against one rater, by the binomial distribution: nothing is drawn."""
+"""Power of the annotator test against one rater, from the binomial distribution."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def power_against_rater(n: int, discordance: float, eps: float, *, level: float 
     Parameters
     ----------
     n : int
-        Items of the rater.
+        Number of items of the rater.
     discordance : float in [0, 1]
         Share of the items on which judge and rater differ in how well they match the others. Each
         is closer on half of those.
     eps : float in (0, 1)
         Margin of the test (Calderon et al. 2025, section 3.1).
     level : float in (0, 1)
-        Of the test, before any adjustment for several raters.
+        Level of the test, before any adjustment for several raters.
 
     Returns
     -------
     float
-        Exact for this test and model.
+        The power, exact for this test and model.
     """
     differing = np.arange(n + 1)
     chance = np.diff(bdtr(differing, n, discordance), prepend=0.0)
@@ -44,9 +44,9 @@ def power_against_rater(n: int, discordance: float, eps: float, *, level: float 
 
 
 def _most_lost(n: int, differing: int, eps: float, level: float, least: int) -> int:
-    """Return how many of the differing items a judge can lose and still pass; -1 if it can't.
+    """Return how many of the differing items a judge can lose and still pass; -1 if it can't pass.
 
-    At least ``least``, and then at most one more, unless ``least`` is -1.
+    The result is at least ``least``, and at most one more unless ``least`` is -1.
     """
     low, high = least, differing if least < 0 else least + 1
     while low < high:
@@ -61,9 +61,9 @@ def _most_lost(n: int, differing: int, eps: float, level: float, least: int) -> 
 def items_for_power(
     power: float, discordance: float, eps: float, *, level: float = 0.05
 ) -> int | None:
-    """Return the least number of items with that power; None above 20,000.
+    """Return the smallest number of items with a given power; None above 20,000.
 
-    Power rises in steps, so somewhat more items can have slightly less of it.
+    Power rises in steps, so somewhat more items can have slightly less power.
     """
     low, high = LEAST_ITEMS - 1, LEAST_ITEMS
     while power_against_rater(high, discordance, eps, level=level) < power:

@@ -1,4 +1,4 @@
-"""Items, raters and replies that it takes to detect a difference between judges."""
+"""Items, raters and replies needed to detect a difference between judges."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ def sample_size_for_difference(
     sd : float
         Standard deviation over items of the paired difference.
     delta : float
-        The difference to detect, which the user names; never the observed one, whose use would
-        give a power of about one half.
+        The difference to detect, set by the user. Never use the observed difference, which would
+        result in a power of about one half.
     design_effect : float, optional
-        Variance of the mean under the design, divided by that of as many independent items.
+        Variance of the mean under the design, divided by that for the same number of independent
+        items.
     power : float in (0, 1), optional
-        Wanted; its normal quantile is rounded to two digits, 0.84 for a power of 80 %.
+        Wanted power. Its normal quantile is rounded to two digits, 0.84 for a power of 80 %.
     critical : float, optional
-        What the difference in standard errors is held against: 1.96 for a single two-sided test at
-        5 %, more where several judges are compared at once.
+        Critical value for the difference in standard errors: 1.96 for a single two-sided test at 5
+        %, more if several judges are compared at once.
 
     Returns
     -------
     int or None
-        For that test with this power; None where ``sd`` is 0, as the judges do
-        not differ on any item.
+        Number for that test with this power; None if ``sd`` is 0, because the judges don't differ
+        on any item.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def sample_size_for_difference(
     """
     if sd < 0 or delta <= 0 or design_effect <= 0:
         raise ValueError(
-            f"sd {sd}, delta {delta} and design_effect {design_effect} make no sample size"
+            f"sd {sd}, delta {delta} and design_effect {design_effect} determine no sample size"
         )
     if sd == 0:
         return None
@@ -70,17 +71,17 @@ def sample_size_for_difference(
 
 
 def sd_to_plan_with(sd: float, n: int, *, confidence: float = 0.8) -> float:
-    """Return the upper confidence limit of a standard deviation that is known from a pilot.
+    """Return the upper confidence limit of a standard deviation estimated from a pilot.
 
     Parameters
     ----------
     sd : float
-        Estimated from the n items of the pilot.
+        Estimate from the n items of the pilot.
     n : int
-        At least 2.
+        Number of items, at least 2.
     confidence : float, optional
-        Of the limit: with the wanted power, the study has it on average over pilots. The estimate
-        itself plans too few items in half of them.
+        Confidence of the limit. Studies planned with it have the wanted power on average over
+        pilots. With the estimate itself, half of the studies would have too few items.
 
     References
     ----------
@@ -100,21 +101,21 @@ def sd_to_plan_with(sd: float, n: int, *, confidence: float = 0.8) -> float:
 def difference_beside_raters(
     delta: float, rater_variance: float, *, power: float = 0.8, critical: float = Z_SIZE
 ) -> float:
-    """Return the difference that items have to detect where raters vary, too.
+    """Return the difference that items have to detect if raters vary too.
 
     Parameters
     ----------
     delta : float
         The difference to detect.
     rater_variance : float
-        What raters add to the variance of the estimated difference, however many the items.
+        Variance that raters add to the estimated difference, regardless of the number of items.
     power, critical
-        As in `sample_size_for_difference`, which takes the result for ``delta``.
+        As in `sample_size_for_difference`, to which you can pass the result as ``delta``.
 
     Returns
     -------
     float
-        ``sqrt(delta^2 - (critical + z)^2 rater_variance)``; 0 where no number of items suffices.
+        ``sqrt(delta^2 - (critical + z)^2 rater_variance)``; 0 if no number of items suffices.
     """
     return sqrt(max(delta**2 - (critical + _z_power(power)) ** 2 * rater_variance, 0.0))
 
@@ -129,10 +130,10 @@ MIN_ITEMS = 2
 
 @dataclass(frozen=True, slots=True)
 class AgreementMoments:
-    """Moments over items of the agreement of one rating with one reply.
+    """Moments over items of the agreement between one rating and one reply.
 
-    With two judges, of the first judge's agreement less the second's. Agreement is 1 where a reply
-    equals a rating, else 0.
+    With two judges, they refer to the first judge's agreement minus the second's. Agreement is 1 if
+    a reply equals a rating, else 0.
 
     Attributes
     ----------
@@ -142,12 +143,12 @@ class AgreementMoments:
         Expected square.
     other_rater, other_reply, other_both : float
         Expected product of two agreements on the same item that differ in the rater, the reply, or
-        both; nan where items have a single rating, or replies.
+        both; nan if items have a single rating or reply.
     n_items : int or None
-        Items that they are estimated on; None where they are assumed.
+        Number of items they are estimated from; None if they are assumed.
     design_effect : float
-        Variance of the mean over clusters of items, divided by that of as many independent items;
-        at least 1.
+        Variance of the mean over clusters of items, divided by that for the same number of
+        independent items; at least 1.
     """
 
     mean: float
@@ -164,7 +165,7 @@ class AgreementMoments:
         Returns
         -------
         float
-            nan where the data hold no second rating, or reply, to extrapolate from.
+            nan if the data contain no second rating or reply to extrapolate from.
         """
         products = [(self.same, 1)]
         if n_raters > 1:
@@ -198,9 +199,10 @@ def agreement_moments(
     Returns
     -------
     AgreementMoments
-        From items that every judge answered; those with a single rating are left out where at least
-        two items have more. Unbiased but for the square of the mean: products of a rating, or
-        reply, with itself are kept apart. Replies of different judges are independent on an item.
+        Estimates from items that every judge answered. Items with a single rating are left out if
+        at least two items have more. Estimates are unbiased except for the square of the mean,
+        because products of a rating or reply with itself are kept separate. Replies of different
+        judges are independent on an item.
 
     Raises
     ------
@@ -279,16 +281,16 @@ def _design_effect(scores: FloatArray, groups: IntArray) -> float:
 
 
 def power_for_difference(sd: float, delta: float, n: float, *, design_effect: float = 1.0) -> float:
-    """Return the power of a two-sided test at 5 % of a mean paired difference of n items.
+    """Return the power of a two-sided test at 5 % for a mean paired difference on n items.
 
     Parameters
     ----------
     sd : float
-        Standard deviation over items of the difference, above 0.
+        Standard deviation of the difference over items, above 0.
     delta : float
         The true mean.
     design_effect : float, optional
-        As in `sample_size_for_difference`, whose sizes reach their power here.
+        As in `sample_size_for_difference`, whose sample sizes have their nominal power here.
     """
     z = abs(delta) * sqrt(n / design_effect) / sd
     normal = NormalDist()

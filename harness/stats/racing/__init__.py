@@ -1,1 +1,1 @@
-"""Racing judges: asking those that may still be best, until the answer is known."""
+"""Racing judges: running only those that may still be best, until the answer is known."""

@@ -1,7 +1,7 @@
-"""Bets against "this judge is worse", drawing items without replacement.
+"""Bets against "this judge is worse", while drawing items without replacement.
 
 Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting (Journal of the
-Royal Statistical Society B, 2024), without-replacement form, for items that are drawn with
+Royal Statistical Society B, 2024), in the form without replacement, for items drawn with
 probabilities proportional to the range of their loss.
 """
 
@@ -25,17 +25,18 @@ LEAN = 0.2  # prior sum of differences of a strict race, which never bets withou
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Units of a pool in the order in which they are drawn, and what the pool is known to hold.
+    """Units of a pool in the order of drawing, and the pool's known properties.
 
-    A unit is an item, or a group of items that is drawn whole: its range and its losses are sums.
+    A unit is an item, or a group of items that is drawn as a whole and whose range and losses are
+    sums.
 
     Attributes
     ----------
     ranges : (n,) array
-        Bound on the difference of two judges on each unit; units are drawn with probabilities
+        Bound on the difference between two judges on each unit. Units are drawn with probabilities
         proportional to it.
     sizes : (n,) array
-        Items of each unit.
+        Number of items in each unit.
     """
 
     ranges: FloatArray
@@ -43,7 +44,7 @@ class Draws:
 
 
 def draw_order(ranges: FloatArray, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return a random order of the units, each drawn with probability proportional to its range.
+    """Return a random order of the units, drawn with probability proportional to their ranges.
 
     Parameters
     ----------
@@ -55,8 +56,8 @@ def draw_order(ranges: FloatArray, rng: np.random.Generator) -> NDArray[np.int64
     Returns
     -------
     order : (n,) array of int
-        Places of the units, in the order of exponential waiting times of rates ``ranges``, which
-        is successive sampling without replacement.
+        Indices of the units, ordered by exponential waiting times with rates ``ranges``, which is
+        successive sampling without replacement.
     """
     return np.argsort(rng.exponential(size=len(ranges)) / ranges, kind="stable")
 
@@ -64,11 +65,12 @@ def draw_order(ranges: FloatArray, rng: np.random.Generator) -> NDArray[np.int64
 def log_growth(
     leader: FloatArray, challenger: FloatArray, draws: Draws, *, within: float, lean: float = 0.0
 ) -> FloatArray:
-    """Return the logarithm of the factor by which bets against a hypothesis grow on each unit.
+    """Return the log of the factor by which bets against a hypothesis grow on each unit.
 
-    The hypothesis: over the whole pool, the leader's mean loss is at least ``within`` above the
-    challenger's. Under it the product of the factors is a nonnegative supermartingale that starts
-    at 1, so that it ever reaches 1 / alpha with probability at most alpha (Ville's inequality).
+    The hypothesis is that over the whole pool, the leader's mean loss is at least ``within`` above
+    the challenger's. Under it, the product of the factors is a nonnegative supermartingale that
+    starts at 1, so the probability that it ever reaches 1 / alpha is at most alpha (Ville's
+    inequality).
 
     Parameters
     ----------
@@ -77,14 +79,14 @@ def log_growth(
     draws : Draws
         The whole pool, n >= t units.
     within : float
-        Difference of means that does not matter.
+        Difference in means that doesn't matter.
     lean : float, optional
         Prior sum of the differences.
 
     Returns
     -------
     log_growth : (t,) array
-        Infinite where the hypothesis is impossible, given the units before.
+        Infinite if the hypothesis is impossible, given earlier units.
     """
     t = len(leader)
     gains = challenger - leader

@@ -1,4 +1,4 @@
-"""Losses of a judge's answer on an item, between 0 and 1, for every answer that it may give."""
+"""Losses, between 0 and 1, of every possible answer of a judge on an item."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class LossTable:
     Attributes
     ----------
     name : str
-        What is lost; see `LOSSES`.
+        Name of the loss; see `LOSSES`.
     values : (n, A) array in [0, 1]
-        A row per item and a column per answer: an option, or a response set. Rows are nan where
-        nobody rated the item.
+        One row per item and one column per answer, which is an option or a response set. Rows are
+        nan if nobody rated the item.
     """
 
     name: str
@@ -34,20 +34,20 @@ class LossTable:
 
     @property
     def ranges(self) -> FloatArray:
-        """(n,) range of the loss over all answers and none at all, at least 0.05.
+        """(n,) range of the loss over all answers, including a missing one, at least 0.05.
 
-        A bound on the difference between two judges on the item, known before any is asked.
+        It bounds the difference between two judges on the item, and is known before any judge runs.
         """
         return np.asarray(np.maximum(UNANSWERED - self.values.min(axis=1), LEAST_RANGE))
 
 
 def random_rater_loss(counts: Counts) -> FloatArray:
-    """Return the share of an item's raters who answered otherwise; (n, K) counts to (n, K)."""
+    """Return the share of an item's raters with a different answer; (n, K) counts to (n, K)."""
     return 1.0 - _shares(counts)
 
 
 def hit_loss(counts: Counts) -> FloatArray:
-    """Return 0 for the raters' most frequent answer, else 1; tied answers share the hit evenly."""
+    """Return 0 for the raters' most common answer, else 1; tied answers share the hit evenly."""
     totals = counts.sum(axis=1, keepdims=True)
     modes = (counts == counts.max(axis=1, keepdims=True)) & (totals > 0)
     hits = modes / np.maximum(modes.sum(axis=1, keepdims=True), 1)
@@ -60,10 +60,10 @@ def squared_loss(counts: Counts, membership: FloatArray | None = None) -> FloatA
     Parameters
     ----------
     counts : (n, A) array
-        How many raters gave each answer.
+        Number of raters with each answer.
     membership : (K, A) array of 0 and 1, optional
-        Which of K options each response set holds (Lambda), where answers are sets: the distance
-        is between the set's indicator and Omega, divided by K.
+        Which of K options each response set contains (Lambda), if answers are sets. The distance is
+        then between the set's indicator and Omega, divided by K.
 
     Returns
     -------
@@ -100,12 +100,12 @@ def loss_table(name: str, counts: Counts, membership: FloatArray | None = None) 
     counts : (n, A) array
         Ratings of each item by answer.
     membership : (K, A) array, optional
-        Options of each response set, where the answers are sets and the loss is ``squared``.
+        Options of each response set, if the answers are sets and the loss is ``squared``.
 
     Raises
     ------
     ValueError
-        If there is no such loss, or a loss lies outside [0, 1].
+        If the loss is unknown, or a loss lies outside [0, 1].
     """
     if name not in LOSSES:
         raise ValueError(f"there is no loss {name!r}; known are {', '.join(LOSSES)}")

@@ -1,9 +1,9 @@
-"""A race of judges: who is asked about which items next, and when the answer is known.
+"""A race of judges: which judge gets which items next, and when the answer is known.
 
-Judges are asked about units of a pool in a random order, a batch at a time. A judge that is shown
-not to be better than the leader by more than ``within`` is suspended: it is asked no more unless
-another judge takes the lead. Everything is a pure function of the losses known so far, so a race
-that was interrupted goes on as it would have.
+Judges rate the units of a pool in random order, a batch at a time. If there is evidence that a
+judge isn't better than the leader by more than ``within``, it is suspended and gets no more
+requests unless another judge takes the lead. Everything is a pure function of the losses known so
+far, so an interrupted race continues as if it had not been interrupted.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ BATCH = 20  # items
 
 @dataclass(frozen=True, slots=True)
 class RaceDesign:
-    """What is fixed before a race.
+    """Settings that are fixed before a race.
 
     Attributes
     ----------
     draws : Draws
-        The pool of n units in the order in which they are drawn.
+        The pool of n units in the order of drawing.
     n_judges : int
         J, two or more.
     within : float
-        Difference of mean losses that does not matter, in [0, 1). With 0 the race is strict: it
-        ends with the one best judge.
+        Difference in mean losses that doesn't matter, in [0, 1). With 0 the race is strict: it ends
+        with the one best judge.
     alpha : float
-        Chance that the judge returned is worse than the best by ``within`` or more; in a strict
-        race, that the best is eliminated.
+        Probability that the returned judge is worse than the best by ``within`` or more; in a
+        strict race, that the best is eliminated.
     batch : int
-        Items between decisions.
+        Number of items between decisions.
     """
 
     draws: Draws
@@ -61,11 +61,11 @@ class RaceDesign:
 
     @property
     def strict(self) -> bool:
-        """Whether the race looks for the one best judge."""
+        """Whether the race searches for the one best judge."""
         return self.within == 0.0
 
     def after_batch(self, n_units: int) -> int:
-        """Return how many units are drawn once another batch of items follows ``n_units``."""
+        """Return how many units are drawn once another batch follows ``n_units``."""
         items = np.cumsum(self.draws.sizes)
         before = items[n_units - 1] if n_units else 0.0
         return min(int(np.searchsorted(items, before + self.batch)) + 1, len(items))
@@ -73,22 +73,22 @@ class RaceDesign:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a race stands.
+    """Current state of a race.
 
     Attributes
     ----------
     n_asked : (J,) array of int
-        Of how many units, the first ones, each judge's losses are needed before `advance`.
+        Number of units, from the first, for which each judge's losses are needed before `advance`.
     suspended : (J,) array of bool
-        Judges that are asked no more, unless another judge takes the lead.
+        Judges that get no more requests unless another judge takes the lead.
     leaders : tuple of int
         The leader after each decision so far.
     left_at : tuple of int or None
-        Units drawn when each judge was last suspended; None where it was not.
+        Number of units drawn when each judge was last suspended; None if it was not.
     ending : str or None
         "within": the leader's mean loss is within the margin of the best judge's; "unique": all
         others were eliminated; "pool_exhausted": the leader has the lowest mean loss on the pool
-        among the judges that are left; None while the race goes on.
+        among the remaining judges; None while the race continues.
     """
 
     n_asked: NDArray[np.int64]
@@ -99,7 +99,7 @@ class Standing:
 
     @property
     def leader(self) -> int:
-        """The judge in the lead; the first one before anything is known."""
+        """The leading judge; the first one before anything is known."""
         return self.leaders[-1] if self.leaders else 0
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class Standing:
 
 
 def start(design: RaceDesign) -> Standing:
-    """Return the standing before anything is asked: every judge, the first batch."""
+    """Return the state before any requests: every judge, the first batch."""
     return Standing(
         n_asked=np.full(design.n_judges, design.after_batch(0)),
         suspended=np.zeros(design.n_judges, dtype=bool),
@@ -117,27 +117,27 @@ def start(design: RaceDesign) -> Standing:
 
 
 def advance(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
-    """Return the next standing.
+    """Return the next state of a race.
 
     Parameters
     ----------
     design : RaceDesign
-        What is fixed.
+        Settings of the race.
     standing : Standing
-        Where the race stands; not ended.
+        Current state; the race must not have ended.
     losses : (J, n) array
-        Losses in the order of the draws, in [0, size of the unit]; of judge j, the first
+        Losses in the order of the draws, in [0, size of the unit]; for judge j, the first
         ``standing.n_asked[j]`` are known.
 
     Returns
     -------
     next : Standing
-        Ended, or with more units to ask some judges about.
+        The next state, either ended or with more units for some judges.
 
     Raises
     ------
     ValueError
-        If the race has ended, or a loss that is needed is nan.
+        If the race has ended, or a needed loss is nan.
     """
     if standing.ending is not None:
         raise ValueError("the race has ended")
@@ -152,7 +152,7 @@ def advance(design: RaceDesign, standing: Standing, losses: FloatArray) -> Stand
 
 
 def _suspend(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
-    """Suspend the judges that are shown to be no better than the leader, or let them return."""
+    """Suspend judges with evidence that they are no better than the leader, or let them return."""
     n_drawn = int(standing.n_asked.max())
     leader = _lowest(design, losses, ~standing.suspended, n_drawn)
     # Judge j is asked about as much as is needed to show that it is not better than this leader.
@@ -181,7 +181,7 @@ def _suspend(design: RaceDesign, standing: Standing, losses: FloatArray) -> Stan
 
 
 def _eliminate(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
-    """Eliminate the judges of which it is shown that they are not the best one."""
+    """Eliminate judges with evidence that they are not the best one."""
     n_drawn = int(standing.n_asked.max())
     led_by = _leader_of_units(design, standing, n_drawn)
     out = standing.suspended.copy()
@@ -208,7 +208,7 @@ def _eliminate(design: RaceDesign, standing: Standing, losses: FloatArray) -> St
 
 
 def _leader_of_units(design: RaceDesign, standing: Standing, n_drawn: int) -> NDArray[np.int64]:
-    """Return who led before each of the units drawn: fixed before the unit was asked about."""
+    """Return who led before each drawn unit: determined before the unit was requested."""
     led_by = np.zeros(n_drawn, dtype=np.int64)
     begin = design.after_batch(0)
     for leader in standing.leaders:
@@ -233,7 +233,7 @@ def _recorded(standing: Standing, suspended: BoolArray, leader: int, n_drawn: in
 
 
 def _drawn_on(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
-    """Draw another batch, or end with the lowest mean where the pool is exhausted."""
+    """Draw another batch, or end with the lowest mean if the pool is exhausted."""
     n_drawn = int(standing.n_asked.max())
     n_units = len(design.draws.sizes)
     running = ~standing.suspended
@@ -246,6 +246,6 @@ def _drawn_on(design: RaceDesign, standing: Standing, losses: FloatArray) -> Sta
 
 
 def _lowest(design: RaceDesign, losses: FloatArray, running: BoolArray, n_drawn: int) -> int:
-    """Return the running judge of the lowest mean loss, each unit weighted by 1 / range."""
+    """Return the running judge with the lowest mean loss, each unit weighted by 1 / range."""
     weighted = losses[running, :n_drawn] / design.draws.ranges[:n_drawn]
     return int(np.flatnonzero(running)[np.argmin(weighted.sum(axis=1))])

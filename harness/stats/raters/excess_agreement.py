@@ -1,4 +1,4 @@
-"""Pairs of raters who agree with each other more than either does with anybody else."""
+"""Pairs of raters who agree with each other more than either does with anyone else."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ MIN_ITEMS = 30  # that both raters of a pair rated, and that a third rated as we
 
 @dataclass(frozen=True, slots=True)
 class ExcessAgreement:
-    """A pair of raters who agree with each other more than either does with anybody else.
+    """A pair of raters who agree with each other more than either does with anyone else.
 
     Attributes
     ----------
     first, second : int
-        Numbers of the raters, the lower one first.
+        Indices of the raters, the lower one first.
     n_items : int
-        Items that both rated.
+        Number of items that both rated.
     agreement : float
         Share of these on which they chose the same option.
     next_highest : float
-        The highest such share of one of them with a third rater of 30 of these items.
+        The highest such share between one of them and a third rater of at least 30 of these items.
     p_adjusted : float
-        Of the sign tests against each third rater the largest p, times the number of pairs.
+        Largest p-value of the sign tests against each third rater, times the number of pairs.
     """
 
     first: int
@@ -48,28 +48,29 @@ class ExcessAgreement:
 
 
 def excess_agreement(choices: RaterChoices, judge: IntArray | None = None) -> list[ExcessAgreement]:
-    """Test which raters agree with each other more than either does with anybody else.
+    """Test which raters agree with each other more than either does with anyone else.
 
     Parameters
     ----------
     choices : RaterChoices
-        Of identified raters.
+        Choices of identified raters.
     judge : (n,) int array, optional
-        The option that a judge chose for each item, -1 for none. With it only pairs of the judge,
-        whose number is ``choices.n_raters``, and a rater are tested, against the other raters.
+        The option that a judge chose for each item, -1 for none. If passed, only pairs of the
+        judge, whose index is ``choices.n_raters``, and a rater are tested, against the other
+        raters.
 
     Returns
     -------
     list of ExcessAgreement
-        Pairs who are each other's closest by share of agreement; no others can be significant. None
-        without a third rater of 30 of their items.
+        Pairs who are each other's closest by share of agreement, because no others can be
+        significant. Pairs need a third rater of at least 30 of their items.
 
     Notes
     -----
     For a pair (a, b) and a third rater c, the items on which a agrees with exactly one of b and c
-    are counted, over units: if c were as close to a as b is, either would be as likely (sign
-    test). The pair is rejected only if it is against every third rater and from both of its sides,
-    an intersection-union test, so that its largest p-value is one of level alpha (Berger 1982);
+    are counted, over units: if c were as close to a as b is, either would be as likely (sign test).
+    The pair is rejected only if the test rejects against every third rater and from both of its
+    sides. This is an intersection-union test, so its largest p-value has level alpha (Berger 1982).
     Bonferroni's factor is the number of pairs with 30 items in common.
     """
     n_raters = choices.n_raters
@@ -112,7 +113,7 @@ def excess_agreement(choices: RaterChoices, judge: IntArray | None = None) -> li
 
 
 def _with_judge(choices: RaterChoices, judge: IntArray) -> RaterChoices:
-    """Return the choices with those of a judge as of one more rater."""
+    """Add a judge's choices as an additional rater."""
     items = np.flatnonzero(judge >= 0)
     return replace(
         choices,
@@ -148,9 +149,9 @@ def _agreements(choices: RaterChoices) -> tuple[FloatArray, FloatArray]:
 
 
 def _sign_test(chosen: NDArray[np.int16], unit: IntArray) -> float:
-    """Return the p-value of the first agreeing with the second no more often than with the third.
+    """Return the p-value for the first agreeing with the second no more often than with the third.
 
-    Items of a unit count once, for whom there are more.
+    A unit's items count once, for whoever has more of them.
     """
     first, second, third = chosen
     signs = (first == second).astype(np.int64) - (first == third)

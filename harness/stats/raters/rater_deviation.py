@@ -1,4 +1,4 @@
-"""Tests of raters who agree less with the others, or vary less."""
+"""Tests for raters who agree less with the others, or who vary less."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class RaterChoices:
     Attributes
     ----------
     item, rater, option : (R,) int arrays
-        Numbers from 0. A rater rates an item at most once.
+        Indices from 0. A rater rates an item at most once.
     unit : (n,) int array
-        Of each item: the group whose items may depend on each other, or a number of its own.
+        Unit of each item: a group whose items may depend on each other, or a separate number.
     n_raters, n_options : int
-        How many there are.
+        Number of raters and of options.
     """
 
     item: IntArray
@@ -40,7 +40,7 @@ class RaterChoices:
     n_options: int
 
     def counts(self) -> IntArray:
-        """Return how often each option was chosen, (n, K)."""
+        """Return the number of times each option was chosen, (n, K)."""
         n, K = len(self.unit), self.n_options
         return np.bincount(self.item * K + self.option, minlength=n * K).reshape(n, K)
 
@@ -56,7 +56,7 @@ class RaterChoices:
         )
 
     def units(self) -> tuple[IntArray, IntArray]:
-        """Return how many ratings the rater gave in the unit of each rating, and units per rater.
+        """Return how many of the rater's ratings are in each rating's unit, and units per rater.
 
         Returns
         -------
@@ -71,19 +71,19 @@ class RaterChoices:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RaterDeviation:
-    """Raters against interchangeable ones.
+    """Raters compared with interchangeable ones.
 
     Attributes
     ----------
     n_items, n_units : (m,) int arrays
-        Items of at least three ratings that the rater rated, and the units they belong to.
+        Number of the rater's items with at least three ratings, and of the units they belong to.
     agreement : (m,) array
-        Mean share of the others' choices that are the rater's; nan without such items.
+        Mean share of the others' choices that equal the rater's; nan without such items.
     expected : (m,) array
-        The mean of the same over all raters of the same items.
+        Mean of the same share over all raters of these items.
     p, p_adjusted : (m,) arrays
-        Of the hypothesis that raters are interchangeable, against a lower agreement; adjusted by
-        Holm. nan where not tested.
+        P-values of the hypothesis that raters are interchangeable, against lower agreement, before
+        and after Holm's adjustment; nan if not tested.
     """
 
     n_items: IntArray
@@ -104,7 +104,8 @@ def rater_deviation(choices: RaterChoices) -> RaterDeviation:
     Parameters
     ----------
     choices : RaterChoices
-        Items of fewer than three ratings are left out: two raters always agree equally.
+        Choices of raters. Items with fewer than three ratings are left out, because two raters
+        always agree equally.
 
     Returns
     -------
@@ -113,10 +114,10 @@ def rater_deviation(choices: RaterChoices) -> RaterDeviation:
 
     Notes
     -----
-    If the raters of an item are interchangeable, given its ratings each of them gave each rating
-    with equal chance. Chernoff's bound on the lower tail of the rater's sum of agreements is a
-    valid p-value at any number of items; within a unit Hoelder's inequality makes it so however
-    its items depend on each other. With Holm's adjustment the chance that any of several
+    If the raters of an item are interchangeable, each of them is equally likely to have given each
+    of its ratings. Chernoff's bound on the lower tail of the rater's sum of agreements is then a
+    valid p-value for any number of items. Within a unit, Hoelder's inequality keeps it valid
+    however items depend on each other. With Holm's adjustment, the probability that any of several
     interchangeable raters is below the level is at most the level.
     """
     counts = choices.counts()
@@ -150,7 +151,7 @@ def rater_deviation(choices: RaterChoices) -> RaterDeviation:
 
 
 def _log_mean(exponents: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return log sum_k w_k exp(x_k) of each row; options nobody chose have weight 0."""
+    """Return log sum_k w_k exp(x_k) of each row; options that nobody chose have weight 0."""
     high = np.where(weights > 0, exponents, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
     terms = np.where(weights > 0, np.exp(np.minimum(exponents - high, 0.0)), 0.0)
     return np.asarray(high[:, 0] + np.log((weights * terms).sum(axis=1)), dtype=np.float64)
@@ -162,7 +163,7 @@ def _chernoff(
     observed: FloatArray,
     n_items: IntArray,
 ) -> FloatArray:
-    """Bound P(sum <= observed) by the least exp(K(-t) + t observed) over some t: (m,)."""
+    """Bound P(sum <= observed) by the minimum of exp(K(-t) + t observed) over some t: (m,)."""
     bounds = [total(log_mgf(float(tilt))) + tilt * observed for tilt in TILTS]
     p = np.exp(np.minimum(np.min(bounds, axis=0), 0.0))
     return np.where(n_items > 0, p, np.nan)
@@ -174,16 +175,16 @@ def same_answer_p_values(choices: RaterChoices) -> tuple[IntArray, FloatArray]:
     Parameters
     ----------
     choices : RaterChoices
-        Of all raters.
+        Choices of all raters.
 
     Returns
     -------
     option : (m,) int array
-        What the rater always chose; -1 for who varies or did not rate.
+        The rater's constant choice; -1 if choices vary or there are none.
     p_adjusted : (m,) array
-        Chance that an interchangeable rater gives any one answer to all these items, summed over
-        the options, at most 1, and adjusted by Holm over all raters with a rating. 1 for who
-        varies, nan for who did not rate.
+        Probability that an interchangeable rater gives any one answer to all these items, summed
+        over the options, at most 1, and adjusted by Holm over all raters with a rating. 1 for
+        raters who vary, nan for raters without ratings.
     """
     counts = choices.counts()
     shares = ratio(counts, counts.sum(axis=1)[:, None])
@@ -203,23 +204,23 @@ def same_answer_p_values(choices: RaterChoices) -> tuple[IntArray, FloatArray]:
 
 
 def drift_p_values(choices: RaterChoices, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Test whether raters agree more or less with the others as time passes.
+    """Test whether raters agree more or less with the others over time.
 
     Parameters
     ----------
     choices : RaterChoices
-        Of all raters.
+        Choices of all raters.
     times : (R,) array
-        When each rating was made, in any unit; nan where unknown.
+        Time of each rating, in any unit; nan if unknown.
 
     Returns
     -------
     rho : (m,) array in [-1, 1]
-        Correlation of the rank of time with the rater's agreement beyond the median of the
-        item's raters, over units of mean time and agreement; nan below 30 units or where either is
-        constant. Around the mean, all others would seem to change with a rater who does.
+        Correlation of the rank of time with the rater's agreement beyond the median of the item's
+        raters, over units of mean time and agreement; nan below 30 units or if either is constant.
+        Relative to the mean instead, all others would seem to change if one rater does.
     p_adjusted : (m,) array
-        Of no relation, two-sided by Student's t, adjusted by Holm. nan where not tested.
+        Two-sided p-values for no relation by Student's t, adjusted by Holm; nan if not tested.
     """
     from scipy.stats import pearsonr, rankdata  # noqa: PLC0415 -- takes a while to load
 

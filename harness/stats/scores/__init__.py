@@ -1,1 +1,1 @@
-"""Judges that give a number per item in place of an option."""
+"""Judges that return a number per item instead of an option."""

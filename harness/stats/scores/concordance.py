@@ -1,4 +1,4 @@
-"""How scores order items, next to how raters do: measures that need no threshold.
+"""How well scores order items, compared with raters: measures without a threshold.
 
 References
 ----------
@@ -37,9 +37,9 @@ class Scored(NamedTuple):
     score : (n,) array
         Higher is better.
     shares : (n, K) array
-        Share of the raters that chose each option, from the worst to the best.
+        Share of the raters who chose each option, from the worst to the best.
     mean, median : (n,) array
-        Of the ratings.
+        Mean and median of the ratings.
     """
 
     score: FloatArray
@@ -49,9 +49,9 @@ class Scored(NamedTuple):
 
     @classmethod
     def of(cls, score: FloatArray, ratings: FloatArray, numbers: FloatArray) -> Self:
-        """Take scores and how many raters chose each option, (n, K), the worst option first.
+        """Combine scores with the number of raters per option, (n, K), the worst option first.
 
-        Numbers stand for the options, (K,), in ascending order. Every item has a rating.
+        ``numbers`` are the options' numbers, (K,), in ascending order. Every item needs a rating.
         """
         shares = ratings / ratings.sum(axis=1, keepdims=True)
         mean = np.round(shares @ numbers, DIGITS)  # equal means are ties
@@ -71,10 +71,10 @@ ScoreMeasure: TypeAlias = Callable[[Scored], float]
 
 
 def auc(items: Scored) -> float:
-    """Return the chance that the score puts two items in the order in which raters do.
+    """Return the probability that the score orders two items as raters do.
 
-    One rater of each item is drawn, and pairs to whom these give the same label are left out. Equal
-    scores count half. On two options it's the area under the ROC curve; nan without such pairs.
+    One rater of each item is drawn, and pairs with the same label are left out. Equal scores count
+    half. With two options it's the area under the ROC curve; nan without such pairs.
     """
     _, place = np.unique(items.score, return_inverse=True)
     shares = items.shares
@@ -123,10 +123,10 @@ MEASURES: dict[str, ScoreMeasure] = {
 
 
 def least_units(name: str) -> int:
-    """Return how many items or groups a measure needs for an interval.
+    """Return the number of items or groups that a measure needs for an interval.
 
-    With fewer, too few intervals of correlations with medians, which have many ties, contain their
-    value (`benchmarks/score_coverage.py`).
+    With fewer, too few intervals for correlations with medians, which have many ties, contain the
+    true value (`benchmarks/score_coverage.py`).
     """
     return UNITS_FOR_MEDIANS if name.endswith("_median") else MIN_UNITS
 
@@ -142,12 +142,12 @@ class TiedPairs(NamedTuple):
 
     @classmethod
     def of(cls, items: Scored) -> Self:
-        """Take all pairs of some items."""
+        """Create all pairs of some items."""
         first, second = np.triu_indices(len(items.score), k=1)
         return cls(items.score[first] - items.score[second], items.mean[first] - items.mean[second])
 
     def accuracy(self, width: float) -> float:
-        """Return the share of pairs in the raters' order, or tied by both; nan without pairs.
+        """Return the share of pairs in the raters' order, or tied in both; nan without pairs.
 
         Pairs whose scores differ by at most ``width`` are tied.
         """
@@ -168,12 +168,12 @@ class TiedPairs(NamedTuple):
 
 
 def pairwise_accuracy(items: Scored, width: float) -> float:
-    """Return the share of pairs of items that scores and mean ratings order, or tie, alike."""
+    """Return the share of item pairs that scores and mean ratings order the same, or both tie."""
     return TiedPairs.of(items).accuracy(width)
 
 
 def some_rows(n: int) -> IntArray:
-    """Return the items whose pairs are compared: all of up to 1,000, or a seeded sample."""
+    """Return the items to compare in pairs: all, if at most 1,000, or a seeded sample."""
     rows = np.random.default_rng(0).permutation(n)[:MAX_PAIRED]
     return np.asarray(np.sort(rows), dtype=np.int64)
 
@@ -189,7 +189,7 @@ def jackknife_interval(
     level: float,
     bounds: tuple[float, float],
 ) -> tuple[float, float] | None:
-    """Return the interval of a measure from leaving out blocks of units in turn.
+    """Return a measure's interval from leaving out blocks of units in turn.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def jackknife_interval(
     level : float
         Nominal coverage.
     bounds : (low, high)
-        Least and greatest value. Errors are taken on the logit scale between them.
+        Smallest and largest value. Errors are computed on the logit scale between them.
 
     Returns
     -------

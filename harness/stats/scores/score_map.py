@@ -1,8 +1,8 @@
-"""From a judge's scores to what raters choose: monotone maps, fitted out of fold.
+"""Monotone maps from a judge's scores to raters' choices, fitted out of fold.
 
-A score has no unit that raters share. A monotone (isotonic) regression of the raters' answers on it
-gives it one. Fitted on the items that it's judged by, it would flatter the judge, so each item gets
-the map of the folds without it.
+Scores have no unit in common with ratings. A monotone (isotonic) regression of the raters' answers
+on them creates one. If it were fitted on the items it's evaluated on, it would favour the judge, so
+each item uses the map fitted on the folds without it.
 
 References
 ----------
@@ -38,10 +38,10 @@ class ScoreMap:
     Attributes
     ----------
     scores : (M,) array
-        Scores in ascending order, each once. Below the first and above the last, the map is flat.
-        Between two, it's a line.
+        Distinct scores in ascending order. The map is flat below the first and above the last, and
+        linear between two.
     values : (M, T) array
-        The values there. All columns ascend, or all descend.
+        The values at these scores. All columns ascend, or all descend.
     """
 
     scores: FloatArray
@@ -57,7 +57,7 @@ class ScoreMap:
 
     @property
     def ascends(self) -> bool:
-        """Whether values ascend with the score, as a constant map counts as doing."""
+        """Whether values ascend with the score; True for a constant map."""
         return not (self.values[-1] < self.values[0]).any()
 
     @classmethod
@@ -69,13 +69,13 @@ class ScoreMap:
         Parameters
         ----------
         scores : (n,) array
-            One of each item.
+            One score per item.
         values : (n, T) array
-            What to expect.
+            Values to predict.
         weights : (n,) array
-            Positive, such as numbers of ratings.
+            Positive weights, such as numbers of ratings.
         better : {"higher", "lower", "found"}
-            Whether values ascend with scores, descend, or do whichever fits better.
+            Whether values ascend or descend with scores, or whichever fits better.
         """
         knots, place = np.unique(scores, return_inverse=True)
         mass = np.bincount(place, weights=weights).astype(np.float64)
@@ -97,9 +97,9 @@ def _isotonic(means: FloatArray, mass: FloatArray, *, ascends: bool) -> FloatArr
 
 
 def ratings_ascend(scores: FloatArray, ratings: FloatArray) -> bool:
-    """Return whether ratings ascend with (n,) scores, as they count as doing without items.
+    """Return whether ratings ascend with (n,) scores; True without items.
 
-    ``ratings`` (n, K) say how many raters chose each option, the worst option first.
+    ``ratings`` (n, K) are the numbers of raters who chose each option, the worst option first.
     """
     if not len(scores):
         return True
@@ -109,26 +109,26 @@ def ratings_ascend(scores: FloatArray, ratings: FloatArray) -> bool:
 
 
 def mean_map(maps: Sequence[ScoreMap]) -> ScoreMap:
-    """Return the mean of maps: exact, as each is linear between the scores of all."""
+    """Return the exact mean of maps, each of which is linear between the scores of all."""
     knots = np.unique(np.concatenate([each.scores for each in maps]))
     return ScoreMap(frozen(knots), frozen(np.mean([each(knots) for each in maps], axis=0)))
 
 
 @dataclass(frozen=True, slots=True)
 class CrossFit:
-    """Values of scores out of fold.
+    """Out-of-fold values for scores.
 
     Attributes
     ----------
     values : (n, T) array
-        For an item with ratings, by the map that was fitted without its fold. For another item, by
-        the mean of the maps.
+        For an item with ratings, the value from the map fitted without its fold. For other items,
+        the value from the mean of the maps.
     mean : ScoreMap
         The mean of the maps, for items that weren't fitted on.
     n_higher : int
-        Folds whose map ascends.
+        Number of folds whose map ascends.
     n_folds : int
-        Folds.
+        Number of folds.
     """
 
     values: FloatArray
@@ -150,16 +150,16 @@ def cross_fit(
     Parameters
     ----------
     scores : (n,) array
-        Finite; one of each reply.
+        Finite scores, one per reply.
     values : (n, T) array
-        What raters answered, such as the share of them above each cut. Rows without weight aren't
-        read.
+        The raters' answers, such as the share above each cut. Rows without weight aren't used.
     weights : (n,) array
         Numbers of ratings; 0 for an item without any.
     units : (n,) int array
-        What stays in one fold: items or groups, numbered.
+        Numbered items or groups, each of which stays in one fold.
     better : {"higher", "lower", "found"}, optional
-        See `ScoreMap.fit`. A direction that is found is found in each fold without its items.
+        See `ScoreMap.fit`. With ``found``, the direction is determined for each fold without its
+        items.
 
     Raises
     ------
