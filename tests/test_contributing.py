@@ -1,9 +1,10 @@
-"""Metrics, columns, recipes and readers are added as CONTRIBUTING.md shows, a form by one entry."""
+"""Parts are added as CONTRIBUTING.md shows, each by a file, a field or an entry."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,7 @@ from harness.report import judge_card, page, ranking_csv, render
 v = harness.validate("task", "verdicts.csv")
 print("\\f".join(f(v) for f in (render, type(v)._repr_html_, page, judge_card, ranking_csv)))
 """
+GATE = "\n\n@takes\ndef gate("
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,9 @@ def copy(page, tmp_path_factory):
     change(folder / "harness/stats/data/forms.py", FORMS, FORMS + ENTRY)
     column = folder / "harness/report/ranking_columns.py"
     change(column, COLUMNS, f"{page['a column']}\n{COLUMNS}    STORED,\n")
+    text = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    [field] = re.findall(r"`(least: int = option\(.*?)` in `GateOptions` of", text)
+    change(folder / "harness/cli/gate.py", GATE, f"    {field}\n\n{GATE}")
     imported = "from harness.curation.formats.rating_app import RATING_APP\n"
     change(
         folder / "harness/curation/formats/__init__.py",
@@ -131,6 +136,13 @@ def test_the_column_of_the_page_is_in_every_view(printed_by):
     heads = ("stored", ">stored<", ">replies from the store<", "replies from the store", "n_from")
     for view, head in zip(views, heads, strict=True):
         assert view.count(head) == 1
+
+
+def test_the_option_of_the_page_has_flag_bounds_and_help(printed):
+    """One field is all: `@takes` derives the rest."""
+    shown = " ".join(printed("gate", "--help").split())
+    described = r"--least \S+ Judges that the run must have\. \[x>=1\] \[default: 1\]"
+    assert re.search(described, shown)
 
 
 def test_the_recipe_of_the_page_reads_its_table(page, printed, tmp_path):

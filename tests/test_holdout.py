@@ -234,7 +234,7 @@ def test_one_judge_of_verdicts_made_elsewhere_is_confirmed_once(task):
     with pytest.raises(harness.HarnessError, match="metric"):
         harness.confirm_verdicts(task, file, "mine", metric="no_such_metric")
     where = ("--task", task, "--verdicts", file)
-    shown = invoke("confirm", *where, "--judge", "mine", "--json")
+    shown = invoke("confirm", "verdicts", *where, "--judge", "mine", "--json")
     assert shown.exit_code == 0, shown.stderr
     evidence = json.loads(shown.stdout)["evidence"]
     assert (evidence["n_tried"], evidence["held_out"]) == (1, True)
@@ -248,13 +248,13 @@ def test_one_judge_of_verdicts_made_elsewhere_is_confirmed_once(task):
 
 
 def test_a_confirmation_is_of_a_run_or_of_verdicts(task):
-    """Not of both, and without options that ask."""
+    """Each is a command of its own: a run has no verdicts of others, and verdicts ask nothing."""
     file = verdicts_of(task.parent / "all.csv", mine=by_turns)
-    both = invoke("confirm", "some-run", "--task", task, "--verdicts", file, "--judge", "mine")
-    assert both.exit_code == 2
-    asking = invoke("confirm", "--task", task, "--verdicts", file, "--judge", "mine", "--dry-run")
-    assert asking.exit_code == 2
-    assert "nothing is asked" in asking.stderr
+    where = ("--task", task, "--verdicts", file, "--judge", "mine")
+    both = invoke("confirm", "some-run", *where)
+    assert (both.exit_code, "No such option: --verdicts" in both.stderr) == (2, True)
+    asking = invoke("confirm", "verdicts", *where, "--dry-run")
+    assert (asking.exit_code, "No such option: --dry-run" in asking.stderr) == (2, True)
 
 
 def test_python_confirms_like_the_command(task):

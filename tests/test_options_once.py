@@ -1,10 +1,9 @@
-"""An option is declared once: its default, bounds, help, and what it goes with."""
+"""An option is declared once, and a command takes all options of the models that it names."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,15 @@ from support.task_folders import make_task_folder
 
 import harness
 from harness.errors import HarnessError, OptionError
-from harness.options.concerns import BudgetOptions, Choices, RunOptions
-from harness.options.declaration import RESUME, Options, check_use, declared_options, options_of
+from harness.options.concerns import Choices, ResumeOptions, RunOptions, VerdictFile
+from harness.options.declaration import Options, declared_options, leave_out, options_of
 from harness.options.keyword_arguments import in_python
 from harness.revalidation.look_options import LookOptions
 
 HARNESS = Path(harness.__file__).resolve().parent
-SUBJECTS = {  # arguments of the API, and a field that holds options
+SUBJECTS = {  # arguments of the API, and fields that hold options
     *("task", "run", "judge", "judges", "verdicts", "resume", "observer", "mapping", "options"),
+    "limit",
 }
 
 
@@ -43,21 +43,39 @@ def models_of_options():
     return models
 
 
+def make_verdicts(path):
+    rows = "".join(f"i{k},random,A\n" for k in range(8))
+    path.write_text(f"item,judge,value\n{rows}", encoding="utf-8")
+
+
 def functions_of(*parts):
     kinds = ast.FunctionDef | ast.AsyncFunctionDef
     return [node for node in ast.walk(source(*parts)) if isinstance(node, kinds)]
 
 
+def declares(model, name):
+    return name in inspect.get_annotations(model) and name in options_of(model)
+
+
 def test_each_option_is_a_field_of_one_model():
-    """Inherited fields aside, no two models of options declare the same name."""
-    counts = Counter(
-        name
-        for model in models_of_options()
-        for name in inspect.get_annotations(model)
-        if name in options_of(model)
-    )
-    assert len(counts) > 50
-    assert [name for name, n in counts.items() if n > 1] == []
+    """A subclass may declare it again with other words or another default, and all else alike."""
+    declaring = {}
+    for model in models_of_options():
+        for name in inspect.get_annotations(model):
+            if declares(model, name):
+                declaring.setdefault(name, []).append(model)
+    assert len(declaring) > 50
+    for name, models in declaring.items():
+        (first,) = (
+            model
+            for model in models
+            if not any(declares(parent, name) for parent in model.__mro__[1:-2])
+        )
+        kept = {"flag", "kind", "values", "panel", "is_rare", "range", "metavar", "repeats"}
+        for model in models:
+            ours, theirs = options_of(model)[name], options_of(first)[name]
+            unlike = {field for field in kept if getattr(ours, field) != getattr(theirs, field)}
+            assert not unlike, (model, name)
 
 
 def test_no_command_declares_an_option_by_hand():
@@ -135,12 +153,20 @@ def test_options_were_ignored_where_a_run_is_validated(place, flag, argument):
         harness.validate(harness.load_run(place), **argument)
 
 
-REFUSED = {  # what goes with another use of a command, and was ignored or had a rule of its own
-    "annotate task --merge --port 5": "--port",
-    "annotate task --export r.csv --queue q.csv": "--queue",
+UNKNOWN = {  # what belongs to another command
+    "annotate merge task --port 5": "--port",
+    "annotate export task r.csv --queue q.csv": "--queue",
     "annotate task --rater ann --without bea": "--without",
-    "annotate task --merge --elicitation paired": "--elicitation",
+    "annotate merge task --elicitation paired": "--elicitation",
     "confirm --judge random --seed 3": "--seed",
+    "confirm verdicts --task task --verdicts v.csv --judge random --dry-run": "--dry-run",
+    "curate next task --budget 5 --out runs": "--out",
+    "curate draw task --budget 5 --judge j --items v.csv --as new --tau 0.5": "--tau",
+    "history --every week": "--every",
+    "resume --samples 3": "--samples",
+    "revalidate rebase 2 --fail-on worse": "--fail-on",
+}
+REFUSED = {  # what has no effect beside another option or argument
     "curate drop task --as less --items i0 --seed 3": "--seed",
     "curate drop task --as less --items i0 --verdicts v.csv": "--verdicts",
     "curate export task t.csv --seed 3": "--seed",
@@ -148,19 +174,22 @@ REFUSED = {  # what goes with another use of a command, and was ignored or had a
     "curate import t.csv --as new --rater-name 1=ann": "--rater-name",
     "curate import t.csv --into task --raters a,b": "--raters",
     "curate import t.csv --into task --dry-run": "--dry-run",
+    "curate import t.csv --into task --recipe r": "--recipe",
     "curate next task --budget 5 --verdicts v.csv": "--verdicts",
     "curate next task --budget 5 --finding x --tau 0.5": "--tau",
-    "curate next task --budget 5 --for estimate --tau 0.5": "--tau",
-    "curate next task --budget 5 --out runs": "--out",
     "curate sample task --as some --items 2 --levels 10": "--levels",
+    "history --all --last 3": "--last",
     "plan difference 0.1 --agreement 0.8 --rater-agreement 0.8 --judges a,b": "--judges",
     "plan difference 0.1 --task task --verdicts v.csv --agreement 0.8": "--agreement",
     "plan annotators --task task --verdicts v.csv --eps 0.1": "--eps",
     "report --page p.html": "--page",
     "report a b --charts charts": "--charts",
     "report --task task --out runs": "--out",
+    "report --list --charts charts": "--charts",
+    "report --list --task task": "--task",
     "lab selftest task --items 20": "--items",
     "lab selftest task --verdicts v.csv --gap 0.1": "--gap",
+    "lab selftest --run RUN --verdicts v.csv": "--verdicts",
     "validate RUN --limit 5": "--limit",
     "validate RUN --seed 99": "--seed",
     "validate RUN --criterion x": "--criterion",
@@ -169,34 +198,44 @@ REFUSED = {  # what goes with another use of a command, and was ignored or had a
 }
 
 
-def test_an_option_of_another_use_is_refused_by_every_command(place):
-    """One rule: exit code 2, the option is named, and nothing is written."""
+def refused(line, place):
+    done = invoke(*(str(place) if word == "RUN" else word for word in line.split()))
+    assert done.exit_code == 2, (line, done.output)
+    return " ".join(done.output.split())
+
+
+def test_an_option_of_another_command_is_unknown(place):
+    """A command takes the options of its models, and the command line refuses others itself."""
+    for line, flag in UNKNOWN.items():
+        assert f"No such option: {flag}" in refused(line, place), line
+
+
+def test_an_option_without_effect_is_refused(place):
+    """Exit code 2, the option is named, and nothing is written."""
+    make_verdicts(Path("v.csv"))
     before = sorted(path for path in place.parent.parent.rglob("*"))
     for line, flag in REFUSED.items():
-        done = invoke(*(str(place) if word == "RUN" else word for word in line.split()))
-        assert done.exit_code == 2, (line, done.output)
-        assert f"Leave {flag} out" in " ".join(done.output.split()), (line, done.output)
+        assert f"Leave {flag} out" in refused(line, place), line
     assert sorted(path for path in place.parent.parent.rglob("*")) == before
 
 
-def test_one_rule_says_what_goes_with_resume(place):
+def test_what_a_resumed_run_may_change_is_one_model(place):
     """The command line and the API had a list each, and these differed."""
-    allowed = {name for name, o in options_of(RunOptions).items() if RESUME in o.uses}
-    assert allowed == {"max_cost", "max_cost_soft", "keep_going", "complete_winner"}
-    assert "No such option: --samples" in invoke("resume", "--samples", "3").output
+    allowed = {"max_cost", "max_cost_soft", "keep_going", "complete_winner"}
+    assert set(options_of(ResumeOptions)) == allowed
     with pytest.raises(
         HarnessError, match=r"keeps its options\. Leave samples out, or start a new"
     ):
         harness.run(resume=place, samples=3)
 
 
-def test_an_option_of_another_use_is_refused_by_name():
+def test_an_option_without_effect_is_refused_by_name():
     """The error knows the option by its name in Python, and words it for its reader."""
-    with pytest.raises(OptionError) as refused:
-        check_use(["limit"], RESUME, RunOptions)
-    assert refused.value.advice == "Leave limit out, or start a new run"
-    assert refused.value.worded(lambda name: f"--{name}")[1].startswith("Leave --limit out")
-    check_use(["max_cost"], RESUME, BudgetOptions)
+    with pytest.raises(OptionError) as wrong:
+        leave_out({"limit"}, "a resumed run keeps its options", ", or start a new run")
+    assert wrong.value.advice == "Leave limit out, or start a new run"
+    assert wrong.value.worded(lambda name: f"--{name}")[1].startswith("Leave --limit out")
+    leave_out(VerdictFile().model_fields_set, "nothing is given")
 
 
 @pytest.mark.parametrize(

@@ -5,57 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.options.concerns import Elicitation
-from harness.options.declaration import (
-    ANNOTATE,
-    ANNOTATE_EXPORT,
-    ANNOTATE_MERGE,
-    Options,
-    Repeated,
-    option,
-)
-
-ENDING = (ANNOTATE_EXPORT, ANNOTATE_MERGE)
+from harness.options.declaration import Options, Repeated, option
 
 
 class PageOptions(Options):
     """Who rates what, in which form, on a page at which port."""
 
-    rater: str | None = option(
-        None,
-        "Name of the rater; with {export} or {merge}, take only this rater's ratings.",
-        (ANNOTATE, *ENDING),
-    )
+    rater: str = option(..., "Name of the rater.")
     asked_form: Elicitation = option(
         "forced_choice",
         "One option, all reasonable options, or first the set and then the option.",
-        (ANNOTATE,),
         flag="--elicitation",
     )
     queue: Path | None = option(
-        None, "Table of what to rate: item and, optionally, elicitation and raters.", (ANNOTATE,)
+        None, "Table of what to rate: item and, optionally, elicitation and raters."
     )
     checks: Path | None = option(
-        None, "Table of attention checks: id, the fields shown, and answer.", (ANNOTATE,)
+        None, "Table of attention checks: id, the fields shown, and answer."
     )
-    port: int = option(0, "Port on 127.0.0.1; 0 for any free port.", (ANNOTATE,), ge=0, le=65535)
+    port: int = option(0, "Port on 127.0.0.1; 0 for any free port.", ge=0, le=65535)
 
 
-class CollectedOptions(Options):
-    """What becomes of the ratings made so far."""
+class CollectedRaters(Options):
+    """Whose ratings are taken."""
 
-    export: Path | None = option(
-        None,
-        "Write the ratings made so far as csv, jsonl or parquet, and end.",
-        (ANNOTATE_EXPORT,),
-    )
-    merge: bool = option(
-        False, "Add the ratings made so far to the task, and end.", (ANNOTATE_MERGE,)
-    )
-    without: Repeated = option(
-        (), "With {export}, {merge}: a rater to leave out; repeatable.", ENDING
-    )
+    only_rater: str | None = option(None, "Take only the ratings of this rater.", flag="--rater")
+    without: Repeated = option((), "A rater to leave out; repeatable.")
+
+
+class MergeOptions(CollectedRaters):
+    """Which ratings are added to a task."""
+
     outdated: bool = option(
-        False,
-        "With {merge}: also add ratings of earlier versions of the item's text or options.",
-        (ANNOTATE_MERGE,),
+        False, "Also add ratings of earlier versions of the item's text or options."
     )

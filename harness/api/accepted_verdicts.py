@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 from harness.api.asked_runs import Run, folder_of
 from harness.api.table_tasks import read_task, verdict_file, without_folder
 from harness.errors import HarnessError
-from harness.options.concerns import Choices, Out, Trusting
-from harness.options.declaration import TRUST, TRUST_TASK
-from harness.options.keyword_arguments import Given, keywords
+from harness.options.concerns import Choices, Confidence, Out, Trusting
+from harness.options.declaration import leave_out, read_options
+from harness.options.keyword_arguments import keywords
 from harness.runs.trusted_runs import trust_in_run, trust_in_verdicts
 
 if TYPE_CHECKING:
     from harness.analysis.verdict_trust import VerdictTrust
     from harness.api.table_tasks import TableRows, TaskLike
 
-MODELS = (Trusting, Choices, Out)
+MODELS = (Trusting, Confidence, Out)
 
 
-@keywords(*MODELS, uses=(TRUST, TRUST_TASK))
+@keywords(*MODELS)
 def trust(
     run: Run | str | Path | None = None,
     *,
@@ -63,16 +63,15 @@ def trust(
     >>> result.n_accepted == sum(verdict.accepted for verdict in result.verdicts)
     True
     """
+    trusting, out = read_options(Trusting, options), read_options(Out, options).out
+    choices = Choices.of(read_options(Confidence, options))
     if task is None:
         if verdicts is not None:
             raise HarnessError("verdicts need a task", "Pass task as well, or leave out verdicts")
-        of_run = Given(options, TRUST, *MODELS)
-        folder = folder_of(run, of_run.read(Out).out)
-        return trust_in_run(folder, judge, of_run.read(Trusting), of_run.read(Choices))[1]
+        return trust_in_run(folder_of(run, out), judge, trusting, choices)[1]
     if run is not None:
         raise HarnessError("pass either a run, or a task and verdicts")
-    of_task = Given(options, TRUST_TASK, *MODELS)
-    trusting, choices = of_task.read(Trusting), of_task.read(Choices)
+    leave_out(() if out is None else ("out",), "{out} is where runs are")
     with TemporaryDirectory() as scratch:
         loaded, own = read_task(task, None)
         rows = own if verdicts is None else verdicts

@@ -21,13 +21,14 @@ from harness.judging.running.stopping import StopRequests
 from harness.options.concerns import (
     Choices,
     Limit,
+    ResumeOptions,
     RunOptions,
     RunPlace,
     Server,
     check_place,
 )
-from harness.options.declaration import CONFIRM, RESUME, RUN
-from harness.options.keyword_arguments import Given, in_python, keywords
+from harness.options.declaration import leave_out, read_options
+from harness.options.keyword_arguments import in_python, keywords
 from harness.report.export import arrow_table
 from harness.report.flat_metrics import flat_metrics
 from harness.report.rebuild import stored_validation
@@ -153,7 +154,7 @@ class Run:
         return self.validation._repr_html_()
 
 
-@keywords(RunOptions, Server, RunPlace, Choices, uses=(RUN, RESUME))
+@keywords(RunOptions, Server, RunPlace, Choices)
 def run(
     task: TaskLike | None = None,
     judges: str | Sequence[str] | None = None,
@@ -211,7 +212,7 @@ def run(
     return wait_for(function, stop)
 
 
-@keywords(RunOptions, Server, RunPlace, Choices, uses=(RUN, RESUME))
+@keywords(RunOptions, Server, RunPlace, Choices)
 async def arun(
     task: TaskLike | None = None,
     judges: str | Sequence[str] | None = None,
@@ -275,7 +276,7 @@ def load_run(run: str | Path | None = None, *, out: str | Path | None = None) ->
     return Run(folder_of(run, _path(out)))
 
 
-@keywords(Limit, Server, RunPlace, uses=(CONFIRM,))
+@keywords(Limit, Server, RunPlace)
 def confirm(
     run: str | Path,
     judge: str,
@@ -315,10 +316,9 @@ def confirm(
     'confirmation'
     """
     stop = StopRequests()
-    given = Given(options, CONFIRM, Limit, Server, RunPlace)
-    place = given.read(RunPlace)
-    folder = find_run(place.out, str(run))
-    plan = plan_confirmation(folder, judge, limit=given.read(Limit), server=given.read(Server))
+    place, server = read_options(RunPlace, options), read_options(Server, options)
+    folder, limit = find_run(place.out, str(run)), read_options(Limit, options)
+    plan = plan_confirmation(folder, judge, limit=limit, server=server)
     place = place.model_copy(update={"out": folder.path})
     function = partial(_run_plan, plan, place, observer or LogObserver(), stop)
     return wait_for(function, stop)
@@ -335,11 +335,9 @@ class _Asked(NamedTuple):
 
 
 def _run(asked: _Asked, options: Mapping[str, object], stop: StopRequests) -> Run:
-    use = RESUME if asked.resume else RUN
-    given = Given(options, use, RunOptions, Server, RunPlace, Choices)
-    place = given.read(RunPlace)
+    place = read_options(RunPlace, options)
     check_place(place)
-    plan = _plan_resumed(asked, given, place.out) if asked.resume else _plan_new(asked, given)
+    plan = _plan_resumed(asked, options, place) if asked.resume else _plan_new(asked, options)
     return _run_plan(plan, place, asked.observer or LogObserver(), stop)
 
 
@@ -351,8 +349,8 @@ def _run_plan(plan: Plan, place: RunPlace, observer: Observer, stop: StopRequest
     return run
 
 
-def _plan_new(asked: _Asked, given: Given) -> Plan:
-    task, options = asked.task, given.read(RunOptions)
+def _plan_new(asked: _Asked, given: Mapping[str, object]) -> Plan:
+    task, options = asked.task, read_options(RunOptions, given)
     if task is None:
         raise HarnessError("pass a task, e.g. 'toxicity', or a run to resume")
     is_table = not isinstance(task, str | Path)
@@ -361,19 +359,22 @@ def _plan_new(asked: _Asked, given: Given) -> Plan:
         raise HarnessError(NO_MAPPING)
     if isinstance(subject, Task) and not subject.folder.is_dir() and not options.item_text:
         raise HarnessError("a table cannot be run with item_text=False: it could not be resumed")
-    choices, server = given.read(Choices), given.read(Server)
+    choices, server = read_options(Choices, given), read_options(Server, given)
     return plan_run(subject, asked.judges, options, choices=choices, server=server)
 
 
-def _plan_resumed(asked: _Asked, given: Given, out: Path | None) -> Plan:
+def _plan_resumed(asked: _Asked, given: Mapping[str, object], place: RunPlace) -> Plan:
+    kept = {name for name, value in given.items() if value is not None}
+    for model in (ResumeOptions, Server, RunPlace):
+        kept -= model.model_fields.keys()
+    leave_out(kept, "a resumed run keeps its options", ", or start a new run")
     if asked.judges is not None or asked.mapping or not isinstance(asked.task, str | Path | None):
         raise HarnessError("a resumed run keeps its judges and its task. Leave them out")
     name = None if asked.resume is True else str(asked.resume)
-    folder = find_run(out, name, unfinished=True)
+    folder = find_run(place.out, name, unfinished=True)
     task = None if asked.task is None else str(asked.task)
-    return plan_resumed_run(
-        folder, limit=given.read(RunOptions), task=task, server=given.read(Server)
-    )
+    limit, server = read_options(ResumeOptions, given), read_options(Server, given)
+    return plan_resumed_run(folder, limit=limit, task=task, server=server)
 
 
 def folder_of(run: Run | str | Path | None, out: Path | None) -> RunFolder:

@@ -13,9 +13,16 @@ from harness.api.table_tasks import load_task
 from harness.app.judge_search import JudgeSearch, SearchEdge, search_of_run
 from harness.judging.running.stopping import StopRequests
 from harness.loading import edge
-from harness.options.concerns import RunOptions, RunPlace, Searching, Server
-from harness.options.declaration import IMPROVE
-from harness.options.keyword_arguments import Given, keywords
+from harness.options.concerns import (
+    RunOptions,
+    RunPlace,
+    Searching,
+    SearchPlace,
+    SearchSettings,
+    Server,
+)
+from harness.options.declaration import read_options
+from harness.options.keyword_arguments import keywords
 
 if TYPE_CHECKING:
     from harness.analysis.improvement import Improvement
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
     from harness.judging.running.recorder import Observer
 
 
-@keywords(Searching, RunOptions, Server, RunPlace, uses=(IMPROVE,))
+@keywords(Searching, SearchSettings, Server, SearchPlace)
 def improve(
     task: TaskLike | Run,
     judge: str,
@@ -66,8 +73,9 @@ def improve(
     >>> improvement.best
     'smollm2@verbalised'
     """
-    given = Given(options, IMPROVE, Searching, RunOptions, Server, RunPlace)
-    place, settings = given.read(RunPlace), given.read(RunOptions)
+    place = RunPlace.of(read_options(SearchPlace, options))
+    settings = RunOptions.of(read_options(SearchSettings, options))
+    wanted = read_options(Searching, options)
     if isinstance(task, Run):
         subject, own = search_of_run(folder_of(task, place.out), judge)
         settings = settings.model_copy(update=own)
@@ -76,12 +84,12 @@ def improve(
     search = JudgeSearch(
         task=subject,
         judge=judge,
-        options=given.read(Searching),
+        options=wanted,
         settings=settings,
-        server=given.read(Server),
+        server=read_options(Server, options),
         place=place,
         command=("harness.improve",),
-        writer=given.read(Searching).writer or "",
+        writer=wanted.writer or "",
     )
     stop = StopRequests()
     return wait_for(partial(_searched, search, observer or LogObserver(), stop), stop)

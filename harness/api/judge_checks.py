@@ -11,9 +11,9 @@ from harness.app.plan import CheckEdge
 from harness.errors import HarnessError
 from harness.judging.running.stopping import StopRequests
 from harness.loading import edge
-from harness.options.concerns import CHECKED_TASK, N_CHECKED, Items, Limit, RunPlace, Server
-from harness.options.declaration import CHECK
-from harness.options.keyword_arguments import Given, keywords
+from harness.options.concerns import CHECKED_TASK, CheckedItems, Limit, Out, RunPlace, Server
+from harness.options.declaration import read_options
+from harness.options.keyword_arguments import keywords
 from harness.runs.kept_checks import keep_check
 from harness.runs.run_folder import default_out
 from harness.tasks import Task, load_task
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from harness.app.plan import Plan
     from harness.judging.running.recorder import Observer
 
-MODELS = (Items, Limit, Server, RunPlace)
+MODELS = (CheckedItems, Limit, Server, Out)
 
 
-@keywords(*MODELS, uses=(CHECK,))
+@keywords(*MODELS)
 def check(
     judge: str,
     task: str | Path | Task | None = None,
@@ -72,10 +72,9 @@ def check(
     >>> card.n_items, card.rows[0].change, card.rows[0].flipped.value
     (3, 'repeats', 0.0)
     """
-    given = Given(options, CHECK, *MODELS)
-    items, limit, server = given.read(Items), given.read(Limit), given.read(Server)
-    items = items.model_copy(update={"limit": items.limit or N_CHECKED})
-    place, probes = given.read(RunPlace), edge("probe", CheckEdge)
+    items, limit = read_options(CheckedItems, options), read_options(Limit, options)
+    server, probes = read_options(Server, options), edge("probe", CheckEdge)
+    place = RunPlace.of(read_options(Out, options))
     if run is not None and task is not None:
         raise HarnessError("a run is checked on its own items", "Leave task or run out")
     folder = None if run is None else folder_of(run, place.out)

@@ -10,9 +10,9 @@ from harness.api.asked_runs import folder_of
 from harness.api.calling import TURN, LogObserver, wait_for
 from harness.judging.running.stopping import StopRequests
 from harness.options.concerns import Out
-from harness.options.declaration import ACCEPT, EXCLUDE, REVALIDATE
-from harness.options.keyword_arguments import Given, keywords
-from harness.revalidation.look_options import LookOptions, use_of_look
+from harness.options.declaration import read_options
+from harness.options.keyword_arguments import keywords
+from harness.revalidation.look_options import LookOptions
 from harness.revalidation.revalidate import revalidate as revalidate_run
 
 if TYPE_CHECKING:
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from harness.api.asked_runs import Run
     from harness.judging.running.recorder import Observer
     from harness.revalidation.ending import LookEnding
+    from harness.runs.run_folder import RunFolder
 
 
-@keywords(LookOptions, Out, uses=(REVALIDATE, ACCEPT, EXCLUDE), without=("dry_run",))
+@keywords(LookOptions, Out, without=("dry_run",))
 def revalidate(
     run: Run | str | Path | None = None,
     *,
@@ -61,15 +62,14 @@ def revalidate(
     (0, {'lexicon': 'stable'}, ())
     """
     stop = StopRequests()
-    given = Given(options, use_of_look(options), LookOptions, Out)
-    function = partial(_revalidate, run, given, observer or LogObserver(), stop)
+    folder = folder_of(run, read_options(Out, options).out)
+    wanted = read_options(LookOptions, options)
+    function = partial(_revalidate, folder, wanted, observer or LogObserver(), stop)
     return wait_for(function, stop)
 
 
 def _revalidate(
-    run: Run | str | Path | None, given: Given, observer: Observer, stop: StopRequests
+    folder: RunFolder, options: LookOptions, observer: Observer, stop: StopRequests
 ) -> LookEnding:
-    options, out = given.read(LookOptions), given.read(Out).out
-    folder = folder_of(run, out)
     with TURN:
         return revalidate_run(folder, options, lambda _: nullcontext(observer), stop=stop)

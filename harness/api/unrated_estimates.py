@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from harness.api.asked_runs import folder_of
 from harness.api.calling import TURN, LogObserver, wait_for
-from harness.estimation.estimate_options import EstimateOptions
+from harness.estimation.estimate_options import EstimateOptions, EstimatePlace
 from harness.estimation.unrated_items import DEFAULT_LEVEL, Wanted
 from harness.estimation.unrated_items import estimate as estimate_items
 from harness.judging.running.stopping import StopRequests
-from harness.options.concerns import Choices, Items, Limit, RunPlace, Server, Trusting
-from harness.options.declaration import ESTIMATE
-from harness.options.keyword_arguments import Given, keywords
+from harness.options.concerns import Confidence, FirstItems, Limit, RunPlace, Server, Trusting
+from harness.options.declaration import read_options
+from harness.options.keyword_arguments import keywords
 
 if TYPE_CHECKING:
     from harness.api.asked_runs import Run
     from harness.estimation.unrated_items import Estimation
     from harness.judging.running.recorder import Observer
 
-MODELS = (EstimateOptions, Trusting, Items, Choices, Limit, Server, RunPlace)
+MODELS = (EstimateOptions, Trusting, FirstItems, Confidence, Limit, Server, EstimatePlace)
 
 
-@keywords(*MODELS, uses=(ESTIMATE,))
+@keywords(*MODELS)
 def estimate(
     run: Run | str | Path | None = None,
     *,
@@ -67,17 +67,17 @@ def estimate(
     >>> found.mean.estimate.low < found.mean.estimate.high
     True
     """
-    given = Given(options, ESTIMATE, *MODELS)
+    place = RunPlace.of(read_options(EstimatePlace, options))
     wanted = Wanted(
-        options=given.read(EstimateOptions),
-        level=given.read(Choices).confidence or DEFAULT_LEVEL,
-        n_items=given.read(Items).limit,
-        trusting=given.read(Trusting),
-        limit=given.read(Limit),
-        server=given.read(Server),
-        place=given.read(RunPlace),
+        options=read_options(EstimateOptions, options),
+        level=read_options(Confidence, options).confidence or DEFAULT_LEVEL,
+        n_items=read_options(FirstItems, options).limit,
+        trusting=read_options(Trusting, options),
+        limit=read_options(Limit, options),
+        server=read_options(Server, options),
+        place=place,
     )
-    folder = folder_of(run, given.read(RunPlace).out)
+    folder = folder_of(run, place.out)
     function = partial(
         _estimate, folder, judge, Path(items), wanted, observer=observer or LogObserver()
     )

@@ -14,16 +14,16 @@ from harness.app.run import confirm_verdicts as decide_on_verdicts
 from harness.app.run import validate_run, validate_verdicts
 from harness.errors import HarnessError
 from harness.judging.running.stopping import StopRequests
-from harness.options.concerns import Choices, Validating
-from harness.options.declaration import CONFIRM_VERDICTS, VALIDATE, VALIDATE_RUN
-from harness.options.keyword_arguments import Given, keywords
+from harness.options.concerns import OWN_VERDICTS, Choices, Criterion, Ledger, Seed, Validating
+from harness.options.declaration import leave_out, read_options
+from harness.options.keyword_arguments import keywords
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.api.table_tasks import TableMapping, TableRows, TaskLike
 
 
-@keywords(Validating, Choices, uses=(VALIDATE, VALIDATE_RUN))
+@keywords(Validating, Choices)
 def validate(
     task: TaskLike | Run,
     verdicts: str | Path | TableRows | None = None,
@@ -71,11 +71,11 @@ def validate(
     >>> validation.judge("mine").metrics["hit_rate(h/h)"].value
     0.8333333333333334
     """
-    given = Given(options, VALIDATE_RUN if isinstance(task, Run) else VALIDATE, Validating, Choices)
-    validating, choices = given.read(Validating), given.read(Choices)
+    validating, choices = read_options(Validating, options), read_options(Choices, options)
     if isinstance(task, Run):
+        leave_out(validating.model_fields_set - Ledger.model_fields.keys(), OWN_VERDICTS)
         if verdicts is not None or mapping:
-            raise HarnessError("a run is validated with its own verdicts, items and seed")
+            raise HarnessError(OWN_VERDICTS)
         return validate_run(task._folder, choices, new_ledger=validating.new_ledger)  # noqa: SLF001 -- its own module
     with TemporaryDirectory() as scratch:
         loaded, own_verdicts = read_task(task, mapping)
@@ -88,7 +88,7 @@ def validate(
             raise without_folder(error, Path(scratch)) from None
 
 
-@keywords(Validating, Choices, uses=(CONFIRM_VERDICTS,))
+@keywords(Criterion, Seed, Choices)
 def confirm_verdicts(
     task: TaskLike,
     verdicts: str | Path | TableRows,
@@ -119,8 +119,8 @@ def confirm_verdicts(
     HarnessError
         If no items are held out, the judge has no verdicts on them, or they were used before.
     """
-    given = Given(options, CONFIRM_VERDICTS, Validating, Choices)
-    validating, choices = given.read(Validating), given.read(Choices)
+    validating = Validating.of(read_options(Seed, options), read_options(Criterion, options))
+    choices = read_options(Choices, options)
     with TemporaryDirectory() as scratch:
         loaded, _ = read_task(task, mapping)
         file = verdict_file(verdicts, Path(scratch))

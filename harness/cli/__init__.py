@@ -57,7 +57,7 @@ GROUPS = {  # as the help shows them
         "run": CommandSource("run:run", "Run judges on a task and rank them."),
         "resume": CommandSource("resume:resume", "Resume a run or a probe that was stopped."),
         "validate": CommandSource("validate:validate", "Validate a run or verdicts."),
-        "confirm": CommandSource("confirm:confirm", "Test one judge on held-out items."),
+        "confirm": CommandSource("confirm:app", "Test one judge on held-out items."),
         "improve": CommandSource(
             "improve:improve", "Find a better way of asking a judge.", ("racing",)
         ),
@@ -88,7 +88,7 @@ GROUPS = {  # as the help shows them
             "curate:app", "Import, check, sample and export ratings.", ("curation",)
         ),
         "annotate": CommandSource(
-            "annotate:annotate", "Rate items of a task on a local page.", ("annotation",)
+            "annotate:app", "Rate items of a task on a local page.", ("annotation",)
         ),
         "plan": CommandSource("plan:app", "Plan items, raters and replies.", ("curation",)),
     },

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.annotation.annotate_options import CollectedOptions, PageOptions
+from harness.annotation.annotate_options import CollectedRaters, MergeOptions, PageOptions
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo
 from harness.options.concerns import Seed
-from harness.options.declaration import ANNOTATE, ANNOTATE_EXPORT, ANNOTATE_MERGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from harness.annotation import Merged, RatingSession
     from harness.tasks import Task
 
 MOST_SHOWN = 5  # items
 
 
-def _use(values: Mapping[str, Any]) -> str:
-    """Return whether somebody rates, or ratings are exported or merged."""
-    if values["merge"]:
-        return ANNOTATE_MERGE
-    return ANNOTATE if values["export"] is None else ANNOTATE_EXPORT
+app = typer.Typer(name="annotate", cls=options.DefaultGroup, rich_markup_mode=None)
 
 
-@takes(ANNOTATE, ANNOTATE_EXPORT, ANNOTATE_MERGE, use=_use)
-def annotate(
-    task: options.TaskName, *, page: PageOptions, seed: Seed, collected: CollectedOptions
-) -> None:
+@app.callback()
+def annotate() -> None:
+    """Rate items of a task on a local page, and add the ratings to the task.
+
+    Without a command this is `harness annotate rate`.
+
+    \b
+    Examples:
+      harness annotate ./tone --rater ann
+      harness annotate merge ./tone
+      harness annotate rate --help
+    """
+
+
+@app.command("rate", short_help="Rate items on a local page; the default.")
+@takes
+def rate(task: options.TaskName, *, page: PageOptions, seed: Seed) -> None:
     """Rate items of a task on a page only this computer can open.
 
     Each answer is kept in TASK/annotations before you see the next item. You can stop with Ctrl-C
@@ -45,27 +51,60 @@ def annotate(
     \b
     Examples:
       harness annotate ./tone --rater ann
-      harness annotate ./tone --rater ann --elicitation paired --queue queue.csv
-      harness annotate ./tone --export ratings.csv
-      harness annotate ./tone --merge --without zoe
+      harness annotate rate ./tone --rater ann --elicitation paired --queue q.csv
     """
-    from harness.annotation import collected_logs, export_ratings, merge_ratings
-    from harness.tasks import load_task
+    _rate(_own_task(task), task, page, seed.seed)
 
-    loaded = load_task(task, unrated=True)
-    check_own_files(loaded.folder)
-    if not (collected.export or collected.merge):
-        _rate(loaded, task, page, seed.seed)
-        return
-    logs = collected_logs(loaded, rater=page.rater, without=collected.without)
-    if collected.export:
-        echo(merge_summary("Wrote", export_ratings(loaded, collected.export, logs)))
-        return
-    kept = collected.outdated
+
+@app.command("merge", short_help="Add the ratings made so far to the task.")
+@takes
+def merge(task: options.TaskName, *, wanted: MergeOptions) -> None:
+    """Add the ratings made so far to the task, each once.
+
+    \b
+    Examples:
+      harness annotate merge ./tone
+      harness annotate merge ./tone --without zoe
+    """
+    from harness.annotation import collected_logs, merge_ratings
+
+    loaded = _own_task(task)
+    logs = collected_logs(loaded, rater=wanted.only_rater, without=wanted.without)
+    kept = wanted.outdated
     merged = merge_ratings(loaded, logs, source="harness annotate", keep_outdated=kept)
     echo(merge_summary("Added to", merged, keep_outdated=kept))
     if not merged.n_unrated:
         echo(f"Next:\n  harness validate --task {quote(task)}")
+
+
+@app.command("export", short_help="Write the ratings made so far as a table.")
+@takes
+def export(
+    task: options.TaskName,
+    file: Annotated[Path, typer.Argument(help="Table to write: csv, jsonl or parquet.")],
+    *,
+    wanted: CollectedRaters,
+) -> None:
+    """Write the ratings made so far as a table.
+
+    \b
+    Examples:
+      harness annotate export ./tone ratings.csv
+    """
+    from harness.annotation import collected_logs, export_ratings
+
+    loaded = _own_task(task)
+    logs = collected_logs(loaded, rater=wanted.only_rater, without=wanted.without)
+    echo(merge_summary("Wrote", export_ratings(loaded, file, logs)))
+
+
+def _own_task(name: str) -> Task:
+    """Return a task that ratings can be added to."""
+    from harness.tasks import load_task
+
+    task = load_task(name, unrated=True)
+    check_own_files(task.folder)
+    return task
 
 
 def check_own_files(folder: Path) -> None:
@@ -95,8 +134,6 @@ def _rate(task: Task, name: str, page: PageOptions, seed: int) -> None:
     from harness.tasks import bundled
 
     rater = page.rater
-    if rater is None:
-        raise typer.BadParameter("name the rater, e.g. --rater ann", param_hint="--rater")
     if task.folder.resolve().is_relative_to(bundled("datasets").resolve()):
         raise TaskError(f"{name}: a bundled task cannot be rated. Copy its folder {task.folder}.")
     identifier(rater, "--rater", "harness annotate")
@@ -136,7 +173,7 @@ def _end(session: RatingSession, name: str) -> str:
     if n_checks:
         lines.append(f"Attention checks answered as expected: {n_right} of {n_checks}.")
     if session.n_complete:
-        lines.append(f"Next:\n  harness annotate {quote(name)} --merge")
+        lines.append(f"Next:\n  harness annotate merge {quote(name)}")
     return "\n".join(lines)
 
 
@@ -162,7 +199,7 @@ def merge_summary(done: str, merged: Merged, *, keep_outdated: bool = True) -> s
         )
     if merged.skips:
         items = {(row["item"], row["rater"]) for row in merged.skips}
-        lines.append(f"Skipped: {len(items)}, listed in skipped.csv of the task with --merge.")
+        lines.append(f"Skipped: {len(items)}, listed in skipped.csv of the task once merged.")
     if merged.n_flagged or merged.n_comments:
         lines.append(f"Items flagged: {merged.n_flagged}. Comments: {merged.n_comments}.")
     if merged.n_damaged:

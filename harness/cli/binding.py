@@ -11,82 +11,58 @@ import typer
 
 from harness.cli.first_screen import FullHelp
 from harness.errors import OptionError, in_sentences
-from harness.options.declaration import Options, check_use, flag_of, options_of, read_options
+from harness.options.declaration import Options, flag_of, options_of, read_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
     from harness.options.declaration import DeclaredOption
 
     Command = Callable[..., None]
-    Use = Callable[[Mapping[str, Any]], str]
 
 MOST_SHOWN = 25  # options on a help page, with --help and --help-all
 
 FULL_HELP = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=FullHelp)
 
 
-def takes(
-    *uses: str,
-    use: Use | None = None,
-    without: Sequence[str] = (),
-    **defaults: object,
-) -> Callable[[Command], Command]:
+def takes(command: Command) -> Command:
     """Give a command the options of its parameters that are models of options.
 
-    A parameter annotated with such a model becomes the options that go with a use of the command;
-    the command gets them checked, as that model. Options that do not go with what is done are
-    refused, and so are wrong values.
-
-    Parameters
-    ----------
-    *uses : str
-        What the command does: ``"run"``, ``"validate RUN"``.
-    use : callable, optional
-        Returns which of them from the values of all parameters; the first by default.
-    without : sequence of str
-        Options that the command has no flag for, as an argument gives them.
-    **defaults
-        Of options, where they are not those declared; Ellipsis where the command needs a value.
+    A parameter annotated with such a model becomes the options of the model. The command gets it
+    back with what was given on the command line, checked; wrong values are refused.
     """
+    signature = inspect.signature(command, eval_str=True)
+    models = {p.name: p.annotation for p in signature.parameters.values() if _is_model(p)}
+    declared = {
+        name: option for model in models.values() for name, option in options_of(model).items()
+    }
+    parameters = [
+        Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),
+        *_parameters(signature),
+    ]
+    if len(declared) >= MOST_SHOWN:
+        parameters.append(FULL_HELP)
 
-    def bound(command: Command) -> Command:
-        signature = inspect.signature(command, eval_str=True)
-        models = {p.name: p.annotation for p in signature.parameters.values() if _is_model(p)}
-        declared = {
-            name: option
-            for model in models.values()
-            for name, option in options_of(model).items()
-            if option.goes_with(*uses) and name not in without
-        }
-        parameters = [
-            Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),
-            *_parameters(signature, declared, uses, defaults),
-        ]
-        if len(declared) >= MOST_SHOWN:
-            parameters.append(FULL_HELP)
+    @wraps(command)
+    def called(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 -- of any option
+        values.pop(FULL_HELP.name, None)
+        try:
+            entered = {name: values.pop(name) for name in declared}
+            given = {
+                name: _entered(declared[name], value)
+                for name, value in entered.items()
+                if _is_given(context, name)
+            }
+            read = {name: read_options(model, given) for name, model in models.items()}
+            if "context" in signature.parameters:
+                values["context"] = context
+            command(**values, **read)
+        except OptionError as error:
+            raise usage_error(error) from None
 
-        @wraps(command)
-        def called(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 -- of any option
-            values.pop(FULL_HELP.name, None)
-            try:
-                given = _given(context)
-                check_use(given, use(values) if use else uses[0], *models.values())
-                entered = {
-                    name: _entered(option, values.pop(name)) for name, option in declared.items()
-                }
-                read = {name: read_options(model, entered) for name, model in models.items()}
-                if "context" in signature.parameters:
-                    values["context"] = context
-                command(**values, **read)
-            except OptionError as error:
-                raise usage_error(error) from None
-
-        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
-        called.__annotations__ = {p.name: p.annotation for p in parameters}
-        return called
-
-    return bound
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
+    called.__annotations__ = {p.name: p.annotation for p in parameters}
+    return called
 
 
 def usage_error(error: OptionError) -> typer.BadParameter:
@@ -114,24 +90,21 @@ def _is_model(parameter: Parameter) -> bool:
     return isinstance(kind, type) and issubclass(kind, Options)
 
 
-def _parameters(
-    signature: inspect.Signature,
-    declared: Mapping[str, DeclaredOption],
-    uses: Sequence[str],
-    defaults: Mapping[str, object],
-) -> Iterator[Parameter]:
-    left = dict(declared)
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _parameters(signature: inspect.Signature) -> Iterator[Parameter]:
     for parameter in signature.parameters.values():
         if not _is_model(parameter):
             if parameter.name != "context":
                 yield parameter
             continue
-        for name in options_of(parameter.annotation):
-            if (option := left.pop(name, None)) is not None:
-                default = defaults.get(name, option.default)
-                kind = _annotation(option, uses[0], required=default is ...)
-                default = Parameter.empty if default is ... else _shown(default)
-                yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, option in options_of(parameter.annotation).items():
+            default = Parameter.empty if option.default is ... else _shown(option.default)
+            kind = _annotation(option)
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _shown(default: object) -> object:
@@ -141,15 +114,15 @@ def _shown(default: object) -> object:
     return default
 
 
-def _annotation(option: DeclaredOption, use: str, *, required: bool = False) -> Any:  # noqa: ANN401 -- a type for typer
+def _annotation(option: DeclaredOption) -> Any:  # noqa: ANN401 -- a type for typer
     """Return the type of an option on the command line, with its names, bounds and help."""
     several = list[str] if option.repeats else str
     kind = several if option.kind is tuple else option.kind
     if option.values and option.kind is not tuple:
         kind = Literal[option.values]
-    if option.default in (None, ()) and not required:
+    if option.default in (None, ()):
         kind = kind | None
-    help_text = option.text(use, flag_of)
+    help_text = option.text(flag_of)
     if option.range:
         help_text += f"  [{option.range}]"
     return Annotated[
@@ -162,13 +135,6 @@ def _annotation(option: DeclaredOption, use: str, *, required: bool = False) -> 
             autocompletion=COMPLETIONS.get(option.name),
         ),
     ]
-
-
-def _given(context: typer.Context) -> list[str]:
-    """Return the names of the options on the command line."""
-    names = [parameter.name or "" for parameter in context.command.params]
-    sources = {name: context.get_parameter_source(name) for name in names}
-    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
 
 
 def _entered(option: DeclaredOption, value: object) -> object:

@@ -14,7 +14,7 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, show
 from harness.errors import OptionError
 from harness.options.concerns import Cache, DryRun, Json, TaskOption, Unasked
-from harness.options.declaration import CACHE, CACHE_CLEAR, option
+from harness.options.declaration import option
 
 AGE = re.compile(r"(\d+(?:\.\d+)?) ?(h|hours?|d|days?|w|weeks?)")
 SECONDS = {"h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -22,7 +22,7 @@ app = typer.Typer(invoke_without_command=True)
 
 
 @app.callback()
-@takes(CACHE)
+@takes
 def cache(context: typer.Context, *, place: Cache, printing: Json) -> None:
     """Show the folder, the number of requests and replies, and the size of the response cache.
 
@@ -47,24 +47,33 @@ def cache(context: typer.Context, *, place: Cache, printing: Json) -> None:
 class ClearedReplies(TaskOption):
     """Which replies are removed."""
 
+    task: str | None = option(
+        None,
+        "Only replies that were received for the task of this name or path.",
+        flag="--task -t",
+    )
     cached_judge: str | None = option(
         None,
         "Only replies that were received for this judge.",
-        (CACHE_CLEAR,),
         flag="--judge -j",
         metavar="JUDGE",
     )
     older_than: str | None = option(
         None,
         "Only replies received longer ago, such as 30d, 12h or 4w.",
-        (CACHE_CLEAR,),
         metavar="AGE",
     )
 
 
+class ClearDryRun(DryRun):
+    """Whether replies are only counted."""
+
+    dry_run: bool = option(False, "Count the replies that would be removed, and remove none.")
+
+
 @app.command()
-@takes(CACHE_CLEAR)
-def clear(*, place: Cache, cleared: ClearedReplies, dry: DryRun, asking: Unasked) -> None:
+@takes
+def clear(*, place: Cache, cleared: ClearedReplies, dry: ClearDryRun, asking: Unasked) -> None:
     """Remove replies from the response cache; later runs pay for them again.
 
     Without filters all replies are removed. With several filters, all must apply. A reply that

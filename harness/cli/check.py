@@ -12,16 +12,15 @@ from harness.cli.binding import takes, task_names
 from harness.cli.output import echo, echo_result, write
 from harness.options.concerns import (
     CHECKED_TASK,
-    N_CHECKED,
-    DryRun,
-    Items,
+    CheckedItems,
     Limit,
+    Out,
     Page,
-    Printing,
     RunPlace,
+    Sending,
     Server,
 )
-from harness.options.declaration import CHECK, option
+from harness.options.declaration import option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,23 +31,22 @@ if TYPE_CHECKING:
     from harness.runs.run_folder import RunFolder
 
 
-class CheckedItems(Items):
-    """Whose items are used."""
+class CheckSubject(CheckedItems):
+    """Whose items are used, and which."""
 
     of_run: str | None = option(
         None,
         "Check a judge of this run on its items, and keep the card for its report.",
-        (CHECK,),
         flag="--run",
         metavar="RUN",
     )
 
 
-class CheckOutput(Page, DryRun, Printing):
+class CheckOutput(Page, Sending):
     """How the card is shown."""
 
 
-@takes(CHECK, limit=N_CHECKED)
+@takes
 def check(
     judge: Annotated[str, typer.Argument(help="Alias or litellm model.")],
     task: Annotated[
@@ -60,10 +58,10 @@ def check(
         ),
     ] = None,
     *,
-    items: CheckedItems,
+    items: CheckSubject,
     limit: Limit,
     server: Server,
-    place: RunPlace,
+    place: Out,
     output: CheckOutput,
 ) -> None:
     """Check a judge without any label: how often its answer flips for no reason.
@@ -100,7 +98,7 @@ def check(
 
 
 def _checked(
-    plans: Mapping[str, Plan], out: Path, limit: Limit, place: RunPlace, *, quiet: bool
+    plans: Mapping[str, Plan], out: Path, limit: Limit, place: Out, *, quiet: bool
 ) -> JudgeCheck:
     from harness.cli.progress import watch
     from harness.extras.probe.judge_check import check_judge
@@ -109,7 +107,7 @@ def _checked(
     for plan in plans.values():
         n_planned.update(plan.n_planned)
     with watch(n_planned, quiet=quiet) as observer:
-        return check_judge(plans, observer=observer, out=out, place=place, limit=limit)
+        return check_judge(plans, observer=observer, out=out, place=RunPlace.of(place), limit=limit)
 
 
 def _print_card(result: JudgeCheck, folder: RunFolder | None, output: CheckOutput) -> None:

@@ -2,79 +2,97 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
 import typer
 
 from harness.cli import options
 from harness.cli.binding import takes
+from harness.cli.option_panels import PanelCommand
 from harness.cli.run import print_costs, print_result, run_with_progress
 from harness.cli.validate import print_validation
 from harness.errors import ExitCode
 from harness.options.concerns import (
     Choices,
+    Criterion,
+    DecisionPrinting,
     Handling,
     JudgeName,
     Limit,
+    MovedTask,
     RunPlace,
+    Seed,
     Server,
     TaskOption,
-    Validating,
     VerdictFile,
 )
-from harness.options.declaration import CONFIRM, CONFIRM_VERDICTS
+from harness.options.declaration import option
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-class ConfirmSubject(VerdictFile, TaskOption, JudgeName):
-    """Which judge is confirmed, of a run or of verdicts on a task."""
+app = typer.Typer(name="confirm", cls=options.DefaultGroup, rich_markup_mode=None)
 
 
-def _use(values: Mapping[str, Any]) -> str:
-    """Return what is confirmed: a judge of a run, or of verdicts, which go with a task alone."""
-    if values["verdicts"] is None:
-        return CONFIRM
-    if values["run"] is not None or values["task"] is None:
-        raise typer.BadParameter("give a run, or --task and --verdicts, not both")
-    return CONFIRM_VERDICTS
+@app.callback()
+def confirm() -> None:
+    """Decide on one judge by the items that `run --holdout` or `validate --holdout` held out.
+
+    Without a command this is `harness confirm run`.
+
+    \b
+    Examples:
+      harness confirm toxicity-20260101T120000Z-1a2b3c --judge gpt
+      harness confirm verdicts --task ./my-task --verdicts verdicts.csv --judge mine
+      harness confirm run --help
+    """
 
 
-@takes(CONFIRM, CONFIRM_VERDICTS, use=_use)
-def confirm(
+class ConfirmedJudge(JudgeName):
+    """Which judge is confirmed."""
+
+    judge: str = option(..., "The judge to confirm; only one can be.", flag="--judge -j")
+
+
+class ConfirmedVerdicts(VerdictFile, TaskOption, ConfirmedJudge):
+    """Which judge is confirmed, by which verdicts on a task."""
+
+    task: str = option(..., "Name of a task, or path of a task folder.", flag="--task -t")
+    verdicts: Path = option(
+        ..., "Verdicts of another tool, with some on the items that are held out."
+    )
+
+
+class ConfirmedItems(Seed, Criterion):
+    """Which items are validated, and how they are resampled."""
+
+
+class ConfirmedRun(MovedTask, ConfirmedJudge):
+    """Which judge of a run is confirmed."""
+
+
+@app.command("run", cls=PanelCommand, short_help="Ask a judge of a run; the default.")
+@takes
+def confirm_run(
     run: options.FinishedRun = None,
     *,
-    subject: ConfirmSubject,
-    validating: Validating,
-    choices: Choices,
+    subject: ConfirmedRun,
     limit: Limit,
     server: Server,
     place: RunPlace,
     handling: Handling,
 ) -> None:
-    """Decide on one judge by the items that `run --holdout` or `validate --holdout` held out.
+    """Ask one judge of a run about the items that `run --holdout` held out, and decide.
 
-    It is tested as the only judge, however many were tried on the other items. Only one judge can
-    be confirmed, once. A judge of a run is asked; the same command resumes an interrupted
-    confirmation. With --verdicts nothing is asked.
+    It is tested as the only judge, however many were tried on the other items, with the options of
+    its run. Only one judge can be confirmed, once. The same command resumes an interrupted
+    confirmation.
 
     \b
     Examples:
       harness confirm toxicity-20260101T120000Z-1a2b3c --judge gpt
-      harness confirm --judge gpt --max-cost 5
-      harness confirm --task ./my-task --verdicts verdicts.csv --judge mine
+      harness confirm run --judge gpt --max-cost 5
     """
     from harness.app.plan_of_run import plan_confirmation
-    from harness.app.run import confirm_verdicts
     from harness.runs.run_folder import find_run
 
-    if subject.verdicts is not None and subject.task is not None:
-        validation = confirm_verdicts(
-            subject.task, subject.verdicts, subject.judge, validating, choices
-        )
-        print_validation(validation, handling)
-        raise typer.Exit(options.exit_code_of(validation, handling.fail_unless))
     folder = find_run(place.out, run)
     plan = plan_confirmation(folder, subject.judge, limit=limit, task=subject.task, server=server)
     if handling.dry_run:
@@ -85,3 +103,30 @@ def confirm(
     print_result(result, handling)
     codes = [result.exit_code, options.exit_code_of(result.validation, handling.fail_unless)]
     raise typer.Exit(ExitCode.most_important(codes))
+
+
+@app.command("verdicts", cls=PanelCommand, short_help="Decide by verdicts of another tool.")
+@takes
+def confirm_verdicts(
+    *,
+    subject: ConfirmedVerdicts,
+    items: ConfirmedItems,
+    choices: Choices,
+    ending: DecisionPrinting,
+) -> None:
+    """Decide on one judge by its verdicts on the items that `validate --holdout` held out.
+
+    It is tested as the only judge, however many were tried on the other items. Only one judge can
+    be confirmed, once. Nothing is asked.
+
+    \b
+    Examples:
+      harness confirm verdicts --task ./my-task --verdicts v.csv --judge mine
+    """
+    from harness.app.run import confirm_verdicts as decide
+    from harness.options.concerns import Validating
+
+    validating = Validating.of(items)
+    validation = decide(subject.task, subject.verdicts, subject.judge, validating, choices)
+    print_validation(validation, ending)
+    raise typer.Exit(options.exit_code_of(validation, ending.fail_unless))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,15 +13,13 @@ from harness.cli import import_table, options, verdicts
 from harness.cli.binding import takes
 from harness.cli.option_panels import PanelCommand
 from harness.cli.output import echo, echo_json, echo_result, show, write
-from harness.cli.rating_queue import finding_of, next_ratings
+from harness.cli.rating_queue import draw, finding_of, next_ratings
 from harness.cli.team import export_project
 from harness.curation.curation_options import (
-    CARD,
-    DOWNLOAD,
-    NEW_TASK,
     CardOptions,
     DownloadOptions,
     DropOptions,
+    KeptVerdicts,
     NewTask,
     NewTaskOptions,
     SampleOptions,
@@ -29,22 +27,9 @@ from harness.curation.curation_options import (
 )
 from harness.curation.verdicts.score_export import SCORE_FORMATS
 from harness.errors import TaskError, fault_of
-from harness.options.concerns import Json, Page, Seed, VerdictFile
-from harness.options.declaration import (
-    AUDIT,
-    DIFF,
-    DROP,
-    DROP_FINDING,
-    EXPORT_SCORES,
-    EXPORT_TABLE,
-    EXPORT_TEAM,
-    SAMPLE,
-    SAMPLE_LEVELS,
-)
+from harness.options.concerns import Json, Page, Seed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.curation.verdicts.score_export import ScoreFormat
     from harness.tasks.dataset_fields import HubDataset
 
@@ -60,9 +45,9 @@ def curate() -> None:
 
 
 @app.command("audit", short_help="Check the items and ratings of a task.")
-@takes(AUDIT)
+@takes
 def audit(
-    task: options.TaskName, *, verdicts: VerdictFile, page: Page, seed: Seed, printing: Json
+    task: options.TaskName, *, verdicts: KeptVerdicts, page: Page, seed: Seed, printing: Json
 ) -> None:
     """Check the items and ratings of a task for problems, and say what to do about each.
 
@@ -94,7 +79,7 @@ def audit(
 
 
 @app.command("card", short_help="Write a data card and Croissant metadata.")
-@takes(CARD)
+@takes
 def card(task: options.TaskName, *, place: CardOptions, printing: Json) -> None:
     """Write a data card (card.md) and Croissant metadata (croissant.json) of a task.
 
@@ -117,12 +102,12 @@ def card(task: options.TaskName, *, place: CardOptions, printing: Json) -> None:
 
 
 @app.command("diff", short_help="Compare two versions of a task.")
-@takes(DIFF)
+@takes
 def diff(
     before: Annotated[str, typer.Argument(help="Name or path of the earlier version.")],
     after: Annotated[str, typer.Argument(help="Name or path of the later version.")],
     *,
-    verdicts: VerdictFile,
+    verdicts: KeptVerdicts,
     seed: Seed,
     printing: Json,
 ) -> None:
@@ -146,7 +131,7 @@ def diff(
 
 
 @app.command("download", short_help="Fetch a data set of the Hugging Face hub.")
-@takes(DOWNLOAD)
+@takes
 def download(
     name: Annotated[
         str, typer.Argument(help="OWNER/NAME of the data set on the hub, or a recipe.")
@@ -204,19 +189,13 @@ def _of_recipe(name: str) -> HubDataset:
     return recipe.datasets
 
 
-def _use_of_drop(values: Mapping[str, Any]) -> str:
-    return DROP if values["finding"] is None else DROP_FINDING
-
-
 @app.command("drop", short_help="Write a task without some items or raters.")
-@takes(DROP, DROP_FINDING, use=_use_of_drop)
+@takes
 def drop(
     task: options.TaskName,
     *,
     made: NewTask,
     wanted: DropOptions,
-    verdicts: VerdictFile,
-    seed: Seed,
     printing: Json,
 ) -> None:
     """Write a version of a task without some items or raters, and say what is left.
@@ -241,7 +220,7 @@ def drop(
     loaded = load_task(task)
     items, raters = list(wanted.items_out or ()), list(wanted.raters_out or ())
     if wanted.finding:
-        found = finding_of(loaded, wanted.finding, verdicts.verdicts, seed.seed)
+        found = finding_of(loaded, wanted.finding, wanted.verdicts, wanted.seed)
         items += found.left_out_items
         raters += found.left_out_raters
     result = write_without(loaded, folder, items=items, raters=raters)
@@ -258,14 +237,11 @@ def drop(
 
 
 app.command("next", short_help="List the items to rate next.")(next_ratings)
-
-
-def _use_of_sample(values: Mapping[str, Any]) -> str:
-    return SAMPLE_LEVELS if values["drawn_by"] == "disagreement" else SAMPLE
+app.command("draw", short_help="Draw items without ratings for an estimate.")(draw)
 
 
 @app.command("sample", short_help="Draw items of a task.")
-@takes(SAMPLE, SAMPLE_LEVELS, use=_use_of_sample)
+@takes
 def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printing: Json) -> None:
     """Draw a random sample of the items with their ratings, or equal numbers by --by.
 
@@ -319,14 +295,8 @@ app.command("import", cls=PanelCommand, short_help="Make a task of a table of ra
 )
 
 
-def _use_of_export(values: Mapping[str, Any]) -> str:
-    if values["tool"] in SCORE_FORMATS:
-        return EXPORT_SCORES
-    return EXPORT_TABLE if values["tool"] is None else EXPORT_TEAM
-
-
 @app.command("export", short_help="Write a task as one table, or for a rating tool.")
-@takes(EXPORT_TABLE, EXPORT_TEAM, EXPORT_SCORES, use=_use_of_export)
+@takes
 def export(
     task: options.TaskName,
     file: Annotated[
@@ -334,8 +304,6 @@ def export(
     ],
     *,
     project: TeamOptions,
-    verdicts: VerdictFile,
-    seed: Seed,
     printing: Json,
 ) -> None:
     """Write a task, its ratings and verdicts as one table, or its items for a rating tool.
@@ -362,7 +330,7 @@ def export(
 
     form = next((form for form in SCORE_FORMATS if form == project.tool), None)
     if form is not None:
-        _export_scores(task, file, form, verdicts.verdicts, as_json=printing.as_json)
+        _export_scores(task, file, form, project.verdicts, as_json=printing.as_json)
         return
     if project.tool is not None:
         if project.per_item and not project.team:
@@ -371,7 +339,7 @@ def export(
             raise typer.BadParameter("give --queue or --raters, not both")
         loaded = load_task(task, unrated=True)
         export_project(
-            loaded, file, project, project.tool, seed=seed.seed, as_json=printing.as_json
+            loaded, file, project, project.tool, seed=project.seed, as_json=printing.as_json
         )
         return
     summary = export_task(load_task(task), file)
@@ -410,7 +378,7 @@ def _export_scores(
 @app.command(
     "new", short_help="Write a task folder, also from a table.", context_settings=PASSES_ON
 )
-@takes(NEW_TASK)
+@takes
 def new_task(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name or path of the folder to make.")],

@@ -8,23 +8,55 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, show
-from harness.options.concerns import Json, Judges, Place, Server
-from harness.options.declaration import DOCTOR, Options, option
+from harness.options.concerns import (
+    BaseUrl,
+    Cache,
+    Executor,
+    Json,
+    Judges,
+    JudgesFile,
+    KeyEnv,
+    Place,
+    Server,
+    StoreOption,
+)
+from harness.options.declaration import Names, Options, option
 
 LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
+
+
+class DoctorJudges(Judges):
+    """Which judges must be usable."""
+
+    judges: Names = option(
+        None,
+        "Judges that must be usable, comma-separated. Default: all aliases.",
+        flag="--judges -j",
+    )
+
+
+class DoctorServer(JudgesFile, KeyEnv, BaseUrl):
+    """Where judges are that are not aliases."""
+
+
+class DoctorPlace(Executor, StoreOption, Cache):
+    """Where judges are asked, and replies kept."""
 
 
 class ContactOption(Options):
     """Whether servers are asked."""
 
-    contact: bool = option(
-        False, "Contact servers at your own base_url, or on this machine.", (DOCTOR,)
-    )
+    contact: bool = option(False, "Contact servers at your own base_url, or on this machine.")
 
 
-@takes(DOCTOR)
+@takes
 def doctor(
-    *, subject: Judges, server: Server, place: Place, wanted: ContactOption, printing: Json
+    *,
+    subject: DoctorJudges,
+    server: DoctorServer,
+    place: DoctorPlace,
+    wanted: ContactOption,
+    printing: Json,
 ) -> None:
     """Check keys, addresses, cache and shared store, with advice; no judge is asked.
 
@@ -40,7 +72,7 @@ def doctor(
     from harness.app.doctor import examine
     from harness.errors import ExitCode
 
-    findings = examine(subject.judges, server, place, contact=wanted.contact)
+    findings = examine(subject.judges, Server.of(server), Place.of(place), contact=wanted.contact)
     if printing.as_json:
         show([asdict(finding) for finding in findings], as_json=True)
     else:

@@ -11,45 +11,52 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import dollars, echo, echo_json
-from harness.estimation.estimate_options import EstimateOptions
+from harness.estimation.estimate_options import EstimateOptions, EstimatePlace
 from harness.options.concerns import (
-    Choices,
-    Items,
+    Confidence,
+    FirstItems,
     JudgeName,
     Limit,
-    Printing,
+    Reporting,
     RunPlace,
     Server,
     Trusting,
 )
-from harness.options.declaration import ESTIMATE, option
+from harness.options.declaration import option
 
 if TYPE_CHECKING:
     from harness.estimation.unrated_items import Estimation
 
 
-class EstimateSubject(Trusting, Items, JudgeName):
+class EstimateSubject(Trusting, FirstItems, JudgeName):
     """Which judge is asked about which items, and when its verdicts can stand."""
+
+    max_error: float | None = option(
+        None,
+        "Also say which of the judge's verdicts can stand without a person, at this share of "
+        "errors at most; see `harness trust`.",
+        gt=0,
+        lt=1,
+    )
 
     unlabelled: Path = option(
         ...,
         "Items without ratings: a csv, jsonl or parquet file, or a folder.",
-        (ESTIMATE,),
         flag="--items",
     )
 
 
-@takes(ESTIMATE)
+@takes
 def estimate(
     run: options.FinishedRun = None,
     *,
     subject: EstimateSubject,
     wanted: EstimateOptions,
-    choices: Choices,
+    level: Confidence,
     limit: Limit,
     server: Server,
-    place: RunPlace,
-    printing: Printing,
+    place: EstimatePlace,
+    printing: Reporting,
 ) -> None:
     """Ask a judge of a run about items without ratings, and estimate their mean.
 
@@ -76,12 +83,12 @@ def estimate(
         subject.unlabelled,
         Wanted(
             options=wanted,
-            level=choices.confidence or DEFAULT_LEVEL,
+            level=level.confidence or DEFAULT_LEVEL,
             n_items=subject.limit,
             trusting=subject,
             limit=limit,
             server=server,
-            place=place,
+            place=RunPlace.of(place),
         ),
         observer=Silent(),
         progress=_ignore if printing.quiet else _show,

@@ -12,7 +12,7 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, write
 from harness.errors import ExitCode
 from harness.options.concerns import Json, Out
-from harness.options.declaration import GATE, Options, Repeated, option
+from harness.options.declaration import Options, Repeated, option
 
 
 class GateOptions(Options):
@@ -22,13 +22,12 @@ class GateOptions(Options):
         ...,
         "Requirement, such as decision=use or 'cohen_kappa(h/h)>0.6:lower' (the lower end of "
         "the interval). Repeat it for more.",
-        (GATE,),
     )
-    junit: Path | None = option(None, "Write the results as JUnit XML.", (GATE,))
-    summary: Path | None = option(None, "Append the results to this file, as Markdown.", (GATE,))
+    junit: Path | None = option(None, "Write the results as JUnit XML.")
+    summary: Path | None = option(None, "Append the results to this file, as Markdown.")
 
 
-@takes(GATE)
+@takes
 def gate(
     run: options.FinishedRun = None, *, wanted: GateOptions, place: Out, printing: Json
 ) -> None:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,7 +23,7 @@ from harness.curation.importing.import_options import (
 )
 from harness.errors import HarnessError, TaskError
 from harness.options.concerns import Json
-from harness.options.declaration import IMPORT, IMPORT_EXPORTED, IMPORT_INTO, read_options
+from harness.options.declaration import leave_out, read_options
 from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions
 from harness.tasks.schema import MAX_POWERSET_OPTIONS
 
@@ -42,15 +42,6 @@ MOST_TASKS = 4  # that are listed
 TASK_INDENT = 14  # characters before a task's line
 
 
-def _use(values: Mapping[str, Any]) -> str:
-    """Return whether answers are added to a task, or one is made, and whether by guessing."""
-    if (values["made"] is None) is (values["into"] is None):
-        raise typer.BadParameter("name the task to make (--as) or to add ratings to (--into)")
-    if values["into"] is not None:
-        return IMPORT_INTO
-    return IMPORT if _description(values["sources"]) is None else IMPORT_EXPORTED
-
-
 def _description(sources: Sequence[Path]) -> Path | None:
     """Return what `harness curate export` wrote beside a table to describe it."""
     from harness.curation.versions.task_export import sidecar_of
@@ -59,7 +50,7 @@ def _description(sources: Sequence[Path]) -> Path | None:
     return described if len(sources) == 1 and described.is_file() else None
 
 
-@takes(IMPORT, IMPORT_EXPORTED, IMPORT_INTO, use=_use)
+@takes
 def import_(
     sources: Annotated[
         list[Path],
@@ -92,18 +83,25 @@ def import_(
       harness curate import human.parquet --as mt-bench --recipe mt-bench
       harness curate import project-1.json --into ./mine --rater-name 1=ann
     """
+    tables = (files, columns, rated, settings, writing)
+    given = {name for options in tables for name in options.model_fields_set}
+    subject.check_added_to(given)
     if subject.into is not None:
         if len(sources) > 1:
             raise typer.BadParameter("--into takes one file")
         import_answers(sources[0], subject.into, subject, as_json=printing.as_json)
         return
-    assert subject.made is not None, "checked above"
+    assert subject.made is not None, "the model says so"
     folder = options.task_folder(subject.made)
     from harness.curation.importing import check_new, read_source
     from harness.curation.importing.import_recipe import read_recipe
 
     check_new(folder)
     if (described := _description(sources)) is not None:
+        leave_out(
+            given | subject.model_fields_set - {"made"},
+            "the table is read as FILE.task.yaml beside it says",
+        )
         _import_exported(sources[0], described, folder, as_json=printing.as_json)
         return
     most = options.max_rejected(writing.max_rejected)

@@ -12,15 +12,18 @@ from harness.cli.output import echo, echo_json
 from harness.cli.run import cost_text, print_costs
 from harness.errors import ExitCode
 from harness.options.concerns import (
-    Handling,
+    FailUnless,
     JudgeName,
     RunOptions,
     RunPlace,
     Searching,
+    SearchPlace,
+    SearchSettings,
+    Sending,
     Server,
     TaskOption,
 )
-from harness.options.declaration import IMPROVE
+from harness.options.declaration import option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,17 +36,27 @@ if TYPE_CHECKING:
 class ImproveSubject(TaskOption, JudgeName):
     """Which judge is improved, on which task."""
 
+    judge: str = option(
+        ...,
+        "The judge to improve: an alias or a litellm model, or a judge of the run.",
+        flag="--judge -j",
+    )
 
-@takes(IMPROVE)
+
+class ImproveOutput(FailUnless, Sending):
+    """What is printed, and how the command ends."""
+
+
+@takes
 def improve(
     run: options.FinishedRun = None,
     *,
     subject: ImproveSubject,
     wanted: Searching,
-    settings: RunOptions,
+    settings: SearchSettings,
     server: Server,
-    place: RunPlace,
-    handling: Handling,
+    place: SearchPlace,
+    handling: ImproveOutput,
 ) -> None:
     """Search for a better way of asking a judge, and test what it gains on held-out items.
 
@@ -62,7 +75,7 @@ def improve(
 
     if run is not None and subject.task is not None:
         raise typer.BadParameter("give a run or --task, not both")
-    search = _search(run, subject, wanted, settings, server, place)
+    search = _search(run, subject, wanted, RunOptions.of(settings), server, RunPlace.of(place))
     if handling.dry_run:
         if plan := edge("racing", SearchEdge).plan_first_round(search):
             print_costs(plan, as_json=handling.as_json)
@@ -125,7 +138,7 @@ def _watched(plan: Plan, *, quiet: bool) -> Any:  # noqa: ANN401 -- a context of
     return watch(plan.n_planned, quiet=quiet, says_why=False)
 
 
-def _print(improvement: Improvement, handling: Handling) -> None:
+def _print(improvement: Improvement, handling: ImproveOutput) -> None:
     from harness.report.improvement_text import render
 
     if handling.as_json:

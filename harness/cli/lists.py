@@ -9,8 +9,7 @@ import typer
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show
 from harness.errors import JudgeUnavailable
-from harness.options.concerns import Json, Server
-from harness.options.declaration import JUDGES, METRICS, TASKS
+from harness.options.concerns import Json, JudgesFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from harness.stats import Metric
 
 
-@takes(TASKS)
+@takes
 def tasks(*, printing: Json) -> None:
     """List the tasks that --task accepts by name.
 
@@ -37,8 +36,8 @@ def tasks(*, printing: Json) -> None:
     show(rows, as_json=printing.as_json, empty="No tasks. Make one with: harness curate new mine")
 
 
-@takes(JUDGES)
-def judges(*, server: Server, printing: Json) -> None:
+@takes
+def judges(*, server: JudgesFile, printing: Json) -> None:
     """List the judges that --judges accepts by alias, and whether each can run here.
 
     \b
@@ -102,7 +101,7 @@ def _minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-@takes(METRICS)
+@takes
 def metrics(*, printing: Json) -> None:
     """List all metrics: what they apply to, how to read them, and the paper.
 

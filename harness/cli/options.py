@@ -33,6 +33,16 @@ class Group(TyperGroup):
         return super().parse_args(ctx, args)
 
 
+class DefaultGroup(TyperGroup):
+    """Commands of one subject; without the name of one, the first is meant."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of the same class
+        """Read the words as those of the first command unless they name one or ask for help."""
+        if not args or args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = [next(iter(self.commands)), *args]
+        return super().parse_args(ctx, args)
+
+
 def split(names: str | None, option: str) -> list[str] | None:
     """Split a comma-separated list; None if the option is absent."""
     if names is None:

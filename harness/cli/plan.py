@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,15 +12,15 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show, write
 from harness.curation.collecting.plan_options import (
-    ANNOTATORS,
-    DIFFERENCE,
     AnnotatorDesign,
     Basis,
+    DifferenceBasis,
     DifferenceDesign,
     PlanOutput,
     PriceOptions,
 )
 from harness.options.concerns import Seed
+from harness.options.declaration import leave_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,16 +33,12 @@ if TYPE_CHECKING:
     from harness.stats.planning.planted import PlantedJudge, PlantedRaters
     from harness.stats.planning.sample_size import AgreementMoments
 
+NOT_NAMED = "assumed judges have no names, as those of verdicts have"
 app = typer.Typer(
     help="Plan items, raters and replies for a wanted power.",
     cls=options.Group,
     rich_markup_mode=None,
 )
-
-
-def _use_of(assumed: str, with_verdicts: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return what says whether judges' answers are assumed, or at hand."""
-    return lambda values: assumed if values["verdicts"] is None else with_verdicts
 
 
 @app.callback()
@@ -51,14 +47,14 @@ def plan() -> None:
 
 
 @app.command(short_help="Plan to tell two judges apart.")
-@takes(*DIFFERENCE, use=_use_of(*DIFFERENCE))
+@takes
 def difference(
     delta: Annotated[
         float,
         typer.Argument(metavar="DIFFERENCE", help="In agreement with a rater, such as 0.05."),
     ],
     *,
-    basis: Basis,
+    basis: DifferenceBasis,
     design: DifferenceDesign,
     prices: PriceOptions,
     output: PlanOutput,
@@ -82,8 +78,14 @@ def difference(
     if (planted := _planted_raters(basis)) is not None:
         from harness.stats.planning.planted import planted_moments
 
-        worse = _planted_judge(planted, basis)
-        moments = planted_moments(planted, _planted_judge(planted, basis, better_by=delta), worse)
+        leave_out(design.model_fields_set & {"compared_judges"}, NOT_NAMED)
+        worse, better = (
+            _planted_judge(
+                planted, basis, better_by=by, self_consistency=basis.assumed_self_consistency
+            )
+            for by in (0.0, delta)
+        )
+        moments = planted_moments(planted, better, worse)
     else:
         moments = _estimated_moments(basis, design.compared_judges, n_judges=2)
     rows = plan_difference(
@@ -100,7 +102,7 @@ def difference(
 
 
 @app.command(short_help="Plan the alternative annotator test.")
-@takes(*ANNOTATORS, use=_use_of(*ANNOTATORS), numbers_of_raters=(3,))
+@takes
 def annotators(
     *,
     basis: Basis,
@@ -128,8 +130,9 @@ def annotators(
     if min(sizes["raters"]) < 2:  # noqa: PLR2004 -- a rater is compared with another
         raise typer.BadParameter("the test needs 2 raters or more", param_hint="--raters")
     if eps is not None and basis.task is not None:
-        raise typer.BadParameter("the margin is that of task.yaml", param_hint="--eps")
+        leave_out(("eps",), "the margin is that of task.yaml")
     if (planted := _planted_raters(basis)) is not None:
+        leave_out(design.model_fields_set & {"planned_judge"}, NOT_NAMED)
         if basis.task is not None:
             from harness.analysis.annotator_panel import eps_of
 
@@ -191,13 +194,14 @@ def _planted_raters(basis: Basis) -> PlantedRaters | None:
     )
 
 
-def _planted_judge(raters: PlantedRaters, basis: Basis, better_by: float = 0.0) -> PlantedJudge:
+def _planted_judge(
+    raters: PlantedRaters, basis: Basis, *, better_by: float = 0.0, self_consistency: float = 1.0
+) -> PlantedJudge:
     from harness.stats.planning.planted import PlantedJudge
 
     agreement = (basis.assumed_agreement or 0.0) + better_by
-    consistency = basis.assumed_self_consistency
     try:
-        return PlantedJudge.that_agrees(raters, agreement, self_consistency=consistency)
+        return PlantedJudge.that_agrees(raters, agreement, self_consistency=self_consistency)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--agreement") from None
 

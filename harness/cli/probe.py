@@ -13,16 +13,25 @@ from harness.cli.binding import takes
 from harness.cli.option_panels import PanelCommand
 from harness.cli.output import echo, echo_json, show
 from harness.options.concerns import (
+    MAX_SAMPLES,
     N_PROBED,
-    Handling,
+    BudgetOptions,
+    Cache,
+    Elicitation,
+    Elicitations,
+    Items,
     Json,
     Out,
     RunOptions,
     RunPlace,
+    Samples,
+    Seed,
+    Sending,
     Server,
+    StoredReplies,
     Subject,
 )
-from harness.options.declaration import PROBE, SELF_PREFERENCE, Options, option
+from harness.options.declaration import Options, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,37 +91,62 @@ def probe() -> None:
     """
 
 
+class ProbedItems(Items):
+    """Which items are changed."""
+
+    limit: int = option(N_PROBED, "Change only the first N items.", ge=1)
+
+
+class ProbedSamples(Samples):
+    """How often judges are asked about an item."""
+
+    samples: int = option(1, "Replies per judge and item, changed or not.", ge=1, le=MAX_SAMPLES)
+
+
+class ProbedElicitations(Elicitations):
+    """How judges are asked."""
+
+    elicitations: tuple[Elicitation, ...] = option(
+        ("forced_choice",),
+        "How to ask: forced_choice, response_set, paired.",
+        flag="--elicitation",
+    )
+
+
+class ProbeSettings(BudgetOptions, Seed, ProbedItems, ProbedSamples, ProbedElicitations):
+    """How judges are asked about which items."""
+
+
+class ProbePlace(Out, StoredReplies, Cache):
+    """Where replies and runs are kept."""
+
+
 class ChangeOptions(Options):
     """How items are changed."""
 
     panel: ClassVar[str] = "How to run judges"
     perturbations: Path | None = option(
-        None, "Changes of your own (jsonl); the bundled set by default.", (PROBE,)
+        None, "Changes of your own (jsonl); the bundled set by default."
     )
 
 
-@takes(
-    PROBE,
-    limit=N_PROBED,
-    samples=1,
-    elicitations="forced_choice",
-)
+@takes
 def _ask_probe(
     context: typer.Context,
     *,
     subject: Subject,
-    settings: RunOptions,
+    settings: ProbeSettings,
     changes: ChangeOptions,
     server: Server,
-    place: RunPlace,
-    handling: Handling,
+    place: ProbePlace,
+    handling: Sending,
 ) -> None:
     probe = context.info_name or ""
-    plan = _plan_probe(probe, subject, settings, server, changes.perturbations)
-    run_probe(plan, place, handling)
+    plan = _plan_probe(probe, subject, RunOptions.of(settings), server, changes.perturbations)
+    run_probe(plan, RunPlace.of(place), handling)
 
 
-def run_probe(plan: Plan, place: RunPlace, handling: Handling) -> None:
+def run_probe(plan: Plan, place: RunPlace, handling: Sending) -> None:
     """Run a probe or the rest of one, or print its cost; print its flip rates and end."""
     from harness.app.run import ask_plan
     from harness.cli.progress import watch
@@ -182,15 +216,14 @@ class PreferenceOptions(Options):
     own: tuple[str, ...] = option(
         ...,
         "The system that each judge is: JUDGE=SYSTEM, comma-separated.",
-        (SELF_PREFERENCE,),
     )
     author: str | None = option(
-        None, "Field that names the system which wrote the text of an item.", (SELF_PREFERENCE,)
+        None, "Field that names the system which wrote the text of an item."
     )
 
 
 @app.command("self-preference", short_help="Compare judges' favour for their own texts.")
-@takes(SELF_PREFERENCE)
+@takes
 def self_preference(
     run_name: Annotated[
         str | None,

@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.options.concerns import Elicitation, Json, JudgeName, RunOptions, Server
-from harness.options.declaration import PROMPT, option
+from harness.options.concerns import (
+    BaseUrl,
+    Elicitation,
+    Items,
+    Json,
+    JudgeName,
+    JudgesFile,
+    PromptFiles,
+    RunOptions,
+    Seed,
+    Server,
+    Shuffling,
+)
+from harness.options.declaration import option
 
 if TYPE_CHECKING:
     from harness.judging.prompts.question import Message
@@ -19,20 +31,27 @@ if TYPE_CHECKING:
 class PromptOptions(JudgeName):
     """Which prompt of a judge is printed."""
 
-    item: str = option(..., "Id of an item.", (PROMPT,))
-    prompt_form: Elicitation = option(
-        "forced_choice", "How to ask.", (PROMPT,), flag="--elicitation"
-    )
-    sample: int = option(0, "Number of the sample, which orders shuffled options.", (PROMPT,), ge=0)
+    judge: str = option(..., "Alias or litellm model.", flag="--judge -j")
+    item: str = option(..., "Id of an item.")
+    prompt_form: Elicitation = option("forced_choice", "How to ask.", flag="--elicitation")
+    sample: int = option(0, "Number of the sample, which orders shuffled options.", ge=0)
 
 
-@takes(PROMPT)
+class PromptSettings(PromptFiles, Seed, Items, Shuffling):
+    """How a run asks about an item."""
+
+
+class PromptServer(JudgesFile, BaseUrl):
+    """Where judges are that are not aliases."""
+
+
+@takes
 def prompt(
     task: options.TaskName,
     *,
     wanted: PromptOptions,
-    settings: RunOptions,
-    server: Server,
+    settings: PromptSettings,
+    server: PromptServer,
     printing: Json,
 ) -> None:
     """Print what a judge is sent for an item: each message below its role. Nothing is sent.
@@ -49,8 +68,10 @@ def prompt(
     """
     from harness.app.plan import plan_run, request_for
 
-    settings = settings.model_copy(update={"elicitations": (wanted.prompt_form,), "pairs": None})
-    plan = plan_run(task, [wanted.judge], settings, server=server)
+    asked = RunOptions.of(settings).model_copy(
+        update={"elicitations": (wanted.prompt_form,), "pairs": None}
+    )
+    plan = plan_run(task, [wanted.judge], asked, server=Server.of(server))
     _print(request_for(plan, wanted.item, wanted.sample), as_json=printing.as_json)
 
 

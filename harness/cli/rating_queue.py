@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from shlex import quote
-from typing import TYPE_CHECKING, Any
-
-import typer
+from typing import TYPE_CHECKING
 
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show, write
 from harness.curation.curation_options import DrawOptions, NextOptions
 from harness.errors import TaskError
-from harness.options.concerns import Choices, Json, Out, Seed, VerdictFile
-from harness.options.declaration import NEXT, NEXT_ESTIMATE, NEXT_FINDING
+from harness.options.concerns import Json, Out
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from harness.curation.audit.finding import Finding
@@ -32,25 +28,8 @@ EVIDENCE = {
 }
 
 
-def _use(values: Mapping[str, Any]) -> str:
-    """Return what the ratings are for: the task, a finding of its audit, or an estimate."""
-    if values["quantity"] == "estimate":
-        return NEXT_ESTIMATE
-    return NEXT if values["finding"] is None else NEXT_FINDING
-
-
-@takes(NEXT, NEXT_FINDING, NEXT_ESTIMATE, use=_use)
-def next_ratings(
-    task: options.TaskName,
-    *,
-    wanted: NextOptions,
-    verdicts: VerdictFile,
-    drawing: DrawOptions,
-    place: Out,
-    choices: Choices,
-    seed: Seed,
-    printing: Json,
-) -> None:
+@takes
+def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: Json) -> None:
     """List the ratings that are worth most: choices of one more rater, and pairs with a set.
 
     The value, per answer, is the expected fall in the number of items on the wrong side of the
@@ -58,10 +37,6 @@ def next_ratings(
     (annotator-test). For pairs, items with one pair get a second, by another rater. With
     --finding, the items are those of a finding of the audit, in its order. Repeat the command
     with the new ratings.
-
-    For an estimate, about --budget items without ratings are drawn and written as a task of their
-    own. Items on which the judge's verdict is least informative are drawn most often; each keeps
-    its probability, so that the weighted ratings represent all items.
 
     If there are up to 20 raters, "raters" names those who have not rated the item in this form.
     Raters whom the audit flags are not offered. harness annotate shows an item to the raters that
@@ -73,23 +48,7 @@ def next_ratings(
       harness curate next ./mine --budget 50 --slice language=de
       harness curate next ./mine --budget 200 --for pairs --queue queue.csv
       harness curate next ./mine --budget 20 --finding single_rater_items
-      harness curate next TASK --for estimate --judge NAME --items FILE
     """
-    if wanted.quantity == "estimate":
-        _write_draw(task, wanted.budget, drawing, place, seed=seed.seed, as_json=printing.as_json)
-    else:
-        _list_ratings(task, wanted, verdicts.verdicts, choices.tau, seed.seed, printing)
-
-
-def _list_ratings(
-    task: str,
-    wanted: NextOptions,
-    verdicts: Path | None,
-    tau: float | None,
-    seed: int,
-    printing: Json,
-) -> None:
-    """Print the ratings that are worth most, or write them as a queue."""
     from harness.curation.audit import suspected_raters
     from harness.curation.audit.audit_report import TITLES
     from harness.curation.collecting.rating_queue import next_ratings as best_ratings
@@ -100,9 +59,8 @@ def _list_ratings(
     loaded = load_task(task)
     suspected = suspected_raters(loaded)
     file, quantity = wanted.queue_file, wanted.quantity
-    assert quantity != "estimate", "see above"
     if wanted.finding:
-        found = finding_of(loaded, wanted.finding, verdicts, seed)
+        found = finding_of(loaded, wanted.finding, wanted.verdicts, wanted.seed)
         queue = ratings_again(loaded, found.items, wanted.budget, suspected=suspected)
         notes = []
     else:
@@ -111,8 +69,8 @@ def _list_ratings(
             wanted.budget,
             quantity=quantity,
             suspected=suspected,
-            tau=tau,
-            seed=seed,
+            tau=wanted.tau,
+            seed=wanted.seed,
             slice_of=wanted.slice_of,
         )
         notes = [EVIDENCE[quantity]]
@@ -131,10 +89,17 @@ def _list_ratings(
         echo("\n".join(map(paragraph, notes)))
 
 
-def _write_draw(
-    name: str, n_labels: int, drawing: DrawOptions, place: Out, *, seed: int, as_json: bool
-) -> None:
-    """Draw items for an estimate, write them as a task, and say what comes next."""
+@takes
+def draw(task: options.TaskName, *, drawing: DrawOptions, printing: Json) -> None:
+    """Draw about --budget items without ratings for an estimate, and write them as a task.
+
+    Items on which the judge's verdict is least informative are drawn most often. Each keeps its
+    probability, so that the weighted ratings represent all items.
+
+    \b
+    Examples:
+      harness curate draw TASK --judge NAME --items FILE --budget 200 --as drawn
+    """
     import numpy as np
 
     from harness.curation.importing.new_folder import check_new
@@ -145,35 +110,36 @@ def _write_draw(
     from harness.runs.run_folder import find_run
     from harness.tasks import load_task
 
-    judge, source, made = drawing.estimating_judge, drawing.unrated_items, drawing.drawn_name
-    if judge is None or source is None or made is None:
-        raise typer.BadParameter("it takes --judge, --items and --as", param_hint="--for")
-    target = options.task_folder(made)
+    judge, source = drawing.judge, drawing.unrated_items
+    target = options.task_folder(drawing.new_name)
     check_new(target)
-    task, folder = load_task(name), find_run(place.out, drawing.estimating_run)
-    rated = load_task(str(folder.path / "task")).name
-    if rated != task.name:
+    rated, folder = load_task(task), find_run(drawing.out, drawing.estimating_run)
+    of_run = load_task(str(folder.path / "task")).name
+    if of_run != rated.name:
         raise TaskError(
-            f"{folder.path}: it is a run of {rated}, not of {task.name}",
+            f"{folder.path}: it is a run of {of_run}, not of {rated.name}",
             "Name another with --run",
         )
-    draw = draw_items(folder, judge, source, n_labels, rng=np.random.default_rng(seed))
-    write_draw(task, draw, target)
-    if as_json:
-        drawn = zip(draw.items, draw.probabilities.tolist(), strict=True)
-        rows = [{"item": item.id, "probability": p} for item, p in drawn]
-        echo_json({"folder": str(target), "n_items": draw.n_items, "drawn": rows})
+    rng = np.random.default_rng(drawing.seed)
+    drawn = draw_items(folder, judge, source, drawing.budget, rng=rng)
+    write_draw(rated, drawn, target)
+    if printing.as_json:
+        pairs = zip(drawn.items, drawn.probabilities.tolist(), strict=True)
+        rows = [{"item": item.id, "probability": p} for item, p in pairs]
+        echo_json({"folder": str(target), "n_items": drawn.n_items, "drawn": rows})
         return
-    least, most = draw.probabilities.min(), draw.probabilities.max()
-    asked = "" if draw.answers == "forced_choice" else f" --elicitation {draw.answers}"
+    least, most = drawn.probabilities.min(), drawn.probabilities.max()
+    asked = "" if drawn.answers == "forced_choice" else f" --elicitation {drawn.answers}"
     folder_name, items = (options.argument(path) for path in (target, source))
-    there = "".join(f" {quote(word)}" for word in (*folder.location.server, *place.words()))
+    there = "".join(
+        f" {quote(word)}" for word in (*folder.location.server, *Out(out=drawing.out).words())
+    )
     echo(
-        f"Wrote {target}: {len(draw.items)} of {draw.n_items:,} items, each drawn with a "
+        f"Wrote {target}: {len(drawn.items)} of {drawn.n_items:,} items, each drawn with a "
         f"probability of {least:.2%} to {most:.2%}.\n"
         "Next:\n"
         f"  harness annotate {folder_name} --rater NAME{asked}  # NAME: the rater's name\n"
-        f"  harness annotate {folder_name} --merge\n"
+        f"  harness annotate merge {folder_name}\n"
         f"  harness run --task {folder_name} --judges {quote(judge)}{there}\n"
         f"  harness estimate --judge {quote(judge)} --items {items}{there}"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,53 +12,48 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.lists import print_runs
 from harness.cli.output import echo, echo_json
-from harness.options.concerns import Json, Out, Page, RaterNames, TaskOption, VerdictFile
-from harness.options.declaration import REPORT, REPORT_LIST, REPORT_TASK, REPORT_TWO, option
+from harness.errors import OptionError
+from harness.options.concerns import Json, Page, RaterNames, RunOrVerdicts
+from harness.options.declaration import leave_out, option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.report.rebuild import ReportFiles
 
 
 class ReportOptions(RaterNames, Page):
     """What is written beside a report, and whether it is shown."""
 
-    open_page: bool = option(
-        False, "Open the report in a browser.", (REPORT, REPORT_TASK, REPORT_TWO), flag="--open"
+    page: Path | None = option(
+        None, "With {task}: file of the report; <task>-report.html by default."
     )
-    charts: Path | None = option(
-        None, "Write each chart into this folder, as SVG and PNG.", (REPORT, REPORT_TASK)
-    )
+    open_page: bool = option(False, "Open the report in a browser.", flag="--open")
+    charts: Path | None = option(None, "Write each chart into this folder, as SVG and PNG.")
     listing: bool = option(
-        False, "List run folders, newest first, and write nothing.", (REPORT_LIST,), flag="--list"
+        False, "List run folders, newest first, and write nothing.", flag="--list"
     )
 
+    def check(self, subject: RunOrVerdicts, run: str | None, other: str | None) -> None:
+        """Refuse options that have no effect on what is reported."""
+        given = self.model_fields_set
+        if self.listing:
+            given = given | subject.model_fields_set - {"out"}
+            leave_out(given - {"listing"}, "{listing} lists all runs, and writes nothing")
+            if run is not None:
+                raise OptionError("listing", "it lists all runs", "Leave RUN out")
+        elif subject.task is None:
+            leave_out(given & {"page"}, "the report of a run is in its folder")
+            leave_out(given & {"charts"} if other else (), "two runs are compared without charts")
 
-def _use(values: Mapping[str, Any]) -> str:
-    """Return whether runs are listed, or a run, two runs or other verdicts are reported."""
-    if values["listing"]:
-        if values["run"] is not None:
-            raise typer.BadParameter("lists all runs. Leave RUN out", param_hint="--list")
-        return REPORT_LIST
-    if values["task"] is None:
-        return REPORT if values["other"] is None else REPORT_TWO
-    if values["run"] is not None:
-        raise typer.BadParameter("give a run, or --task and --verdicts, not both")
-    return REPORT_TASK
 
-
-@takes(REPORT, REPORT_TASK, REPORT_TWO, REPORT_LIST, use=_use)
+@takes
 def report(
     run: options.FinishedRun = None,
     other: Annotated[
         str | None, typer.Argument(help="A second run, to compare with the first.")
     ] = None,
     *,
-    subject: TaskOption,
-    verdicts: VerdictFile,
+    subject: RunOrVerdicts,
     wanted: ReportOptions,
-    place: Out,
     printing: Json,
 ) -> None:
     """Write a run's report, judge card and table of metrics, from its folder alone.
@@ -71,18 +66,19 @@ def report(
       harness report --task ./my-task --verdicts verdicts.csv
       harness report --list
     """
+    wanted.check(subject, run, other)
     if wanted.listing:
-        print_runs(place.out, as_json=printing.as_json)
+        print_runs(subject.out, as_json=printing.as_json)
         return
     from harness.report.rebuild import report_source
     from harness.runs.sources import source_of_verdicts
 
-    if subject.task is not None:
-        source = source_of_verdicts(subject.task, verdicts.verdicts)
+    if (task := subject.task_instead_of(run)) is not None:
+        source = source_of_verdicts(task, subject.verdicts)
         file = wanted.page or Path(f"{source.task.name}-report.html")
         written = report_source(source, file, charts=wanted.charts, show_raters=wanted.show_raters)
     else:
-        written = _report_runs(place.out, run, other, wanted)
+        written = _report_runs(subject.out, run, other, wanted)
     if printing.as_json:
         echo_json(_as_json(written))
     else:

@@ -8,8 +8,7 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.run import run_plans
-from harness.options.concerns import Handling, RunOptions, RunPlace, Server, TaskOption
-from harness.options.declaration import RESUME
+from harness.options.concerns import Handling, MovedTask, ResumeOptions, RunPlace, Server
 
 UnfinishedRun = Annotated[
     str | None,
@@ -21,12 +20,12 @@ UnfinishedRun = Annotated[
 ]
 
 
-@takes(RESUME)
+@takes
 def resume(
     run_name: UnfinishedRun = None,
     *,
-    subject: TaskOption,
-    settings: RunOptions,
+    subject: MovedTask,
+    settings: ResumeOptions,
     server: Server,
     place: RunPlace,
     handling: Handling,

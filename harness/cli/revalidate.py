@@ -5,32 +5,30 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
-from typer.core import TyperGroup
+from pydantic import model_validator
 
-from harness.cli import schedule
+from harness.cli import options, schedule
 from harness.cli.binding import takes
 from harness.cli.option_panels import PanelCommand
 from harness.cli.output import echo, echo_json, echo_result, write
 from harness.errors import ExitCode, HarnessError
-from harness.options.concerns import ItemText, Json, Out, Page, Printing
-from harness.options.declaration import (
-    ACCEPT,
-    EXCLUDE,
-    EXPORT,
-    HISTORY,
-    REVALIDATE,
-    Options,
-    option,
+from harness.options.concerns import ItemText, Json, MovedTask, Out, Page, Printing
+from harness.options.declaration import Options, leave_out, option
+from harness.revalidation.look_options import (
+    Anchor,
+    Every,
+    Excluding,
+    Looking,
+    LookOptions,
+    Rebasing,
 )
-from harness.revalidation.look_options import Every, LookOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.revalidation import Period
     from harness.revalidation.ending import LookEnding
     from harness.runs.run_folder import RunFolder
 
@@ -53,21 +51,18 @@ COLOURS = {  # of verdicts
     "underpowered": "yellow",
     "stable": "green",
 }
-N_BEFORE_RUN = {"look": 1, "rebase": 2, "exclude": 2, "schedule": 1, "export": 1}  # words
+N_BEFORE_RUN = {
+    "look": 1,
+    "rebase": 2,
+    "exclude": 2,
+    "schedule": 1,
+    "export": 1,
+    "overdue": 1,
+}  # words
 MAX_LOOKS = 40  # that are drawn unless more are asked for
 
 
-class LookGroup(TyperGroup):
-    """Commands of re-validation; without the name of one, judges are looked at."""
-
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of the same class
-        """Read the words as those of ``look`` unless they name a command or ask for help."""
-        if not args or args[0] not in {*self.commands, *ctx.help_option_names}:
-            args = ["look", *args]
-        return super().parse_args(ctx, args)
-
-
-app = typer.Typer(name="revalidate", cls=LookGroup, rich_markup_mode=None)
+app = typer.Typer(name="revalidate", cls=options.DefaultGroup, rich_markup_mode=None)
 
 
 @app.callback()
@@ -85,10 +80,8 @@ def revalidate() -> None:
 
 
 @app.command(cls=PanelCommand, short_help="Re-run the judges and test for drift; the default.")
-@takes(REVALIDATE)
-def look(
-    run: RunOrBaseline = None, *, look_options: LookOptions, place: Out, printing: Printing
-) -> None:
+@takes
+def look(run: RunOrBaseline = None, *, looking: Looking, place: Out, printing: Printing) -> None:
     """Re-run a finished run's judges and test for drift beyond their usual noise.
 
     The replies are fresh: the cache is not used. The first look fixes the baseline, which is the
@@ -104,7 +97,7 @@ def look(
     """
     from harness.runs.run_folder import find_run
 
-    folder = find_run(place.out, run)
+    folder, look_options = find_run(place.out, run), LookOptions.of(looking)
     if look_options.dry_run:
         _print_costs(folder, look_options, as_json=printing.as_json)
     else:
@@ -112,12 +105,12 @@ def look(
 
 
 @app.command(short_help="Start a new baseline from a look on.")
-@takes(ACCEPT, without=("accept",))
+@takes
 def rebase(
     number: LookNumber,
     run: RunOrBaseline = None,
     *,
-    look_options: LookOptions,
+    rebasing: Rebasing,
     place: Out,
     printing: Printing,
 ) -> None:
@@ -133,17 +126,23 @@ def rebase(
     """
     from harness.runs.run_folder import find_run
 
-    accepted = look_options.model_copy(update={"accept": number})
+    accepted = LookOptions.of(rebasing, accept=number)
     _look(find_run(place.out, run), accepted, printing)
 
 
+class Excluded(Excluding):
+    """How a look is excluded, and why."""
+
+    because: str = option(..., "Why a look is excluded.", metavar="TEXT")
+
+
 @app.command(short_help="Drop the replies of a look.")
-@takes(EXCLUDE, without=("exclude",), because=...)
+@takes
 def exclude(
     number: LookNumber,
     run: RunOrBaseline = None,
     *,
-    look_options: LookOptions,
+    excluding: Excluded,
     place: Out,
     printing: Printing,
 ) -> None:
@@ -155,7 +154,7 @@ def exclude(
     """
     from harness.runs.run_folder import find_run
 
-    excluded = look_options.model_copy(update={"exclude": number})
+    excluded = LookOptions.of(excluding, exclude=number)
     _look(find_run(place.out, run), excluded, printing)
 
 
@@ -248,21 +247,20 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
         echo(look_text(look, baseline, details=details))
 
 
-class HistoryOptions(Every):
+class HistoryOptions(Options):
     """Which looks are shown."""
 
-    last: int | None = option(None, "Show the last N looks.", (HISTORY,), metavar="N", ge=1)
-    show_all: bool = option(
-        False, f"Show all looks, not only the last {MAX_LOOKS}.", (HISTORY,), flag="--all"
-    )
-    overdue: bool = option(
-        False,
-        "Exit with 1 if no look got replies for two periods of its schedule.",
-        (HISTORY,),
-    )
+    last: int | None = option(None, "Show the last N looks.", metavar="N", ge=1)
+    show_all: bool = option(False, f"Show all looks, not only the last {MAX_LOOKS}.", flag="--all")
+
+    @model_validator(mode="after")
+    def _last_or_all(self) -> Self:
+        if self.show_all:
+            leave_out(self.model_fields_set & {"last"}, "{show_all} shows all looks")
+        return self
 
 
-@takes(HISTORY)
+@takes
 def history(
     run: RunOrBaseline = None, *, page: Page, wanted: HistoryOptions, place: Out, printing: Json
 ) -> None:
@@ -276,7 +274,6 @@ def history(
       harness history --last 10
       harness history runs/toxicity-20260101T120000Z-1a2b3c --page history.html
       harness history --json
-      harness history baselines/toxicity --overdue
     """
     from harness.revalidation.changed_rows import changed_rows
     from harness.revalidation.history_facts import history_facts
@@ -286,14 +283,7 @@ def history(
     from harness.runs.run_folder import find_run
 
     last, file = wanted.last, page.page
-    if wanted.show_all and last is not None:
-        raise typer.BadParameter("shows all looks. Leave --last out", param_hint="--all")
     folder = find_run(place.out, run)
-    if wanted.overdue:
-        _print_lateness(folder, wanted.every, as_json=printing.as_json)
-        return
-    if wanted.every is not None:
-        raise typer.BadParameter("goes with --overdue. Add it", param_hint="--every")
     reading = history_of(folder)
     drawn = reading.last(None if wanted.show_all else last or MAX_LOOKS)
     n_left_out = len(reading.looks) - len(drawn.looks)
@@ -309,40 +299,50 @@ def history(
             echo(f"\n{n_left_out} earlier looks are left out; --all shows them.")
 
 
-def _print_lateness(folder: RunFolder, every: Period | None, *, as_json: bool) -> None:
-    """Print how long a scheduled look has not happened; end with 1 if that is two periods."""
+@app.command(short_help="Exit with 1 if a schedule has stopped.")
+@takes
+def overdue(run: RunOrBaseline = None, *, wanted: Every, place: Out, printing: Json) -> None:
+    """Exit with 1 if no look got replies for two periods of its schedule.
+
+    \b
+    Examples:
+      harness revalidate overdue baselines/toxicity
+      harness revalidate overdue RUN --every week
+    """
     from harness.revalidation.history import FILE, read_history
     from harness.revalidation.schedule import lateness
+    from harness.runs.run_folder import find_run
 
-    late = lateness(folder, read_history(folder.path / FILE).looks, every)
+    folder = find_run(place.out, run)
+    late = lateness(folder, read_history(folder.path / FILE).looks, wanted.every)
     facts = {"overdue": late.is_overdue, "every": late.every, "last": late.last}
-    if as_json:
+    if printing.as_json:
         echo_json(facts | {"age_s": round(late.age.total_seconds())})
     else:
         echo(late.sentence)
     raise typer.Exit(ExitCode.CHECK_FAILED if late.is_overdue else ExitCode.DONE)
 
 
-class KeptReplies(Options):
-    """Whether the texts of replies are exported."""
+class ExportedBaseline(MovedTask, Anchor, ItemText):
+    """Which items and texts are exported."""
 
+    item_text: bool = option(
+        False, "Write the items' texts too.", flag="--item-text/--no-item-text", rare=True
+    )
     keep_replies: bool = option(
         False,
         "Write the texts of replies too, here and in each look. Looks then print some of them, "
         "also into the logs of a CI system.",
-        (EXPORT,),
     )
 
 
 @app.command(short_help="Write baseline, anchor and history into a small folder.")
-@takes(EXPORT, item_text=False)
+@takes
 def export(
     run: Annotated[str, typer.Argument(help="A finished run, by name or path.")],
     folder: Annotated[Path, typer.Argument(help="A new folder; harness revalidate accepts it.")],
     *,
-    look_options: LookOptions,
-    texts: ItemText,
-    kept: KeptReplies,
+    wanted: ExportedBaseline,
     place: Out,
 ) -> None:
     """Write baseline, anchor and history of a run into a small folder without texts.
@@ -361,9 +361,9 @@ def export(
     export_baseline(
         find_run(place.out, run),
         folder,
-        look_options,
-        item_text=texts.item_text,
-        keep_replies=kept.keep_replies,
+        LookOptions(task=wanted.task, anchor=wanted.anchor, seed=wanted.seed),
+        item_text=wanted.item_text,
+        keep_replies=wanted.keep_replies,
     )
     echo(str(folder))
 

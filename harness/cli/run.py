@@ -23,7 +23,7 @@ from harness.options.concerns import (
     Subject,
     check_place,
 )
-from harness.options.declaration import RUN
+from harness.options.declaration import option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,10 +35,20 @@ if TYPE_CHECKING:
 STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
-@takes(RUN)
+class RunSubject(Subject):
+    """Who is asked about what."""
+
+    task: str | None = option(
+        None,
+        "Name of a task, or path of a task folder; several, comma-separated.",
+        flag="--task -t",
+    )
+
+
+@takes
 def run(
     *,
-    subject: Subject,
+    subject: RunSubject,
     settings: RunOptions,
     choices: Choices,
     server: Server,

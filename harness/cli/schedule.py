@@ -10,10 +10,24 @@ import typer
 from harness.cli.binding import takes
 from harness.cli.output import echo
 from harness.errors import RunError
-from harness.options.concerns import Out
-from harness.options.declaration import SCHEDULE, Options, option
+from harness.options.concerns import (
+    BaseUrl,
+    Judges,
+    KeyEnv,
+    MaxCost,
+    Out,
+    StoreOption,
+    TaskOption,
+)
+from harness.options.declaration import Names, Options, option
 from harness.revalidation import Period, Target
-from harness.revalidation.look_options import Every, LookOptions
+from harness.revalidation.look_options import (
+    Every,
+    FailOn,
+    LookOptions,
+    LookSamples,
+    ValidatedFile,
+)
 
 USUAL: Period = "week"
 
@@ -21,7 +35,38 @@ USUAL: Period = "week"
 class ScheduleOptions(Every):
     """For which scheduler, and how often."""
 
-    emit: Target = option(..., "Scheduler to write for.", (SCHEDULE,))
+    every: Period = option(USUAL, "Time between looks.")
+    emit: Target = option(..., "Scheduler to write for.")
+
+
+class ScheduledTask(TaskOption):
+    """Where the task is."""
+
+    task: str | None = option(None, "Name or path of the task in the repository.", flag="--task -t")
+
+
+class ScheduledJudges(Judges):
+    """Which judges are watched."""
+
+    judges: Names = option(
+        None,
+        "Watch these judges, comma-separated, or all. Default: the one in use.",
+        flag="--judges -j",
+    )
+
+
+class ScheduledLooks(
+    StoreOption,
+    ValidatedFile,
+    KeyEnv,
+    BaseUrl,
+    MaxCost,
+    FailOn,
+    LookSamples,
+    ScheduledTask,
+    ScheduledJudges,
+):
+    """How the judges are asked in each look."""
 
 
 class EmittedOptions(Options):
@@ -30,28 +75,24 @@ class EmittedOptions(Options):
     alerts: bool = option(
         False,
         "Post alerts to the address in $HARNESS_NOTIFY_URL.",
-        (SCHEDULE,),
         flag="--notify",
     )
     package: str | None = option(
         None,
         "Repository (git+https://...) or wheel that a pipeline installs; by default what this "
         "harness was installed from.",
-        (SCHEDULE,),
     )
-    output: Path | None = option(
-        None, "Write the files into this folder; print them by default.", (SCHEDULE,)
-    )
+    output: Path | None = option(None, "Write the files into this folder; print them by default.")
 
 
-@takes(SCHEDULE, every=USUAL)
+@takes
 def schedule(
     run: Annotated[
         str, typer.Argument(help="A finished run, or the folder of an exported baseline.")
     ],
     *,
     wanted: ScheduleOptions,
-    look_options: LookOptions,
+    looks: ScheduledLooks,
     files: EmittedOptions,
     place: Out,
 ) -> None:
@@ -83,7 +124,7 @@ def schedule(
     from harness.revalidation.watched_judges import watched_judges
     from harness.runs.run_folder import find_run
 
-    folder = find_run(place.out, run)
+    folder, look_options = find_run(place.out, run), LookOptions.of(looks)
     read_fail_on(look_options.fail_on)
     watched = watched_by_schedule(folder, look_options.judges)
     words = options_of(
@@ -97,7 +138,7 @@ def schedule(
     keys = keys_of(watched_judges(folder, watched.judges), look_options.key_env)
     described = Schedule(
         run=run if Path(run).exists() else str(folder.path),
-        every=wanted.every or USUAL,
+        every=wanted.every,
         options=(
             *("--fail-on", look_options.fail_on),
             *_asking(watched.judges, look_options),

@@ -3,49 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, write
 from harness.errors import RunError
-from harness.extras.experiments.selftest_options import SelftestOptions, TestedRun
-from harness.options.concerns import Json, Page, Seed, VerdictFile
-from harness.options.declaration import (
-    SELFTEST,
-    SELFTEST_RUN,
-    SELFTEST_TASK,
-    SELFTEST_VERDICTS,
-    SELFTESTS,
-)
+from harness.extras.experiments.selftest_options import SelftestOptions, TestedVerdicts
+from harness.options.concerns import Json, Page, Seed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-
-def _use(values: Mapping[str, Any]) -> str:
-    """Return whether the options, a task, a task and verdicts or a run say what the design is."""
-    if values["run"] is not None:
-        if values["task"] is not None:
-            raise typer.BadParameter("a run has a task and verdicts", param_hint="--run")
-        return SELFTEST_RUN
-    if values["verdicts"] is None:
-        return SELFTEST if values["task"] is None else SELFTEST_TASK
-    if values["task"] is None:
-        raise typer.BadParameter("verdicts need a TASK", param_hint="--verdicts")
-    return SELFTEST_VERDICTS
+    from harness.analysis import Source
 
 
-@takes(*SELFTESTS, use=_use)
+@takes
 def selftest(
     task: Annotated[
         str | None, typer.Argument(help="Task whose design is tested; else the options give it.")
     ] = None,
     *,
-    verdicts: VerdictFile,
-    tested: TestedRun,
+    tested: TestedVerdicts,
     page: Page,
     wanted: SelftestOptions,
     seed: Seed,
@@ -74,13 +54,14 @@ def selftest(
     from harness.runs.run_folder import SELFTEST_FILE, find_run
     from harness.runs.sources import compared_source
 
+    tested.check(task)
     folder = None if tested.run is None else find_run(None, tested.run)
     if folder is not None:
         design = design_of(compared_source(folder), wanted)
     elif task is None:
         design = given_design(wanted)
     else:
-        design = design_of(_source(task, verdicts.verdicts, seed.seed), wanted)
+        design = design_of(_source(task, tested.verdicts, seed.seed), wanted)
     file = page.page
     if file is not None:  # before the data sets are drawn, which takes minutes
         with writing_to(file, RunError):
@@ -100,7 +81,7 @@ def selftest(
             echo(f"\nAdded to {written.files[0]}")
 
 
-def _source(task: str, verdicts: Path | None, seed: int) -> Any:  # noqa: ANN401 -- a source
+def _source(task: str, verdicts: Path | None, seed: int) -> Source:
     from harness.runs.sources import source_of_verdicts, source_on_task
     from harness.tasks import load_task
 

@@ -13,7 +13,6 @@ from harness.errors import HarnessError
 from harness.extras.experiments.simulation import over_cutoffs
 from harness.extras.experiments.simulation_options import SimulationOptions
 from harness.options.concerns import Json, Page, Seed
-from harness.options.declaration import SIMULATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from harness.extras.experiments.simulation import ExperimentRow
 
 
-@takes(SIMULATE)
+@takes
 def simulate(
     figures: Annotated[
         list[int] | None, typer.Argument(help="Figures to redo: 4, 5, 6, 10 to 15; 4 by default.")

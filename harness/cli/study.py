@@ -9,7 +9,6 @@ import typer
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result, write
 from harness.options.concerns import Json, Out, Page
-from harness.options.declaration import STUDY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from harness.analysis.inputs import Source
 
 
-@takes(STUDY)
+@takes
 def study(
     runs: Annotated[list[str], typer.Argument(help="Runs, by name or path, each of another task.")],
     *,

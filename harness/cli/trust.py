@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
-
-import typer
+from typing import TYPE_CHECKING
 
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result, write
 from harness.options.concerns import (
     Choices,
+    Confidence,
     Json,
     JudgeName,
-    Out,
-    TaskOption,
+    RunOrVerdicts,
     Trusting,
-    VerdictFile,
 )
-from harness.options.declaration import TRUST, TRUST_TASK, Options, option
+from harness.options.declaration import Options, option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.analysis import Source
     from harness.analysis.verdict_trust import VerdictTrust
 
 
-class TrustSubject(VerdictFile, TaskOption, JudgeName):
+class TrustSubject(RunOrVerdicts, Trusting, JudgeName):
     """Which judge's verdicts are checked, of a run or on a task."""
+
+    judge: str = option(..., "The judge whose verdicts are checked.", flag="--judge -j")
+    max_error: float = option(
+        ..., "Share of errors among accepted verdicts, at most, such as 0.1.", gt=0, lt=1
+    )
 
 
 class TrustFiles(Options):
@@ -39,33 +39,22 @@ class TrustFiles(Options):
     accepted_file: Path | None = option(
         None,
         "Write each verdict with its confidence and whether it's accepted, as csv.",
-        (TRUST, TRUST_TASK),
         flag="--export",
     )
     rest_file: Path | None = option(
         None,
         "Write the other items as a queue for `harness annotate --queue`.",
-        (TRUST, TRUST_TASK),
         flag="--queue",
     )
 
 
-def _use(values: Mapping[str, Any]) -> str:
-    """Return whether verdicts of a run are checked, or those made elsewhere."""
-    if values["task"] is not None and values["run"] is not None:
-        raise typer.BadParameter("give a run, or --task and --verdicts, not both")
-    return TRUST if values["task"] is None else TRUST_TASK
-
-
-@takes(TRUST, TRUST_TASK, use=_use, max_error=...)
+@takes
 def trust(
     run: options.FinishedRun = None,
     *,
     subject: TrustSubject,
-    trusting: Trusting,
-    choices: Choices,
+    level: Confidence,
     files: TrustFiles,
-    place: Out,
     printing: Json,
 ) -> None:
     """Find the verdicts of a judge that can stand without a person.
@@ -86,12 +75,11 @@ def trust(
     from harness.runs.run_folder import find_run
     from harness.runs.trusted_runs import trust_in_run, trust_in_verdicts
 
-    if subject.task is None:
-        source, result = trust_in_run(find_run(place.out, run), subject.judge, trusting, choices)
+    choices = Choices.of(level)
+    if (task := subject.task_instead_of(run)) is None:
+        source, result = trust_in_run(find_run(subject.out, run), subject.judge, subject, choices)
     else:
-        source, result = trust_in_verdicts(
-            subject.task, subject.verdicts, subject.judge, trusting, choices
-        )
+        source, result = trust_in_verdicts(task, subject.verdicts, subject.judge, subject, choices)
     if files.accepted_file is not None:
         write(files.accepted_file, accepted_csv(result))
     if files.rest_file is not None:

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.options.concerns import Choices, Handling, TaskOption, Validating, VerdictFile
-from harness.options.declaration import VALIDATE, VALIDATE_RUN
+from harness.options.concerns import (
+    OWN_VERDICTS,
+    Choices,
+    DecisionPrinting,
+    Ledger,
+    Printing,
+    TaskOption,
+    Validating,
+    VerdictFile,
+)
+from harness.options.declaration import leave_out
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.analysis import Validation
 
 
-def _use(values: Mapping[str, Any]) -> str:
-    return VALIDATE if values["run"] is None else VALIDATE_RUN
+class ValidateSubject(VerdictFile, TaskOption):
+    """Which verdicts are validated."""
 
 
-@takes(VALIDATE, VALIDATE_RUN, use=_use)
+@takes
 def validate(
     run: Annotated[
         Path | None, typer.Argument(help="A run folder; its metrics and report are rewritten.")
     ] = None,
     *,
-    subject: TaskOption,
-    verdicts: VerdictFile,
+    subject: ValidateSubject,
     validating: Validating,
     choices: Choices,
-    handling: Handling,
+    ending: DecisionPrinting,
 ) -> None:
     """Validate verdicts against human ratings. Without verdicts, summarise the ratings.
 
@@ -50,24 +56,26 @@ def validate(
 
     validation: Validation
     if run is not None:
+        given = subject.model_fields_set | validating.model_fields_set - Ledger.model_fields.keys()
+        leave_out(given, OWN_VERDICTS)
         folder = RunFolder.open(run)
         validation = validate_run(folder, choices, new_ledger=validating.new_ledger)
         if folder.kept_metrics and not choices.explicit():
             echo(folder.kept_metrics, err=True)
     elif subject.task is not None:
-        validation = validate_verdicts(subject.task, verdicts.verdicts, validating, choices)
+        validation = validate_verdicts(subject.task, subject.verdicts, validating, choices)
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
-    print_validation(validation, handling)
-    raise typer.Exit(options.exit_code_of(validation, handling.fail_unless))
+    print_validation(validation, ending)
+    raise typer.Exit(options.exit_code_of(validation, ending.fail_unless))
 
 
-def print_validation(validation: Validation, handling: Handling) -> None:
+def print_validation(validation: Validation, printing: Printing) -> None:
     """Print the result, as text or JSON."""
     from harness.analysis.serialize import indented
     from harness.report.text import render
 
-    if handling.as_json:
+    if printing.as_json:
         echo_json(indented(validation.to_json()))
     else:
-        echo(render(validation, details=handling.details and not handling.quiet))
+        echo(render(validation, details=printing.details and not printing.quiet))

@@ -13,8 +13,7 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
 from harness.curation.curation_options import VerdictImport
 from harness.errors import VerdictError
-from harness.options.concerns import Json, TaskOption
-from harness.options.declaration import IMPORT_VERDICTS
+from harness.options.concerns import Json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 N_LISTED = 10
 
 
-@takes(IMPORT_VERDICTS, task=...)
+@takes
 def verdicts(
     sources: Annotated[
         list[Path],
@@ -33,7 +32,6 @@ def verdicts(
         ),
     ],
     *,
-    subject: TaskOption,
     reading: VerdictImport,
     printing: Json,
 ) -> None:
@@ -59,7 +57,7 @@ def verdicts(
         elicitation=reading.value_kind,
     )
     most = options.max_rejected(reading.max_unmatched)
-    task, file = options.required_task(subject.task), reading.verdict_file
+    task, file = reading.task, reading.verdict_file
     loaded = load_task(task)
     summary = import_verdicts(sources, loaded, file, selection, most)
     if printing.as_json:

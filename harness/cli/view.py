@@ -7,19 +7,19 @@ import typer
 from harness.cli.binding import takes
 from harness.cli.output import echo
 from harness.options.concerns import Out, RaterNames
-from harness.options.declaration import VIEW, option
+from harness.options.declaration import option
 
 
 class ViewOptions(RaterNames):
     """Where the page is."""
 
     view_port: int | None = option(
-        None, "Port of the page. Default: any free one.", (VIEW,), flag="--port", ge=0, le=65535
+        None, "Port of the page. Default: any free one.", flag="--port", ge=0, le=65535
     )
-    open_view: bool = option(False, "Open the page in a browser.", (VIEW,), flag="--open")
+    open_view: bool = option(False, "Open the page in a browser.", flag="--open")
 
 
-@takes(VIEW)
+@takes
 def view(*, place: Out, wanted: ViewOptions) -> None:
     """Show your runs on a page only this computer can open.
 

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, model_validator
 
-from harness.options.concerns import AnswerKind, Elicitation
-from harness.options.declaration import (
-    DROP,
-    DROP_FINDING,
-    EXPORT_SCORES,
-    EXPORT_TEAM,
-    IMPORT_VERDICTS,
-    NEXT,
-    NEXT_ESTIMATE,
-    NEXT_FINDING,
-    SAMPLE,
-    SAMPLE_LEVELS,
-    Names,
-    Options,
-    Repeated,
-    option,
+from harness.options.concerns import (
+    AnswerKind,
+    Elicitation,
+    JudgeName,
+    Out,
+    Seed,
+    TaskOption,
+    Tau,
+    VerdictFile,
 )
+from harness.options.declaration import Names, Options, Repeated, leave_out, option
 
-CARD, DOWNLOAD = "curate card", "curate download"
-NEW_TASK = "curate new"
-MAKING = (DROP, DROP_FINDING, SAMPLE, SAMPLE_LEVELS)
+QueuePurpose: TypeAlias = Literal["consistency", "annotator-test", "pairs"]
+OF_TEAM = {"form", "team_queue", "team", "per_item", "seed"}
+OF_TOOL = {"": set(), "langfuse": {"verdicts"}, "mlflow": {"verdicts"}}  # of others: of a team
 DECILES = range(0, 101, 10)  # per cents
 
 
@@ -35,7 +29,7 @@ class CardOptions(Options):
     """Where a data card is written."""
 
     card_folder: Path | None = option(
-        None, "Folder to write into; by default the task's own.", (CARD,), flag="--to"
+        None, "Folder to write into; by default the task's own.", flag="--to"
     )
 
 
@@ -43,110 +37,99 @@ class DownloadOptions(Options):
     """Which part of a data set of the hub is written, and where."""
 
     revision: str | None = option(
-        None,
-        "Commit of the data set: 40 hexadecimal digits. The recipe's if it has one.",
-        (DOWNLOAD,),
+        None, "Commit of the data set: 40 hexadecimal digits. The recipe's if it has one."
     )
-    configuration: str | None = option(
-        None, "Configuration of the data set, where it has several.", (DOWNLOAD,)
-    )
-    split: str | None = option(None, "The split to write: train, or the recipe's.", (DOWNLOAD,))
+    configuration: str | None = option(None, "Configuration of the data set, where it has several.")
+    split: str | None = option(None, "The split to write: train, or the recipe's.")
     parquet_file: Path | None = option(
-        None, "File to write; NAME-SPLIT.parquet by default.", (DOWNLOAD,), flag="--output"
+        None, "File to write; NAME-SPLIT.parquet by default.", flag="--output"
     )
 
 
-class FindingOption(Options):
+class KeptVerdicts(VerdictFile):
+    """Verdicts of judges on a task."""
+
+    verdicts: Path | None = option(
+        None, "Verdicts of judges, a file or a run folder; by default verdicts.csv of the task."
+    )
+
+
+class FindingOptions(VerdictFile, Seed):
     """A finding of the audit."""
 
     finding: str | None = option(
-        None,
-        "Items and raters of a finding of `harness curate audit`, by its kind.",
-        (DROP_FINDING, NEXT_FINDING),
+        None, "Items and raters of a finding of `harness curate audit`, by its kind."
+    )
+    verdicts: Path | None = option(
+        None, "With {finding}: verdicts of judges, where the audit had them."
     )
 
 
 class NewTask(Options):
     """The folder of a version of a task."""
 
-    new_name: str = option(..., "Name or path of the folder to make.", MAKING, flag="--as")
+    new_name: str = option(..., "Name or path of the folder to make.", flag="--as")
 
 
 class NewTaskOptions(Options):
     """From what a task is made."""
 
     source: Path | None = option(
-        None,
-        "Table of ratings, with the options of `harness curate import`.",
-        (NEW_TASK,),
-        flag="--from",
+        None, "Table of ratings, with the options of `harness curate import`.", flag="--from"
     )
 
 
-class DropOptions(FindingOption):
+class DropOptions(FindingOptions):
     """What is left out of a task."""
 
-    items_out: Names = option(
-        None, "Ids of items to leave out, comma-separated.", (DROP, DROP_FINDING), flag="--items"
-    )
-    raters_out: Names = option(
-        None, "Raters to leave out, comma-separated.", (DROP, DROP_FINDING), flag="--raters"
-    )
+    items_out: Names = option(None, "Ids of items to leave out, comma-separated.", flag="--items")
+    raters_out: Names = option(None, "Raters to leave out, comma-separated.", flag="--raters")
+
+    @model_validator(mode="after")
+    def _of_a_finding(self) -> Self:
+        if self.finding is None:
+            leave_out(self.model_fields_set & {"verdicts", "seed"}, "it goes with {finding}")
+        return self
 
 
-class NextOptions(FindingOption):
+class Budget(Options):
+    """How many answers are collected."""
+
+    budget: int = option(..., "Answers to collect; a pair is two.", ge=1)
+
+
+class NextOptions(Tau, Budget, FindingOptions):
     """How many ratings are listed, and for what."""
 
-    budget: int = option(
-        ...,
-        "Answers to collect; a pair is two.",
-        (NEXT, NEXT_FINDING, NEXT_ESTIMATE),
-        ge=1,
-    )
-    quantity: Literal["consistency", "annotator-test", "pairs", "estimate"] = option(
-        "consistency", "What the ratings are for.", (NEXT, NEXT_ESTIMATE), flag="--for"
-    )
+    quantity: QueuePurpose = option("consistency", "What the ratings are for.", flag="--for")
     slice_of: str | None = option(
         None,
         "Only items of a slice, such as language=de, with the names of harness validate.",
-        (NEXT,),
         flag="--slice",
         metavar="FIELD=VALUE",
     )
     queue_file: Path | None = option(
-        None,
-        "Write a csv file for harness annotate --queue.",
-        (NEXT, NEXT_FINDING),
-        flag="--queue",
+        None, "Write a csv file for harness annotate --queue.", flag="--queue"
     )
 
+    @model_validator(mode="after")
+    def _of_a_finding_or_by_worth(self) -> Self:
+        if self.finding is None:
+            leave_out(self.model_fields_set & {"verdicts"}, "it goes with {finding}")
+        else:
+            by_worth = self.model_fields_set & {"quantity", "slice_of", "tau"}
+            leave_out(by_worth, "the items are those of the {finding}, in its order")
+        return self
 
-class DrawOptions(Options):
+
+class DrawOptions(Seed, Out, NewTask, Budget, JudgeName):
     """From which items without ratings some are drawn, for which estimate."""
 
-    estimating_judge: str | None = option(
-        None,
-        "With {quantity} estimate: the judge of the estimate.",
-        (NEXT_ESTIMATE,),
-        flag="--judge",
-    )
-    unrated_items: Path | None = option(
-        None,
-        "With {quantity} estimate: the items without ratings.",
-        (NEXT_ESTIMATE,),
-        flag="--items",
-    )
-    drawn_name: str | None = option(
-        None,
-        "With {quantity} estimate: name or path of the folder to make.",
-        (NEXT_ESTIMATE,),
-        flag="--as",
-    )
+    budget: int = option(..., "Items to draw, about.", ge=1)
+    judge: str = option(..., "The judge of the estimate.", flag="--judge -j")
+    unrated_items: Path = option(..., "The items without ratings.", flag="--items")
     estimating_run: str | None = option(
-        None,
-        "With {quantity} estimate: the run, by name or path; the newest by default.",
-        (NEXT_ESTIMATE,),
-        flag="--run",
+        None, "The run, by name or path; the newest by default.", flag="--run"
     )
 
 
@@ -162,70 +145,72 @@ SampledBy: TypeAlias = Literal["disagreement", "criterion", "group"]
 class SampleOptions(NewTask):
     """How many items are drawn, and how."""
 
-    n_drawn: int = option(..., "Number of items.", (SAMPLE, SAMPLE_LEVELS), flag="--items", ge=1)
+    n_drawn: int = option(..., "Number of items.", flag="--items", ge=1)
     drawn_by: SampledBy | None = option(
-        None,
-        "Draw equal numbers of items by this, instead of a random sample.",
-        (SAMPLE, SAMPLE_LEVELS),
-        flag="--by",
+        None, "Draw equal numbers of items by this, instead of a random sample.", flag="--by"
     )
     levels: Annotated[tuple[int, ...], BeforeValidator(_levels)] = option(
         (10, 20, 30, 40, 50),  # Guerdan et al. 2025, appendix E
         "With disagreement: percentages of positive choices, in steps of ten.",
-        (SAMPLE_LEVELS,),
     )
     calibration_share: float | None = option(
         None,
         "Write two tasks by group; this share of groups for calibration.",
-        (SAMPLE, SAMPLE_LEVELS),
         flag="--split",
         ge=0,
         le=1,
     )
 
+    @model_validator(mode="after")
+    def _by_disagreement(self) -> Self:
+        if self.drawn_by != "disagreement":
+            leave_out(self.model_fields_set & {"levels"}, "it goes with {drawn_by} disagreement")
+        return self
 
-class TeamOptions(Options):
+
+class TeamOptions(VerdictFile, Seed):
     """The project of a rating tool that is written."""
 
+    verdicts: Path | None = option(
+        None,
+        "With {tool} langfuse or mlflow: the verdicts to write, such as those of a run; by default "
+        "verdicts.csv of the task.",
+    )
     tool: Literal["label-studio", "argilla", "langfuse", "mlflow"] | None = option(
         None,
         "Tool in which a team rates the items, or whose traces get the verdicts as scores.",
-        (EXPORT_TEAM, EXPORT_SCORES),
         flag="--to",
     )
     form: Elicitation = option(
         "forced_choice",
         "With {tool}: one option, all reasonable options, or both.",
-        (EXPORT_TEAM,),
         flag="--elicitation",
     )
     team_queue: Path | None = option(
-        None,
-        "With {tool}: table of what to rate, of harness curate next.",
-        (EXPORT_TEAM,),
-        flag="--queue",
+        None, "With {tool}: table of what to rate, of harness curate next.", flag="--queue"
     )
     team: Names = option(
-        None,
-        "With {tool}: raters among whom the items are divided.",
-        (EXPORT_TEAM,),
-        flag="--raters",
+        None, "With {tool}: raters among whom the items are divided.", flag="--raters"
     )
     per_item: int | None = option(
-        None,
-        "With {team}: raters of each item; all of them by default.",
-        (EXPORT_TEAM,),
-        ge=1,
+        None, "With {team}: raters of each item; all of them by default.", ge=1
     )
 
+    @model_validator(mode="after")
+    def _for_a_tool(self) -> Self:
+        takes = OF_TOOL.get(self.tool or "", OF_TEAM)
+        what = f"{self.tool} takes" if self.tool else "a table takes"
+        leave_out(self.model_fields_set - takes - {"tool"}, f"{what} none")
+        return self
 
-class VerdictImport(Options):
-    """How verdicts of other tools are read, and where they are written."""
 
+class VerdictImport(TaskOption):
+    """How verdicts of other tools are read, for which task, and where they are written."""
+
+    task: str = option(..., "Name of a task, or path of a task folder.", flag="--task -t")
     judge_names: Repeated = option(
         (),
         "A column, scorer, provider or model, and the judge's name. Repeat for others.",
-        (IMPORT_VERDICTS,),
         flag="--map",
         metavar="SOURCE[=JUDGE]",
     )
@@ -233,32 +218,20 @@ class VerdictImport(Options):
         "",
         "Column or variable that names the item; of a batch, the pattern of custom_id, such as "
         "rate-{{item}}.",
-        (IMPORT_VERDICTS,),
         flag="--id",
     )
     values: Repeated = option(
-        (),
-        "A value, and the option that it means.",
-        (IMPORT_VERDICTS,),
-        flag="--rename",
-        metavar="VALUE=OPTION",
+        (), "A value, and the option that it means.", flag="--rename", metavar="VALUE=OPTION"
     )
     value_kind: AnswerKind = option(
-        "forced_choice",
-        "What the values are, where the file does not say.",
-        (IMPORT_VERDICTS,),
-        flag="--elicitation",
+        "forced_choice", "What the values are, where the file does not say.", flag="--elicitation"
     )
     verdict_file: Path = option(
-        Path("verdicts.jsonl"),
-        "File to write: jsonl or csv.",
-        (IMPORT_VERDICTS,),
-        flag="--output -o",
+        Path("verdicts.jsonl"), "File to write: jsonl or csv.", flag="--output -o"
     )
     max_unmatched: str = option(
         "5%",
         "Most entries that may match no item or option.",
-        (IMPORT_VERDICTS,),
         flag="--max-rejected",
         metavar="N|N%",
     )

@@ -8,7 +8,13 @@ from typing import ClassVar, Self
 from pydantic import field_validator, model_validator
 
 from harness.errors import OptionError
-from harness.options.declaration import ESTIMATE, Options, option
+from harness.options.concerns import Cache, Out, StoredReplies, StoreOption
+from harness.options.declaration import Options, option
+
+
+class EstimatePlace(Out, StoredReplies, StoreOption, Cache):
+    """Where judges are asked about items without ratings, and replies kept."""
+
 
 SYSTEM = "system"  # field that names the system of an output
 
@@ -21,27 +27,23 @@ class EstimateOptions(Options):
         None,
         "Least and greatest share of the raters who chose a negative option that would endorse a "
         "positive one, e.g. 0.1,0.3: estimates the share whose set holds a positive option.",
-        (ESTIMATE,),
         metavar="LOW,HIGH",
     )
     paired_beta: bool = option(
         False,
         "Estimate from forced choices the share whose set holds a positive option, with beta from "
         "the raters who gave both a choice and a set.",
-        (ESTIMATE,),
     )
     strata: str | None = option(
         None,
         "Field of the items, e.g. language. Each of its values gets its own interval, and counts "
         "by its share of the unlabelled items.",
-        (ESTIMATE,),
         metavar="FIELD",
     )
     by: str | None = option(
         None,
         "Field of the items, e.g. language. Also prints an estimate for each of its values. "
         "Numbers, and 'length in words', are cut into thirds.",
-        (ESTIMATE,),
         metavar="FIELD",
     )
     against: Path | None = option(
@@ -49,13 +51,11 @@ class EstimateOptions(Options):
         "Outputs of a second system: a file like {items}. The same ids are the same prompts. "
         "Shows the difference between the systems, which the files are named after, unless the "
         "field {by} names them (default: system).",
-        (ESTIMATE,),
         metavar="FILE",
     )
     n_labels: float | None = option(
         None,
         "Also print how many rated items give an interval of this width with a chance of 80%.",
-        (ESTIMATE,),
         metavar="WIDTH",
         gt=0,
     )
@@ -64,7 +64,6 @@ class EstimateOptions(Options):
         None,
         "Print an interval that stays valid however often you look while items are rated, and "
         "whether it is this narrow. Items must be rated in random order.",
-        (ESTIMATE,),
         metavar="WIDTH",
         gt=0,
     )
@@ -72,7 +71,6 @@ class EstimateOptions(Options):
         None,
         "With {until_width}: an item counts once it has this many ratings. Later ones are left "
         "out. Default: 1.",
-        (ESTIMATE,),
         ge=1,
     )
 

@@ -1,10 +1,11 @@
-"""How options are declared, and which go with what is done.
+"""How options are declared, and which a command takes.
 
 A model holds the options of one concern. A field has its default and bounds, and by `option` the
-help and the uses that it goes with. Derived from it are the parameters of the command line
-(`harness.cli.binding`), the keyword arguments of the API (`harness.options.keyword_arguments`), and
-fields of the manifest (`harness.runs.run_folder.RunConfig`). `check_use` refuses an option that
-does not go with a use, everywhere.
+help. A command, and a function of the API, takes all options of the models that it names: derived
+from them are the parameters of the command line (`harness.cli.binding`), the keyword arguments of
+the API (`harness.options.keyword_arguments`), and fields of the manifest
+(`harness.runs.run_folder.RunConfig`). Where an option means something else to a command, a subclass
+of its model declares it again.
 
 A text names another option as ``{max_cost}``: ``--max-cost`` on the command line, ``max_cost`` in
 Python.
@@ -12,7 +13,6 @@ Python.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from inspect import get_annotations
@@ -24,6 +24,7 @@ from typing import (
     ClassVar,
     Literal,
     ParamSpec,
+    Self,
     TypeVar,
     Union,
     cast,
@@ -44,71 +45,10 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 Model = TypeVar("Model", bound="Options")
 
-# What options go with: a command, or a command with an argument that leaves others without effect.
-RUN, RESUME = "run", "resume"
-CONFIRM, CONFIRM_VERDICTS = "confirm", "confirm --verdicts"
-ESTIMATE = "estimate"
-IMPROVE = "improve"
-SELFTEST, SELFTEST_TASK = "lab selftest", "lab selftest TASK"
-SELFTEST_VERDICTS, SELFTEST_RUN = "lab selftest TASK --verdicts", "lab selftest --run"
-SELFTESTS = (SELFTEST, SELFTEST_TASK, SELFTEST_VERDICTS, SELFTEST_RUN)
-SIMULATE = "lab simulate"
-VALIDATE, VALIDATE_RUN = "validate", "validate RUN"
-PROBE = "lab probe"
-CHECK = "check"
-SELF_PREFERENCE = "lab probe self-preference"
-PROMPT = "prompt"
-GATE = "gate"
-CACHE, CACHE_CLEAR = "cache", "cache clear"
-TASKS, METRICS = "tasks", "lab metrics"
-DOCTOR = "doctor"
-JUDGES = "judges"
-REVALIDATE = "revalidate"
-ACCEPT, EXCLUDE = "revalidate rebase", "revalidate exclude"
-EXPORT = "revalidate export"
-SCHEDULE = "revalidate schedule"
-HISTORY = "history"
-STUDY = "lab study"
-TRUST, TRUST_TASK = "trust", "trust --task"
-REPORT, REPORT_TASK, REPORT_TWO = "report", "report --task", "report RUN RUN"
-REPORT_LIST = "report --list"
-VIEW = "view"
-ANNOTATE, ANNOTATE_EXPORT = "annotate", "annotate --export"
-ANNOTATE_MERGE = "annotate --merge"
-AUDIT, DIFF = "curate audit", "curate diff"
-DROP, DROP_FINDING = "curate drop", "curate drop --finding"
-IMPORT, IMPORT_INTO = "curate import", "curate import --into"
-IMPORT_EXPORTED = "curate import FILE.task.yaml"
-NEXT, NEXT_FINDING = "curate next", "curate next --finding"
-NEXT_ESTIMATE = "curate next --for estimate"
-SAMPLE, SAMPLE_LEVELS = "curate sample", "curate sample --by disagreement"
-EXPORT_TABLE, EXPORT_TEAM = "curate export", "curate export --to"
-EXPORT_SCORES = "curate export --to langfuse"
-IMPORT_VERDICTS = "curate verdicts"
-PLAN_DIFFERENCE, PLAN_DIFFERENCE_VERDICTS = "plan difference", "plan difference --verdicts"
-PLAN_ANNOTATORS, PLAN_ANNOTATORS_VERDICTS = "plan annotators", "plan annotators --verdicts"
-PLANS = (
-    *(PLAN_DIFFERENCE, PLAN_DIFFERENCE_VERDICTS),
-    *(PLAN_ANNOTATORS, PLAN_ANNOTATORS_VERDICTS),
-)
-ANY = "*"  # goes with all commands that take its model
-REASONS = {  # why the other options do not go with a use, and what to do instead
-    RESUME: ("a resumed run keeps its options", ", or start a new run"),
-    CONFIRM: ("a confirmation keeps the options of its run", ""),
-    CONFIRM_VERDICTS: ("verdicts made elsewhere are confirmed, and nothing is asked", ""),
-    VALIDATE_RUN: ("a run is validated with its own verdicts, items and seed", ""),
-    ACCEPT: ("accepting a look asks for what it needs, and compares nothing", ""),
-    EXCLUDE: ("excluding a look asks and compares nothing", ""),
-    IMPORT_EXPORTED: ("the table is read as FILE.task.yaml beside it says", ""),
-    PLAN_DIFFERENCE_VERDICTS: ("verdicts show how judges answer", ""),
-    PLAN_ANNOTATORS_VERDICTS: ("verdicts show how judges answer", ""),
-}
 PANELS = (  # of a help page, in order
     *("What", "The table", "Columns", "Answers", "How to run judges", "Cost", "Statistics"),
     *("Storage", "Output"),
 )
-VALIDATING = (VALIDATE, VALIDATE_RUN, CONFIRM_VERDICTS)
-ASKING = (RUN, RESUME, CONFIRM, IMPROVE, ESTIMATE, PROBE, CHECK, REVALIDATE, ACCEPT)
 
 
 class Options(BaseModel):
@@ -118,13 +58,17 @@ class Options(BaseModel):
     ----------
     panel : str
         Part of a help page that shows them, one of `PANELS`.
-    rare : tuple of str
-        Those that a help page with many options leaves to ``--help-all``.
     """
 
     panel: ClassVar[str] = "What"
-    rare: ClassVar[tuple[str, ...]] = ()
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, *parts: Options, **more: object) -> Self:
+        """Return options with the values of models that declare some of them, and more."""
+        values = {name: value for part in parts for name, value in part} | more
+        defaults = {name: field.default for name, field in cls.model_fields.items()}
+        return cls.model_validate({n: v for n, v in values.items() if v != defaults[n]})
 
     def words(self) -> list[str]:
         """Return the options as they are given on the command line."""
@@ -154,8 +98,6 @@ class DeclaredOption:
         Ellipsis where a value is needed.
     repeats, is_split : bool
         Whether it may be given more than once; whether commas separate its values.
-    uses : tuple of str
-        What it goes with.
     flag : str
         On the command line: ``--max-cost``.
     declaration : tuple of str
@@ -176,8 +118,6 @@ class DeclaredOption:
     repeats: bool
     is_split: bool
     help: str
-    help_for: Mapping[str, str]
-    uses: tuple[str, ...]
     flag: str
     declaration: tuple[str, ...]
     metavar: str | None
@@ -186,26 +126,20 @@ class DeclaredOption:
     panel: str
     is_rare: bool
 
-    def goes_with(self, *uses: str) -> bool:
-        """Whether it goes with one of these uses."""
-        return ANY in self.uses or not set(uses).isdisjoint(self.uses)
-
-    def text(self, use: str, name_of: Callable[[str], str]) -> str:
-        """Return the help for a use, with the names of other options as a reader knows them."""
-        shared = self.help_for.get(use.rpartition(" ")[0], self.help)  # the whole group's
-        text = NAMED.sub(lambda found: name_of(found[1]), self.help_for.get(use, shared))
+    def text(self, name_of: Callable[[str], str]) -> str:
+        """Return the help, with the names of other options as a reader knows them."""
+        text = NAMED.sub(lambda found: name_of(found[1]), self.help)
         return text.replace("{{", "{").replace("}}", "}")
 
 
 def option(
     default: object,
     text: str,
-    uses: Sequence[str],
     *,
     flag: str = "",
     metavar: str | None = None,
     variable: str | None = None,
-    texts: Mapping[str, str] | None = None,
+    rare: bool = False,
     **bounds: Any,  # noqa: ANN401 -- of `pydantic.Field`
 ) -> Any:  # noqa: ANN401 -- as `pydantic.Field`
     """Declare an option.
@@ -216,8 +150,6 @@ def option(
         None for none; Ellipsis where a value is needed.
     text : str
         What it means, as a sentence.
-    uses : sequence of str
-        What it goes with.
     flag : str
         Its names on the command line, separated by spaces, where they are not made of the field's:
         ``"--elicitation"``, ``"--item-text/--no-item-text"``, ``"--judges -j"``.
@@ -225,18 +157,12 @@ def option(
         What stands for the value in the help.
     variable : str, optional
         Variable of the environment that the command line takes it from, too.
-    texts : mapping of str to str
-        What it means in some uses, where that is not ``text``.
+    rare : bool
+        Whether a help page with many options leaves it to ``--help-all``.
     **bounds
         As of `pydantic.Field`: ``ge``, ``le``, ``gt``, ``lt`` and so on.
     """
-    extra: dict[str, object] = {
-        "uses": list(uses),
-        "flag": flag,
-        "metavar": metavar,
-        "texts": dict(texts or {}),
-    }
-    extra["variable"] = variable
+    extra = {"flag": flag, "metavar": metavar, "variable": variable, "rare": rare}
     return Field(default, description=text, json_schema_extra=cast("Any", extra), **bounds)
 
 
@@ -246,15 +172,15 @@ def options_of(model: type[BaseModel]) -> dict[str, DeclaredOption]:
     return {
         name: _declared(name, field, _owner(model, name))
         for name, field in model.model_fields.items()
-        if isinstance(field.json_schema_extra, dict) and "uses" in field.json_schema_extra
+        if isinstance(field.json_schema_extra, dict) and "flag" in field.json_schema_extra
     }
 
 
 def _owner(model: type[BaseModel], name: str) -> type[Options]:
-    """Return the class that declares a field of a model."""
+    """Return the class that first declares a field of a model."""
     return next(
         owner
-        for owner in model.__mro__
+        for owner in reversed(model.__mro__)
         if issubclass(owner, Options) and name in get_annotations(owner)
     )
 
@@ -272,15 +198,13 @@ def _declared(name: str, field: FieldInfo, owner: type[Options]) -> DeclaredOpti
         repeats=REPEATED in field.metadata or SEPARATED in field.metadata,
         is_split=kind is tuple and REPEATED not in field.metadata,
         help=field.description or "",
-        help_for=extra["texts"],
-        uses=tuple(extra["uses"]),
         flag=names[0].partition("/")[0],
         declaration=names,
         metavar=extra["metavar"],
         variable=extra["variable"],
         range=_range(field.metadata),
         panel=owner.panel,
-        is_rare=name in owner.rare,
+        is_rare=extra["rare"],
     )
 
 
@@ -331,44 +255,16 @@ def flag_of(name: str) -> str:
     return known.flag if known else f"--{name.replace('_', '-')}"
 
 
-def check_use(given: Iterable[str], use: str, *models: type[BaseModel]) -> None:
-    """Refuse options that do not go with what is done.
-
-    Parameters
-    ----------
-    given : iterable of str
-        Names of the options that the user gave.
-    use : str
-        What is done, such as `RESUME`.
-    models : type of Options
-        That declare them; what they do not declare is not checked.
+def leave_out(given: Iterable[str], problem: str, instead: str = "") -> None:
+    """Refuse options that were given where they have no effect.
 
     Raises
     ------
     OptionError
-        For the first one that does not.
+        For the first one, which says what to do ``instead``.
     """
-    known: dict[str, DeclaredOption] = {}
-    for model in models:
-        known |= options_of(model)
-    for name in given:
-        if name in known and not known[name].goes_with(use):
-            problem, instead = REASONS.get(use) or (_only_with(known[name], use), "")
-            raise OptionError("", problem, f"Leave {{{name}}} out{instead}")
-
-
-def _only_with(declared: DeclaredOption, use: str) -> str:
-    """Say with which other uses of a command an option goes."""
-    command = _command(use)
-    others = [other for other in declared.uses if _command(other) == command != other]
-    if command in declared.uses or not others:
-        return f"it does not go with `{use}`"
-    return f"{{{declared.name}}} goes with `{'` or `'.join(others)}`"
-
-
-def _command(use: str) -> str:
-    """Return the command of a use: ``curate next`` of ``curate next --finding``."""
-    return re.split(r" (?=-|[A-Z])", use, maxsplit=1)[0]
+    for name in sorted(given):
+        raise OptionError("", problem, f"Leave {{{name}}} out{instead}")
 
 
 def read_options(model: type[Model], values: Mapping[str, object]) -> Model:

@@ -10,41 +10,21 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from harness.errors import HarnessError, OptionError
-from harness.options.declaration import (
-    ASKING,
-    VALIDATING,
-    DeclaredOption,
-    Model,
-    Options,
-    check_use,
-    declared_options,
-    options_of,
-    read_options,
-)
+from harness.options.concerns import Choices, Handling, RunOptions, RunPlace, Server, Subject
+from harness.options.declaration import DeclaredOption, Options, options_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
-
-
-class Given:
-    """The keyword arguments of a call, checked to go with what it does."""
-
-    def __init__(self, values: Mapping[str, object], use: str, *models: type[Options]) -> None:
-        self._values = {name: value for name, value in values.items() if value is not None}
-        check_use(self._values, use, *models)
-
-    def read(self, model: type[Model]) -> Model:
-        """Return the options of one concern."""
-        return read_options(model, self._values)
+SHARED = (RunOptions, Server, RunPlace, Choices, Subject, Handling)  # whose flags errors name
 
 
 def keywords(
-    *models: type[Options], uses: Sequence[str], without: Sequence[str] = ()
+    *models: type[Options], without: Sequence[str] = ()
 ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """Give a function the options of some uses as keyword arguments, in place of ``**options``.
+    """Give a function the options of models as keyword arguments, in place of ``**options``.
 
     They stand in its signature and in its docstring, those ``without`` that are for the command
     line alone. Errors name arguments, not flags.
@@ -55,7 +35,7 @@ def keywords(
             name: declared
             for model in models
             for name, declared in options_of(model).items()
-            if declared.goes_with(*uses) and name not in without
+            if name not in without
         }
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind != Parameter.VAR_KEYWORD]
@@ -78,7 +58,7 @@ def keywords(
             try:
                 return function(*args, **values)
             except HarnessError as error:
-                raise in_python(error, taken.values()) from None
+                raise in_python(error, *models) from None
 
         called.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # read by inspect
         called.__doc__ = (function.__doc__ or "").replace(
@@ -96,18 +76,16 @@ def _described(declared: DeclaredOption) -> str:
         kind = f"{{{', '.join(map(repr, declared.values))}}}"
         kind = f"sequence of {kind}" if declared.kind is tuple else kind
     default = "optional" if declared.default is None else f"default {declared.default!r}"
-    text = declared.text("", lambda name: f"``{name}``")
+    text = declared.text(lambda name: f"``{name}``")
     return f"    {declared.name} : {kind}, {default}\n        {text}\n"
 
 
-def in_python(error: HarnessError, own: Iterable[DeclaredOption] = ()) -> HarnessError:
+def in_python(error: HarnessError, *models: type[Options]) -> HarnessError:
     """Name arguments in place of flags in the message of an error; commands in it stay.
 
-    Flags are those of ``own`` options, and of all that ask or validate.
+    Flags are those of ``models`` and of all that ask or validate.
     """
-    in_api = (*ASKING, *VALIDATING)
-    by_flag = {o.flag: o for o in declared_options().values() if o.goes_with(*in_api)}
-    by_flag |= {o.flag: o for o in own}
+    by_flag = {o.flag: o for model in (*SHARED, *models) for o in options_of(model).values()}
 
     def renamed(found: re.Match[str]) -> str:
         declared, value = by_flag.get(found[1]), found[2] or ""

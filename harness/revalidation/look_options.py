@@ -2,91 +2,79 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
+
+from pydantic import model_validator
 
 from harness.errors import OptionError
 from harness.options.concerns import (
+    MAX_SAMPLES,
     DryRun,
     Judges,
+    JudgesFile,
     Limit,
+    MovedTask,
     Samples,
     Seed,
     Server,
     StoreOption,
-    TaskOption,
 )
-from harness.options.declaration import (
-    ACCEPT,
-    EXCLUDE,
-    EXPORT,
-    HISTORY,
-    REVALIDATE,
-    SCHEDULE,
-    Options,
-    option,
-)
+from harness.options.declaration import Names, Options, leave_out, option
 from harness.revalidation import FAIL_ON, Period
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.runs.run_folder import RunFolder
-
-
-def use_of_look(values: Mapping[str, Any]) -> str:
-    """Return whether judges are asked, or a look is accepted or excluded.
-
-    Raises
-    ------
-    OptionError
-        If a look is to be excluded without a reason.
-    """
-    if (values.get("because") is None) != (values.get("exclude") is None):
-        raise OptionError("", "{exclude} and {because} go together", "Give both")
-    if values.get("exclude") is not None:
-        return EXCLUDE
-    return REVALIDATE if values.get("accept") is None else ACCEPT
 
 
 class Every(Options):
     """How often a schedule looks."""
 
     every: Period | None = option(
-        None,
-        "Time between looks.",
-        (SCHEDULE, HISTORY),
-        texts={HISTORY: "With {overdue}: the period. Default: that of the last scheduled look."},
+        None, "Time between looks. Default: that of the last scheduled look."
     )
 
 
-class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption, Judges):
-    """Which judges a look asks, about what, how they are compared, and what is decided.
+class WatchedJudges(Judges):
+    """The judges that are watched, with the members of ensembles among them; all by default."""
 
-    The judges that are watched are those named, with the members of ensembles among them; else
-    all. An occasion may cost ``max_cost``. A store keeps the replies; its rate limits hold.
-    """
+    judges: Names = option(
+        None,
+        "Watch only these judges, comma-separated. An ensemble brings its members.",
+        flag="--judges -j",
+    )
+
+
+class ValidatedFile(JudgesFile):
+    """Aliases of judges, as they were validated."""
+
+    judges_file: Path | None = option(
+        None,
+        "A judges.yaml with the judges that were validated; for a pipeline, its path in the "
+        "repository.",
+    )
+
+
+class LookSamples(Samples):
+    """How often judges are asked about an item."""
+
+    samples: int | None = option(
+        None, "Replies per judge and item in a look. Default: 1.", ge=1, le=MAX_SAMPLES
+    )
+
+
+class Anchor(Seed):
+    """The items of a look."""
 
     anchor: int | None = option(
-        None,
-        "Run judges on only N items, drawn once by the raters' agreement.",
-        (REVALIDATE, EXPORT),
-        ge=1,
+        None, "Run judges on only N items, drawn once by the raters' agreement.", ge=1
     )
-    baseline_replies: int | None = option(
-        None,
-        "Replies per item that a new baseline should have. Missing ones are requested first, "
-        "separately from the look.",
-        (REVALIDATE,),
-        ge=1,
-    )
-    margin: float = option(
-        0.0,
-        "Largest fall of the metric that you accept, as a share of its range.",
-        (REVALIDATE,),
-        ge=0,
-        le=0.99,
-    )
+
+
+class FailOn(Options):
+    """When a look fails."""
+
     fail_on: str = option(
         FAIL_ON,
         "Exit with 1 on changed, worse, underpowered, 'not comparable', decision (the judge in use "
@@ -94,49 +82,101 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
         "new model version or fingerprint), or a limit such as outcome-rate>0.05, "
         "'mse(srs/srs)>0.1', 'slice(language=de).agreement:lower<0.6', or beside the baseline "
         "cost>1.5x or latency>3x; comma-separated.",
-        (REVALIDATE, SCHEDULE),
         metavar="CONDITIONS",
-        texts={SCHEDULE: "Conditions under which a look fails; see harness revalidate."},
     )
-    accept: int | None = option(
-        None,
-        "Start a new baseline from the replies of this look and later ones. It must come after the "
-        "look that raised the alarm. Missing replies are requested.",
-        (ACCEPT,),
-        metavar="LOOK",
-        ge=1,
-    )
-    yes: bool = option(
-        False,
-        "Accept a judge that is worse.",
-        (ACCEPT,),
-    )
-    exclude: int | None = option(
-        None,
-        "Drop the replies of this look and send nothing. Needs {because}.",
-        (EXCLUDE,),
-        metavar="LOOK",
-        ge=1,
-    )
-    because: str | None = option(None, "Why a look is excluded.", (EXCLUDE,), metavar="TEXT")
-    if_due: Period | None = option(
-        None,
-        "Skip this look if the last one is more recent, and exit with its code.",
-        (REVALIDATE,),
-    )
+
+
+class Notify(Options):
+    """Who is told that a look failed."""
+
     notify: str | None = option(
         None,
         "Post the first sentence to this address, as of a chat's webhook, when the exit code is "
         "not 0.",
-        (REVALIDATE, ACCEPT, EXCLUDE),
         metavar="URL",
         variable="HARNESS_NOTIFY_URL",
+    )
+
+
+class WatchedRun(Notify, MovedTask, WatchedJudges):
+    """Which judges of a run, whose task may have moved."""
+
+
+class AskingAgain(StoreOption, ValidatedFile, Server, Limit, WatchedRun):
+    """Where judges are asked again, which may cost ``max_cost``; a store keeps the replies."""
+
+
+class Rebasing(AskingAgain, DryRun):
+    """How a look is accepted."""
+
+    yes: bool = option(False, "Accept a judge that is worse.")
+
+
+class Excluding(WatchedRun, DryRun):
+    """How a look is excluded."""
+
+    because: str | None = option(None, "Why a look is excluded.", metavar="TEXT")
+
+
+class Looking(FailOn, Anchor, LookSamples, AskingAgain, DryRun):
+    """Which judges a look asks, about what, and how they are compared."""
+
+    baseline_replies: int | None = option(
+        None,
+        "Replies per item that a new baseline should have. Missing ones are requested first, "
+        "separately from the look.",
+        ge=1,
+    )
+    margin: float = option(
+        0.0, "Largest fall of the metric that you accept, as a share of its range.", ge=0, le=0.99
+    )
+    if_due: Period | None = option(
+        None, "Skip this look if the last one is more recent, and exit with its code."
     )
 
     @property
     def replies_per_item(self) -> int:
         """Replies per item in a look."""
         return self.samples or 1
+
+
+class LookOptions(Looking, Rebasing, Excluding):
+    """A look, or which one is accepted or excluded.
+
+    Raises
+    ------
+    OptionError
+        If options have no effect on what is done, or a look is excluded without a reason.
+    """
+
+    accept: int | None = option(
+        None,
+        "Start a new baseline from the replies of this look and later ones. It must come after the "
+        "look that raised the alarm. Missing replies are requested.",
+        metavar="LOOK",
+        ge=1,
+    )
+    exclude: int | None = option(
+        None,
+        "Drop the replies of this look and send nothing. Needs {because}.",
+        metavar="LOOK",
+        ge=1,
+    )
+
+    @model_validator(mode="after")
+    def _do_one_thing(self) -> Self:
+        given = {name for name in self.model_fields_set if getattr(self, name) is not None}
+        if (self.because is None) != (self.exclude is None):
+            raise OptionError("", "{exclude} and {because} go together", "Give both")
+        if self.exclude is not None:
+            others = given - Excluding.model_fields.keys() - {"exclude"}
+            leave_out(others, "excluding a look asks and compares nothing")
+        elif self.accept is not None:
+            others = given - Rebasing.model_fields.keys() - {"accept"}
+            leave_out(others, "accepting a look asks for what it needs, and compares nothing")
+        else:
+            leave_out(given & {"yes"}, "it goes with {accept}")
+        return self
 
     def look_command(self, run: RunFolder, *, with_limit: bool) -> str:
         """Return the command that goes on with what was stopped; it names no address of alerts."""

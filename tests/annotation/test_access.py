@@ -147,7 +147,7 @@ def test_interrupt_ends_with_a_summary(tmp_path):
         out, err = running.process.communicate(timeout=20)
     assert (running.process.returncode, err) == (0, "")
     assert "Rated: 1 of 1 items." in out
-    assert "harness annotate ./task --merge" in out
+    assert "harness annotate merge ./task" in out
 
 
 def test_raters_see_the_image_of_the_item(tmp_path):

@@ -44,7 +44,7 @@ def folder(tmp_path):
 def test_export_holds_every_rating_with_its_provenance(folder, tmp_path, ending):
     """Who, when, how and under which instructions; readable by its owner alone, and by a task."""
     table = tmp_path / f"ratings.{ending}"
-    assert invoke("annotate", folder, "--export", table).exit_code == 0
+    assert invoke("annotate", "export", folder, table).exit_code == 0
     assert stat.S_IMODE(table.stat().st_mode) == 0o600
     (folder / table.name).write_bytes(table.read_bytes())
     ratings = load_task(folder).ratings
@@ -63,9 +63,9 @@ def test_merge_adds_each_rating_once(folder, rater):
     options = ("--rater", rater) if rater else ()
     n_new = 2 * N_ITEMS if rater else 4 * N_ITEMS
     unrated = load_task(folder, unrated=True).content_hash
-    assert f": {n_new} ratings" in invoke("annotate", folder, "--merge", *options).output
+    assert f": {n_new} ratings" in invoke("annotate", "merge", folder, *options).output
     merged = (folder / "ratings.jsonl").read_bytes()
-    again = invoke("annotate", folder, "--merge", *options).output
+    again = invoke("annotate", "merge", folder, *options).output
     assert f": 0 ratings.\nIn the task already: {n_new}." in again
     assert (folder / "ratings.jsonl").read_bytes() == merged
     task = load_task(folder)
@@ -87,7 +87,7 @@ def test_merge_keeps_the_ratings_of_a_csv_table(tmp_path):
     (folder / "task.yaml").write_text(yaml.replace(".jsonl\nr", ".jsonl\n#r"), encoding="utf-8")
     before = load_task(folder).ratings
     rate_in_pairs(folder, "ann")
-    assert invoke("annotate", folder, "--merge").exit_code == 0
+    assert invoke("annotate", "merge", folder).exit_code == 0
     after = load_task(folder).ratings
     assert after[: len(before)] == before
     assert len(after) == len(before) + 8
@@ -95,11 +95,11 @@ def test_merge_keeps_the_ratings_of_a_csv_table(tmp_path):
 
 def test_conflict_with_the_task_merges_nothing(folder):
     """A rater who answered otherwise in the task's ratings is named, and nothing is written."""
-    invoke("annotate", folder, "--merge", "--rater", "bea")
+    invoke("annotate", "merge", folder, "--rater", "bea")
     path = folder / "ratings.jsonl"
     path.write_text(path.read_text().replace('"B"', '"A"', 1), encoding="utf-8")
     before = path.read_bytes()
-    result = invoke("annotate", folder, "--merge")
+    result = invoke("annotate", "merge", folder)
     assert isinstance(result.exception, TaskError)
     assert "bea rated item" in str(result.exception)
     assert path.read_bytes() == before
@@ -107,7 +107,7 @@ def test_conflict_with_the_task_merges_nothing(folder):
 
 def test_pairs_estimate_the_raters_beta(folder):
     """`validate` estimates the beta of the merged pairs by counting: 4 of 24 negative choices."""
-    invoke("annotate", folder, "--merge")
+    invoke("annotate", "merge", folder)
     result = Validation.from_json(invoke("validate", "--task", folder, "--json").stdout)
     assert result.humans.n_pairs == 2 * N_ITEMS
     assert result.humans.beta.value == pytest.approx(4 / 24)
@@ -115,7 +115,7 @@ def test_pairs_estimate_the_raters_beta(folder):
 
 def test_assumed_beta_is_compared_with_the_pairs(folder):
     """Where beta is assumed although raters gave pairs, a note says what the pairs estimate."""
-    invoke("annotate", folder, "--merge")
+    invoke("annotate", "merge", folder)
     [note] = notes_of(folder, "--beta", 0.5)[-1:]
     assert note.startswith("24 pairs of raters estimate their beta at 0.17 [")
     assert "too few to use by default (pairs on 12 items, 30 are needed)" in note
@@ -125,7 +125,7 @@ def test_assumed_beta_is_compared_with_the_pairs(folder):
 
 def test_pairs_of_some_stand_for_the_choices_of_all(folder):
     """Where most choices have no set, a note names the option that uses the pairs; it does so."""
-    invoke("annotate", folder, "--merge", "--rater", "ann")
+    invoke("annotate", "merge", folder, "--rater", "ann")
     rows = [{"item": f"i{i}", "rater": r, "value": "B"} for i in range(N_ITEMS) for r in "xyz"]
     with (folder / "ratings.jsonl").open("a", encoding="utf-8") as table:
         table.writelines(json.dumps(row) + "\n" for row in rows)
@@ -148,8 +148,8 @@ def test_formulas_are_neutralized_in_exported_csv(tmp_path):
     items = task / "items.jsonl"
     items.write_text(items.read_text(encoding="utf-8").replace("i0", "=1+1"), encoding="utf-8")
     rate_in_pairs(task, "ann")
-    invoke("annotate", task, "--export", tmp_path / "x.csv")
-    invoke("annotate", task, "--merge")
+    invoke("annotate", "export", task, tmp_path / "x.csv")
+    invoke("annotate", "merge", task)
     rows = list(csv.DictReader((tmp_path / "x.csv").read_text(encoding="utf-8").splitlines()))
     assert {row["item"] for row in rows} == {"'=1+1"}
     assert {rating.item for rating in load_task(task).ratings} == {"=1+1"}
@@ -158,19 +158,20 @@ def test_formulas_are_neutralized_in_exported_csv(tmp_path):
 def test_nothing_to_merge_is_one_line(tmp_path):
     """A task without a log, and a rater without a log, end with exit code 2."""
     task = make_unrated_task(tmp_path / "task", ["a"])
-    for options in (("--merge",), ("--merge", "--rater", "ann"), ("--export", tmp_path / "x.csv")):
-        assert isinstance(invoke("annotate", task, *options).exception, TaskError)
-    assert not (tmp_path / "x.csv").exists()
+    table = tmp_path / "x.csv"
+    for words in (("merge", task), ("merge", task, "--rater", "ann"), ("export", task, table)):
+        assert isinstance(invoke("annotate", *words).exception, TaskError)
+    assert not table.exists()
 
 
 def test_a_rater_may_be_left_out(folder, tmp_path):
     """Of a merge and of an export; a name that nobody has is refused."""
-    result = invoke("annotate", folder, "--merge", "--without", "bea")
+    result = invoke("annotate", "merge", folder, "--without", "bea")
     assert f": {2 * N_ITEMS} ratings ({2 * N_ITEMS} by ann)" in result.output
     assert {r.rater for r in load_task(folder).ratings} == {"ann"}
-    invoke("annotate", folder, "--export", tmp_path / "x.csv", "--without", "ann")
+    invoke("annotate", "export", folder, tmp_path / "x.csv", "--without", "ann")
     assert ",ann," not in (tmp_path / "x.csv").read_text(encoding="utf-8")
-    refused = invoke("annotate", folder, "--merge", "--without", "zoe").exception
+    refused = invoke("annotate", "merge", folder, "--without", "zoe").exception
     assert isinstance(refused, TaskError)
     assert "ratings of ann, bea" in str(refused)
     assert invoke("annotate", folder, "--rater", "ann", "--without", "bea").exit_code == 2
@@ -187,10 +188,10 @@ def test_ratings_of_another_text_or_option_list_are_not_merged_in_silence(folder
         yaml = yaml.replace("label: Toxic", "label: Very toxic")
         (folder / "task.yaml").write_text(yaml, encoding="utf-8")
     n_changed = 1 if changed == "text" else N_ITEMS
-    result = invoke("annotate", folder, "--merge")
+    result = invoke("annotate", "merge", folder)
     assert f": {4 * (N_ITEMS - n_changed)} ratings" in result.output
     assert "and left out (--outdated adds them): items i" in result.output
-    result = invoke("annotate", folder, "--merge", "--outdated")
+    result = invoke("annotate", "merge", folder, "--outdated")
     assert f": {4 * n_changed} ratings" in result.output
     assert "Rated when their text or options were others: items i" in result.output
 
@@ -206,7 +207,7 @@ def test_skips_flags_and_comments_are_kept_once(tmp_path):
         answers = dict.fromkeys((step.key for step in session.current().steps), "A")
         session.answer(answers, comment="Irony?", flagged=True)
     for _ in range(2):
-        result = invoke("annotate", folder, "--merge")
+        result = invoke("annotate", "merge", folder)
         assert "Skipped: 1, listed in skipped.csv" in result.output
         [row] = csv.DictReader((folder / "skipped.csv").read_text().splitlines())
         assert (row["item"], row["rater"], row["comment"]) == (first.item.id, "ann", "'=Unclear")

@@ -76,7 +76,7 @@ def test_items_are_rated_by_keyboard_through_a_crash(browser, tmp_path):
         assert tab.messages == []
         tab.context.close()
     assert len(answers(task, "ann")) == 2 * N_ITEMS
-    assert invoke("annotate", task, "--merge").exit_code == 0
+    assert invoke("annotate", "merge", task).exit_code == 0
     rows = [json.loads(line) for line in (task / "ratings.jsonl").read_text().splitlines()]
     merged = {}
     for row in rows:

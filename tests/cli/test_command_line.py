@@ -32,7 +32,7 @@ COMMANDS = dict(commands())
 TABLELESS = {
     ("lab", "schema"),
     ("report",),
-    ("annotate",),
+    *(("annotate", name) for name in ("rate", "merge", "export")),
     ("view",),
     ("cache", "clear"),
     ("cache", "copy"),

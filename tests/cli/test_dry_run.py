@@ -75,7 +75,7 @@ COMMANDS = {
         *("curate", "import", "table.csv", "--as", "mine"),
         *("--raters", "ann,bob"),
     ),
-    "confirm": ("confirm", "--judge", "random", "--out", "held-runs"),
+    "confirm run": ("confirm", "--judge", "random", "--out", "held-runs"),
     "check": ("check", "far", "task"),
     "improve": ("improve", "--task", "task", "--judge", "far", "--judges-file", "judges.yaml"),
     "cache clear": ("cache", "clear", "--task", "task"),

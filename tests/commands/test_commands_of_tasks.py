@@ -184,7 +184,7 @@ def test_a_task_of_a_data_set_becomes_one_of_files(place):
     Path("set").mkdir()
     Path("set", "table.csv").write_text(f"id,text,ann,bob\n{ROWS}")
     Path("set", "task.yaml").write_text(DATA_SET)
-    refused = invoke("annotate", "./set", "--merge")
+    refused = invoke("annotate", "merge", "./set")
     run_command(commands_in(str(refused.exception))[0])
     assert Path("set-2", "ratings.csv").exists()
     assert takes_ratings(Path("set-2"))
@@ -207,7 +207,7 @@ def test_answers_of_a_team_are_added_as_the_project_says(place):
     run_command(command)
 
 
-@situation("_end: harness annotate {} --merge", "annotate: harness validate --task {}")
+@situation("_end: harness annotate merge {}", "merge: harness validate --task {}")
 def test_ratings_of_the_page_are_added_as_it_says_at_its_end(place):
     """And validated, once every item has some."""
     make_unrated_task(Path("b task"), ["One.", "Two."])
@@ -224,10 +224,10 @@ def test_ratings_of_the_page_are_added_as_it_says_at_its_end(place):
 @pytest.mark.slow
 @situation(
     "draw_items: harness estimate {} --judge {} --items {} {}",
-    "_write_draw: harness annotate {} --rater NAME{} # NAME",
-    "_write_draw: harness annotate {} --merge",
-    "_write_draw: harness run --task {} --judges {}{}",
-    "_write_draw: harness estimate --judge {} --items {}{}",
+    "draw: harness annotate {} --rater NAME{} # NAME",
+    "draw: harness annotate merge {}",
+    "draw: harness run --task {} --judges {}{}",
+    "draw: harness estimate --judge {} --items {}{}",
 )
 def test_drawn_items_are_rated_and_estimated_as_the_draw_says(place, stub):
     """The judge is one of a server, and the runs aren't in the usual folder."""
@@ -236,7 +236,7 @@ def test_drawn_items_are_rated_and_estimated_as_the_draw_says(place, stub):
     invoke("run", "--task", "./small", *server, "--out", "all runs")
     items = [{"id": f"m{i}", "text": f"New text {i}."} for i in range(30)]
     write_jsonl(Path("more items.jsonl"), items)
-    draw = ("curate", "next", "./small", "--for", "estimate", "--judge", "far", "--budget", 20)
+    draw = ("curate", "draw", "./small", "--judge", "far", "--budget", 20)
     draw = (*draw, "--items", "more items.jsonl", "--as", "./drawn", "--out", "all runs")
     run_command(commands_in(str(invoke(*draw).exception))[0])
     annotate, merge, run, estimate = printed(invoke(*draw).stdout)

@@ -1,4 +1,4 @@
-"""`harness curate next --for estimate`: items to label, drawn with known probabilities."""
+"""`harness curate draw`: items to label, drawn with known probabilities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.tasks import load_task
 
 N, N_NEW = 40, 400
 DRAW = (
-    *("curate", "next", "small", "--for", "estimate", "--judge", "lexicon"),
+    *("curate", "draw", "small", "--judge", "lexicon"),
     *("--items", "new.jsonl", "--out", "runs"),
 )
 
@@ -96,24 +96,6 @@ def test_items_are_not_drawn_before_the_judge_answered(run, tmp_path):
     shown = f"Run `harness estimate runs/{run} --judge lexicon --items new.jsonl` first"
     assert shown in result.stderr
     assert not (tmp_path / "drawn").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--for", "estimate"), "it takes --judge, --items and --as"),
-        (
-            ("--for", "estimate", "--queue", "q.csv"),
-            "it does not go with `curate next --for estimate`",
-        ),
-        (("--judge", "lexicon"), "--judge goes with `curate next --for estimate`"),
-    ],
-)
-def test_options_of_another_purpose_are_refused(run, arguments, message):
-    """What a purpose does not use is no silent no-op."""
-    result = invoke("curate", "next", "small", "--budget", "5", *arguments)
-    assert result.exit_code == 2
-    assert message in result.output
 
 
 def test_more_items_than_there_are_cannot_be_drawn(run, tmp_path):

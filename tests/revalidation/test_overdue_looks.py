@@ -1,4 +1,4 @@
-"""`harness history --overdue` tells a watch that stopped from one that is between two looks."""
+"""`harness revalidate overdue` tells a watch that stopped from one that is between two looks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def schedule(tmp_path, stub):
 
 def overdue(schedule, *options):
     """Return the exit code and the JSON of the check."""
-    done = invoke("history", schedule.run, "--overdue", "--json", *options)
+    done = invoke("revalidate", "overdue", schedule.run, "--json", *options)
     return done.exit_code, json.loads(done.stdout)
 
 
@@ -47,7 +47,7 @@ def test_a_schedule_that_stopped_is_noticed_after_two_periods(schedule):
     looked_before(schedule, days=14, hours=1)
     assert overdue(schedule)[0] == 1
     assert overdue(schedule, "--every", "month")[0] == 0
-    text = invoke("history", schedule.run, "--overdue")
+    text = invoke("revalidate", "overdue", schedule.run)
     assert text.exit_code == 1
     assert text.stdout.startswith("Overdue: a look is scheduled every week. The last look with ")
 
@@ -63,7 +63,7 @@ def test_looks_without_replies_do_not_count(schedule, stub):
 
 def test_a_schedule_that_never_started_is_overdue_from_the_run_on(schedule):
     """Without a look the period is for you to say."""
-    refused = invoke("history", schedule.run, "--overdue")
+    refused = invoke("revalidate", "overdue", schedule.run)
     assert isinstance(refused.exception, RunError)
     assert refused.exception.advice == "Pass --every day, week or month"
     assert overdue(schedule, "--every", "day")[0] == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,12 +27,12 @@ from harness.tasks.model import ASKED_ON
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from harness.curation.curation_options import QueuePurpose
     from harness.stats import RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.tasks import Task
     from harness.tasks.model import JudgeElicitation
 
-QueuePurpose: TypeAlias = Literal["consistency", "annotator-test", "pairs"]
 ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
 MOST_NAMED = 20  # raters
 ROUNDING = 1e-9  # below which a value is none

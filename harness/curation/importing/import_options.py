@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from pydantic import model_validator
+
+from harness.errors import OptionError
 from harness.options.concerns import DryRun, Unasked
-from harness.options.declaration import (
-    IMPORT,
-    IMPORT_EXPORTED,
-    IMPORT_INTO,
-    Lists,
-    Options,
-    Repeated,
-    option,
-)
-from harness.tasks.columns.table_answers import READING
+from harness.options.declaration import Lists, Options, Repeated, leave_out, option
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+OF_ANSWERS = {"rater_names", "outdated_answers"}
 
 
 class FileOptions(Options):
     """How the files of a table are read."""
 
     panel: ClassVar[str] = "The table"
-    rare: ClassVar[tuple[str, ...]] = (
-        "encoding",
-        "header",
-        "drop",
-    )
-    sheets: Lists = option(
-        (), "Sheets of a workbook, read one after the other.", READING, flag="--sheet"
-    )
-    encoding: str = option("", "Encoding of files that are not UTF-8.", READING)
+    sheets: Lists = option((), "Sheets of a workbook, read one after the other.", flag="--sheet")
+    encoding: str = option("", "Encoding of files that are not UTF-8.", rare=True)
     header: int | None = option(
         None,
         "Number of the line that names the columns; 0 if none does. By default the first that "
         "looks so.",
-        READING,
         ge=0,
+        rare=True,
     )
-    drop: Lists = option((), "Columns to leave out.", READING)
+    drop: Lists = option((), "Columns to leave out.", rare=True)
     plain: bool = False  # rows are taken as they stand, although they have the marks of a format
 
     def words(self) -> list[str]:
@@ -52,75 +44,60 @@ class ColumnOptions(Options):
     """Which columns have which role, see `harness.tasks.columns.column_mapping.ColumnMapping`."""
 
     panel: ClassVar[str] = "Columns"
-    rare: ClassVar[tuple[str, ...]] = (
-        "pattern_columns",
-        "sets_columns",
-        "counts_columns",
-        "votes_columns",
-        "total_columns",
-        "criterion_columns",
-        "rated_at_columns",
-    )
-    id_columns: Lists = option(
-        (), "Columns that name the item, joined if several.", READING, flag="--id"
-    )
-    text_columns: Lists = option((), "Columns that judges are shown.", READING, flag="--text")
+    id_columns: Lists = option((), "Columns that name the item, joined if several.", flag="--id")
+    text_columns: Lists = option((), "Columns that judges are shown.", flag="--text")
     image_columns: str | None = option(
-        None, "Column of the image: files beside the table, or data: URLs.", READING, flag="--image"
+        None, "Column of the image: files beside the table, or data: URLs.", flag="--image"
     )
-    raters_columns: Lists = option(
-        (), "Columns of ratings, one per rater.", READING, flag="--raters"
-    )
+    raters_columns: Lists = option((), "Columns of ratings, one per rater.", flag="--raters")
     pattern_columns: str | None = option(
         None,
         "Names of columns per criterion and rater, such as {{criterion}}_{{rater}}.",
-        READING,
         flag="--pattern",
+        rare=True,
     )
     rater_columns: str | None = option(
-        None, "Column that names the rater of a row.", READING, flag="--rater"
+        None, "Column that names the rater of a row.", flag="--rater"
     )
     label_columns: str | None = option(
-        None, "With {rater_columns}: column of the rating.", READING, flag="--label"
+        None, "With {rater_columns}: column of the rating.", flag="--label"
     )
     criteria_columns: Lists = option(
         (),
         "Columns of ratings, one per criterion; with {rater_columns}, of each rater.",
-        READING,
         flag="--criteria",
     )
     set_columns: str | None = option(
-        None, "With {rater_columns}: column of the response set.", READING, flag="--set"
+        None, "With {rater_columns}: column of the response set.", flag="--set"
     )
     sets_columns: Lists = option(
         (),
         "With {rater_columns}: columns of 0 and 1, one per option of the set.",
-        READING,
         flag="--sets",
+        rare=True,
     )
     counts_columns: Lists = option(
-        (), "Columns of the number, or share, of raters per option.", READING, flag="--counts"
+        (), "Columns of the number, or share, of raters per option.", flag="--counts", rare=True
     )
     votes_columns: Lists = option(
-        (), "Column of all ratings of an item: a list, or counts.", READING, flag="--votes"
+        (), "Column of all ratings of an item: a list, or counts.", flag="--votes", rare=True
     )
     total_columns: str | None = option(
-        None, "Column of the number of raters, for shares.", READING, flag="--total"
+        None, "Column of the number of raters, for shares.", flag="--total", rare=True
     )
     judges_columns: Lists = option(
         (),
         "Columns of verdicts, or judges among the raters; none if there are none.",
-        READING,
         flag="--judges -j",
     )
     group_columns: str | None = option(
-        None, "Column of the document or prompt that items share.", READING, flag="--group"
+        None, "Column of the document or prompt that items share.", flag="--group"
     )
     criterion_columns: str | None = option(
-        None, "Column of the criterion, if items have several.", READING, flag="--criterion"
+        None, "Column of the criterion, if items have several.", flag="--criterion", rare=True
     )
     rated_at_columns: str | None = option(
-        None, "With {rater_columns}: column of the time of a rating.", READING, flag="--rated-at"
+        None, "With {rater_columns}: column of the time of a rating.", flag="--rated-at", rare=True
     )
 
     def by_role(self) -> dict[str, tuple[str, ...]]:
@@ -138,46 +115,52 @@ class ColumnOptions(Options):
 class MadeTask(Options):
     """The task that is made of a table, or gets its ratings."""
 
-    rare: ClassVar[tuple[str, ...]] = (
-        "rater_names",
-        "outdated_answers",
-    )
-    made: str | None = option(
-        None, "Name or path of the folder to make.", (IMPORT, IMPORT_EXPORTED), flag="--as"
-    )
+    made: str | None = option(None, "Name or path of the folder to make.", flag="--as")
     into: str | None = option(
-        None,
-        "Task to add the ratings of a project of `harness curate export` to.",
-        (IMPORT_INTO,),
+        None, "Task to add the ratings of a project of `harness curate export` to."
     )
     rater_names: Repeated = option(
         (),
         "With {into}: name of the rater behind an account of the tool; repeatable.",
-        (IMPORT_INTO,),
         flag="--rater-name",
         metavar="ACCOUNT=NAME",
+        rare=True,
     )
     outdated_answers: bool = option(
         False,
         "With {into}: also add ratings of earlier versions of the item's text or options.",
-        (IMPORT_INTO,),
         flag="--outdated",
+        rare=True,
     )
     recipe: str | None = option(
-        None,
-        "How a published data set is read: a bundled recipe, or a YAML file.",
-        READING,
+        None, "How a published data set is read: a bundled recipe, or a YAML file."
     )
+
+    @model_validator(mode="after")
+    def _made_or_added_to(self) -> Self:
+        if (self.made is None) is (self.into is None):
+            problem = "name the task to make ({made}) or to add ratings to ({into})"
+            raise OptionError("", problem)
+        if self.into is None:
+            leave_out(self.model_fields_set & OF_ANSWERS, "it goes with {into}")
+        else:
+            self.check_added_to(self.model_fields_set - {"into", *OF_ANSWERS})
+        return self
+
+    def check_added_to(self, given: Collection[str]) -> None:
+        """Refuse options about a table where the answers of a team are added to a task."""
+        if self.into is not None:
+            leave_out(given, "with {into}, the project says how its answers are read")
 
 
 class WritingOptions(DryRun, Unasked):
     """Whether a task is written."""
 
     panel: ClassVar[str] = "Output"
-    rare: ClassVar[tuple[str, ...]] = ("max_rejected",)
+    dry_run: bool = option(False, "Show how the table is read, and write nothing.")
     max_rejected: str = option(
         "5%",
         "Most rows and cells that may be rejected, or share of answers.",
-        READING,
         metavar="N|N%",
+        rare=True,
     )

@@ -238,9 +238,12 @@ def design_of(source: Source, options: SelftestOptions) -> Design:
 
     Raises
     ------
+    OptionError
+        If an option says what the task or its verdicts do.
     TaskError
         If the task has no options, or too few ratings to tell how often raters agree.
     """
+    options.check(has_verdicts=bool(source.verdicts))
     task = source.task
     task.require_options("a self-test")
     places = {item.id: place for place, item in enumerate(source.items)}

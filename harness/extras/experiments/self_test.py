@@ -17,8 +17,8 @@ from harness.analysis.decision import RECOMMENDING
 from harness.extras.experiments.planted_design import Design, design_of, given_design
 from harness.extras.experiments.selftest_options import SelftestOptions
 from harness.options.concerns import Seed
-from harness.options.declaration import SELFTEST, SELFTEST_TASK, SELFTEST_VERDICTS, SELFTESTS
-from harness.options.keyword_arguments import Given, keywords
+from harness.options.declaration import read_options
+from harness.options.keyword_arguments import keywords
 from harness.stats.inference.estimate import Interval, share_interval
 from harness.stats.inference.metric import losses_of
 
@@ -176,7 +176,7 @@ class _Truth:
         return min(self.losses.values())
 
 
-@keywords(SelftestOptions, Seed, uses=SELFTESTS)
+@keywords(SelftestOptions, Seed)
 def selftest(
     task: str | Task | Source | None = None,
     *,
@@ -210,17 +210,9 @@ def selftest(
         If the task cannot tell a design, or raters and judges cannot agree so often.
     """
     source = None if task is None else _source(task)
-    given = Given(options, _use(source), SelftestOptions, Seed)
-    wanted, seed = given.read(SelftestOptions), given.read(Seed).seed
+    wanted, seed = read_options(SelftestOptions, options), read_options(Seed, options).seed
     design = given_design(wanted) if source is None else design_of(source, wanted)
     return run_selftest(design, wanted, seed, analyse)
-
-
-def _use(source: Source | None) -> str:
-    """Return what tells the design: options, a task, or a task and verdicts."""
-    if source is None:
-        return SELFTEST
-    return SELFTEST_VERDICTS if source.verdicts else SELFTEST_TASK
 
 
 def _source(task: str | Task | Source) -> Source:

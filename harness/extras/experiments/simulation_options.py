@@ -9,7 +9,7 @@ from pydantic import Field
 from harness.errors import HarnessError
 from harness.extras.experiments.paper_figures import FIGURES, RatingModel
 from harness.options.concerns import Quick
-from harness.options.declaration import SIMULATE, option
+from harness.options.declaration import option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 Probability = Annotated[float, Field(ge=0, le=1)]
 Skew = Annotated[float, Field(ge=-50, le=50)]
 SelectionEffect = Annotated[float, Field(gt=0)]
-OF_MODEL = (SIMULATE,)
 LISTS = ("sets", "gammas", "epsilons", "etas", "taus")
 
 
@@ -25,26 +24,24 @@ class SimulationOptions(Quick):
     """The rating model that is simulated; by default the paper's."""
 
     populations: int | None = option(
-        None, "Populations per setting; 20 by default, 3 if quick.", OF_MODEL, ge=2
+        None, "Populations per setting; 20 by default, 3 if quick.", ge=2
     )
-    n_options: int = option(4, "Options of the task, K.", OF_MODEL, flag="--options", ge=2, le=10)
-    set_size: int | None = option(
-        None, "Most options in a response set; all by default.", OF_MODEL, ge=1
-    )
+    n_options: int = option(4, "Options of the task, K.", flag="--options", ge=2, le=10)
+    set_size: int | None = option(None, "Most options in a response set; all by default.", ge=1)
     sets: tuple[str, ...] | None = option(
-        None, "Response sets, such as A,B,C,AB: A is the first option.", OF_MODEL, metavar="LIST"
+        None, "Response sets, such as A,B,C,AB: A is the first option.", metavar="LIST"
     )
     gammas: tuple[SelectionEffect, ...] | None = option(
-        None, "Selection effects Gamma; 0.5,1,2 by default.", OF_MODEL, metavar="LIST"
+        None, "Selection effects Gamma; 0.5,1,2 by default.", metavar="LIST"
     )
     epsilons: tuple[Probability, ...] | None = option(
-        None, "Rates of rater error; 0,0.2,0.4 by default.", OF_MODEL, metavar="LIST"
+        None, "Rates of rater error; 0,0.2,0.4 by default.", metavar="LIST"
     )
     etas: tuple[Skew, ...] | None = option(
-        None, "Skews of rater error; -1,0,1 by default.", OF_MODEL, metavar="LIST"
+        None, "Skews of rater error; -1,0,1 by default.", metavar="LIST"
     )
     taus: tuple[Probability, ...] | None = option(
-        None, "Cut-offs; 0.3,0.5,0.7 by default.", OF_MODEL, metavar="LIST"
+        None, "Cut-offs; 0.3,0.5,0.7 by default.", metavar="LIST"
     )
 
     def rating_model(self, figures: Sequence[int]) -> RatingModel:

@@ -11,7 +11,7 @@ from pydantic import field_validator, model_validator
 
 from harness.errors import OptionError, TaskError
 from harness.files.tables.checks import quoted, short
-from harness.options.declaration import IMPORT, Lists, Options, Repeated, option
+from harness.options.declaration import Lists, Options, Repeated, option
 from harness.tasks.columns.cell_values import label_of, labels_of, nearest
 from harness.tasks.item import ANSWER_KINDS, OPEN_SCALES, Scale
 from harness.tasks.options import (
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from harness.tasks.columns.answer_cells import AnswerReader
     from harness.tasks.schema import TaskFields
 
-READING = (IMPORT,)
 LINE_END = re.compile(r"\r\n?")
 CellLists = Literal["ratings", "sets", "counts", "raters"]  # what a list in a cell holds
 DecimalSign = Literal["comma", "point"]
@@ -51,55 +50,40 @@ class AnswerSettings(Options):
     """What the answers of a table mean, said by the user or a recipe; what is not, is guessed."""
 
     panel: ClassVar[str] = "Answers"
-    rare: ClassVar[tuple[str, ...]] = (
-        "abstain",
-        "ignore",
-        "bounds",
-        "raters_per_item",
-        "lists",
-        "separator",
-        "none",
-        "decimal",
-        "on_duplicate",
-        "scales",
-    )
-    scale: Scale | None = option(None, "Scale of the answers.", READING)
-    options: Lists = option((), "Labels that are options, in order.", READING)
-    positive: Lists = option((), "Options that count as positive.", READING)
-    abstain: Lists = option((), "Labels of a rater who could not say (CANNOT_ASSESS).", READING)
-    ignore: Lists = option((), "Labels to count and leave out.", READING)
+    scale: Scale | None = option(None, "Scale of the answers.")
+    options: Lists = option((), "Labels that are options, in order.")
+    positive: Lists = option((), "Options that count as positive.")
+    abstain: Lists = option((), "Labels of a rater who could not say (CANNOT_ASSESS).", rare=True)
+    ignore: Lists = option((), "Labels to count and leave out.", rare=True)
     rename: Repeated = option(
-        (), "A label that means an option; repeatable.", READING, metavar="LABEL=OPTION"
+        (), "A label that means an option; repeatable.", metavar="LABEL=OPTION"
     )
     bounds: tuple[float, float] | None = option(
-        None,
-        "Least and greatest number of a continuous scale.",
-        READING,
-        metavar="LOW,HIGH",
+        None, "Least and greatest number of a continuous scale.", metavar="LOW,HIGH", rare=True
     )
     raters_per_item: int | None = option(
-        None, "Number of raters of every item, for shares.", READING, flag="--n-raters", ge=1
+        None, "Number of raters of every item, for shares.", flag="--n-raters", ge=1, rare=True
     )
-    lists: CellLists | None = option(None, "What a list or numbers by name in a cell are.", READING)
+    lists: CellLists | None = option(
+        None, "What a list or numbers by name in a cell are.", rare=True
+    )
     separator: str | None = option(
-        None, "What divides the options of a response set in a cell, such as ';'.", READING
+        None, "What divides the options of a response set in a cell, such as ';'.", rare=True
     )
     none: str | None = option(
         None,
         "Option that a blank means, or a row of zeros, where the answer is none of the options.",
-        READING,
         metavar="KEY",
+        rare=True,
     )
     decimal: DecimalSign | None = option(
-        None, "Whether 3,5 in a cell is a number; asked where it may be one.", READING
+        None, "Whether 3,5 in a cell is a number; asked where it may be one.", rare=True
     )
     on_duplicate: OnDuplicate = option(
-        "reject",
-        "Whether a second rating is rejected, or the last by its time counts.",
-        READING,
+        "reject", "Whether a second rating is rejected, or the last by its time counts.", rare=True
     )
     scales: ScaleSharing | None = option(
-        None, "One task for all criteria, or one for each; by default as labels do.", READING
+        None, "One task for all criteria, or one for each; by default as labels do.", rare=True
     )
 
     @field_validator("separator")
@@ -228,15 +212,13 @@ class RatedOptions(Options):
     """What was rated and by whom, as in ``task.yaml``."""
 
     panel: ClassVar[str] = "Answers"
-    rare: ClassVar[tuple[str, ...]] = (
-        "rater_ids",
-        "kind",
-    )
-    property: str = option("", "The rated property, as a phrase for judges.", READING)
+    property: str = option("", "The rated property, as a phrase for judges.")
     rater_ids: RaterIds | None = option(
-        None, "Whether a rater is a person, or a position within the item.", READING
+        None, "Whether a rater is a person, or a position within the item.", rare=True
     )
-    kind: RaterKind | None = option(None, "Kind of raters; sets eps to 0.2, 0.15 or 0.1.", READING)
+    kind: RaterKind | None = option(
+        None, "Kind of raters; sets eps to 0.2, 0.15 or 0.1.", rare=True
+    )
 
 
 class LabelReading(NamedTuple):

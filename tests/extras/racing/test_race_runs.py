@@ -348,7 +348,7 @@ def test_nothing_compares_judges_that_raced(place, tmp_path):
         ("report", folder.path, other),
         ("report", other, folder.path),
         ("estimate", folder.path, "--judge", "good", "--items", "task/items.jsonl"),
-        ("curate", "next", "task", "--for", "estimate", "--judge", "good", *more),
+        ("curate", "draw", "task", "--judge", "good", *more),
         ("revalidate", folder.path),
         ("plan", "difference", "0.1", "--task", "task", "--verdicts", folder.verdicts),
         ("validate", "--task", "task", "--verdicts", folder.verdicts),
