@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+Design = TypeVar("Design")
+QUICK = 10  # times fewer data sets, with --quick
 
 
 def write_beside(script: str, rows: Sequence[Mapping[str, object]]) -> None:
@@ -16,3 +20,20 @@ def write_beside(script: str, rows: Sequence[Mapping[str, object]]) -> None:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def print_rows(
+    script: str,
+    designs: Iterable[Design],
+    simulate: Callable[[Design, int], Mapping[str, object]],
+    passes: Callable[[Mapping[str, object]], bool],
+    n_sets: int,
+) -> int:
+    """Simulate and print a row for each design, and write them with --write; 1 if one fails."""
+    n, rows = n_sets // QUICK if "--quick" in sys.argv else n_sets, []
+    for design in designs:
+        rows.append(simulate(design, n))
+        print(*rows[-1].values(), "" if passes(rows[-1]) else "FAILS", sep=",", flush=True)
+    if "--write" in sys.argv:
+        write_beside(script, rows)
+    return int(not all(map(passes, rows)))

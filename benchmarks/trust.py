@@ -19,17 +19,20 @@ import sys
 from dataclasses import dataclass
 from itertools import product
 from math import sqrt
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from zlib import crc32
 
 import numpy as np
 
 try:
-    from benchmarks.csv_rows import write_beside
+    from benchmarks.csv_rows import print_rows
 except ModuleNotFoundError:  # it is run as a script
-    from csv_rows import write_beside
+    from csv_rows import print_rows
 
 from harness.stats.trust.trusted_verdicts import trust_verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 BOUND, ALPHA, N_SETS, N_POPULATION = 0.1, 0.05, 2000, 5000
 SIZES = (100, 300, 1000)
@@ -158,7 +161,7 @@ def designs() -> list[Design]:
     return [Design(kind, n, *form) for kind, n, form in product(kinds, SIZES, forms)]
 
 
-def passes(row: dict[str, object]) -> bool:
+def passes(row: Mapping[str, object]) -> bool:
     """Return whether a row keeps its bars."""
     highest = ALPHA + 2 * sqrt(ALPHA * (1 - ALPHA) / int(str(row["data_sets"])))
     needs_power = (row["confidence"], row["n"], row["errors"], row["groups"]) == (
@@ -172,16 +175,5 @@ def passes(row: dict[str, object]) -> bool:
     )
 
 
-def main() -> int:
-    """Print all rows; return 1 if one fails."""
-    n_sets, rows = 200 if "--quick" in sys.argv else N_SETS, []
-    for design in designs():
-        rows.append(simulate(design, n_sets))
-        print(*rows[-1].values(), "" if passes(rows[-1]) else "FAILS", sep=",", flush=True)
-    if "--write" in sys.argv:
-        write_beside(__file__, rows)
-    return int(not all(map(passes, rows)))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_rows(__file__, designs(), simulate, passes, N_SETS))

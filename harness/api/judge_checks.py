@@ -96,4 +96,4 @@ def _asked(
 ) -> JudgeCheck:
     with TURN:
         probes = edge("probe", CheckEdge)
-        return probes.check_judge(plans, observer=observer, out=out, place=place, limit=limit)
+        return probes.check_judge(plans, observer=observer, below=out, place=place, limit=limit)

@@ -567,7 +567,7 @@ class CheckEdge(Protocol):
         plans: Mapping[str, Plan],
         *,
         observer: Observer,
-        out: Path,
+        below: Path,
         place: RunPlace,
         limit: Limit,
     ) -> JudgeCheck:

@@ -107,7 +107,9 @@ def _checked(
     for plan in plans.values():
         n_planned.update(plan.n_planned)
     with watch(n_planned, quiet=quiet) as observer:
-        return check_judge(plans, observer=observer, out=out, place=RunPlace.of(place), limit=limit)
+        return check_judge(
+            plans, observer=observer, below=out, place=RunPlace.of(place), limit=limit
+        )
 
 
 def _print_card(result: JudgeCheck, folder: RunFolder | None, output: CheckOutput) -> None:

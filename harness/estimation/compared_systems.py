@@ -11,7 +11,7 @@ from harness.analysis.model_families import of_same_family
 from harness.errors import TaskError
 from harness.estimation.by_slice import EstimateBySlice, SliceEstimate
 from harness.estimation.judged_items import JudgedItems
-from harness.estimation.value_differences import ValueDifference
+from harness.estimation.value_differences import ValueDifference, level_of_each
 from harness.stats.estimation.population import population_score
 from harness.stats.estimation.stratified import PopulationStratum
 
@@ -184,8 +184,8 @@ class Comparisons:
         model : str
             Of the judge.
         """
-        each = 1.0 - (1.0 - level) / max(len(self.systems), 1)
-        of_pair = 1.0 - (1.0 - level) / max(len(self.strata()), 1)
+        each = level_of_each(level, len(self.systems))
+        of_pair = level_of_each(level, len(self.strata()))
         differences = []
         for pair, both in self.pairs.items():
             mean, n = both.mean(of_pair, n_judges), len(both.rated.items)

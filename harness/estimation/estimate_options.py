@@ -55,7 +55,8 @@ class EstimateOptions(Options):
     )
     n_labels: float | None = option(
         None,
-        "Also print how many rated items give an interval of this width with a chance of 80%.",
+        "Also print how many rated items give an interval of this width with a chance of 80%. With "
+        "{by}, the interval of each difference.",
         metavar="WIDTH",
         gt=0,
     )

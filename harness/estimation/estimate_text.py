@@ -326,21 +326,21 @@ def _worth(judge: str, mean: PopulationMean) -> str:
 
 
 def _labels(needed: LabelPlan, result: Estimation) -> str:
-    assert result.mean is not None, "the caller checks that there is an estimate"
     assert result.wanted_width is not None, "there is a plan only if a width is wanted"
     width = _number(result.wanted_width, result)
-    n_now = result.mean.n_labelled
+    of_mean = ("The interval", "an interval")
+    what, some = of_mean if result.by_slice is None else ("Each difference's interval", "intervals")
     if needed.n is None:
         least = _number(needed.least_width, result)
         return (
-            f"Even with all {needed.n_items:,} items rated, the chance of an interval no wider "
-            f"than {width} is only {needed.chance:.0%}. It's 80% for a width of {least}. For a "
+            f"Even with all {needed.n_items:,} items rated, the chance of {some} no wider than "
+            f"{width} is only {needed.chance:.0%}. It's 80% for a width of {least}. For a "
             "narrower interval, add items."
         )
-    if needed.n == n_now:
-        return f"The interval is no wider than {width}, so you don't need more ratings."
+    if needed.n == needed.n_now:
+        return f"{what} is no wider than {width}, so you don't need more ratings."
     return (
-        f"Rate {needed.n - n_now:,} more items like these, {needed.n:,} in all. The interval is "
+        f"Rate {needed.n - needed.n_now:,} more items like these, {needed.n:,} in all. {what} is "
         f"then no wider than {width} with a chance of {needed.chance:.0%} (simulated)."
     )
 

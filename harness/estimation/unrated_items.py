@@ -28,24 +28,26 @@ from harness.estimation.by_slice import (
 from harness.estimation.compared_systems import SystemFields, SystemVerdicts
 from harness.estimation.item_strata import Rated, Strata, strata_of
 from harness.estimation.judged_items import JudgedItems
+from harness.estimation.planned_labels import (
+    labels_for_differences,
+    labels_for_mean,
+    labels_for_pairs,
+)
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import ItemTables, come_in_groups, count_blank, read_parts
-from harness.estimation.value_differences import ValueData, value_differences
+from harness.estimation.value_differences import ValueData, level_of_each, value_differences
 from harness.runs.estimated_differences import EstimatedDifference, write_differences
 from harness.runs.ledger import tried_in_run
 from harness.runs.sources import compared_source, fitted_of, verdicts_of
 from harness.stats.estimation.effective_counts import Labelled
 from harness.stats.estimation.identified_set import share_above
-from harness.stats.estimation.label_plan import LabelPlan, plan_labels
 from harness.stats.estimation.population import (
     PopulationMean,
     paired_beta,
     population_score,
     population_share,
 )
-from harness.stats.estimation.prediction_powered import MIN_UNITS
-from harness.stats.estimation.score_sums import ScoreSums
-from harness.stats.estimation.stratified import PopulationStratum, ShareSums, n_units
+from harness.stats.estimation.stratified import PopulationStratum
 from harness.stats.estimation.transfer import Grouped, Transfer, jointly, transfer
 from harness.stats.indeterminacy.translation import beta_contributions
 from harness.tasks.item import unit_numbers
@@ -63,15 +65,14 @@ if TYPE_CHECKING:
     from harness.judging.strategies.strategy import Fitted
     from harness.options.concerns import Limit, Place, Server, Trusting
     from harness.runs.run_folder import RunFolder
-    from harness.stats.data.arrays import FloatArray
     from harness.stats.estimation.identified_set import PairedBeta
+    from harness.stats.estimation.label_plan import LabelPlan
     from harness.tasks import Item, Task
     from harness.tasks.item import Elicitation
 
 FOLDER = "estimates"
 DEFAULT_LEVEL = 0.95
 MIN_PAIRS = 10  # with a negative choice, below which beta is not estimated
-PLAN_SEED = 0  # of planned labels: the same data give the same plan
 MIN_LABELLED = 10  # rated items, below which nothing is estimated
 
 
@@ -314,7 +315,7 @@ def estimate(
         by_slice=by_slice,
         beta_range=wanted.options.beta_range,
         paired_beta=beta,
-        needed=_needed(populations, quantity, n_judges, wanted) if done else None,
+        needed=_needed(judged, all_rated, populations, n_judges, wanted) if done else None,
         accepted=accepted.share if accepted else None,
         wanted_width=wanted.options.n_labels,
         look=_look(source, judge, judged, n_judges, wanted) if done else None,
@@ -411,6 +412,20 @@ class _Judged:
         for place, rows in of_values.items():
             judged = self.by_value.setdefault(place, JudgedItems())
             judged.add([(items[row], values[row]) for row in rows if items[row].id in asked])
+
+    def values(self, rated: Rated) -> dict[str, ValueData]:
+        """Return the values of the field with ten rated items and unlabelled ones."""
+        values: dict[str, ValueData] = {}
+        for place, value in enumerate(self.field.frequent if self.field else ()):
+            assert self.field is not None, "it has values"
+            own = rated.rows(has_value(self.field, self.task, rated.items, place))
+            unlabelled = self.by_value.get(place, JudgedItems())
+            if len(own.items) >= MIN_LABELLED and unlabelled.n:
+                labelled, unanswered = filled(own.labelled, self.quantity)
+                judged = unlabelled.filled(unanswered, self.quantity.bounds)
+                stratum = PopulationStratum(labelled, judged)
+                values[value] = ValueData(stratum, own.items, unlabelled, unanswered)
+        return values
 
     @property
     def n_unanswered(self) -> int:
@@ -549,24 +564,22 @@ def _by_slice(
         return comparisons.estimates(wanted.level, n_judges, judged.model)
     if (field := judged.field) is None:
         return None
-    slices: list[SliceEstimate] = []
-    values: dict[str, ValueData] = {}
 
     def mean_at(stratum: PopulationStratum, level: float) -> PopulationMean:
         return _mean([stratum], judged.quantity, n_judges, replace(wanted, level=level), beta)
 
+    each = level_of_each(wanted.level, len(field.frequent))
+    values = judged.values(rated)
+    slices = []
     for place, value in enumerate(field.frequent):
-        own = rated.rows(has_value(field, judged.task, rated.items, place))
-        unlabelled = judged.by_value.get(place, JudgedItems())
-        mean = None
-        if len(own.items) >= MIN_LABELLED and unlabelled.n:
-            labelled, unanswered = filled(own.labelled, judged.quantity)
-            bounds = judged.quantity.bounds
-            stratum = PopulationStratum(labelled, unlabelled.filled(unanswered, bounds))
-            mean = mean_at(stratum, 1.0 - (1.0 - wanted.level) / len(field.frequent))
-            values[value] = ValueData(stratum, own.items, unlabelled, unanswered)
+        stratum = values[value].stratum if value in values else None
         slices.append(
-            SliceEstimate(value=value, n_rated=len(own.items), n_unlabelled=unlabelled.n, mean=mean)
+            SliceEstimate(
+                value=value,
+                n_rated=int(has_value(field, judged.task, rated.items, place).sum()),
+                n_unlabelled=judged.by_value.get(place, JudgedItems()).n,
+                mean=None if stratum is None else mean_at(stratum, each),
+            )
         )
     with_beta = beta is not None or wanted.options.beta_range is not None
     bounds = judged.quantity.bounds
@@ -632,23 +645,25 @@ def _above(
 
 
 def _needed(
-    strata: Sequence[PopulationStratum], quantity: Quantity, n_judges: int, wanted: Wanted
+    judged: _Judged,
+    rated: Rated,
+    strata: Sequence[PopulationStratum],
+    n_judges: int,
+    wanted: Wanted,
 ) -> LabelPlan | None:
-    """Plan labels with the interval that is reported, at most as wide as wanted."""
-    width = wanted.options.n_labels
-    if width is None or n_units(strata) < MIN_UNITS:
+    """Plan labels for the mean, or by a field for the differences of all its values."""
+    width, level, quantity = wanted.options.n_labels, wanted.level, judged.quantity
+    if width is None:
         return None
-
-    def widths(data_sets: Sequence[Sequence[PopulationStratum]]) -> FloatArray:
-        sums: ShareSums | ScoreSums
-        if quantity.kind == "share":
-            sums = ShareSums.of(data_sets)
-        else:
-            sums = ScoreSums.of(data_sets, quantity.bounds)
-        return sums.reported(wanted.level, n_judges)[0].width
-
-    rng = np.random.default_rng(PLAN_SEED)
-    return plan_labels(strata, width, widths, bounds=quantity.bounds, rng=rng)
+    if judged.systems is not None:
+        pairs = judged.systems.comparisons(rated, judged.task).strata()
+        return labels_for_pairs(list(pairs.values()), width, level, n_judges)
+    how = (width, quantity.bounds, level, n_judges)
+    is_share = quantity.kind == "share"
+    if judged.field is not None:
+        values = list(judged.values(rated).values())
+        return labels_for_differences(values, *how, is_share=is_share)
+    return labels_for_mean(strata, *how, is_share=is_share)
 
 
 def _look(

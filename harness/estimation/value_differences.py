@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Protocol
 
+from harness.stats.estimation.difference_plan import PromptedStratum
 from harness.stats.estimation.mean_differences import (
     JudgedPrompts,
     PromptSums,
@@ -72,24 +73,36 @@ class ValueData:
     judged: JudgedItems
     unanswered: float
 
-    def sums(self, mean: PopulationMean) -> PromptSums:
-        """Return what each prompt adds to the mean."""
+    @property
+    def prompted(self) -> PromptedStratum:
+        """Labels and verdicts by prompt."""
         judged = self.stratum.judged
         totals = {
             prompt: (int(n + missing), total + missing * self.unanswered)
             for prompt, (n, total, missing) in self.judged.by_group.items()
         }
-        return PromptSums.of(
-            self.stratum.labelled,
-            [f"g{item.group}" if item.group is not None else f"i{item.id}" for item in self.items],
+        return PromptedStratum(
+            self.stratum,
+            tuple(
+                f"g{item.group}" if item.group is not None else f"i{item.id}" for item in self.items
+            ),
             JudgedPrompts(
                 judged.n,
                 judged.mean,
                 judged.deviations / max(judged.n, 1),
                 {f"g{prompt}": sums for prompt, sums in totals.items()},
             ),
-            uses_judge=mean.method != "labels_alone",
         )
+
+    def sums(self, mean: PopulationMean) -> PromptSums:
+        """Return what each prompt adds to the mean."""
+        own, uses_judge = self.prompted, mean.method != "labels_alone"
+        return PromptSums.of(self.stratum.labelled, own.prompts, own.judged, uses_judge=uses_judge)
+
+
+def level_of_each(level: float, n: int) -> float:
+    """Return the level at which each of n intervals is taken, so that all hold together."""
+    return 1.0 - (1.0 - level) / max(n, 1)
 
 
 def value_differences(
@@ -111,7 +124,7 @@ def value_differences(
     pairs = list(combinations(values, 2))
     if not pairs:
         return ()
-    each = 1.0 - (1.0 - level) / len(pairs)
+    each = level_of_each(level, len(pairs))
     means = {name: mean_at(value.stratum, each) for name, value in values.items()}
     sums = {name: value.sums(means[name]) for name, value in values.items()}
     differences = []

@@ -20,31 +20,32 @@ RATED, UNLABELLED = 60, 200
 BIG, OLD = "difference(new, big,old)", "difference(old,new, big)"
 
 
-def outputs(n, prefix, rng, *, grouped):
+def outputs(n, prefix, rng, *, grouped, systems=SYSTEMS):
     """The texts of both systems for n prompts."""
     rows = []
     for i in range(n):
         hard = rng.random()
-        for system, share in SYSTEMS.items():
+        for system, share in systems.items():
             text = f"{'bad' if hard < share else 'good'} day {i:03}"
             row = {"id": f"{prefix}{system[:3]}{i}", "system": system, "text": text}
             rows.append(row | ({"group": f"{prefix}{i}"} if grouped else {}))
     return rows
 
 
-def make(place, *, grouped):
+def make(place, *, grouped, systems=SYSTEMS):
     rng = random.Random(2)
     folder = make_task_folder(place / "small", 2, response_sets=False)
     with (folder / "task.yaml").open("a", encoding="utf-8") as file:
         file.write("lexicon: {positive: A, negative: B}\n")
-    items = outputs(RATED, "r", rng, grouped=grouped)
+    items = outputs(RATED, "r", rng, grouped=grouped, systems=systems)
     write_jsonl(folder / "items.jsonl", items)
     ratings = [
         {"item": row["id"], "rater": "r0", "value": "A" if "bad" in row["text"] else "B"}
         for row in items
     ]
     write_jsonl(folder / "ratings.jsonl", ratings)
-    write_jsonl(place / "new.jsonl", outputs(UNLABELLED, "u", rng, grouped=grouped))
+    new = outputs(UNLABELLED, "u", rng, grouped=grouped, systems=systems)
+    write_jsonl(place / "new.jsonl", new)
     done = invoke("run", "--task", folder, "--judges", "lexicon", "--out", place / "runs", "-q")
     assert done.exit_code == 0, done.output
     [run] = (place / "runs").iterdir()
@@ -88,6 +89,31 @@ def test_shared_prompts_narrow_the_interval(run, tmp_path_factory, monkeypatch):
         widths.append(row["estimate"]["high"] - row["estimate"]["low"])
         assert row["n_shared"] == (RATED if folder is run else 0)
     assert widths[0] < 0.95 * widths[1]
+
+
+@pytest.mark.slow
+def test_labels_are_planned_for_the_difference(run):
+    """With the interval that is reported, and its chance; for the mean without a field."""
+    words = ("--by", "system", "--n-labels", "0.15")
+    shown = json.loads(estimated(run, *words, "--json"))
+    needed, [row] = shown["needed"], shown["by_slice"]["differences"]
+    assert row["estimate"]["high"] - row["estimate"]["low"] > 0.15
+    assert needed["n_now"] == 2 * RATED
+    assert 2 * RATED < needed["n"] <= needed["n_items"] == 2 * (RATED + UNLABELLED)
+    assert needed["chance"] >= 0.8
+    text = estimated(run, *words)
+    assert "Each difference's interval is then no wider than 15.0% with a chance of" in text
+    assert "no wider than 90.0%" in estimated(run, "--by", "system", "--n-labels", "0.9")
+
+
+def test_a_system_of_the_judges_family_is_named(tmp_path, monkeypatch):
+    """Judges can prefer answers of their own family, which text and JSON say."""
+    monkeypatch.chdir(tmp_path)
+    systems = {"Vader, new": 0.2, "other": 0.7}
+    run = make(tmp_path, grouped=True, systems=systems)
+    assert "same model family as Vader, new." in estimated(run, "--by", "system")
+    shown = json.loads(estimated(run, "--by", "system", "--json"))
+    assert shown["by_slice"]["same_family"] == ["Vader, new"]
 
 
 def two_files(place):

@@ -96,7 +96,8 @@ def test_the_audit_finds_the_rater_who_does_not_read():
 
 def test_the_raters_rank_the_systems_in_the_planted_order():
     """Owl answers best, then fox, then hen."""
-    task, wins = load_task("helpfulness"), Counter()
+    task = load_task("helpfulness")
+    wins = Counter(dict.fromkeys(("fox", "hen", "owl"), 0))
     for rating in task.ratings:
         item = task.by_id[rating.item].fields
         winner = {"first": item["first_system"], "second": item["second_system"]}

@@ -190,7 +190,7 @@ def check_judge(
     plans: Mapping[str, Plan],
     *,
     observer: Observer,
-    out: Path,
+    below: Path,
     place: RunPlace,
     limit: Limit,
 ) -> JudgeCheck:
@@ -202,7 +202,7 @@ def check_judge(
         See `plans_of_judge` and `plans_in_run`.
     observer : Observer
         Follows the asking.
-    out : Path
+    below : Path
         Where the run folders of the parts go.
     place, limit
         As of a run; the limit is for all parts together.
@@ -217,7 +217,7 @@ def check_judge(
         left = limit.after(replies.spent_usd).changes()
         config = plan.config.model_copy(update=left)
         folder, asked = ask_plan(
-            replace(plan, config=config), observer=observer, out=out, place=place
+            replace(plan, config=config), observer=observer, out=below, place=place
         )
         _add(replies, part, plan, folder)
         replies.spent_usd += asked.budget.spent_usd

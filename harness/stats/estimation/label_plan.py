@@ -33,6 +33,8 @@ class LabelPlan:
 
     Attributes
     ----------
+    n_now : int
+        Labelled items.
     n : int or None
         Labelled items, including existing ones; None if labelling all items isn't enough.
     chance : float
@@ -44,6 +46,7 @@ class LabelPlan:
         Width that is reached with the wanted probability if all items are labelled.
     """
 
+    n_now: int
     n: int | None
     chance: float
     n_items: int
@@ -88,12 +91,34 @@ def plan_labels(
         draws = np.random.default_rng([seed, n])
         return widths([_grown(strata, n, bounds, draws) for _ in range(n_data_sets)])
 
+    return least_labels(simulated, width, float(widths([strata])[0]), n_now, n_items)
+
+
+def least_labels(
+    simulated: Callable[[int, int], FloatArray],
+    width: float,
+    width_now: float,
+    n_now: int,
+    n_items: int,
+) -> LabelPlan:
+    """Return the least number of labels that is likely to give an interval of a wanted width.
+
+    Parameters
+    ----------
+    simulated : function
+        Returns the widths at a number of labels, for a number of data sets.
+    width, width_now : float
+        Wanted, and at present.
+    n_now, n_items : int
+        Items that are labelled, and that are or can be.
+    """
+
     def chance(n: int, n_data_sets: int) -> float:
         return float((simulated(n, n_data_sets) <= width).mean())
 
     least = float(np.quantile(simulated(n_items, N_SEARCHED), WANTED_CHANCE))
-    if float(widths([strata])[0]) <= width:
-        return LabelPlan(n_now, 1.0, n_items, least)
+    if width_now <= width:
+        return LabelPlan(n_now, n_now, 1.0, n_items, least)
     low, high = n_now, n_items
     while high > max(low + 1, STEP * low):
         middle = round((low * high) ** 0.5)
@@ -103,7 +128,7 @@ def plan_labels(
     while found < WANTED_CHANCE and n < n_items:
         n = min(max(n + 1, round(STEP * n)), n_items)
         found = chance(n, N_CONFIRMED)
-    return LabelPlan(n if found >= WANTED_CHANCE else None, found, n_items, least)
+    return LabelPlan(n_now, n if found >= WANTED_CHANCE else None, found, n_items, least)
 
 
 def _n_to_label(stratum: PopulationStratum) -> int:
@@ -125,12 +150,12 @@ def _grown(
         left = stratum.judged.n
         if stratum.labelled.weights is None:
             left = max(left - n_more, 1)
-        judged = _scaled(stratum.judged, left)
+        judged = scaled(stratum.judged, left)
         grown.append(replace(stratum, labelled=labelled, judged=judged, size=stratum.n_items))
     return grown
 
 
-def _scaled(judged: JudgedMean, n: int) -> JudgedMean:
+def scaled(judged: JudgedMean, n: int) -> JudgedMean:
     """Return sums scaled to n items."""
     part = n / judged.n
     return replace(judged, n=n, total=part * judged.total, deviations=part * judged.deviations)
@@ -152,7 +177,7 @@ def _with_more(
     verdicts = np.concatenate([labelled.verdicts, ends[:, 1].repeat(size)])
     units = np.concatenate([place, n_units + np.arange(len(ends)).repeat(size)])
     chances = rng.dirichlet([1.0] * n_units + [UNSEEN] * len(ends))
-    rows, new_units = _drawn_rows(units, chances, n_more, rng)
+    rows, new_units = drawn_rows(units, chances, n_more, rng)
     kept = np.concatenate([np.arange(n), rows])
     weights = labelled.weights
     if weights is not None:
@@ -165,7 +190,7 @@ def _with_more(
     )
 
 
-def _drawn_rows(
+def drawn_rows(
     units: IntArray, chances: FloatArray, n_more: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Return the rows of drawn units, up to a number of rows, and each row's unit number."""

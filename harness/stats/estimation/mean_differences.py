@@ -45,6 +45,11 @@ class JudgedPrompts:
     variance: float
     totals: Mapping[str, tuple[int, float]]
 
+    def deviation(self, prompt: str) -> float:
+        """Return by how much the verdicts on a prompt exceed their mean, summed."""
+        count, total = self.totals[prompt]
+        return total - count * self.mean
+
 
 @dataclass(frozen=True, slots=True)
 class PromptSums:
@@ -92,10 +97,7 @@ class PromptSums:
         deviations = residuals - labelled.shares @ residuals
         of_labels = _sums(labelled.shares * deviations, prompts)
         share = slope / max(judged.n, 1)
-        of_judged = {
-            prompt: share * (total - count * judged.mean)
-            for prompt, (count, total) in judged.totals.items()
-        }
+        of_judged = {prompt: share * judged.deviation(prompt) for prompt in judged.totals}
         in_prompts = sum(count for count, _ in judged.totals.values())
         alone = share**2 * judged.variance * (judged.n - in_prompts)
         squares = sum(value**2 for value in chain(of_labels.values(), of_judged.values()))
@@ -107,13 +109,21 @@ class PromptSums:
         It is the estimate minus one standard error, and 0 with fewer than ten rated prompts that
         both answered.
         """
-        shared = len(self.labelled.keys() & other.labelled.keys())
-        if shared < MIN_SHARED or self.variance <= 0.0 or other.variance <= 0.0:
-            return 0.0
         covariance = _products(self.labelled, other.labelled)
         covariance += _products(self.unlabelled, other.unlabelled)
-        estimate = covariance / sqrt(self.variance * other.variance)
-        return min(max(estimate - (1.0 - estimate**2) / sqrt(shared), 0.0), 1.0)
+        shared = len(self.labelled.keys() & other.labelled.keys())
+        return shrunk_correlation(covariance, (self.variance, other.variance), shared)
+
+
+def shrunk_correlation(covariance: float, variances: tuple[float, float], n_shared: int) -> float:
+    """Return a correlation, in [0, 1], less its standard error.
+
+    0 with fewer than ten rated prompts that both systems answered.
+    """
+    if n_shared < MIN_SHARED or min(variances) <= 0.0:
+        return 0.0
+    estimate = covariance / sqrt(variances[0] * variances[1])
+    return min(max(estimate - (1.0 - estimate**2) / sqrt(n_shared), 0.0), 1.0)
 
 
 def power_slope(labelled: Labelled, judged: JudgedPrompts) -> float:
