@@ -387,7 +387,7 @@ def at_human_boundary(
         items = np.arange(n)
         p = non_inferiority_p(difference, items, cluster_mean(difference, items), MARGIN)
         least = min(least, 1.0 if p is None else p)
-    return {"one human passes": least <= alpha}
+    return {"human rater passes": least <= alpha}
 
 
 @lru_cache
@@ -1027,10 +1027,10 @@ def boundary_scenarios() -> Iterator[Scenario]:
         )
     for factor, agreement, n_judges in product((1, 1.5, 3), (0.97, 0.98, 0.99), (1, 5, 20)):
         yield Scenario(
-            f"one human at the margin: {counted(n_judges)}, {factor:g} times the least items, "
+            f"human rater at the margin: {counted(n_judges)}, {factor:g} times the least items, "
             f"raters agree in {100 * agreement:g} %",
             partial(at_human_boundary, factor=factor, agreement=agreement, n_judges=n_judges),
-            {"one human passes": RARELY},
+            {"human rater passes": RARELY},
         )
     for m, accuracy in product((3, 5), (0.5, 0.6, 0.7)):
         yield Scenario(
@@ -1115,8 +1115,8 @@ outside the wanted range, and {n_missed} by more than two standard errors.
   *marginal judges* draw from what raters answer over all items, *good judges* are right in 90 %
   where raters are in 85 %.
 - *At its margin*: the judges lose to just as many raters as allowed, by exactly the margin, with
-  correlations of the raters from -0.5 to 0.9; the best of the judges is tested. *One human at the
-  margin*: the best of the judges, on 1, 1.5 and 3 times the least items that are tested at all.
+  correlations of the raters from -0.5 to 0.9; the best of the judges is tested. *A human rater at
+  the margin*: the best of the judges, on 1, 1.5 and 3 times the least items that are tested at all.
   *Always the median*: a constant judge on five ordered options, whose most frequent is at an end.
   Rows wanted between 0 and 100 % show the power at few items.
 - Intervals: two options and the response sets of them, one pair per item for beta, {n_resamples:,}

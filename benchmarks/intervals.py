@@ -255,7 +255,7 @@ def comparison(rng: np.random.Generator, *, design: Design, n: int) -> Drawn:
         "value of a judge": alone(0, 0.95),
         "value of the first judge": first,
         "difference between judges": difference,
-        "difference from one human": beside,
+        "difference from a human rater": beside,
     }
 
 
@@ -331,7 +331,7 @@ def comparison_targets(design: Design, n: int) -> dict[str, Target]:
         "value of a judge": Target(float(pool.losses[:, 0].mean()), value.oracle),
         "value of the first judge": value,
         "difference between judges": Target(float(gap.mean()), oracle_width(gap, n)),
-        "difference from one human": Target(
+        "difference from a human rater": Target(
             float(pool.beside.mean()), oracle_width(pool.beside, n)
         ),
     }
@@ -549,7 +549,7 @@ def compared_rows(data_sets: str, n_options: int, m: int, n: int) -> Iterator[Ro
             pool.hits,
             lambda points, times: score_of(points, times, is_share=True),
         ),
-        "difference from one human": (
+        "difference from a human rater": (
             pool.beside,
             lambda points, times: mean_ends(tuple(np.repeat(points, times).tolist()), bounds),
         ),

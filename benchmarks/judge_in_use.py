@@ -1,4 +1,4 @@
-"""How often a judge in use is shown to be worse than a constant answer or one human, simulated.
+"""How often a judge in use is shown to be worse than a constant answer or a human rater, simulated.
 
     python benchmarks/judge_in_use.py [--schedules 1000] [--changed 200] [--write]
 
@@ -76,7 +76,7 @@ class InUseSchedule:
     ----------
     what : str
         How good it is.
-    rival : {"a constant answer", "one human"}
+    rival : {"a constant answer", "human rater"}
         What it is compared with.
     right, later : float or None
         See `Items.chance_of_no`; until look 20 and from then on. None for a judge that is just as
@@ -105,7 +105,7 @@ class InUseSchedule:
         right = boundary(self.rival, self.noise) if self.right is None else self.right
         items = Items.draw(self.n, self.noise, rng)
         of_no, references = scores(rng.binomial(N_RATERS, items.says_no), self.rival)
-        margin = MARGIN if self.rival == "one human" else 0.0
+        margin = MARGIN if self.rival == "human rater" else 0.0
         n_replies, sums = np.full((N_LOOKS + 1, self.n), 1), np.zeros((N_LOOKS + 1, self.n))
         log_e = -inf
         for look in range(1, N_LOOKS + 1):
@@ -134,7 +134,7 @@ def boundary(rival: str, noise: float) -> float:
     items = Items.draw(N_LARGE, noise, np.random.default_rng(0))
     no = items.says_no
     human = float((no**2 + (1 - no) ** 2).mean()) - MARGIN
-    least = human if rival == "one human" else max(no.mean(), 1 - no.mean())
+    least = human if rival == "human rater" else max(no.mean(), 1 - no.mean())
     low, high = -1.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2
@@ -146,15 +146,15 @@ def boundary(rival: str, noise: float) -> float:
 
 def schedules() -> Iterator[InUseSchedule]:
     """List unchanged judges at the boundary, then judges that become worse."""
-    for rival, name in (("a constant answer", "the best one"), ("one human", "one human less 5%")):
+    for rival, name in (("a constant answer", "the best one"), ("human rater", "a rater less 5%")):
         for n, noise in ((150, 0.0), (150, 0.1), (300, 0.1)):
             what = f"unchanged, as good as {name}, {noise:.0%} noise"
             yield InUseSchedule(what, rival, n=n, noise=noise)
     for rival, later in (
         ("a constant answer", -0.5),
         ("a constant answer", 0.0),
-        ("one human", 0.0),
-        ("one human", 0.5),
+        ("human rater", 0.0),
+        ("human rater", 0.5),
     ):
         what = f"with most raters on 98% of the items, from look 21 on {50 * (1 + later):.0f}%"
         yield InUseSchedule(what, rival, right=0.95, later=later)
@@ -167,7 +167,7 @@ TABLE = Table(
 ## The judge in use
 
 Share of schedules of 100 looks in which the judge in use is shown to be worse than a
-constant answer, or than one human by more than 5% of the range, each at half of alpha;
+constant answer, or than a human rater by more than 5% of the range, each at half of alpha;
 `--fail-on decision` fails only if it is shown to have changed, too. Each schedule has
 new items with three raters each. A judge at the boundary is on all items, not on those
 of the schedule, just as good as it may be at least. A reply scores the share of the

@@ -288,7 +288,7 @@ DRAWS: dict[str, tuple[Draw, Draw]] = {
     "annotator test, 3 raters": (annotator_series, good_series),
     "annotator test, 5 raters": (partial(annotator_series, m=5), partial(good_series, m=5)),
     **{
-        f"one human, raters agree in {agreement:.0%}".replace("%", " %"): (
+        f"human rater, raters agree in {agreement:.0%}".replace("%", " %"): (
             partial(one_human_series, agreement=agreement),
             partial(one_human_series, agreement=agreement, accuracy=accuracy),
         )
@@ -362,7 +362,7 @@ SERIES = {
 GOOD: dict[str, Draw] = {
     "annotator test, 3 raters": good_series,
     "annotator test, 5 raters": partial(good_series, m=5),
-    "one human": partial(one_human_series, agreement=RATER**2 + (1 - RATER) ** 2, accuracy=JUDGE),
+    "human rater": partial(one_human_series, agreement=RATER**2 + (1 - RATER) ** 2, accuracy=JUDGE),
 }
 
 
@@ -391,7 +391,7 @@ class Pool:
     Attributes
     ----------
     accuracy : tuple of float or None
-        How often each is right; None for the margin to one human.
+        How often each is right; None for the margin to a human rater.
     alike : float
         Correlation of two judges' errors on an item.
     """
@@ -570,7 +570,7 @@ def sections(only: str, n_replicates: int) -> Iterator[str]:
     yield f"|{' --- |' * (1 + len(GOOD))}"
     yield from power_rows(only, n_replicates)
     yield ""
-    yield "Several judges at once, compared with one human. The first is at the margin, or right on"
+    yield "Several judges at once, compared with a rater. The first is at the margin, or right on"
     yield "90 % where raters are on 85 %. The others are as the row says, at the margin or worse:"
     yield ""
     yield "| | wrong | right | right, alpha / J | right, alone at alpha |"

@@ -87,7 +87,7 @@ def prepare(
     with_intervals : bool, optional
         Whether the evaluation draws intervals. Those of the comparison of judges are made anyway.
     with_comparisons : bool, optional
-        Whether judges are compared with one another, with baselines and with one human. Without,
+        Whether judges are compared with one another, with baselines and with a rater. Without,
         `Prepared.footing` has the judges, their items and values, and `Prepared.own` no intervals.
 
     Raises
@@ -211,7 +211,7 @@ def footing_without(p: Prepared, rater: str, judge: str, *, beside_human: bool) 
 
 
 def margin_of(source: Source, compared: Compared, metric: Metric) -> Margin | None:
-    """Return how much worse than one human a judge may be; see `margin_in`."""
+    """Return how much worse than a human rater a judge may be; see `margin_in`."""
     return margin_in(metric.loss_range(len(compared.human.space.options)), source.settings)
 
 

@@ -1,4 +1,4 @@
-"""Evidence for the decision: judges, baselines and one human on common footing."""
+"""Evidence for the decision: judges, baselines and a human rater on common footing."""
 
 from __future__ import annotations
 
@@ -379,9 +379,9 @@ class _OneHuman(TypedDict, total=False):
 
 
 def _one_human(footing: Footing, first: JudgeEvidence) -> _OneHuman:
-    """Return one human on the judges' scale, with the interval of the difference.
+    """Return a human rater on the judges' scale, with the interval of the difference.
 
-    Nothing where judges are compared at several replies: one human is one reply.
+    Nothing where judges are compared at several replies: a human rater is one reply.
     """
     human, sign = first.human, float(footing.metric.loss_signs(1.0))
     if footing.n_replies != 1 or human is None or human.difference is None:

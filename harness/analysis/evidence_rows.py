@@ -45,7 +45,7 @@ class JudgeEvidence:
     better_than : dict of str to bool
         By baseline, whether the judge is better by a simultaneous one-sided bound.
     human : HumanReference or None
-        One human in its place.
+        A human rater in its place.
     annotator_test : DecidingAnnotatorTest or None
         By tests of valid size; None where the test does not apply.
     value_with_losses : float or None
@@ -93,7 +93,7 @@ class WithoutRater:
         A baseline whose value is no worse than the judge's; "" where there is none.
     passes : bool or None
         Whether the annotator test passes, at the error probability of a single judge; where it is
-        undefined with all raters, whether the difference from one human is within the margin. None
+        undefined with all raters, whether the difference from a rater is within the margin. None
         where that is undefined without the rater.
     effect : float
         The p-value of that test, or that difference: the larger, the more rests on the rater.
@@ -134,7 +134,7 @@ class BaselineEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Judges, baselines and one human on common footing.
+    """Judges, baselines and a human rater on common footing.
 
     Attributes
     ----------
@@ -152,13 +152,13 @@ class Evidence:
     min_answered : float
         Share of the rated items that a ranked judge answered.
     margin : float or None
-        Of non-inferiority to one human, in the metric's unit; None if the metric has no range.
+        Of non-inferiority to a human rater, in the metric's unit; None if the metric has no range.
     annotator_reason : str
         Why the annotator test does not apply: "positional_raters", "too_few_raters", or
         "too_few_choices" where enough raters are named, and fewer than three made single choices;
         else "".
     n_items_for_human : int
-        Items from which a judge can be shown to be no worse than one human; see `least_items`.
+        Items from which a judge can be shown to be no worse than a human rater; see `least_items`.
     alpha : float
         Error probability of each test of the first judge: what this validation can spend, divided
         by ``n_contenders``; see `Source.level_of`.
@@ -207,7 +207,7 @@ class Evidence:
         see `harness.stats.selection.share_agreeing`. None where it was not asked for choices, and
         where no item has two.
     human_value, human_low, human_high : float or None
-        One human on the scale of the judges: the first judge's metric at one reply, less its
+        A human rater on the scale of the judges: the first judge's metric at one reply, less its
         difference from a human who was scored on the same remaining ratings. None where judges are
         compared at several replies; the pair at one reply each is the first judge's ``human``.
     n_items_for_margin : int or None
@@ -255,7 +255,7 @@ class Evidence:
 
     @property
     def human_is_apart(self) -> bool:
-        """Whether one human is compared at one reply, beside judges compared at several."""
+        """Whether a human rater is compared at one reply, beside judges compared at several."""
         human = self.judges[0].human if self.judges else None
         return self.n_replies != 1 and human is not None and human.difference is not None
 

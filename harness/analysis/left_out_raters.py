@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LEAST_SHARE = 0.05  # of the ratings, from which a rater is left out in turn
 
 
-MIN_FOR_ANNOTATOR_TEST = 3  # raters; with fewer, a judge is compared with one human instead
+MIN_FOR_ANNOTATOR_TEST = 3  # raters; with fewer, a judge is compared with a human rater instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class AnnotatorTests:
 
 
 class FootingWithout(Protocol):
-    """Compares a judge by itself with the baselines, and with one human, without a rater."""
+    """Compares a judge by itself with the baselines, and with a human rater, without a rater."""
 
     def __call__(self, rater: str, judge: str, *, beside_human: bool) -> Footing | None:
         """Return the comparison; None where there is none."""

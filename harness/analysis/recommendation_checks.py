@@ -149,7 +149,7 @@ def never(checks: Mapping[str, Check]) -> bool:  # noqa: ARG001 -- as the others
 
 
 def decides_by_one_human(checks: Mapping[str, Check]) -> bool:
-    """Return whether one human decides, because the annotator test is undefined."""
+    """Return whether a human rater decides, because the annotator test is undefined."""
     return checks["annotator_test"].passed is None
 
 
@@ -373,7 +373,7 @@ ALL_ITEMS = CheckOfUse(
 ANNOTATOR_TEST = CheckOfUse(
     kind="annotator_test",
     test=_annotator_test,
-    is_missing=harmful("annotator_test"),  # if it is open, one human stands in
+    is_missing=harmful("annotator_test"),  # if it is open, a human rater stands in
     failed="it does not pass the alternative annotator test",
     open="the alternative annotator test is undefined",
     next_step=_annotator_step,

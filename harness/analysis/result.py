@@ -62,7 +62,7 @@ class Validation:
     decision : Decision
         Which judge to use, on what evidence, and what to collect next.
     evidence : Evidence or None
-        Judges, baselines and one human on common footing.
+        Judges, baselines and a human rater on common footing.
     choosing : Choosing or None
         Cost of choosing by each metric.
     sensitivity : Sensitivity or None

@@ -29,7 +29,7 @@ BoundedNumber: TypeAlias = (
 TranslationCells: TypeAlias = "list[list[BoundedNumber]]"
 
 
-SEE_BELOW = "see below"  # one human at one reply, beside judges at several
+SEE_BELOW = "see below"  # a human rater at one reply, beside judges at several
 COMPLETENESS = ("usable_replies", "answered_fraction")
 COMPLETENESS_HEADS = tuple(name.replace("_", " ") for name in COMPLETENESS)  # wrap where narrow
 LEAST_P = 0.001

@@ -118,8 +118,8 @@ GLOSSARY = (
          papers=f"HH, MM, HM ({ELANGOVAN})"),
     Term("change", "change (table of strata)", "agreement of raters with the judge less that among "
          "raters, both on the items that the judge answered", papers=f"Delta ({ELANGOVAN})"),
-    Term("one-human", "one human", "a rater left out in turn and scored by the others, on the "
-         "judge's ratings", ("one human", "another rater")),
+    Term("one-human", "human rater", "a rater left out in turn and scored by the others, on the "
+         "judge's ratings", ("human rater", "another rater")),
     Term("baseline", "baseline", "computed from the ratings alone. Guessing: all options are "
          "equally likely; marginal: the shares of all the raters' answers; most frequent: the "
          "answer that raters gave most often; best constant: the answer that would score best if "

@@ -161,7 +161,7 @@ def unique_slug(name: str) -> str:
 
 
 def evidence_chart(v: Validation) -> Chart:
-    """Draw the judges, the computed baselines and one human on one axis."""
+    """Draw the judges, the computed baselines and a human rater on one axis."""
     assert v.evidence is not None
     evidence = v.evidence
     rows = [*_judge_rows(v, evidence), *_baseline_rows(evidence)]
@@ -197,10 +197,10 @@ def _baseline_rows(evidence: Evidence) -> list[IntervalRow]:
 
 
 def human_band(evidence: Evidence) -> Band | None:
-    """Return the interval of one human on the judges' axis; None where it is open."""
+    """Return the interval of a human rater on the judges' axis; None where it is open."""
     if evidence.human_low is None or evidence.human_high is None:
         return None
-    return Band("one human", evidence.human_low, evidence.human_high)
+    return Band("human rater", evidence.human_low, evidence.human_high)
 
 
 def described(rows: Iterable[IntervalRow]) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def notebook_table(v: Validation) -> str:
     """Return verdict and ranking as HTML; without judges, the inter-rater agreement.
 
-    One human is a sentence below the table where judges are compared at several replies.
+    A human rater is a sentence below the table where judges are compared at several replies.
     Names come from tasks and judges and are escaped.
     """
     table = ranking_table(v, "notebook")

@@ -41,7 +41,7 @@ class RankedJudge:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RankingRow:
-    """A judge, one human or a computed baseline on common footing.
+    """A judge, a human rater or a computed baseline on common footing.
 
     Attributes
     ----------
@@ -63,16 +63,16 @@ class RankingRow:
 
 
 def ranking_rows(v: Validation) -> list[RankingRow]:
-    """Return the judges in order, one human where there is one, and the baselines."""
+    """Return the judges in order, a human rater where there is one, and the baselines."""
     evidence = v.evidence
     if evidence is None:
         return []
     rows = [*_judges(v)]
     if evidence.human_value is not None:
         human = with_bounds(evidence.human_value, evidence.human_low, evidence.human_high)
-        rows.append(RankingRow(name="one human", kind="baseline", value=human))
+        rows.append(RankingRow(name="human rater", kind="baseline", value=human))
     elif evidence.human_is_apart:
-        rows.append(RankingRow(name="one human", kind="baseline", value=SEE_BELOW))
+        rows.append(RankingRow(name="human rater", kind="baseline", value=SEE_BELOW))
     return rows + [
         RankingRow(
             name=BASELINE_NAMES[row.name],

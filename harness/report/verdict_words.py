@@ -203,25 +203,25 @@ def closeness(v: Validation) -> str:
 
 
 def human_pair(v: Validation) -> str:
-    """Compare the leader with one human at one reply each, where judges are compared at several.
+    """Compare the leader with a rater at one reply each, where judges are compared at several.
 
-    "" where they are compared at one reply: one human then stands among them.
+    "" where they are compared at one reply: a human rater then stands among them.
     """
     if v.evidence is None or v.decision.leader is None or not v.evidence.human_is_apart:
         return ""
     human = v.evidence.judges[0].human
     assert human is not None, "it is apart"
     pair = _pair(v.evidence, human)
-    return f"{v.decision.leader} and one human at one reply each: {pair}."
+    return f"{v.decision.leader} and a human rater at one reply each: {pair}."
 
 
 def _pair(evidence: Evidence, human: HumanReference) -> str:
-    """Return the difference from one human, with both values where no table shows them."""
+    """Return the difference from a human rater, with both values where no table shows them."""
     difference = f"difference {with_bounds(human.difference, human.low, human.high)}"
     on_items = f"{difference} on {counted([human.n_items])}"
     if not evidence.human_is_apart:
         return on_items
-    return f"judge {number(human.judge)}, one human {number(human.human)}, {on_items}"
+    return f"judge {number(human.judge)}, human rater {number(human.human)}, {on_items}"
 
 
 def _is_alone(v: Validation) -> bool:

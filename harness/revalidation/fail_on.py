@@ -155,7 +155,7 @@ def shown(test: InUse) -> str:
     p, p_human = test.p_values
     rival = f'always answering "{test.constant}"'
     if p_human < p:
-        rival = f"one human by more than {percent(test.margin)} of the metric's range"
+        rival = f"a human rater by more than {percent(test.margin)} of the metric's range"
     text = p_value(min(p, p_human))
     return f"has been shown to be worse than {rival} (p {text if text[0] == '<' else f'= {text}'})"
 

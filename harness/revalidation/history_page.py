@@ -221,7 +221,7 @@ class JudgeCharts:
         if p_values:
             lines: dict[str, dict[int, float | None]] = {
                 "1 / p, a constant answer": {n: _power(p) for n, (p, _) in p_values.items()},
-                "1 / p, one human": {n: _power(p) for n, (_, p) in p_values.items()},
+                "1 / p, human rater": {n: _power(p) for n, (_, p) in p_values.items()},
                 "worse from here on": dict.fromkeys(p_values, _power(ALPHA)),
             }
             title = "the judge in use: evidence that it is worse"

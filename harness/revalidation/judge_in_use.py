@@ -1,4 +1,4 @@
-"""Test of the judge in use against constant answers and one human.
+"""Test of the judge in use against constant answers and a human rater.
 
 It was chosen since it is better than the former, and no worse than the latter but for a margin.
 """

@@ -312,7 +312,7 @@ class Scorer:
     def beside_one_human(
         self, categories: Sequence[Category], elicitation: Elicitation
     ) -> BesideOneHuman | None:
-        """Return what replies of each category and one human score by the same other ratings.
+        """Return what replies of each category and a human rater score by the same other ratings.
 
         None where ratings cannot be left out: response sets of raters are supposed, or the metric
         compares choices with sets.

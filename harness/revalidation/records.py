@@ -245,16 +245,16 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
 
 
 class InUse(Struct, frozen=True, kw_only=True):
-    """Whether the judge in use is worse than a constant answer or than one human, after a look.
+    """Whether the judge in use is worse than a constant answer or than a human rater, after a look.
 
     Attributes
     ----------
     constant : str
         The constant answer that is best.
     margin : float
-        How much worse than one human it may be, as a share of the metric's range.
+        How much worse than a human rater it may be, as a share of the metric's range.
     log_e_constant, log_e_human : float or None
-        Log evidence that it is worse than a constant answer, and than one human by more than the
+        Log evidence that it is worse than a constant answer, and than a rater by more than the
         margin, summed over the looks since the baseline. None where there is no test.
     reason : str
         Why there is no test; "" where there is.
@@ -269,7 +269,7 @@ class InUse(Struct, frozen=True, kw_only=True):
 
     @property
     def p_values(self) -> tuple[float, float]:
-        """Anytime-valid p-values that it is no worse than any constant answer, and than one human.
+        """Anytime-valid p-values that it is no worse than any constant answer, and than a rater.
 
         Each has half of alpha.
         """

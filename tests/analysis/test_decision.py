@@ -142,7 +142,7 @@ def test_strongest_baseline_of_a_metric_whose_best_is_0_is_the_nearest_to_0():
 
 @pytest.mark.parametrize("n_judges", [1, 2, 3])
 def test_perfect_judges_have_one_kind_of_interval(n_judges):
-    """One had none, the next Wilson's for 0 of 182, and one human one of no width."""
+    """One had none, the next Wilson's for 0 of 182, and a human rater one of no width."""
     truth = {f"i{i}": "AB"[i % 2] for i in range(182)}
     task = task_of({f"r{j}": truth for j in range(3)})
     result = validate(source_of(task, {f"j{j}": truth for j in range(n_judges)}))

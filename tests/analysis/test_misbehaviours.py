@@ -93,7 +93,7 @@ def test_guessing_ten_times_ties_with_guessing_once():
 
 
 def test_one_human_stands_where_it_is_however_often_judges_are_asked():
-    """Beside judges asked ten times, one human was shown at 0: they were scored at ten replies."""
+    """Beside judges asked ten times, a rater was shown at 0: they were scored at ten replies."""
     task, truth, rng = rated_items(7, n=100)
     right = {f"i{i}": str(answer) for i, answer in enumerate(truth)}
     every = [
@@ -282,7 +282,7 @@ def as_sets(source):
 
 
 def test_a_copy_of_one_rater_was_not_looked_at_where_there_are_no_choices():
-    """Without an annotator test, one human decides without each rater, too, by the difference.
+    """Without an annotator test, a human rater decides without each rater, too, by the difference.
 
     The reason was that there are too few raters, of three and of five.
     """
@@ -313,7 +313,7 @@ def test_a_copy_of_one_rater_was_not_looked_at_where_there_are_no_choices():
 
 
 def test_why_raters_were_not_left_out_was_not_said():
-    """Two raters: one human decides, and every view says what was not checked."""
+    """Two raters: a human rater decides, and every view says what was not checked."""
     task, truth, rng = rated_items(22, n=250)
     wrong = {"A": "B", "B": "A"}
     good = {

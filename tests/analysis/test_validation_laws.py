@@ -78,7 +78,7 @@ def test_any_of_2000_tables_has_values_or_reasons(source):
 
 
 def test_judge_that_is_always_wrong_beside_unanimous_raters_is_rejected():
-    """The error of its distance to one human is 0: a division by it was a traceback."""
+    """The error of its distance to a human rater is 0: a division by it was a traceback."""
     answers = {f"i{i}": "AB"[i % 2] for i in range(30)}
     wrong = {item: {"A": "B", "B": "A"}[value] for item, value in answers.items()}
     task = task_of(dict.fromkeys(["ann", "bea", "cat"], answers))

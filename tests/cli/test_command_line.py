@@ -151,7 +151,7 @@ def test_long_names_of_judges_leave_numbers_whole(place):
     rows = "".join(f"i{i},{name},{'AB'[i % 2]}\n" for name in names for i in range(40))
     (place / "v.csv").write_text(f"item,judge,value\n{rows}", encoding="utf-8")
     _, out, _ = run_command("harness validate --task task --verdicts v.csv --details", place)
-    table = out[: out.index("one human")]
+    table = out[: out.index("human rater")]
     assert len(re.findall(r"\d\.\d{3} \[-?\d\.\d{3}, -?\d\.\d{3}\] .* 100\.0%", table)) == 2
     assert out.count("  gpt-4o-mini  ") == 2
     assert out.count("  40       40     0      0       0       0      0\n") == 2

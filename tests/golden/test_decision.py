@@ -1,4 +1,4 @@
-"""Goldens of the decision: common footing, baselines, one human, tests and intervals."""
+"""Goldens of the decision: common footing, baselines, a human rater, tests and intervals."""
 
 from __future__ import annotations
 

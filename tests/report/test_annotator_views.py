@@ -89,7 +89,7 @@ def test_advantage_meant_a_mean_difference_in_one_sentence_and_a_probability_in_
 
 
 def test_choices_that_were_never_asked_for_were_losses_in_the_annotator_test():
-    """With response sets alone the test is NA, says why, and one human decides."""
+    """With response sets alone the test is NA, says why, and a human rater decides."""
     raters = ratings_of_six()
     task = task_of(raters)
     sets = tuple(

@@ -1,4 +1,4 @@
-"""One human is one reply: no view puts it beside judges at several replies."""
+"""A human rater is one reply: no view puts it beside judges at several replies."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_a_human_at_one_reply_was_worse_than_guessing_at_ten():
     assert evidence.n_replies == 10
     assert (evidence.human_value, human_band(evidence)) == (None, None)
     text = render(validation, details=True)
-    [row] = [line for line in text.splitlines() if line.strip().startswith("one human")]
+    [row] = [line for line in text.splitlines() if line.strip().startswith("human rater")]
     assert row.split() == ["one", "human", "see", "below"]
     html = page(validation)
     assert "see below" in html
-    assert "Band: one human" not in html
-    pair = f"judge {reference.judge:.3f}, one human {reference.human:.3f}, difference"
+    assert "Band: a human rater" not in html
+    pair = f"judge {reference.judge:.3f}, human rater {reference.human:.3f}, difference"
     shown = (" ".join(text.split()), html, judge_card(validation).replace("\\", ""))
     assert all(pair in view for view in shown)
     table, below = validation._repr_html_().split("</table>")
@@ -65,12 +65,12 @@ def test_a_level_of_one_human_stands_beside_judges_at_one_reply():
     assert level == pytest.approx(reference.judge_by_all - reference.difference)
     assert human_band(evidence) is not None
     [row] = [
-        line for line in render(validation).splitlines() if line.strip().startswith("one human")
+        line for line in render(validation).splitlines() if line.strip().startswith("human rater")
     ]
     assert f"{level:.3f}" in row
     text = " ".join(sentences(validation))
     assert f"difference {reference.difference:.3f}" in text
-    assert f"one human {reference.human:.3f}" not in text + page(validation)
+    assert f"a human rater {reference.human:.3f}" not in text + page(validation)
     assert human_pair(validation) == ""
 
 

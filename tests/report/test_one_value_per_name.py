@@ -249,7 +249,7 @@ def test_notebook_printed_the_uncorrected_interval_of_the_winner(validation):
 
 
 def test_notebook_drew_a_table_of_its_own(validation):
-    """It shows the rows of the terminal, one human and the baselines among them, in their order."""
+    """It shows the rows of the terminal, a rater and the baselines among them, in their order."""
     table = ranking_table(validation, "notebook")
     heads, rows = table.heads, table.cells
     notebook = validation._repr_html_()

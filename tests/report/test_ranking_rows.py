@@ -17,7 +17,7 @@ from harness.report.ranking_rows import ranking_rows
 
 
 def test_every_row_of_the_list_stands_in_every_table():
-    """Each view made rows of its own, and one human read differently on the page."""
+    """Each view made rows of its own, and a human rater read differently on the page."""
     validation = validate(indeterminate_source(indeterminate_task(paired=60), n_resamples=50))
     rows = ranking_rows(validation)
     names = [row.name for row in rows]

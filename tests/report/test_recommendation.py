@@ -76,7 +76,7 @@ def test_judge_that_is_not_better_than_a_baseline_is_not_recommended():
 
 
 def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
-    """The annotator test is undefined with few groups, and one human on few items: both say why."""
+    """The annotator test is undefined with few groups, and a rater on few items: both say why."""
     text, validation = recommended(
         indeterminate_task(n=30, seed=4), judges=("strict",), tau=0.9, min_answered=0.8
     )
@@ -275,7 +275,7 @@ def test_annotator_test_is_said_for_the_leader(paired):
 
 
 def test_one_human_takes_the_place_of_the_annotator_test_of_anonymous_raters():
-    """The sentence says why there is no test; non-inferiority to one human decides."""
+    """The sentence says why there is no test; non-inferiority to a human rater decides."""
     text, validation = recommended(indeterminate_task(rater_ids="positional"), judges=("lenient",))
     assert "No annotator test: the ratings do not name their raters." in text
     decided = validation.decision
@@ -352,7 +352,7 @@ def test_rows_of_one_human_and_baselines_stand_on_the_same_scale(terminal):
     """Below the judges; without a rank."""
     rows = terminal.split("\n\n")[1].splitlines()
     names = [re.split(r"  +", row.strip())[0] for row in rows[-5:]]
-    assert names == ["one human", "guessing", "marginal", "most frequent", "best constant"]
+    assert names == ["human rater", "guessing", "marginal", "most frequent", "best constant"]
 
 
 def test_judge_that_is_not_ranked_is_na():
@@ -377,7 +377,7 @@ def test_details_add_legend_outcomes_and_all_evidence(paired):
 
 
 def test_numbers_of_the_sentences_stand_beside_their_n(paired):
-    """Items of the metric, of one human and of beta; raters of a winning rate."""
+    """Items of the metric, of a human rater and of beta; raters of a winning rate."""
     text, validation = paired
     text, evidence = " ".join(text), validation.evidence
     leader = evidence.judges[0]

@@ -99,7 +99,7 @@ def test_what_is_no_condition_is_refused(text):
 def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
     """Neither evidence below alpha nor a judge that is unchanged fires; no test is a failure."""
     conditions = read_fail_on("decision")
-    enough, human = log(2 / 0.05), "one human by more than 5.0% of the metric's range"
+    enough, human = log(2 / 0.05), "a human rater by more than 5.0% of the metric's range"
     for log_e, log_human, verdict, words in (
         (enough, 0.0, "changed", 'always answering "A" (p = 0.050)'),
         (0.0, 20.0, "worse", f"{human} (p <0.001)"),

@@ -1,4 +1,4 @@
-"""The judge in use, against constant answers and one human."""
+"""The judge in use, against constant answers and a human rater."""
 
 from __future__ import annotations
 

@@ -523,8 +523,8 @@ def metric_of(judge: str) -> str:
 
 
 def difference_of(judge: str) -> str:
-    """Return what its difference from one human is called."""
-    return f"difference of {judge} from one human"
+    """Return what its difference from a human rater is called."""
+    return f"difference of {judge} from a human rater"
 
 
 def of_raters(coefficient: str) -> str:

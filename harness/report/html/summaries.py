@@ -84,7 +84,7 @@ def _percent_span(estimate: Estimate) -> str:
 
 
 def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
-    """Return how much closer to the raters than one human it is, or further; else its interval."""
+    """Return how much closer to the raters than a rater it is, or further; else its interval."""
     assert v.evidence is not None
     human, check = row.human, v.decision.checks[ONE_HUMAN.kind]
     if human is not None and human.difference is not None:
@@ -96,13 +96,13 @@ def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
         limit = f"up to {number(check.threshold)} further away is within the margin"
         items = "" if human.n_items == v.evidence.n_items else f" on {human.n_items} items"
         which = "closer to" if is_closer else "further from"
-        meaning = f"{which} the raters than one human{items} {bounds}; {limit}"
+        meaning = f"{which} the raters than a human rater{items} {bounds}; {limit}"
         return Headline(number(abs(human.difference)), meaning)
     interval = row.estimate.interval
     if interval is None:
         return Headline("unsure", "too few items for an interval")
     level = level_text(v.settings.confidence)
-    meaning = f"{v.evidence.display_name}, {level} interval; one human cannot be compared"
+    meaning = f"{v.evidence.display_name}, {level} interval; a human rater cannot be compared"
     return Headline(f"{number(interval.low)} to {number(interval.high)}", meaning)
 
 
@@ -131,12 +131,12 @@ def _per_thousand(usd: float | None) -> str:
 
 
 def chart_note(v: Validation, band: Band | None) -> str:
-    """Return how to read bars, the band of one human, and grey rows."""
+    """Return how to read bars, the band of a human rater, and grey rows."""
     leader = v.decision.leader or ""
     judges = v.evidence.judges if v.evidence else ()
     is_chosen = len(judges) > 1 or v.race
     chosen = f", that of {leader} corrected for its choice" if is_chosen else ""
-    human = f"Band: one human on the same ratings as {leader}. " if band else ""
+    human = f"Band: a human rater on the same ratings as {leader}. " if band else ""
     close = "Hollow: not significantly different from the first. "
     hollow = close if v.decision.not_distinguishable else ""
     level = level_text(v.settings.confidence)

@@ -1,4 +1,4 @@
-"""Judges on common footing: the same items, the same number of replies, baselines and one human."""
+"""Judges on common footing: the same items, the same number of replies, baselines and a rater."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Footing:
         Whether a judge is better than each of the baselines by a simultaneous one-sided bound over
         all judges and baselines.
     references : tuple of HumanReference
-        One human beside each ranked judge.
+        A human rater beside each ranked judge.
     values_with_losses : (R,) array
         The metric of each ranked judge on all rated items, where an item that it did not answer
         counts like the worst answer that could have been given; nan where the metric is not a mean.
@@ -255,14 +255,14 @@ class ComparisonRules:
     min_answered : float
         Share of the rated items that a ranked judge has answered, at least.
     margin : Margin, optional
-        Of the test that a judge is not worse than one human. Default: there is no test.
+        Of the test that a judge is not worse than a human rater. Default: there is no test.
     baseline_level : float, optional
         Confidence level of all comparisons with baselines together. Default: that of the
         resampling.
     n_judges : int, optional
         As in `winner_interval`.
     values_alone : bool
-        Whether judges are compared with baselines by their values alone: not with one human, nor
+        Whether judges are compared with baselines by their values alone: not with a rater, nor
         on the items that they did not answer.
     """
 
@@ -327,7 +327,7 @@ def common_footing(
     Returns
     -------
     Footing
-        Values, resamples, rank sets, baselines and one human.
+        Values, resamples, rank sets, baselines and a human rater.
 
     Raises
     ------

@@ -329,7 +329,7 @@ class Scoring:
         ratings: CrossedRatings | None,
         margin: Margin | None = None,
     ) -> HumanReference:
-        """Score the judge and one human on the same remaining ratings of the shared items.
+        """Score the judge and a human rater on the same remaining ratings of the shared items.
 
         Defined for metrics that are means over items, of which less or more is better. The
         interval is over ``units``, and over ``ratings`` where raters are a sample, too.
@@ -365,7 +365,7 @@ class Scoring:
         )
 
     def bounds_of_human(self) -> tuple[float, float]:
-        """Return the least and greatest difference between a judge and one human on an item.
+        """Return the least and greatest difference between a judge and a human rater on an item.
 
         Those of two ratings: with more of them, the human is compared with an average.
         """

@@ -1,4 +1,4 @@
-"""What judges are compared with: baselines computed from the ratings, and one human."""
+"""What judges are compared with: baselines computed from the ratings, and a human rater."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ MIN_RATINGS = 2  # one is left out, one remains
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OneHuman:
-    """What each item adds to a metric's mean of one human, and of the judge in that human's place.
+    """What each item adds to a metric's mean of a rater, and of the judge in that human's place.
 
     Attributes
     ----------

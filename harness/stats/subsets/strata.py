@@ -2,7 +2,7 @@
 
 Over all items a judge may agree with the humans as well as they agree with each other because of
 items on which they disagree, where a random rater does so, too. Each stratum therefore compares
-humans among themselves, the judge with itself, both modes (or medians), one human with the judge,
+humans among themselves, the judge with itself, both modes (or medians), a rater with the judge,
 and a random rater (Elangovan et al. 2025, section 3.1). The ratings that are compared also define
 the strata, so a difference between strata is partly selection; `held_out_raters` has none.
 """
@@ -247,11 +247,11 @@ class StratumResult:
     hw_mw : mapping of str to Estimate
         Human mode (median on ordered scales) against the judge's.
     h_mw : mapping of str to Estimate
-        One human, drawn at random, against the judge's mode: the expectation, not one draw.
+        A human rater, drawn at random, against the judge's mode: the expectation, not one draw.
     random : mapping of str to Estimate
         Human mode against a rater who answers at random: the expectation.
     random_h : mapping of str to Estimate
-        One human against a rater who answers at random; its ``agreement`` is 1 / K.
+        A human rater against a rater who answers at random; its ``agreement`` is 1 / K.
     delta : mapping of str to Estimate
         ``hh`` minus ``hw_mw`` of the same coefficient, both on the items that the judge answered.
         None for percentages: those of three raters and of two modes are different quantities.

@@ -74,7 +74,7 @@ def test_first_screen_answers_five_questions(closed, validation):
         assert reason in text
     human = validation.evidence.judges[0].human
     assert human.difference < 0
-    closer = f"closer to the raters than one human [{-human.high:.3f}, {-human.low:.3f}]"
+    closer = f"closer to the raters than a human rater [{-human.high:.3f}, {-human.low:.3f}]"
     assert closer in closed.locator(".figures").inner_text()
     assert "per 1,000" in text
     for step in next_steps(validation):
@@ -82,11 +82,11 @@ def test_first_screen_answers_five_questions(closed, validation):
 
 
 def test_first_screen_has_one_chart_and_three_numbers(closed):
-    """Judges, computed baselines and one human are on one axis."""
+    """Judges, computed baselines and a human rater are on one axis."""
     assert closed.locator("section.first figure").count() == 1
     assert closed.locator(".figures dd").count() == 3
     chart = closed.locator("#chart-ranking svg").first.text_content()
-    for name in ("follows", "lenient", "one human", "guessing", "marginal", "most frequent"):
+    for name in ("follows", "lenient", "human rater", "guessing", "marginal", "most frequent"):
         assert name in chart
 
 

@@ -1,4 +1,4 @@
-"""Error rates on a continuous scale, by simulation: intervals, order of judges, one human."""
+"""Error rates on a continuous scale, by simulation: intervals, order of judges, a human rater."""
 
 from __future__ import annotations
 

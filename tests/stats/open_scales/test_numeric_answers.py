@@ -1,4 +1,4 @@
-"""Metrics, baselines and one human on a continuous scale, against scipy and by hand."""
+"""Metrics, baselines and a human rater on a continuous scale, against scipy and by hand."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_an_unanswered_item_loses_as_much_as_the_farther_bound():
 
 
 def test_a_judge_that_follows_the_quality_beats_baselines_and_noise():
-    """On 60 items by four raters, and one human is no better."""
+    """On 60 items by four raters, and a human rater is no better."""
     rng = np.random.default_rng(0)
     quality = rng.uniform(10, 90, 60)
     ratings = ratings_of((quality[:, None] + rng.normal(0, 10, (60, 4))).tolist())
