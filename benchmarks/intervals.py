@@ -170,7 +170,7 @@ class Pool:
     others : (LARGE,) array
         The same for disagreement with another rater.
     cells : (LARGE,) int array
-        Of the table of the raters' most frequent answer and the judge's.
+        Of the table of the raters' most common answer and the judge's.
     hits : (LARGE,) array
         Whether these agree, ties in equal parts.
     """
@@ -372,7 +372,7 @@ def oracle_width(values: np.ndarray, n: int) -> float:
     """Return the width of an interval that knows how (LARGE,) values of items vary.
 
     That of a normal interval with the true standard error; or, if it is wider, that of the exact
-    interval (Clopper and Pearson) of how many items differ from the most frequent value, times how
+    interval (Clopper and Pearson) of how many items differ from the most common value, times how
     far these are from it on average: if few differ, no interval can be narrower.
     """
     normal = 2.0 * 1.96 * float(values.std()) / sqrt(n)

@@ -148,7 +148,7 @@ def tied_pool(
 ) -> Pool:
     """Draw equally good judges of items whose raters' shares are Dirichlet over four options.
 
-    A judge gives the raters' most frequent option with the same chance; correlated judges err on
+    A judge gives the raters' most common option with the same chance; correlated judges err on
     the same items more often than by chance, as their errors share the item's difficulty. Where
     all raters of an item agree, losses are 0 or 1.
     """
@@ -170,7 +170,7 @@ def tied_pool(
 
 
 def drawn_losses(n: int, accuracies: np.ndarray, rng: np.random.Generator) -> Pool:
-    """Draw items, and judges that give the raters' most frequent option with these chances.
+    """Draw items, and judges that give the raters' most common option with these chances.
 
     Half of what decides about an error belongs to the item.
     """

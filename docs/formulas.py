@@ -7,7 +7,7 @@ FORMULAS: dict[str, tuple[str, str]] = {
     ),
     "hit_rate": (
         "mean of [mode(O^H) = mode(O^J)]",
-        "share of items whose most frequent options agree; blind to how close the vote was",
+        "share of items whose most common options agree; blind to how close the vote was",
     ),
     "hit_rate_ties_lost": (
         "hit rate where a tied mode never agrees",
@@ -109,7 +109,7 @@ RATERS: dict[str, tuple[str, str]] = {
         "one of two quantities called percentage agreement; the other is majority_share",
     ),
     "majority_share": (
-        "mean over items of (ratings of the most frequent option / ratings)",
+        "mean over items of (ratings of the most common option / ratings)",
         "the source counts 0 for an item whose ratings all differ; here its share is 1 / m",
     ),
     "two_rater_agreement": (

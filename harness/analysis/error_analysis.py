@@ -91,7 +91,7 @@ class CommonestError:
     Attributes
     ----------
     human, judge : str
-        The raters' most frequent answer, and the judge's.
+        The raters' most common answer, and the judge's.
     n : float
         Items; of tied modes, parts of them.
     item : str

@@ -65,7 +65,7 @@ NO_OVERLAP: Final = "no_overlap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerceptionBin:
-    """Items of one human median, or most frequent label: a panel of the perception chart.
+    """Items of one human median, or most common label: a panel of the perception chart.
 
     Attributes
     ----------

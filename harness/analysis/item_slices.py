@@ -222,7 +222,7 @@ def slices_of_items(
 
 
 def certainty_field(human: RatingTable) -> SlicedField | None:
-    """Slice items by the share of raters who gave the most frequent answer."""
+    """Slice items by the share of raters who gave the most common answer."""
     strata = [s for s in default_strata(1, ordinal=False) if s.name in CERTAINTIES]
     inside = members_of(strata, human.forced_choice)
     names = np.array(["", *(CERTAINTIES[stratum.name] for stratum in strata)])

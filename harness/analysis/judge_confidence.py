@@ -53,7 +53,7 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
         ``verbal_confidence``: the number that replies in JSON give as "confidence".
         ``logprob``: log probability of the reply, or of the most probable option. Both are means
         over the samples that have one.
-        ``sample_agreement``: share of the most frequent option, of items with two samples or more.
+        ``sample_agreement``: share of the most common option, of items with two samples or more.
     """
     columns = columns_of(verdicts)
     forced = any(kind.elicitation == "forced_choice" for kind in columns.kinds)

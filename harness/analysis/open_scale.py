@@ -266,7 +266,7 @@ def with_open_wins(scale: OpenScaleSetup) -> OpenScaleSetup:
     """Bind judges and baselines to the advantage probability, if it ranks on an open scale.
 
     Of numbers, the baselines always answer with the mean, the median or the best of up to 100
-    ratings, or with one of these at random; of texts, with the most frequent one or one of 20.
+    ratings, or with one of these at random; of texts, with the most common one or one of 20.
     """
     if scale.source.settings.metric != ADVANTAGE.name or not scale.panel.code.size:
         return scale

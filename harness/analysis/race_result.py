@@ -11,7 +11,7 @@ Unfit: TypeAlias = Literal["", "control", "not assessed", "incomplete"]
 RACED = "its judges raced, and were not asked about the same items"  # of a run
 NAMES = {  # of losses
     "random_rater": "disagreement with a random rater",
-    "hit": "share of items on which it misses the raters' most frequent answer",
+    "hit": "share of items on which it misses the raters' most common answer",
     "squared": "squared distance of one reply from the raters, scaled to at most 1",
 }
 

@@ -130,7 +130,7 @@ def _row(
 
 
 def _share_met(table: RatingTable, positive: Sequence[str]) -> float | None:
-    """Return the share of items whose most frequent choice is positive, ties in part."""
+    """Return the share of items whose most common choice is positive, ties in part."""
     modes = hard(Distributions.of(table).O)
     rated = ~np.isnan(modes).any(axis=1)
     if not rated.any():

@@ -106,7 +106,7 @@ def metrics(*, printing: Json) -> None:
     """List all metrics: what they apply to, how to read them, and the paper.
 
     All but those of raters alone compare a judge with the raters and are accepted by --metric.
-    Forms in a name are judge/human: h the most frequent option, s shares of options, srs shares of
+    Forms in a name are judge/human: h the most common option, s shares of options, srs shares of
     raters who allow each option, hrs the options that enough raters allow.
 
     \b

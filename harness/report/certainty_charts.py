@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.stats.subsets.strata import Stratum, StratumResult
 
 STRATA = {
-    "majority_share": "By the share of raters who chose the most frequent answer (PA)",
+    "majority_share": "By the share of raters who chose the most common answer (PA)",
     "median_share": "By the share of raters who chose the median (PA)",
     "median_share_floor": "By the share of raters who chose the median rounded down (PA)",
     "n_labels": "By the number of different answers the raters gave",

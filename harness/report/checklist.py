@@ -124,7 +124,7 @@ def _degenerate(v: Validation) -> PracticeAnswer:
 
 def _mode(v: Validation) -> PracticeAnswer:
     text = (
-        f"abstentions: {MODES[v.settings.mode]}; ties for the most frequent answer are split "
+        f"abstentions: {MODES[v.settings.mode]}; ties for the most common answer are split "
         "evenly; refused, invalid and failed replies are counted and enter no metric"
     )
     return "given", text

@@ -120,10 +120,11 @@ GLOSSARY = (
          "raters, both on the items that the judge answered", papers=f"Delta ({ELANGOVAN})"),
     Term("one-human", "human rater", "a rater left out in turn and scored by the others, on the "
          "judge's ratings", ("human rater", "another rater")),
-    Term("baseline", "baseline", "computed from the ratings alone. Guessing: all options are "
-         "equally likely; marginal: the shares of all the raters' answers; most frequent: the "
-         "answer that raters gave most often; best constant: the answer that would score best if "
-         "always given; mean, median rating: that of all ratings", ("baselines", "baseline")),
+    Term("baseline", "baseline", "computed from the ratings, without a judge. Random guess: all "
+         "options are equally likely. Proportional guess: options are as likely as in the ratings. "
+         "Most common answer: always the answer that raters gave most often. Best fixed "
+         "answer: the one that scores best if it's always given. Mean or median rating: always the "
+         "mean or median of all ratings", ("baselines", "baseline")),
     Term("answered", "answered", "share of the items with at least as many usable replies as "
          "judges are compared at; it decides who is ranked", ("answered",),
          f"coverage of abstention ({RAO})"),

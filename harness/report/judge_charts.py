@@ -60,7 +60,7 @@ GROUPS = {  # families of metrics, and what they compare
     "by option.",
     "Categorical multi-label": "Whether the judge stays within the options that the raters allow.",
     "Distributional": "How often each option is chosen, compared as distributions.",
-    "Categorical": "One label a side: the most frequent answer, right or wrong.",
+    "Categorical": "One label a side: the most common answer, right or wrong.",
     "Binary": "The same, with the positive options against all others.",
     OTHER: "Metrics outside these groups.",
 }

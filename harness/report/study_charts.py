@@ -36,7 +36,7 @@ MARGIN_NOTE = (
 )
 CERTAINTY_NOTE = (
     "Krippendorff's alpha on subsets of 100 items, by the share of them on which all raters agree: "
-    "judges with the raters' most frequent answer (median on ordered scales), means over 100 "
+    "judges with the raters' most common answer (median on ordered scales), means over 100 "
     "subsets drawn with replacement (Elangovan et al. 2025, figures 1 and 5). Bars are standard "
     "errors for 100 items."
 )

@@ -1,7 +1,7 @@
 """The first lines of a result in plain words, for the terminal and the first screen of the page.
 
 In this order: may a judge be used, and which; why, in two numbers; how often it agrees with another
-rater; its most frequent error, with an example; in which slice it is weakest; how close it is to
+rater; its most common error, with an example; in which slice it is weakest; how close it is to
 the raters.
 """
 
@@ -138,7 +138,7 @@ def commonest_error(v: Validation, *, texts: bool = True) -> str:
     quoted = f', "{visible(error.text)}"' if texts and error.text else ""
     end = "" if quoted.endswith(('."', '!"', '?"', '…"')) else "."
     return (
-        f"Its most frequent error is {judge} where most raters say {human}: "
+        f"Its most common error is {judge} where most raters say {human}: "
         f"{tenths(error.n)} of {counted([row.confusion.n_items])}, such as "
         f"{visible(error.item)}{quoted}{end}"
     )

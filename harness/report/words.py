@@ -54,15 +54,15 @@ LEVELS: dict[AggregationLevel, str] = {
 RUBRIC_LEVELS = {str(level): text for level, text in LEVELS.items()}
 RUBRIC_LEVELS["two_stage"] = "pooled, also for other criteria"
 BASELINE_NAMES = {
-    "uniform": "guessing",
-    "prior": "marginal",
-    "most_frequent": "most frequent",
-    "best_constant": "best constant",
+    "uniform": "random guess",
+    "prior": "proportional guess",
+    "most_frequent": "most common answer",
+    "best_constant": "best fixed answer",
     "mean": "mean rating",
     "median": "median rating",
 }
 BASELINE_WORDS = {
-    "uniform": "guessing",
+    "uniform": "guessing at random",
     "prior": "answering at random in the raters' proportions",
     "most_frequent": "always giving the most common answer",
     "best_constant": "always giving the same answer",

@@ -30,7 +30,7 @@ REPLIES_THAT = {"abstained": "abstain", "refused": "refuse", "invalid": "are unr
 class AnswerChanges:
     """The usual answers of a judge since a look beside those before: a description.
 
-    The usual answer to an item is the most frequent one. Where several are, it is unchanged if the
+    The usual answer to an item is the most common one. Where several are, it is unchanged if the
     earlier one is among them. Items without replies on either side are not compared.
 
     Attributes

@@ -166,7 +166,7 @@ class ChangedItem(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     before, now : Category
-        The most frequent reply before the look since which the judge changed, and from then on.
+        The most common reply before the look since which the judge changed, and from then on.
     share_before, share_now : (int, int)
         How many replies were that one, of how many.
     """

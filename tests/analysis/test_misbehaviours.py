@@ -52,7 +52,7 @@ def test_fair_coins_are_not_recommended(seed):
 
 @pytest.mark.parametrize("share", [0.5, 0.8])
 def test_constant_judge_is_not_recommended(share):
-    """It was recommended, and allowed to replace a rater; it is the most frequent answer."""
+    """It was recommended, and allowed to replace a rater; it is the most common answer."""
     rng = np.random.default_rng(3)
     ratings = {
         rater: {f"i{i}": "A" if rng.random() < share else "B" for i in range(60)}

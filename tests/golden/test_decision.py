@@ -103,7 +103,7 @@ def test_metric_at_replies(golden):
 
 
 def test_computed_baselines(golden):
-    """Uniform, prior and most frequent answer, fitted on all items."""
+    """Uniform, prior and most common answer, fitted on all items."""
 
     def adapter(inputs):
         counts = np.array(inputs["human_counts"])

@@ -352,7 +352,13 @@ def test_rows_of_one_human_and_baselines_stand_on_the_same_scale(terminal):
     """Below the judges; without a rank."""
     rows = terminal.split("\n\n")[1].splitlines()
     names = [re.split(r"  +", row.strip())[0] for row in rows[-5:]]
-    assert names == ["human rater", "guessing", "marginal", "most frequent", "best constant"]
+    assert names == [
+        "human rater",
+        "random guess",
+        "proportional guess",
+        "most common answer",
+        "best fixed answer",
+    ]
 
 
 def test_judge_that_is_not_ranked_is_na():

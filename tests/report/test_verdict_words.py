@@ -77,7 +77,7 @@ def test_two_numbers_of_a_metric_stand_in_the_second_line(good, bad):
 
 
 def test_baseline_is_called_by_the_answer_that_it_always_gives():
-    """ "the most frequent answer" left the reader to look it up."""
+    """ "the most common answer" left the reader to look it up."""
     v = validate(indeterminate_source(indeterminate_task(n=20), judges=("lenient",)))
     [answers] = next(
         row.answers

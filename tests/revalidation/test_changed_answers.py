@@ -35,7 +35,7 @@ def changes(first_look: int, *occasions: StreamReplies) -> AnswerChanges:
 
 
 def test_a_changed_answer_is_another_most_frequent_reply():
-    """Noise that keeps the most frequent reply is no change, nor is a tie with it; an item without
+    """Noise that keeps the most common reply is no change, nor is a tie with it; an item without
     replies on a side is not compared."""
     baseline = stream("BBBBB", "BBBBB", "BBBAB", "BBBBB", "BBBBB", "")
     first, second = stream("B", "A", "A", "B", "", "A"), stream("B", "A", "A", "A", "", "A")
@@ -71,7 +71,7 @@ def test_words_name_what_most_changes_have_in_common(look, words):
 
 def test_words_say_how_many_changes_are_noise():
     """A judge that strays from its usual answer in a fifth of its replies does so in one of five
-    items, with one reply each; with three each, the most frequent one is seldom noise."""
+    items, with one reply each; with three each, the most common one is seldom noise."""
     baseline, look = stream(*["BBBBA"] * 10), stream(*["A"] * 10)
     words = "10 of 10 answers changed, all from no to yes"
     assert changes(1, baseline, look).in_words(FEW, LABELS) == (

@@ -117,7 +117,7 @@ def suspected_errors(source: Source) -> Iterator[Finding]:
     """Find items on which raters agree, and all good judges agree on another option.
 
     A judge is good where the lower end of the interval of its agreement with the raters' most
-    frequent options exceeds the share of the most frequent one. At least two are needed.
+    frequent options exceeds the share of the most common one. At least two are needed.
     """
     human = human_table(source.task, source.items)
     counts = human.forced_choice
@@ -150,7 +150,7 @@ def suspected_errors(source: Source) -> Iterator[Finding]:
 
 
 def usual_answers(source: Source) -> Iterator[tuple[str, FloatArray]]:
-    """Yield each judge with its most frequent options, (n, K); nan without an answer."""
+    """Yield each judge with its most common options, (n, K); nan without an answer."""
     for facts in source.judges:
         rows = source.verdicts[facts.name]
         table = judge_table(source.task, source.items, facts.name, rows)

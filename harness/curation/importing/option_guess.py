@@ -517,7 +517,7 @@ def _listed(labels: Sequence[str] | Mapping[str, int]) -> str:
 
 
 def _spellings(counts: Mapping[str, int], notes: list[str]) -> list[str]:
-    """Return labels by their most frequent spelling, where they differ by case alone."""
+    """Return labels by their most common spelling, where they differ by case alone."""
     chosen: dict[str, str] = {}
     for label in sorted(counts, key=lambda name: -counts[name]):
         chosen.setdefault(label.casefold(), label)

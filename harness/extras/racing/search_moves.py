@@ -177,7 +177,7 @@ def example_items(
 
 
 def _agreement(task: Task, answers: Mapping[str, object]) -> dict[str, float]:
-    """Return the share of an item's raters who gave its most frequent answer."""
+    """Return the share of an item's raters who gave its most common answer."""
     n, n_alike = Counter[str](), Counter[str]()
     for rating in task.ratings:
         if rating.elicitation == "forced_choice" and rating.item in answers:

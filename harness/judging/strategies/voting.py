@@ -10,7 +10,7 @@ votes are there:
 
 Ties between options, and options that exactly half endorse, are drawn: by a hash of judge, unit and
 option, so that a draw is the same in every computation and favours no option. Where the set is
-empty or not admissible, the most frequent set is taken. In a pair, set and choice are voted on
+empty or not admissible, the most common set is taken. In a pair, set and choice are voted on
 apart. In a weighted ensemble, answers count by the weights of their members (`Weighted`), and
 "more than half" is more than half of the weight of those who answered.
 """

@@ -68,7 +68,7 @@ class JudgeCell:
     outcomes : tuple of str
         Of its replies; ``not_asked`` where there is none.
     agreement : str
-        "agrees" where its most frequent choice is one of the raters', "differs" where it is none
+        "agrees" where its most common choice is one of the raters', "differs" where it is none
         of them, "" where either side made no choice.
     """
 
@@ -89,7 +89,7 @@ class ItemRow:
     raters : str
         Number of raters per answer, most frequent first, one line per elicitation.
     classes : tuple of int
-        The raters' most frequent of `ItemTable.classes`; several where tied.
+        The raters' most common of `ItemTable.classes`; several where tied.
     strata, slices : tuple of int
         Strata, and `ItemTable.slices`, that hold it.
     disagreement : float or None
@@ -109,7 +109,7 @@ class ItemRow:
 
     @property
     def n_judges_apart(self) -> int | None:
-        """Judges whose most frequent choice is none of the raters' most frequent.
+        """Judges whose most common choice is none of the raters' most common.
 
         None where no judge and rater made a choice.
         """

@@ -156,7 +156,7 @@ def _judge_pair(
 
 
 def _is_same(before: JudgeCell, now: JudgeCell, tables: tuple[ItemTable, ItemTable]) -> bool:
-    """Return whether a judge's answers are the same, or its most frequent choice if it only chose.
+    """Return whether a judge's answers are the same, or its most common choice if it only chose.
 
     Two runs can have different numbers of replies per item.
     """

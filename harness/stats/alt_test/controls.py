@@ -207,7 +207,7 @@ def _warnings(random: RandomControl, majority: AltTest, design: AltTestDesign) -
         )
     if majority.passes:
         warnings.append(
-            "majority_judge_passes: a judge that always gives the most frequent value passes; "
+            "majority_judge_passes: a judge that always gives the most common value passes; "
             "see weighting='ipw'"
         )
     return tuple(warnings)

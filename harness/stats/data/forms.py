@@ -206,8 +206,8 @@ FORMS: dict[Form, Aggregation] = {
         vectors=lambda dist, _: hard(dist.O),
         elicitation="forced_choice",
         symbol="h",
-        words="most frequent choice",
-        meaning="the most frequent answer",
+        words="most common choice",
+        meaning="the most common answer",
         is_mode=True,
     ),
     "s": Aggregation(

@@ -168,7 +168,7 @@ class Stratum:
     name : str
         As it is printed.
     by : {"majority_share", "median_share", "median_share_floor", "n_labels"}
-        Share of the labels equal to the most frequent one, or to the median (rounded down, as the
+        Share of the labels equal to the most common one, or to the median (rounded down, as the
         published code has it); or the number of different labels.
     at_least : float
         Closed lower end.

@@ -18,9 +18,9 @@ NO_ANSWER = -1
 
 
 def single_answers(choices: FloatArray) -> IntArray:
-    """Return (n,) int: the place of each item's most frequent option, or -1.
+    """Return (n,) int: the place of each item's most common option, or -1.
 
-    An item without an answer, or whose most frequent options tie, has none.
+    An item without an answer, or whose most common options tie, has none.
 
     Parameters
     ----------

@@ -295,7 +295,7 @@ def _as_sets(cells: Sequence[str]) -> list[str]:
 def same_names(column: Column) -> dict[str, str]:
     """Return the name of each cell: people that differ by case or blanks alone are one.
 
-    The most frequent spelling stands for all.
+    The most common spelling stands for all.
     """
     chosen: dict[str, str] = {}
     names = {text: " ".join(name_of(text).split()) for text in column.texts}

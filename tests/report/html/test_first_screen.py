@@ -86,7 +86,14 @@ def test_first_screen_has_one_chart_and_three_numbers(closed):
     assert closed.locator("section.first figure").count() == 1
     assert closed.locator(".figures dd").count() == 3
     chart = closed.locator("#chart-ranking svg").first.text_content()
-    for name in ("follows", "lenient", "human rater", "guessing", "marginal", "most frequent"):
+    for name in (
+        "follows",
+        "lenient",
+        "human rater",
+        "random guess",
+        "proportional guess",
+        "most common answer",
+    ):
         assert name in chart
 
 

@@ -207,7 +207,7 @@ def test_any_metric_can_be_put_on_common_footing(metric):
 
 def test_a_constant_at_the_median_is_no_better_than_a_baseline():
     """Of an ordinal scale the mode is at an end and the median in the middle: always giving the
-    median beats the most frequent answer, and not the best constant, on every data set."""
+    median beats the most common answer, and not the best constant, on every data set."""
     rng = np.random.default_rng(8)
     space = OptionSpace.singletons(("1", "2", "3", "4", "5"))
     n = 100
