@@ -2,8 +2,8 @@
 
     python benchmarks/changes.py [--only WORD] [--write]
 
-Prints a row per change: the look that notices it, the first sentence and the exit code. ``--write``
-puts the table into docs/how-to/revalidate.md. This takes some minutes.
+Prints a row per change: the round that notices it, the first sentence and the exit code.
+``--write`` puts the table into docs/how-to/revalidate.md. This takes some minutes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NOTE = re.compile("left out|ratings have changed|model version")
 UNREADABLE = "I would rather talk about the weather."
 REFUSAL = "I'm sorry, but I can't help with that request."
 REASONS = "The comment was read twice, and every word of it was weighed. " * 8
-HEADS = ("change", "look of notice", "sentence", "exit code")
+HEADS = ("change", "round of detection", "sentence", "exit code")
 
 
 class Row(NamedTuple):
@@ -88,7 +88,7 @@ class Watch:
         return done.exit_code, SINCE.sub(DAY, said)
 
     def after(self, name: str, change: Callable[[Watch], object]) -> Row:
-        """Make a change, and look until it is noticed, at most `N_LOOKS` times."""
+        """Make a change, and round until it is noticed, at most `N_LOOKS` times."""
         shutil.rmtree(self.folder)
         shutil.copytree(self.kept, self.folder)
         self.reply(steady(2))
@@ -130,7 +130,7 @@ def answers(is_changed: Callable[[int], bool]) -> Callable[[Watch], None]:
 
 
 def some_say(text: str) -> Callable[[Watch], None]:
-    """Let 5 % of the replies be some text, to other items in each look."""
+    """Let 5 % of the replies be some text, to other items in each round."""
     table = steady(4)
     for i in range(N_ITEMS):
         own = table[text_of(i)]

@@ -31,7 +31,7 @@ class Kind(Protocol):
     Attributes
     ----------
     since : float
-        The look from which on the claim is true; inf if it never is.
+        The round from which on the claim is true; inf if it never is.
     cells : tuple of str
         What its row begins with.
     """
@@ -43,12 +43,12 @@ class Kind(Protocol):
     def cells(self) -> tuple[str, ...]: ...
 
     def said_at(self, rng: np.random.Generator) -> float:
-        """Return the first look of a schedule at which the claim is made; inf if it never is."""
+        """Return the first round of a schedule at which the claim is made; inf if it never is."""
 
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """At which looks of schedules of a kind the claim was first made."""
+    """At which rounds of schedules of a kind the claim was first made."""
 
     schedule: Kind
     looks: tuple[float, ...]
@@ -64,7 +64,7 @@ class ClaimRow:
         return self.schedule.since == inf and self.ever > highest(len(self.looks))
 
     def line(self, soon: tuple[int, ...]) -> str:
-        """Return a row of the table, with the shares by some looks from when it is true."""
+        """Return a row of the table, with the shares by some rounds from when it is true."""
         since = self.schedule.since
         by = [np.mean([since <= look < since + n for look in self.looks]) for n in soon]
         shares = [f"{share:.0%}" if since < inf else "" for share in by]
@@ -74,7 +74,7 @@ class ClaimRow:
 
 
 class Table(NamedTuple):
-    """A table of the page: its mark, that of the next one, title to heads, and looks of rows."""
+    """A table of the page: its mark, that of the next one, title to heads, and rounds of rows."""
 
     mark: str
     until: str

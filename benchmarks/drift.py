@@ -1,4 +1,4 @@
-"""False alarms and delay of the tests of drift, on simulated schedules of 100 looks.
+"""False alarms and delay of the tests of drift, on simulated schedules of 100 rounds.
 
     python benchmarks/drift.py [--schedules 1000] [--changed 1000] [--only WORD]
         [--rows FILE] [--write]
@@ -45,30 +45,30 @@ PROCEDURES = {
     "chosen": "harness",
     "e-values": "e-values alone",
     "p-values": "p-values alone",
-    "naive": "McNemar at each look",
+    "naive": "McNemar at each round",
     "spent": "McNemar, alpha spent",
 }
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Replies of one judge to n items, in a baseline and looks of one reply each.
+    """Replies of one judge to n items, in a baseline and rounds of one reply each.
 
     Attributes
     ----------
     n, s0, n_looks : int
-        Items, baseline replies to each, and looks.
+        Items, baseline replies to each, and rounds.
     noise : float
         An item's replies are off its usual answer with a chance that is exponentially distributed
         over the items, with this mean, and cut at .5.
     n_judges : int
         Judges that share alpha. Where the first changes the others are left out.
     start : int or None
-        From which look on the first judge is another one; None if it never is.
+        From which round on the first judge is another one; None if it never is.
     share : float
         Of the items, whose usual answer is another one then.
     more_each_look : float
-        Of the items, whose usual answer changes at every look.
+        Of the items, whose usual answer changes at every round.
     noise_factor : float
         By which the chance of another answer grows.
     invalid : (float, float)
@@ -78,7 +78,7 @@ class Schedule:
     copied : float
         Chance that a baseline reply after the first is a copy of the first.
     day_sd : float
-        Of the log of a factor that the noise of all items has on the day of a baseline or look.
+        Of the log of a factor that the noise of all items has on the day of a baseline or round.
     """
 
     n: int = 300
@@ -102,7 +102,7 @@ class Schedule:
 
     @property
     def is_short(self) -> bool:
-        """Whether it ends ten looks after the change, since only its first looks are shown."""
+        """Whether it ends ten rounds after the change, since only its first rounds are shown."""
         return self.n_looks < N_LOOKS
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
@@ -123,7 +123,7 @@ class Schedule:
         return np.array(rows, dtype=np.int32)
 
     def n_changed(self, look: int) -> int:
-        """Count the items whose usual answer is another one in a look."""
+        """Count the items whose usual answer is another one in a round."""
         if self.start is None or look < self.start:
             return 0
         drifted = (look - self.start + 1) * self.more_each_look
@@ -177,7 +177,7 @@ class Row:
         return float(np.isfinite(self.first_alarms[procedure]).mean())
 
     def share_by(self, n_looks: int) -> float:
-        """Return the share with an alarm within so many looks, the changed look being 1."""
+        """Return the share with an alarm within so many rounds, the changed round being 1."""
         start = self.schedule.start or 1
         return float((np.array(self.first_alarms["chosen"]) - start < n_looks).mean())
 
@@ -187,7 +187,7 @@ class Row:
         return float((np.array(self.first_alarms["chosen"]) < start).mean())
 
     def delay(self) -> str:
-        """Return the median number of looks to the alarm, the changed look being 1."""
+        """Return the median number of rounds to the alarm, the changed round being 1."""
         start = self.schedule.start or 1
         delays = np.array(self.first_alarms["chosen"]) - start + 1
         delays = delays[np.isfinite(delays) & (delays >= 1)]
@@ -235,12 +235,12 @@ def block_alarms(
 
 
 def first(alarms: np.ndarray) -> np.ndarray:
-    """Return the first look with an alarm: (S,) from (S, looks), inf without any."""
+    """Return the first round with an alarm: (S,) from (S, looks), inf without any."""
     return np.where(alarms.any(axis=1), alarms.argmax(axis=1) + 1.0, inf)
 
 
 def mcnemar_p_values(counts: np.ndarray, category: int) -> np.ndarray:
-    """Compare each look with the first baseline reply by the exact McNemar test: (S, looks).
+    """Compare each round with the first baseline reply by the exact McNemar test: (S, looks).
 
     The first of the baseline replies, whose order is exchangeable, is drawn by its position.
     """
@@ -260,7 +260,7 @@ def mcnemar_p_values(counts: np.ndarray, category: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class WorseSchedule:
-    """Scores of one judge on n items, in a baseline and 100 looks of one reply each.
+    """Scores of one judge on n items, in a baseline and 100 rounds of one reply each.
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ class WorseSchedule:
     gain : float
         Of the items, whose usual answer is wrong before and right after.
     start : int
-        From which look on.
+        From which round on.
     margin : float
         The fall of the mean score that is tolerated.
     """
@@ -332,7 +332,7 @@ class WorseRow:
         s = self.schedule
         changes = ["no change"] if not s.drop else [f"{s.drop:.0%} become wrong"]
         changes += [f"{s.gain:.0%} right"] if s.gain else []
-        look = f" at look {s.start}" if s.drop else ""
+        look = f" at round {s.start}" if s.drop else ""
         name = f"{s.n} items, {replies(s.s0)}, {s.right:.0%} right; {', '.join(changes)}{look}"
         is_worse = "yes" if s.is_worse else "no"
         margin = f"{100 * s.margin:.3g} points"
@@ -380,12 +380,12 @@ def worse_schedules() -> Iterator[WorseSchedule]:
 
 @dataclass(frozen=True)
 class SequenceRow:
-    """How often intervals of a kind of schedule miss the change of the mean score at any look.
+    """How often intervals of a kind of schedule miss the change of the mean score at any round.
 
     Attributes
     ----------
     n_missed, n_missed_alone : int
-        Schedules in which the confidence sequence misses, and t intervals of each look alone.
+        Schedules in which the confidence sequence misses, and t intervals of each round alone.
     widths : list of float
         Mean distance of the ends at `WIDTHS_AT`, in points.
     """
@@ -404,7 +404,7 @@ class SequenceRow:
     def line(self) -> str:
         """Return a row of the last table."""
         s, n = self.schedule, self.n_schedules
-        fall = f"{s.drop:.0%} become wrong at look {s.start}" if s.drop else "no fall"
+        fall = f"{s.drop:.0%} become wrong at round {s.start}" if s.drop else "no fall"
         misses = f"{self.n_missed / n:.1%} | {self.n_missed_alone / n:.1%}"
         widths = " | ".join(f"{width:.0f}" for width in self.widths)
         return f"| {s.n} items, {replies(s.s0)}, {fall} | {misses} | {widths} | {n:,} |"
@@ -475,7 +475,7 @@ def unchanged_rows() -> Iterator[Row]:
         yield Row(f"150 items, 5 replies, 10% noise, {rate:.0%} invalid", schedule)
     for rate in (0.0, 0.01, 0.1):
         schedule = Schedule(n=150, s0=5, n_looks=1000, invalid=(rate, rate))
-        yield Row(f"150 items, 5 replies, 10% noise, {rate:.0%} invalid, 1,000 looks", schedule)
+        yield Row(f"150 items, 5 replies, 10% noise, {rate:.0%} invalid, 1,000 rounds", schedule)
     yield Row("100 items, 2 replies, 10% noise, 5% missing", Schedule(n=100, missing=0.05))
 
 
@@ -534,7 +534,7 @@ def outcome_rows() -> Iterator[Row]:
 def changed_row(what: str, schedule: Schedule) -> Row:
     """Name what changes, and among what."""
     noise = f"{replies(schedule.s0)}, {schedule.noise:.0%} noise"
-    name = f"{what}: {schedule.n} items, {noise}, from look {schedule.start}"
+    name = f"{what}: {schedule.n} items, {noise}, from round {schedule.start}"
     if schedule.n_judges > 1:
         name += f", one of {schedule.n_judges} judges"
     return Row(name, schedule)
@@ -560,7 +560,7 @@ def tables(rows: list[Row], worse: list[WorseRow], sequences: list[SequenceRow])
     parts = [
         "## False alarms",
         "",
-        "Share of schedules of 100 looks with an alarm at any look, although nothing changed.",
+        "Share of schedules of 100 rounds with an alarm at any round, although nothing changed.",
         "",
         *head,
         *map(unchanged_line, unchanged),
@@ -573,41 +573,41 @@ def tables(rows: list[Row], worse: list[WorseRow], sequences: list[SequenceRow])
         "",
         "## Delay",
         "",
-        "Share of schedules with an alarm within 100 looks, with the median number of looks from",
-        "the change to the alarm, where the first changed look is 1.",
+        "Share of schedules with an alarm within 100 rounds, with the median number of rounds from",
+        "the change to the alarm, where the first changed round is 1.",
         "",
-        "| change | alarm | looks | alarm before the change | McNemar, alpha spent | schedules |",
+        "| change | alarm | rounds | alarm before the change | McNemar, alpha spent | schedules |",
         "| --- | --: | --: | --: | --: | --: |",
         *(changed_line(row) for row in changed if not row.schedule.is_short),
         "",
         "## Outcomes that become more frequent",
         "",
-        "Share of schedules with an alarm at the first changed look, by the second and by the",
+        "Share of schedules with an alarm at the first changed round, by the second and by the",
         "third: replies become unreadable, refused or abstained that never were before, or 5",
         "points more often. The more frequent they were, the later the test detects it.",
         "",
-        "| change | look 1 | by look 2 | by look 3 | alarm before the change | schedules |",
+        "| change | round 1 | by round 2 | by round 3 | alarm before the change | schedules |",
         "| --- | --: | --: | --: | --: | --: |",
         *(outcome_line(row) for row in changed if row.schedule.is_short),
         "",
         "## Worse",
         "",
-        "Share of schedules in which the test of *worse* rejects by the second look after the",
-        "change and within 100 looks, for a judge that is the only one and known to have changed:",
+        "Share of schedules in which the test of *worse* rejects by the second round after the",
+        "change and within 100 rounds, for a judge that is the only one and known to have changed:",
         "the usual answer of some items is right before and wrong after, or the reverse. Noise is",
         "10%; where a hit rate of 77% falls to 57% it is 0, 10 and 30%.",
         "",
-        "| baseline, change | margin | worse by more | by the second look | ever | schedules |",
+        "| baseline, change | margin | worse by more | by the second round | ever | schedules |",
         "| --- | --: | --- | --: | --: | --: |",
         *(row.line() for row in worse),
         "",
         "## Confidence sequences",
         "",
         "Share of schedules with 10% noise in which an interval of the change of the mean score",
-        "misses at any of 100 looks, beside t intervals of each look alone, and the mean distance",
-        "of the ends in points at looks 1, 10 and 100.",
+        "misses at any of 100 rounds, next to t intervals of each round, and the mean distance",
+        "of the ends in points at rounds 1, 10 and 100.",
         "",
-        "| schedule | missed | missed by t | look 1 | look 10 | look 100 | schedules |",
+        "| schedule | missed | missed by t | round 1 | round 10 | round 100 | schedules |",
         "| --- | --: | --: | --: | --: | --: | --: |",
         *(row.line() for row in sequences),
     ]
@@ -709,7 +709,7 @@ def main() -> None:
         if options.only in row.name:
             is_unchanged = row.schedule.start is None
             n = options.schedules if is_unchanged else options.changed
-            n = n * N_LOOKS // max(row.schedule.n_looks, N_LOOKS)  # at most as many looks
+            n = n * N_LOOKS // max(row.schedule.n_looks, N_LOOKS)  # at most as many rounds
             rows.append(fill_row(row, n, options.rows))
             line = unchanged_line if is_unchanged else changed_line
             print((outcome_line if row.schedule.is_short else line)(row), flush=True)

@@ -70,7 +70,7 @@ class Items(NamedTuple):
 
 @dataclass(frozen=True)
 class InUseSchedule:
-    """A judge in use, asked once about each item in each of 100 looks.
+    """A judge in use, asked once about each item in each of 100 rounds.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class InUseSchedule:
     rival : {"a constant answer", "human rater"}
         What it is compared with.
     right, later : float or None
-        See `Items.chance_of_no`; until look 20 and from then on. None for a judge that is just as
+        See `Items.chance_of_no`; until round 20 and from then on. None for a judge that is just as
         good as it may be at least.
     """
 
@@ -156,7 +156,7 @@ def schedules() -> Iterator[InUseSchedule]:
         ("human rater", 0.0),
         ("human rater", 0.5),
     ):
-        what = f"with most raters on 98% of the items, from look 21 on {50 * (1 + later):.0f}%"
+        what = f"with most raters on 98% of the items, from round 21 on {50 * (1 + later):.0f}%"
         yield InUseSchedule(what, rival, right=0.95, later=later)
 
 
@@ -166,14 +166,14 @@ TABLE = Table(
     head="""\
 ## The judge in use
 
-Share of schedules of 100 looks in which the judge in use is shown to be worse than a
+Share of schedules of 100 rounds in which the judge in use is shown to be worse than a
 constant answer, or than a human rater by more than 5% of the range, each at half of alpha;
 `--fail-on decision` fails only if it is shown to have changed, too. Each schedule has
 new items with three raters each. A judge at the boundary is on all items, not on those
 of the schedule, just as good as it may be at least. A reply scores the share of the
 raters who say the same.
 
-| judge | compared with | worse | by the second look | by the fourth | ever | schedules |
+| judge | compared with | worse | by the second round | by the fourth | ever | schedules |
 | --- | --- | --- | --: | --: | --: | --: |
 """,
     soon=(2, 4),

@@ -1,7 +1,7 @@
 """Completeness of a judge: what it was to reply, less what it replied, from counts alone.
 
 planned = answered + abstained + refused + invalid + failed + not asked. Whether a judge can be
-assessed follows from these counts in `Completeness`, for runs, looks, races and estimates alike,
+assessed follows from these counts in `Completeness`, for runs, rounds, races and estimates alike,
 and never from the kind of an error: a failed call isn't a reply, whatever made it fail.
 """
 

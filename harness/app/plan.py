@@ -370,7 +370,7 @@ def make_job(
     config: RunConfig,
     look: int = 0,
 ) -> Job:
-    """Return all that a judge is asked about items, in a run or in a later look at it."""
+    """Return all that a judge is asked about items, in a run or in a later round."""
     return Job(
         judge=build(spec, task, prompts, seed=config.seed),
         items=in_random_order(items, task, config.seed),

@@ -79,7 +79,7 @@ GROUPS = {  # as the help shows them
         ),
         "history": CommandSource(
             "revalidate:history",
-            "Print what each look at judges showed.",
+            "Print what each round of re-validation showed.",
             ("revalidation",),
         ),
     },

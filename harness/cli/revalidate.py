@@ -40,7 +40,7 @@ RunOrBaseline = Annotated[
         show_default=False,
     ),
 ]
-LookNumber = Annotated[int, typer.Argument(metavar="LOOK", min=1, help="Number of the look.")]
+LookNumber = Annotated[int, typer.Argument(metavar="ROUND", min=1, help="Number of the round.")]
 COLOURS = {  # of verdicts
     "worse": "red",
     "changed": "red",
@@ -84,8 +84,8 @@ def revalidate() -> None:
 def look(run: RunOrBaseline = None, *, looking: Looking, place: Out, printing: Printing) -> None:
     """Re-run a finished run's judges and test for drift beyond their usual noise.
 
-    The replies are fresh: the cache is not used. The first look fixes the baseline, which is the
-    run's own replies. A look that was stopped is resumed by the same command.
+    The replies are fresh: the cache is not used. The first round fixes the baseline, which is the
+    run's own replies. A round that was stopped is resumed by the same command.
 
     \b
     Examples:
@@ -114,9 +114,9 @@ def rebase(
     place: Out,
     printing: Printing,
 ) -> None:
-    """Start a new baseline with the replies from a look on.
+    """Start a new baseline with the replies from a round on.
 
-    The look must be later than the one that raised an alarm. Missing replies are asked for, and
+    The round must be later than the one that raised an alarm. Missing replies are asked for, and
     nothing is compared.
 
     \b
@@ -146,7 +146,7 @@ def exclude(
     place: Out,
     printing: Printing,
 ) -> None:
-    """Drop the replies of a look, and ask nothing.
+    """Drop the replies of a round, and ask nothing.
 
     \b
     Examples:
@@ -159,7 +159,7 @@ def exclude(
 
 
 def _look(folder: RunFolder, look_options: LookOptions, printing: Printing) -> None:
-    """Look at judges, accept or exclude a look, and end with its code."""
+    """Re-run judges, accept or exclude a round, and end with its code."""
     from harness.cli.progress import watch
     from harness.revalidation.revalidate import revalidate as revalidate_run
 
@@ -234,7 +234,7 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
     from harness.revalidation.history_text import changed_text, look_text, with_command
 
     if ending.due_in_s is not None:
-        echo(f"Not due: the next look is due in {duration(ending.due_in_s)}.")
+        echo(f"Not due: the next round is due in {duration(ending.due_in_s)}.")
         if not ending.exit_code:
             return
     look, baseline = ending.look, ending.baseline
@@ -264,7 +264,7 @@ class HistoryOptions(Options):
 def history(
     run: RunOrBaseline = None, *, page: Page, wanted: HistoryOptions, place: Out, printing: Json
 ) -> None:
-    """Print a table of the looks at a run's judges: verdict, flips, p-value, metric and its change.
+    """Print a table of a run's re-validation rounds: verdict, flips, p-value, metric, change.
 
     The page has them as control charts.
 
@@ -296,7 +296,7 @@ def history(
     else:
         echo(history_text(drawn))
         if n_left_out and last is None:
-            echo(f"\n{n_left_out} earlier looks are left out; --all shows them.")
+            echo(f"\n{n_left_out} earlier rounds are left out; --all shows them.")
 
 
 @app.command(short_help="Exit with 1 if a schedule has stopped.")
@@ -331,7 +331,7 @@ class ExportedBaseline(MovedTask, Anchor, ItemText):
     )
     keep_replies: bool = option(
         False,
-        "Write the texts of replies too, here and in each look. Looks then print some of them, "
+        "Write the texts of replies too, here and in each round. Rounds then print some of them, "
         "also into the logs of a CI system.",
     )
 

@@ -151,7 +151,7 @@ def schedule(
     echo(watched.sentence, err=True)
     if not described.package and (unset := unset_keys(described.keys)):
         lines = f"{KEYS_FILE} doesn't set {', '.join(unset)}"
-        echo(f"{lines}. Add a line NAME=VALUE for each before the first look.", err=True)
+        echo(f"{lines}. Add a line NAME=VALUE for each before the first round.", err=True)
     for name, text in files_of(described, wanted.emit).items():
         if files.output is None:
             echo(text.removesuffix("\n"))
@@ -162,7 +162,7 @@ def schedule(
 
 
 def _asking(judges: tuple[str, ...], options: LookOptions) -> list[str]:
-    """Return the options of a look that are not its defaults."""
+    """Return the options of a round that are not its defaults."""
     samples = options.samples if options.replies_per_item > 1 else None
     asked = LookOptions(judges=judges or None, samples=samples, max_cost=options.max_cost)
     return asked.words()

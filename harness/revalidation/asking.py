@@ -1,4 +1,4 @@
-"""What looks ask the judges of a run: which of them, which items, and how."""
+"""What rounds ask the judges of a run: which of them, which items, and how."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Sitting:
 
     @property
     def watched(self) -> tuple[JudgeSpec, ...]:
-        """The judges that a look watches."""
+        """The judges that a round watches."""
         return watched_judges(self.run, self.options.judges or ())
 
     @property
@@ -138,7 +138,7 @@ class Sitting:
     def check_fixed(self) -> None:
         """Refuse an anchor or baseline replies that are not those of the baseline.
 
-        As long as no look was compared with a baseline, it can have more replies.
+        As long as no round was compared with a baseline, it can have more replies.
         """
         baseline, options = self.history.baseline, self.options
         if baseline is None:
@@ -157,12 +157,12 @@ class Sitting:
                 )
 
     def check_look(self, option: str, number: int) -> None:
-        """Refuse a look that is not compared with the newest baseline."""
+        """Refuse a round that is not compared with the newest baseline."""
         numbers = [look.number for look in self.history.looks_since_baseline]
         if number not in numbers:
             raise RunError(
-                f"{self.run.path / FILE}: {option} {number}: no such look since the last baseline. "
-                f"There are: {', '.join(map(str, numbers)) or 'none'}."
+                f"{self.run.path / FILE}: {option} {number}: no such round since the last "
+                f"baseline. There are: {', '.join(map(str, numbers)) or 'none'}."
             )
 
     def verdicts_on(

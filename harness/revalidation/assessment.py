@@ -1,4 +1,4 @@
-"""What a look shows: changed, worse, or undecided judges, and their figures."""
+"""What a round shows: changed, worse, or undecided judges, and their figures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PARTLY_LEFT_OUT = ", on items of which some are left out now"
 
 
 def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Yardstick) -> Look:
-    """Return a look with what it shows, compared with its baseline.
+    """Return a round with what it shows, compared with its baseline.
 
     Parameters
     ----------
@@ -103,12 +103,12 @@ def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Y
 
 
 def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]:
-    """Return looks, the first of which has a number, without its replies, to be assessed again.
+    """Return rounds, the first of which has a number, without its replies, to be assessed again.
 
-    Its place in time, and so its weight, stays spent. Alarms of earlier looks stay open, and so do
+    Its place in time, and so its weight, stays spent. Alarms of earlier rounds stay open, and so do
     those of later ones that the other replies raise by themselves.
     """
-    reason = f"the look is excluded: {because}"
+    reason = f"the round is excluded: {because}"
     again = []
     for look in looks:
         row = replace(look, excluded=look.excluded | {number: because})
@@ -134,7 +134,7 @@ class _WhatChanged(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class DriftEvidence:
-    """What the looks since the baseline show of one judge.
+    """What the rounds since the baseline show of one judge.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class DriftEvidence:
     row : JudgeLook
         The judge in that one, with a reason where it was not asked or is not comparable.
     alarms : mapping of str to LookResult
-        By elicitation that changed, the evidence at the look of the alarm.
+        By elicitation that changed, the evidence at the round of the alarm.
     """
 
     baseline: Baseline
@@ -209,7 +209,7 @@ class DriftEvidence:
             first_look, stream.counts, stream.replies, self.baseline.items, outcome
         )
         what = answers.in_words(largest, labels)
-        if stream.path.looks[-1].p_value > self.change.threshold:  # shown by earlier looks alone
+        if stream.path.looks[-1].p_value > self.change.threshold:  # shown by earlier rounds alone
             before = self.looks[-2].judge(self.row.judge)
             told = before.what.removesuffix(PARTLY_LEFT_OUT) if before else ""
             what = f"{told or what}{PARTLY_LEFT_OUT}"
@@ -224,7 +224,7 @@ class DriftEvidence:
     def _has_power(self) -> bool:
         """Return whether a change of many items would be found.
 
-        After a baseline of one reply per item, the first look completes what later looks compare
+        After a baseline of one reply per item, the first round completes what later rounds compare
         with.
         """
         power = self.baseline.power[self.row.judge]
@@ -235,7 +235,7 @@ class DriftEvidence:
 def _on_comparable_items(
     baseline: Baseline, earlier: Sequence[Look], look: Look
 ) -> tuple[Baseline, list[Look], Look]:
-    """Keep the replies to items that are as they were in the baseline, also in earlier looks."""
+    """Keep the replies to items that are as they were in the baseline, also in earlier rounds."""
     places = [i for i, item in enumerate(baseline.items) if item not in look.left_out]
     if len(places) == len(baseline.items):
         return baseline, list(earlier), look
@@ -274,7 +274,7 @@ def _stream(earlier: Sequence[Look], look: Look, first: StreamReplies) -> Stream
 def _alarms(
     streams: Sequence[Stream], changes: Mapping[str, JudgeChange]
 ) -> dict[tuple[str, Elicitation], LookResult]:
-    """Return, for each stream that changed, the evidence at the look of its alarm."""
+    """Return, for each stream that changed, the evidence at the round of its alarm."""
     n_streams = Counter(stream.judge for stream in streams)
     alarms = {}
     for stream in streams:
@@ -289,7 +289,7 @@ def _alarms(
 
 
 def _all_alike(alarms: Mapping[tuple[str, Elicitation], LookResult], judges: Sequence[str]) -> bool:
-    """Return whether all judges, two or more, changed in the same look and overlapping windows."""
+    """Return whether all judges, two or more, changed in the same round and overlapping windows."""
     common = common_changes(
         {s: (alarm.look, alarm.strongest.window) for s, alarm in alarms.items()}
     )

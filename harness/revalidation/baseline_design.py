@@ -1,4 +1,4 @@
-"""Which items a baseline asks about, and the smallest change that later looks can find."""
+"""Which items a baseline asks about, and the smallest change that later rounds can find."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class DetectionPower(Struct, frozen=True, kw_only=True):
 def power_by_judge(
     streams: Sequence[StreamReplies], *, n_items: int, samples: int, alpha: float, seed: int
 ) -> dict[str, DetectionPower]:
-    """Simulate looks from the replies of a baseline."""
+    """Simulate rounds from the replies of a baseline."""
     judges = by_judge(streams)
     return {
         judge: _power(

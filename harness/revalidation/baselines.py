@@ -1,4 +1,4 @@
-"""Baselines of a run: of its own replies, with more replies, and of looks that are accepted."""
+"""Baselines of a run: of its own replies, with more replies, and of rounds that are accepted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def seeded_judges(sitting: Sitting) -> list[str]:
     """Return a line for each judge whose replies share a seed, and so are not independent."""
     return [
         f"{spec.name}: its parameters hold a seed, so that its replies are not independent; "
-        "later looks may alarm without a change. Run it without a seed."
+        "later rounds may alarm without a change. Run it without a seed."
         for spec in sitting.run.manifest.asked_judges
         if "seed" in spec.sent_params
     ]
@@ -154,11 +154,11 @@ def _span(times: Sequence[str]) -> tuple[str, str]:
 
 
 def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
-    """Return a baseline with what rests on its replies: the decision, and what looks can find."""
+    """Return a baseline with what rests on its replies: the decision, and what rounds can find."""
     streams, samples = baseline.streams, sitting.options.replies_per_item
     silent = [stream.judge for stream in streams if not stream.n_replies]
     if silent:
-        since = f" since look {baseline.accepted}" if baseline.accepted else ""
+        since = f" since round {baseline.accepted}" if baseline.accepted else ""
         raise RunError(
             f"{sitting.run.path}: {silent[0]} has no replies{since} to start from. "
             + ("Look at it first." if since else "Start a run without it.")
@@ -175,9 +175,9 @@ def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
 
 
 def looks_to_accept(looks: Sequence[Look], number: int) -> tuple[list[Look], bool]:
-    """Return the looks from a number on that may be a baseline, and whether there was an alarm.
+    """Return the rounds from a number on that may be a baseline, and whether there was an alarm.
 
-    The look that raised an alarm was chosen for its replies: those after it are taken.
+    The round that raised an alarm was chosen for its replies: those after it are taken.
     """
     alarms = {
         judge.judge: look.number
@@ -190,7 +190,7 @@ def looks_to_accept(looks: Sequence[Look], number: int) -> tuple[list[Look], boo
 
 
 def check_acceptable(sitting: Sitting, number: int) -> None:
-    """Refuse a look that is none, and a judge that is worse unless that is confirmed."""
+    """Refuse a round that is none, and a judge that is worse unless that is confirmed."""
     sitting.check_look("rebase", number)
     last, path = sitting.history.looks_since_baseline[-1], sitting.run.path
     worse = [j.judge for j in last.judges if j.verdict == "worse"]
@@ -204,7 +204,7 @@ def check_acceptable(sitting: Sitting, number: int) -> None:
 
 
 def accepted_baseline(sitting: Sitting, looks: Sequence[Look]) -> Baseline:
-    """Make a baseline of the replies in some looks; judges not watched last keep theirs."""
+    """Make a baseline of the replies in some rounds; judges not watched last keep theirs."""
     before, last = sitting.baseline, sitting.history.looks_since_baseline[-1]
     watched = [judge.judge for judge in last.judges]
 

@@ -193,7 +193,7 @@ def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, s
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """What a look can compare with its baseline.
+    """What a round can compare with its baseline.
 
     Attributes
     ----------

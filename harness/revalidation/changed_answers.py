@@ -1,4 +1,4 @@
-"""Items that a judge answers differently since a look, in numbers and in words."""
+"""Items that a judge answers differently since a round, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from harness.stats.drift.reply_counts import ReplyCounts
     from harness.stats.drift.stream_path import Component
 
-MAX_STORED = 50  # changed items of a judge that the history names at a look
+MAX_STORED = 50  # changed items of a judge that the history names at a round
 REPLIES_THAT = {"abstained": "abstain", "refused": "refuse", "invalid": "are unreadable"}
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerChanges:
-    """The usual answers of a judge since a look beside those before: a description.
+    """The usual answers of a judge since a round beside those before: a description.
 
     The usual answer to an item is the most common one. Where several are, it is unchanged if the
     earlier one is among them. Items without replies on either side are not compared.
@@ -38,7 +38,7 @@ class AnswerChanges:
     counts : ReplyCounts
         Replies of the judge to one elicitation.
     window : Window
-        The looks since then.
+        The rounds since then.
     items : tuple of ChangedItem
         Those whose usual answer changed, the ones that speak most for a change first.
     n_compared : int
@@ -63,7 +63,7 @@ class AnswerChanges:
         items: Sequence[str],
         category: str | None = None,
     ) -> AnswerChanges:
-        """Compare the replies since a look, which is counted from the baseline on.
+        """Compare the replies since a round, which is counted from the baseline on.
 
         Items whose usual reply is now a ``category`` without a value come first, where it is given.
         """

@@ -40,7 +40,7 @@ class ChangedRow:
 
 
 def changed_rows(run: RunFolder, look: Look) -> list[ChangedRow]:
-    """Return the changed items of a look, with texts and replies where the run keeps them."""
+    """Return the changed items of a round, with texts and replies where the run keeps them."""
     if not any(judge.changed_items for judge in look.judges):
         return []
     try:
@@ -84,7 +84,7 @@ def _tallies(task: Task, labels: Mapping[str, str]) -> dict[tuple[str, str], str
 
 
 def _replies(run: RunFolder, look: Look) -> dict[tuple[str, str, str, Category], str]:
-    """Return a reply of a look by judge, item, elicitation and answer; none if not kept."""
+    """Return a reply of a round by judge, item, elicitation and answer; none if not kept."""
     log = occasion_path(run, look.occasion) / "verdicts.jsonl"
     if not log.exists():
         return {}

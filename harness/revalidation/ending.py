@@ -26,21 +26,21 @@ class LookEnding:
     run : Path
         The run, or the exported baseline.
     exit_code : int
-        0, 1 if a condition failed, 3 if a judge is incomplete or earlier looks are lost, or as of a
-        look that was stopped; see `harness.errors.ExitCode`.
+        0, 1 if a condition failed, 3 if a judge is incomplete or earlier rounds are lost, or as of
+        a round that was stopped; see `harness.errors.ExitCode`.
     said : tuple of (str, str)
         Verdict and sentence about each judge, the most serious first; or what was done, or why
         nothing was, with an empty verdict.
     failed : tuple of str
         The conditions that failed, a line for each of them and judge.
     look : Look or None
-        The look; the last one where none was due or one was excluded, else None.
+        The round; the last one where none was due or one was excluded, else None.
     baseline : Baseline or None
-        That of the look; None where one was excluded.
+        That of the round; None where one was excluded.
     due_in_s : float or None
-        Seconds until the next look is due, where none was; None after a look.
+        Seconds until the next round is due, where none was; None after a round.
     warnings : tuple of str
-        What was wrong with the history, or with the replies of earlier looks.
+        What was wrong with the history, or with the replies of earlier rounds.
     """
 
     run: Path
@@ -62,7 +62,7 @@ class LookEnding:
         *,
         due_in_s: float | None = None,
     ) -> LookEnding:
-        """Return how a re-validation ended with a look, which may be an earlier one."""
+        """Return how a re-validation ended with a round, which may be an earlier one."""
         failed = tuple(failures(conditions, look, baseline))
         codes = [ExitCode.CHECK_FAILED] if failed else []
         if look.lost or look.ended or any(judge.shortfall for judge in look.judges):
@@ -92,13 +92,13 @@ class LookEnding:
 
     @property
     def models(self) -> dict[str, dict[str, object]]:
-        """What providers report of each judge, in the look and at the baseline, and if it's new."""
+        """What providers report of each judge, in the round and at the baseline, and if new."""
         if self.look is None or self.baseline is None:
             return {}
         return {judge.judge: _models(judge, self.baseline) for judge in self.look.judges}
 
     def facts(self) -> dict[str, object]:
-        """Return how it ended as JSON has it, without the look."""
+        """Return how it ended as JSON has it, without the round."""
         facts: dict[str, object] = {
             "run": str(self.run),
             "exit_code": self.exit_code,

@@ -23,7 +23,7 @@ OUTCOME_RATE = "outcome-rate"
 MODEL = "model"  # the provider reports a model version or fingerprint that the baseline lacks
 NAMED = (*VERDICTS, DECISION, MODEL)  # DECISION: the judge in use fails what it was chosen for
 RELATIVE = ("cost", "latency")  # to the baseline's
-PLAIN = {OUTCOME_RATE, *RELATIVE}  # numbers that a look shows without an interval
+PLAIN = {OUTCOME_RATE, *RELATIVE}  # numbers that a round shows without an interval
 OTHER_NUMBERS = {BETA, *PLAIN}  # besides metrics
 
 
@@ -62,7 +62,7 @@ def _is_verdict(condition: Condition) -> bool:
 
 
 def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> None:
-    """Refuse a limit on a metric, or a test of a judge in use, that no look at a run will have."""
+    """Refuse a limit on a metric, or a test of a judge in use, that no round at a run will have."""
     run = sitting.run
     if any(condition.word == DECISION for condition in conditions):
         in_use = judges_in_use(run)
@@ -83,7 +83,7 @@ def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> Non
 
 
 def watched_quantities(conditions: Iterable[Condition]) -> tuple[ComparedQuantity, ...]:
-    """Return what a look must measure for conditions beside the metrics it has anyway."""
+    """Return what a round must measure for conditions beside the metrics it has anyway."""
     quantities = (condition.quantity for condition in conditions)
     return tuple(dict.fromkeys(q for q in quantities if q and _is_watched(q)))
 
@@ -93,7 +93,7 @@ def _is_watched(quantity: ComparedQuantity) -> bool:
 
 
 def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) -> list[str]:
-    """Return why a look fails, a line per judge and condition; empty if it does not.
+    """Return why a round fails, a line per judge and condition; empty if it does not.
 
     A judge that is worse is changed too, and fails both once. A number that is undefined fails its
     limit. Judges that were not asked have no numbers.
@@ -143,7 +143,7 @@ def _decision_failures(look: Look) -> Iterator[str]:
 
 
 def _verdict_failures(condition: Condition, look: Look) -> Iterator[str]:
-    """Yield the decision on a look's replies, if a condition is about it."""
+    """Yield the decision on a round's replies, if a condition is about it."""
     if look.decision is None:
         yield f"the decision is NA (no judge has replied; {condition})"
     elif condition.accepts(look.decision.verdict):
@@ -176,7 +176,7 @@ def _beyond(
     elif quantity.name in RELATIVE and answered:
         figure = next(f for f in reported(judge, baseline) if f.name == quantity.name)
         if figure.baseline is None or figure.look is None:
-            where = "of the baseline" if figure.baseline is None else "of this look"
+            where = "of the baseline" if figure.baseline is None else "of this round"
             yield f"{judge.judge}: {quantity} is NA (that {where} is unknown; {condition})"
         elif condition.holds(figure.look, figure.baseline):
             yield (

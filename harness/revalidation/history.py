@@ -1,6 +1,6 @@
 """History of re-validations: ``history.jsonl`` in the run folder, append-only.
 
-Each line is a baseline or a look, with its checksum. A line holds the replies as categories, item
+Each line is a baseline or a round, with its checksum. A line holds the replies as categories, item
 by item, so that every test can be replayed from the history alone; it holds no text.
 """
 
@@ -32,7 +32,7 @@ KEPT = "The replies are kept. Free some space, then repeat the command."
 class HistoryReading:
     """Contents of a history, in the order of the file.
 
-    Damaged lines are left out and counted; ``n_damaged_last`` are those after the last look.
+    Damaged lines are left out and counted; ``n_damaged_last`` are those after the last round.
     """
 
     baselines: list[Baseline] = field(default_factory=list)
@@ -43,7 +43,7 @@ class HistoryReading:
     def add(self, record: Baseline | Look) -> None:
         """Add a line; it replaces one of the same number.
 
-        That is a baseline that had fewer replies, or a look before another was excluded.
+        That is a baseline that had fewer replies, or a round before another was excluded.
         """
         if isinstance(record, Look):
             self.n_damaged_last = 0
@@ -62,12 +62,12 @@ class HistoryReading:
 
     @property
     def looks_since_baseline(self) -> list[Look]:
-        """The looks that are compared with the newest baseline."""
+        """The rounds that are compared with the newest baseline."""
         number = self.baselines[-1].number if self.baselines else 0
         return [look for look in self.looks if look.baseline == number]
 
     def last_look_at(self, judges: Collection[str]) -> Look | None:
-        """Return the last look, of any baseline, that watched some judges, perhaps among others."""
+        """Return the last round, for any baseline, that watched some judges."""
         looks = (look for look in reversed(self.looks) if all(map(look.judge, judges)))
         return next(looks, None)
 

@@ -1,4 +1,4 @@
-"""A history as JSON: what each look showed, without the replies and the evidence behind it."""
+"""A history as JSON: what each round showed, without the replies and the evidence behind it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OF_BASELINE = ("number", "at", "accepted", "n_replies", "n_occasions", "alpha")
 
 
 def history_facts(history: HistoryReading) -> dict[str, object]:
-    """Return baselines and looks, the oldest first; what is empty is left out."""
+    """Return baselines and rounds, the oldest first; what is empty is left out."""
     return {
         "baselines": [
             {name: getattr(b, name) for name in OF_BASELINE} | {"n_items": len(b.items)}
@@ -44,7 +44,7 @@ def _in_use(look: Look) -> dict[str, object] | None:
 
 
 def _short(look: Look) -> Look:
-    """Leave out of a look what the page and the text of a history do not show."""
+    """Leave out of a round what the page and the text of a history do not show."""
     metric = look.decision.metric if look.decision else ""
 
     def shown(judge: JudgeLook) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""The history of a run as a page: verdicts, changed answers, and charts over the looks' dates."""
+"""The history of a run as a page: verdicts, changed answers, and charts over the rounds' dates."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ SECTIONS = (
     ("decision", "Verdicts"),
     ("changed", "Changed answers"),
     ("charts", "Charts"),
-    ("looks", "Looks"),
+    ("looks", "Rounds"),
 )
 N_SHOWN = 10  # changed items, before they are filtered
-N_DESCRIBED = 50  # looks whose values are in a chart's description, the newest
+N_DESCRIBED = 50  # rounds whose values are in a chart's description, the newest
 MAX_POWER = 6.0  # of ten, of the e-values that are drawn
 MIN_P = 1e-300
 ENDS = ("j0", "j1", "j1")  # a value, and the ends of its interval
@@ -54,9 +54,9 @@ def history_page(
     *,
     n_left_out: int = 0,
 ) -> str:
-    """Render the history of a run of some name, with the changed items of the last look.
+    """Render the history of a run of some name, with the changed items of the last round.
 
-    ``n_left_out`` is the number of earlier looks that it lacks.
+    ``n_left_out`` is the number of earlier rounds that it lacks.
     """
     baselines = {baseline.number: baseline for baseline in history.baselines}
     latest = history.looks[-1] if history.looks else None
@@ -94,7 +94,7 @@ def history_page(
 
 @dataclass(frozen=True, slots=True)
 class JudgeCharts:
-    """Charts of one judge over the dates of the looks.
+    """Charts of one judge over the dates of the rounds.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class JudgeCharts:
     looks : list of tuple of (Look, JudgeLook)
         Those that watched the judge.
     x : dict of int to float
-        Dates of all looks, in days since 1970.
+        Dates of all rounds, in days since 1970.
     gaps : tuple of Gap
         Where the judge was not asked.
     """
@@ -119,7 +119,7 @@ class JudgeCharts:
         """Collect the results of a judge, and where it was not asked."""
         looks = [(look, result) for look in history.looks if (result := look.judge(judge))]
         x = {look.number: days(look.at) for look in history.looks}
-        waits = (Gap(wait, "no look") for wait in long_waits(list(x.values())))
+        waits = (Gap(wait, "no round") for wait in long_waits(list(x.values())))
         baselines = {baseline.number: baseline for baseline in history.baselines}
         return cls(judge, baselines, looks, x, (*_gaps(looks, x), *waits))
 
@@ -142,7 +142,7 @@ class JudgeCharts:
                 f"flips {elicitation}",
                 f"{elicitation}: replies that differ from the baseline's",
                 "share of replies",
-                {"of this look": _looks(flips), "own noise": _baselines(flips)},
+                {"of this round": _looks(flips), "own noise": _baselines(flips)},
                 reach=(0.0, 0.5),
             )
             yield self._evidence_chart(elicitation)
@@ -154,7 +154,7 @@ class JudgeCharts:
                 f"agreement {metric}",
                 f"{metric} on the items that both answered, at equal replies",
                 metric,
-                {"look": _looks(figures), "baseline": _baselines(figures)},
+                {"round": _looks(figures), "baseline": _baselines(figures)},
                 within=(-inf, inf),
             )
             sequences = {
@@ -162,14 +162,14 @@ class JudgeCharts:
                 for look, judge in self.looks
                 if judge.sequence and judge.sequence.name == metric
             }
-            covered = "all looks together" if sequences else "each look alone"
+            covered = "all rounds together" if sequences else "each round alone"
             changes = sequences or figures
             lines = {
                 "difference": {n: f.difference for n, f in changes.items()},
                 f"upper end, {covered}": {n: f.high for n, f in changes.items()},
                 f"lower end, {covered}": {n: f.low for n, f in changes.items()},
             }
-            title = f"{metric}: look less baseline"
+            title = f"{metric}: round less baseline"
             yield self._chart(
                 f"metric {metric}",
                 title,
@@ -186,12 +186,12 @@ class JudgeCharts:
                 for look, judge in self.looks
             }
             if any(figure.look for figure in figures.values()):
-                lines = {"look": _looks(figures), "baseline": _baselines(figures)}
+                lines = {"round": _looks(figures), "baseline": _baselines(figures)}
                 unit = UNITS[name].text
                 yield self._chart(name, name, unit, lines, reach=(0.0,), within=(0.0, inf))
 
     def _figures(self, name: str, elicitation: Elicitation | Literal[""] = "") -> dict[int, Figure]:
-        """Return a figure by number of the look."""
+        """Return a figure by number of the round."""
         found = {look.number: judge.figure(name, elicitation) for look, judge in self.looks}
         return {n: figure for n, figure in found.items() if figure is not None}
 
@@ -253,7 +253,7 @@ class JudgeCharts:
         """Draw values over dates, with verdicts above and changes of the model below."""
         named = "".join(c if c.isascii() and c.isalnum() else "-" for c in f"{name} {self.judge}")
         newest = list(next(iter(lines.values())).items())[-N_DESCRIBED:]
-        values = ", ".join(f"look {n} {number(value)}" for n, value in newest) or "no looks yet"
+        values = ", ".join(f"round {n} {number(value)}" for n, value in newest) or "no rounds yet"
         alt = f"{self.judge}, {title} ({y}): {values}."
         changes = sorted(model_changes([look for look, _ in self.looks], self.judge))
         rug = [(self.x[n], "another model version or fingerprint", "j3") for n in changes]
@@ -283,7 +283,7 @@ class JudgeCharts:
         spans = steps_around([self.x[look.number] for look, _ in self.looks])
         for (look, judge), span in zip(self.looks, spans, strict=True):
             kind = judge.verdict.replace(" ", "-")
-            yield Region(span, kind, f"look {look.number}: {judge.verdict}")
+            yield Region(span, kind, f"round {look.number}: {judge.verdict}")
 
 
 def _power(p: float) -> float:
@@ -300,7 +300,7 @@ def _baselines(figures: Mapping[int, Figure]) -> dict[int, float | None]:
 
 
 def _gaps(looks: Sequence[tuple[Look, JudgeLook]], x: Mapping[int, float]) -> Iterator[Gap]:
-    """Yield where a judge was not asked in looks that others may have been asked in, and why."""
+    """Yield where a judge was not asked in rounds that others may have been asked in, and why."""
     spans = steps_around([x[look.number] for look, _ in looks])
     reasons = [
         ""

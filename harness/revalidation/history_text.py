@@ -1,4 +1,4 @@
-"""Looks and the history of a run as text for a terminal."""
+"""Rounds and the history of a run as text for a terminal."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 MAX_CHANGED = 10  # changed items of a judge that are listed
 MAX_TEXT = 160  # characters of an item or a reply
-FIGURE_HEADS = ("baseline", "look", "difference", "on")  # after the judge's name
+FIGURE_HEADS = ("baseline", "round", "difference", "on")  # after the judge's name
 STANDING_HEADS = ("judge", "value", "on", *COMPLETENESS_HEADS, "ranks")
-HISTORY_HEADS = ("look", "date", "verdict", "flips", "p", "value", "change", "model")
+HISTORY_HEADS = ("round", "date", "verdict", "flips", "p", "value", "change", "model")
 
 
 def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
-    """Render what a look rests on: notes, the figures of each judge, and the decision.
+    """Render what a round rests on: notes, the figures of each judge, and the decision.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         n_items += f" of {baseline.n_items_in_run}"
     occasions = counted([baseline.n_occasions], "occasion")
     head = (
-        f"Look {look.number}: {n_items}, {replies_of(replies_per_item(look.streams))} each. "
+        f"Round {look.number}: {n_items}, {replies_of(replies_per_item(look.streams))} each. "
         f"Baseline {baseline.number}: {replies_of(baseline.n_replies)} each, on {occasions}"
         f"{_received(baseline)}."
     )
@@ -91,7 +91,7 @@ def figure_rows(
         return
     ranks_by = look.decision.metric if look.decision else ""
     names_elicitation = len({f.elicitation for f in judge.figures if f.elicitation}) > 1
-    yield ["p, all looks", "", p_value(judge.p), "", ""]
+    yield ["p, all rounds", "", p_value(judge.p), "", ""]
     for figure in judge.figures:
         is_known = figure.look is not None or figure.baseline is not None
         if figure.name in {ANSWERED, *NO_ANSWER}:
@@ -122,7 +122,7 @@ def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str
 
 
 def _texts(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[str]]:
-    """Yield what a look reports besides, beside the baseline."""
+    """Yield what a round reports besides, beside the baseline."""
     before, now = baseline.providers.get(judge.judge) or ProviderReport(), judge.provider
     rows = [d.standing(judge.judge) if d else None for d in (baseline.decision, look.decision)]
     yield ["ranks", *(rank_set(row.ranks) if row else "NA" for row in rows)]
@@ -171,7 +171,7 @@ def with_command(sentence: str) -> str:
 def baseline_lines(history: HistoryReading) -> Iterator[str]:
     """Yield a line for each baseline."""
     for baseline in history.baselines:
-        origin = f"from look {baseline.accepted} on" if baseline.accepted else "the run"
+        origin = f"from round {baseline.accepted} on" if baseline.accepted else "the run"
         yield (
             f"baseline {baseline.number} of {baseline.at[:10]}: {origin}{_received(baseline)}, "
             f"{counted([len(baseline.items)])}, "
@@ -180,10 +180,10 @@ def baseline_lines(history: HistoryReading) -> Iterator[str]:
 
 
 def history_text(history: HistoryReading) -> str:
-    """Render the looks of a run, a table for each judge and a row for each look, the newest first.
+    """Render a run's rounds, with a table for each judge and a row for each round, newest first.
 
-    ``*`` marks a look whose model version or fingerprint is not that of the look before. The change
-    of the metric that ranks has an interval that holds for all looks together.
+    ``*`` marks a round whose model version or fingerprint is not that of the round before. The
+    change of the metric that ranks has an interval that holds for all rounds together.
     """
     parts = ["\n".join(baseline_lines(history))]
     for judge in dict.fromkeys(judge for b in history.baselines for judge in b.judges):

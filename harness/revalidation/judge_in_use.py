@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 def in_use(
     judge: str, streams: Sequence[Stream], scorer: Scorer, task: Task, before: InUse | None
 ) -> InUse:
-    """Test the judge in use after a look, by single replies on a metric that is a mean over items.
+    """Test the judge in use after a round, by single replies on a metric that is a mean over items.
 
     Parameters
     ----------
     judge : str
         Its name.
     streams : sequence of Stream
-        Its replies in the baseline and all looks.
+        Its replies in the baseline and all rounds.
     scorer : Scorer
         What replies score.
     task : Task
         Whose options are the constant answers.
     before : InUse or None
-        The test after the look before, whose evidence it adds to.
+        The test after the round before, whose evidence it adds to.
     """
     for stream in streams:
         elicitation, categories = stream.elicitation, categories_of(stream.replies)
@@ -70,7 +70,7 @@ def in_use(
 
 
 def _sum(log_e: float | None, before: float | None) -> float | None:
-    """Add the evidence of earlier looks, which never gets less."""
+    """Add the evidence of earlier rounds, which never gets less."""
     if log_e is None or before is None:
         return before if log_e is None else log_e
     return float(np.logaddexp(log_e, before))

@@ -1,4 +1,4 @@
-"""Options of a look at the judges of a run."""
+"""Options of a round at the judges of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Every(Options):
-    """How often a schedule looks."""
+    """How often a schedule starts a round."""
 
     every: Period | None = option(
         None, "Time between looks. Default: that of the last scheduled look."
@@ -136,7 +136,7 @@ class Looking(FailOn, Anchor, LookSamples, AskingAgain, DryRun):
 
     @property
     def replies_per_item(self) -> int:
-        """Replies per item in a look."""
+        """Replies per item in a round."""
         return self.samples or 1
 
 

@@ -1,4 +1,4 @@
-"""Metrics, beta and the decision on the replies of a look, beside those of the baseline."""
+"""Metrics, beta and the decision on the replies of a round, beside those of the baseline."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.tasks.item import Elicitation
 
 N_RESAMPLES = 1000
-MAX_PARTS = 2  # of the baseline's replies that are compared with a look's, each on its own
+MAX_PARTS = 2  # of the baseline's replies that are compared with a round's, each on its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ def compare_metrics(
 ) -> tuple[dict[str, tuple[Figure, ...]], Scorer | None]:
     """Compare every metric of every judge with its baseline, at the same number of replies.
 
-    The baseline's replies are split into parts of as many replies as the look has; its value is the
-    mean over the first of them, at most `MAX_PARTS`. All are evaluated on the items that all of
+    The baseline's replies are split into parts of as many replies as the round has; its value is
+    the mean over the first of them, at most `MAX_PARTS`. All are evaluated on the items that all of
     them answered, and on the same resamples.
     Returns the figures by judge, and what scores single replies; see `Scorer.of`.
     """
@@ -146,7 +146,7 @@ def compare_metrics(
 
 
 def _figures(p: Prepared, names: Sequence[str]) -> Iterator[Figure]:
-    """Yield all metrics, the look's part first among the names."""
+    """Yield all metrics, the round's part first among the names."""
     e = p.evaluation
     for metric in e.metrics:
         ends = None
@@ -329,7 +329,7 @@ class Scorer:
         return BesideOneHuman(judge, human)
 
     def sequence(self, scores: ItemScores, *, alpha: float) -> Figure:
-        """Return the change at the last look; alpha is for all looks together."""
+        """Return the change at the last round; alpha is for all rounds together."""
         metric = self.scoring.metric
         name, change = metric.name, score_change(scores, len(scores.sums) - 1, alpha=alpha)
         if change.value is None or change.interval is None:
@@ -341,7 +341,7 @@ class Scorer:
 
 
 def item_scores(counts: ReplyCounts, scores: FloatArray) -> ItemScores:
-    """Add up what the replies of each item and look score; see `Scorer.scores`."""
+    """Add up what the replies of each item and round score; see `Scorer.scores`."""
     scored = np.isfinite(scores)
     sums = np.einsum("tic,ic->ti", counts.counts, np.where(scored, scores, 0.0))
     return ItemScores(sums, np.einsum("tic,ic->ti", counts.counts, scored.astype(np.int64)))

@@ -1,8 +1,8 @@
-"""The occasion that a look sends requests on: one that began in the last hours, or a new one.
+"""The occasion that a round sends requests on: one that began in the last hours, or a new one.
 
 An occasion stands for one moment of a judge. Its replies are received within `MAX_SPAN`, which is
-shorter than the time after which a daily look is due again, and its date is that of its newest
-reply. A look that was interrupted continues its occasion only within that time. One that received
+shorter than the time after which a daily round is due again, and its date is that of its newest
+reply. A round that was interrupted continues its occasion only within that time. One that received
 all of its replies is recorded at any time, with their date.
 """
 
@@ -29,7 +29,7 @@ MAX_SPAN = timedelta(hours=20)  # of the replies of an occasion
 Unusable = Literal["finished", "interrupted", "ahead", "unreadable"]
 WHY: Mapping[Unusable, str] = {
     "interrupted": (
-        "The look that began on {date} was interrupted. Its replies stay in {folder} and are too "
+        "The round that began on {date} was interrupted. Its replies stay in {folder} and are too "
         "old to continue with."
     ),
     "ahead": (
@@ -43,12 +43,12 @@ LOST = (
     "was deleted, cut short or replaced, so an earlier alarm is forgotten. Restore the file "
     "if you can."
 )
-AGAIN = "This look sends all of its requests again."
+AGAIN = "This round sends all of its requests again."
 
 
 @dataclass(frozen=True, slots=True)
 class NextOccasion:
-    """The occasion of the next look.
+    """The occasion of the next round.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ class NextOccasion:
     began : str
         When its folder was made, if it is late; else "".
     passed_over : tuple of str
-        What is wrong with the folders of earlier occasions that no look can use, as sentences.
+        What is wrong with the folders of earlier occasions that no round can use, as sentences.
     lost : str
-        Which looks have a folder but aren't in the history, as a sentence; "" if none.
+        Which rounds have a folder but aren't in the history, as a sentence; "" if none.
     """
 
     number: int
@@ -106,7 +106,7 @@ def is_within_span(at: str) -> bool:
 
 
 class _Begun(NamedTuple):
-    """What an earlier look left in the folder of an occasion; ``why`` it can't be used, if so."""
+    """What an earlier round left in the folder of an occasion; ``why`` it can't be used, if so."""
 
     why: Unusable | None = None
     date: str = ""
@@ -142,17 +142,17 @@ def _waits_for_batches(folder: RunFolder) -> bool:
 
 
 def _sentences(unusable: Sequence[tuple[Unusable, str, str]]) -> Iterator[str]:
-    """Yield a sentence for each folder whose look wasn't finished."""
+    """Yield a sentence for each folder whose round wasn't finished."""
     for why, folder, date in unusable:
         if why != "finished":
             yield f"{WHY[why].format(folder=folder, date=date)} {AGAIN}"
 
 
 def _lost(unusable: Sequence[tuple[Unusable, str, str]]) -> str:
-    """Return a sentence about the folders of finished looks; "" without any."""
+    """Return a sentence about the folders of finished rounds; "" without any."""
     lost = [(folder, date) for why, folder, date in unusable if why == "finished"]
     if not lost:
         return ""
     folder, date = lost[-1]
-    looks = counted([len(lost)], "look")
+    looks = counted([len(lost)], "round")
     return f"{LOST.format(looks=looks, folder=folder, date=date)} {AGAIN}"

@@ -1,7 +1,7 @@
 """One occasion on which judges are asked again, in ``looks/NNNN/`` of the run folder.
 
 An occasion is a run folder without a copy of the task: what its log does not answer is asked, so
-that a look that was killed goes on where it ended. Its number is part of each request's key.
+that a round that was killed goes on where it ended. Its number is part of each request's key.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def replies_of_occasions(run: RunFolder, occasions: Iterable[int]) -> list[Verdi
 def close_occasion(run: RunFolder, occasion: int) -> None:
     """Mark an occasion as recorded and remove its cache; of an export, the texts too.
 
-    No later look continues it, even if the history is lost.
+    No later round continues it, even if the history is lost.
     """
     path = occasion_path(run, occasion)
     with suppress(RunError):  # nothing was asked, or the disk is full

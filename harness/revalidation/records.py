@@ -1,4 +1,4 @@
-"""What a history records: baselines, looks, and the figures of each judge."""
+"""What a history records: baselines, rounds, and the figures of each judge."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ REPORTED = ("cost", "tokens", "latency")
 
 
 class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A number of a judge in a look, beside its baseline.
+    """A number of a judge in a round, beside its baseline.
 
     Attributes
     ----------
@@ -68,15 +68,15 @@ class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
         A key of `UNITS`, a metric, or ``beta``.
     elicitation : str
         Of flips and shares of replies.
-    baseline, look : float or None
-        Values; None where undefined. Beside the flips of a look stands the chance that two replies
+    baseline, round : float or None
+        Values; None where undefined. Beside the flips of a round stands the chance that two replies
         of the baseline to one item differ: the judge's own noise.
     difference : float or None
         Of a metric: look less baseline on the same items.
     low, high : float or None
-        Ends of the interval of the difference, or of a look's flips.
+        Ends of the interval of the difference, or of a round's flips.
     n : int
-        Items behind the look's value, or replies of which it is a share.
+        Items behind the round's value, or replies of which it is a share.
     n_replies : float or None
         Replies per item of either side of a metric; None for beta, of all replies.
     reason : str
@@ -166,7 +166,7 @@ class ChangedItem(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     before, now : Category
-        The most common reply before the look since which the judge changed, and from then on.
+        The most common reply before the round since which the judge changed, and from then on.
     share_before, share_now : (int, int)
         How many replies were that one, of how many.
     """
@@ -180,7 +180,7 @@ class ChangedItem(Struct, frozen=True, kw_only=True):
 
 
 class JudgeLook(Struct, frozen=True, kw_only=True):
-    """One judge in a look.
+    """One judge in a round.
 
     Attributes
     ----------
@@ -189,13 +189,13 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
     reason : str
         Why it is not comparable, was not asked, or isn't complete.
     outcomes : tuple of OutcomeCounts
-        Counts of its replies in this look, by elicitation; empty if it was not asked.
+        Counts of its replies in this round, by elicitation; empty if it was not asked.
     shortfall : str
         Its standing in `Completeness` unless it is complete; else "".
     p : float
         Anytime-valid p-value of no change since the baseline, over its elicitations.
     since, since_at : int or None, str
-        The look since which it changed, an estimate, and its UTC time.
+        The round since which it changed, an estimate, and its UTC time.
     what : str
         What changed most, in words: an estimate.
     n_changed, changed_items : int, tuple of ChangedItem
@@ -206,9 +206,9 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
     figures : tuple of Figure
         Flips and shares of replies by elicitation, then every metric, and ``beta``.
     sequence : Figure or None
-        Change of the metric that ranks, over single replies. Its interval holds for all looks since
-        the baseline and all judges together. None where the metric is not a mean over items, or in
-        a look without replies.
+        Change of the metric that ranks, over single replies. Its interval holds for all rounds
+        since the baseline and all judges together. None where the metric is not a mean over items,
+        or in a round without replies.
     """
 
     judge: str
@@ -245,7 +245,7 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
 
 
 class InUse(Struct, frozen=True, kw_only=True):
-    """Whether the judge in use is worse than a constant answer or than a human rater, after a look.
+    """Whether the judge in use is worse than a constant answer or a human rater, after a round.
 
     Attributes
     ----------
@@ -255,7 +255,7 @@ class InUse(Struct, frozen=True, kw_only=True):
         How much worse than a human rater it may be, as a share of the metric's range.
     log_e_constant, log_e_human : float or None
         Log evidence that it is worse than a constant answer, and than a rater by more than the
-        margin, summed over the looks since the baseline. None where there is no test.
+        margin, summed over the rounds since the baseline. None where there is no test.
     reason : str
         Why there is no test; "" where there is.
     """
@@ -284,7 +284,7 @@ class InUse(Struct, frozen=True, kw_only=True):
 
 
 class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baseline"):
-    """What looks are compared with.
+    """What rounds are compared with.
 
     Attributes
     ----------
@@ -295,7 +295,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     occasion : int
         Number of the occasion on which more replies were asked for; 0 if none were.
     accepted : int
-        The look that was accepted as the start of this baseline; 0 for the run itself.
+        The round that was accepted as the start of this baseline; 0 for the run itself.
     n_occasions : int
         On how many occasions its replies were asked.
     received : (str, str)
@@ -317,7 +317,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     alpha : float
         Chance of any false alarm over the life of this baseline.
     power : dict of str to DetectionPower
-        By judge, what later looks can find.
+        By judge, what later rounds can find.
     fitted : dict of str to dict of str to dict of str to float
         By judge, what its strategy took from all replies of the run: the probabilities on
         content-free items, or the weights of an ensemble's members. Later verdicts take the same.
@@ -362,9 +362,9 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
 
 
 class StreamEvidence(Struct, frozen=True, kw_only=True):
-    """Evidence of all looks since the baseline on one judge and elicitation.
+    """Evidence of all rounds since the baseline on one judge and elicitation.
 
-    It continues from here at the next look.
+    It continues from here at the next round.
     """
 
     judge: str
@@ -373,7 +373,7 @@ class StreamEvidence(Struct, frozen=True, kw_only=True):
 
 
 class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
-    """One look at the judges, with what it showed.
+    """One round at the judges, with what it showed.
 
     Attributes
     ----------
@@ -389,7 +389,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         Of the judges that are watched.
     left_out : dict of str to str
         Items of the baseline that are not as they were, each with the reason: they were not asked,
-        and enter no test of this look.
+        and enter no test of this round.
     excluded : dict of int to str
         Looks since the baseline, up to this, whose replies were excluded, each with the reason.
     margin : float
@@ -409,7 +409,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     every : {"day", "week", "month"} or None
         The period of ``--if-due``, with which every schedule looks; None without it.
     lost : str
-        Which earlier looks the history lost, as a sentence: an alarm may be forgotten. "" if none.
+        Which earlier rounds the history lost, as a sentence: an alarm may be forgotten. "" if none.
     """
 
     number: int
@@ -448,7 +448,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
 
 
 def reported(judge: JudgeLook, baseline: Baseline | None) -> Iterator[Figure]:
-    """Yield what a provider reported of the replies of a look, beside the baseline's."""
+    """Yield what a provider reported of the replies of a round, beside the baseline's."""
     before = baseline.providers.get(judge.judge) if baseline else None
     for name in REPORTED:
         yield Figure(
@@ -457,7 +457,7 @@ def reported(judge: JudgeLook, baseline: Baseline | None) -> Iterator[Figure]:
 
 
 def model_changes(looks: Iterator[Look] | list[Look], judge: str) -> frozenset[int]:
-    """Return the looks with another model version or fingerprint than the look before."""
+    """Return the rounds with another model version or fingerprint than the round before."""
     changes, before = set(), None
     for look in looks:
         result = look.judge(judge)

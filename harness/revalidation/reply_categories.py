@@ -178,17 +178,17 @@ def outcome_shares(stream: StreamReplies) -> dict[str, float]:
 
 
 def categories_of(streams: Sequence[StreamReplies]) -> tuple[Category, ...]:
-    """Return the categories of a baseline, then those that first occur in each look after it."""
+    """Return the categories of a baseline, then those that first occur in each round after it."""
     return tuple(dict.fromkeys(c for stream in streams for c in stream.categories))
 
 
 def counts_of(streams: Sequence[StreamReplies]) -> ReplyCounts:
-    """Count the replies of a baseline and the looks after it, for the tests.
+    """Count the replies of a baseline and the rounds after it, for the tests.
 
     Parameters
     ----------
     streams : sequence of StreamReplies
-        Of one judge and elicitation, to the same items: the baseline, then each look.
+        Of one judge and elicitation, to the same items: the baseline, then each round.
 
     Returns
     -------

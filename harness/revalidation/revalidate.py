@@ -74,7 +74,7 @@ def revalidate(
     *,
     stop: StopRequests | None = None,
 ) -> LookEnding:
-    """Ask the judges of a finished run again and compare, or accept or exclude a look.
+    """Ask the judges of a finished run again and compare, or accept or exclude a round.
 
     An ending other than 0 is posted where an address is given, and so is an error.
 
@@ -87,7 +87,7 @@ def revalidate(
     watching : callable
         Returns, as a context, what is informed of progress; given planned units by judge.
     stop : StopRequests, optional
-        Of other threads; signals stop the look, too.
+        Of other threads; signals stop the round, too.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _done(
 def _not_due(
     run: RunFolder, options: LookOptions, conditions: tuple[Condition, ...], every: Period
 ) -> LookEnding | None:
-    """End as the last look at the judges did, if the next one is not due: an alarm stays open."""
+    """End as the last round at the judges did, if the next one is not due: an alarm stays open."""
     judges = [spec.name for spec in watched_judges(run, options.judges or ())]
     history = read_history(run.path / FILE)
     last, baseline = history.last_look_at(judges), history.baseline
@@ -145,12 +145,12 @@ def _not_due(
     if last is None or due_in_s <= 0:
         return None
     if baseline is None or last.baseline != baseline.number:
-        return LookEnding(run.path, 0, (("", "No look is due."),), due_in_s=due_in_s)
+        return LookEnding(run.path, 0, (("", "No round is due."),), due_in_s=due_in_s)
     return LookEnding.after(run.path, last, baseline, conditions, due_in_s=due_in_s)
 
 
 def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...]) -> LookEnding:
-    """Fix the baseline, ask a look and record it."""
+    """Fix the baseline, ask a round and record it."""
     history, warnings = sitting.history, tuple(_warnings(sitting))
     with watching(next_plan(sitting).n_planned) as observer:
         for line in warnings:
@@ -165,13 +165,13 @@ def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...
 
 
 def _warnings(sitting: Sitting) -> Iterator[str]:
-    """Yield what is wrong with the history and the replies of earlier looks."""
+    """Yield what is wrong with the history and the replies of earlier rounds."""
     history = sitting.history
     if history.n_damaged > history.n_damaged_last:
         yield f"{history.n_damaged} damaged lines of {sitting.run.path / FILE} are left out."
     if history.looks and is_ahead(history.looks[-1]):
         yield (
-            f"Look {history.looks[-1].number} is dated {history.looks[-1].at}, which is ahead of "
+            f"Round {history.looks[-1].number} is dated {history.looks[-1].at}, which is ahead of "
             "the clock of this machine. One of the two clocks is wrong."
         )
     yield from sitting.occasion.passed_over
@@ -179,7 +179,7 @@ def _warnings(sitting: Sitting) -> Iterator[str]:
 
 
 def _lost(sitting: Sitting) -> str:
-    """Say which earlier looks the history lost; "" if none: an alarm may be among them."""
+    """Say which earlier rounds the history lost; "" if none: an alarm may be among them."""
     if sitting.occasion.lost:
         return sitting.occasion.lost
     if not (n := sitting.history.n_damaged_last):
@@ -196,12 +196,12 @@ def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding
     options = sitting.options
     command = options.look_command(sitting.run, with_limit=code != ExitCode.COST_LIMIT)
     observer.say(how_to_resume(command, code, options.max_cost, sitting.assumed_usd))
-    what = "The look was stopped." if options.accept is None else "No baseline was made."
+    what = "The round was stopped." if options.accept is None else "No baseline was made."
     return LookEnding(sitting.run.path, int(code), (("", what),))
 
 
 def _ask_today(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Ask a look; after one that only an earlier day's replies completed, ask another.
+    """Ask a round; after one that only an earlier day's replies completed, ask another.
 
     Return why asking was stopped.
     """
@@ -211,14 +211,14 @@ def _ask_today(sitting: Sitting, observer: Observer) -> ExitCode | None:
         return stopped
     look = sitting.history.looks[-1]
     observer.say(
-        f"Look {look.number} is recorded with the date of its replies, {look.at[:10]}. The next "
-        "look follows now."
+        f"Round {look.number} is recorded with the date of its replies, {look.at[:10]}. The next "
+        "round follows now."
     )
     return _ask(sitting, observer)
 
 
 def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Ask a look, assess and record it; return why asking was stopped."""
+    """Ask a round, assess and record it; return why asking was stopped."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     content = sitting.comparable(baseline)
     left_out = sitting.judges_left_out(baseline, content)
@@ -231,7 +231,7 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
             return answers.exit_code
     dates = reply_dates([answers.verdicts])
     if dates.is_longer_than(MAX_SPAN):
-        observer.say(f"The replies of this look were received {dates.dates}.")
+        observer.say(f"The replies of this round were received {dates.dates}.")
     look = _replies_of(sitting, answers, content, left_out)
     kept = [item for item in baseline.items if item not in content.left_out]
     watched = watched_quantities(read_fail_on(sitting.options.fail_on))
@@ -244,7 +244,7 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
 def _replies_of(
     sitting: Sitting, answers: OccasionAnswers, content: Comparable, left_out: LeftOutJudges
 ) -> Look:
-    """Return a look that is not assessed, in which judges without replies have the reason."""
+    """Return a round that is not assessed, in which judges without replies have the reason."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     streams = sitting.asked_streams(baseline, answers)
     replied = {stream.judge for stream in streams if stream.n_replies}
@@ -294,10 +294,11 @@ def with_counts(row: JudgeLook, judge: Completeness, why: str) -> JudgeLook:
 
 
 def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
-    """Start a new baseline with the replies of a look and of all looks after it.
+    """Start a new baseline with the replies of a round and of all rounds after it.
 
-    Those up to the look that raised an alarm are left out, and the baseline is then completed to as
-    many replies per item as the old one has. Judges that the last look did not watch keep theirs.
+    Those up to the round that raised an alarm are left out, and the baseline is then completed to
+    as many replies per item as the old one has. Judges that the last round did not watch keep
+    theirs.
     """
     run, options = sitting.run, sitting.options
     check_acceptable(sitting, number)
@@ -305,7 +306,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
     looks, had_alarm = looks_to_accept(since, number)
     n_asked = n_to_ask(sitting, looks, had_alarm=had_alarm)
     numbers = [str(look.number) for look in looks if look.streams]
-    parts = [f"the replies of look {', '.join(numbers)}"] if numbers else []
+    parts = [f"the replies of round {', '.join(numbers)}"] if numbers else []
     parts += [f"{replies_of(n_asked)} per item asked anew"] if n_asked else []
     held = " and ".join(parts)
     baseline = accepted_baseline(sitting, looks)
@@ -330,12 +331,12 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
     )
     lines = [text]
     if baseline.n_replies < ADVISED_REPLIES:
-        lines.append(f"Ask for more in the next look: --baseline-replies {ADVISED_REPLIES}")
+        lines.append(f"Ask for more in the next round: --baseline-replies {ADVISED_REPLIES}")
     return LookEnding(run.path, 0, tuple(("", line) for line in lines))
 
 
 def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
-    """Drop the replies of a look, and assess it and all looks after it without them."""
+    """Drop the replies of a round, and assess it and all rounds after it without them."""
     sitting.check_look("exclude", number)
     baseline = sitting.baseline
     looks = sitting.history.looks_since_baseline
@@ -349,15 +350,15 @@ def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
     last, dry_run = again[-1], sitting.options.dry_run
     verdicts = ", ".join(f"{judge.judge} {judge.verdict}" for judge in last.judges)
     text = (
-        f"The replies of look {number} {'would be' if dry_run else 'are'} excluded. "
-        f"Look {last.number} then: {verdicts}."
+        f"The replies of round {number} {'would be' if dry_run else 'are'} excluded. "
+        f"Round {last.number} then: {verdicts}."
     )
     lines = [text, *(["Nothing was written."] if dry_run else [])]
     return LookEnding(sitting.run.path, 0, tuple(("", line) for line in lines), look=last)
 
 
 def next_plan(sitting: Sitting) -> Plan:
-    """Plan the next look, and replies that the baseline still needs, without asking."""
+    """Plan the next round, and replies that the baseline still needs, without asking."""
     n_samples = sitting.options.replies_per_item + n_missing(sitting)
     if (baseline := sitting.history.baseline) is None:
         return sitting.plan(sitting.asked_judges, n_samples)
@@ -368,7 +369,7 @@ def next_plan(sitting: Sitting) -> Plan:
 
 
 def plan_look(run: RunFolder, options: LookOptions) -> Plan:
-    """Plan the next look without asking or writing.
+    """Plan the next round without asking or writing.
 
     Raises
     ------
@@ -390,9 +391,9 @@ def export_baseline(
 ) -> None:
     """Write manifest, prompts, history, and the anchor's items and ratings into a new folder.
 
-    A run without a baseline gets that of ``options`` first. Without the items' texts, a look reads
+    A run without a baseline gets that of ``options`` first. Without the items' texts, a round reads
     them from the task. With ``keep_replies`` the folder gets the texts of the run's replies, and
-    looks keep theirs. Raises `HarnessError` if the run cannot be read, or the folder exists or
+    rounds keep theirs. Raises `HarnessError` if the run cannot be read, or the folder exists or
     cannot be written.
     """
     if target.exists():

@@ -43,7 +43,7 @@ PERIODS: dict[Period, timedelta] = {
     "week": timedelta(days=7),
     "month": timedelta(days=28),
 }
-N_PERIODS = 2  # without a look, after which one is overdue
+N_PERIODS = 2  # without a round, after which one is overdue
 EARLY = 0.1  # of a period: a scheduler that is a little early is not sent away
 MAX_AHEAD = timedelta(minutes=5)  # of the clock of another machine
 CRON: dict[Period, str] = {"day": "17 5 * * *", "week": "17 5 * * 1", "month": "17 5 1 * *"}
@@ -302,7 +302,7 @@ def _task_here(run: RunFolder) -> str | None:
 def _server_there(
     run: RunFolder, specs: Sequence[JudgeSpec], target: Target, server: Server
 ) -> Server:
-    """Return where a look that the schedule starts finds the judges of the run."""
+    """Return where a round that the schedule starts finds the judges of the run."""
     is_pipeline = target in INSIDE_REPOSITORY
     file = server.judges_file or (None if is_pipeline else _file_of_environment())
     registry = bundled_judges() if is_pipeline and not file else load_judges(file)
@@ -375,9 +375,9 @@ def unset_keys(keys: Iterable[str]) -> list[str]:
 
 
 def time_until_due(last: Look | None, every: Period) -> timedelta:
-    """Return how long the next look is not due; zero or less if it is.
+    """Return how long the next round is not due; zero or less if it is.
 
-    A look is due when the last one is at least nine tenths of the period old; at once when replies
+    A round is due when the last one is at least nine tenths of the period old; at once when replies
     of that are missing, or it is dated in the future because a clock ran ahead.
     """
     if last is None:
@@ -392,16 +392,16 @@ def time_until_due(last: Look | None, every: Period) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How long a run has gone without a scheduled look.
+    """How long a run has gone without a scheduled round.
 
     Attributes
     ----------
     every : {"day", "week", "month"}
         The period of the schedule.
     last : str
-        Time of the last look that got replies; of the run if there is none.
+        Time of the last round that got replies; of the run if there is none.
     has_looks : bool
-        Whether there is such a look.
+        Whether there is such a round.
     age : timedelta
         Since then.
     """
@@ -413,43 +413,43 @@ class Lateness:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether no look got replies for two periods."""
+        """Whether no round got replies for two periods."""
         return self.age > N_PERIODS * PERIODS[self.every]
 
     @property
     def sentence(self) -> str:
         """What is said about it."""
         days = f"{self.age.days} days ago, on {self.last[:10]}"
-        last = f"The last look with replies was {days}"
+        last = f"The last round with replies was {days}"
         if not self.has_looks:
-            last = f"There's no look with replies, and the run was made {days}"
+            last = f"There's no round with replies, and the run was made {days}"
         missing = " Check that the schedule still runs." if self.is_overdue else ""
         state = "Overdue" if self.is_overdue else "Not overdue"
-        return f"{state}: a look is scheduled every {self.every}. {last}.{missing}"
+        return f"{state}: a round is scheduled every {self.every}. {last}.{missing}"
 
 
 def lateness(run: RunFolder, looks: Sequence[Look], every: Period | None) -> Lateness:
-    """Return how long no scheduled look of a run got replies.
+    """Return how long no scheduled round of a run got replies.
 
     Parameters
     ----------
     run : RunFolder
         The run, or an exported baseline.
     looks : sequence of Look
-        All looks at it.
+        All rounds at it.
     every : {"day", "week", "month"} or None
-        The period; by default that of the last look that was called with ``--if-due``.
+        The period; by default that of the last round that was called with ``--if-due``.
 
     Raises
     ------
     RunError
-        If no look had a period.
+        If no round had a period.
     """
     scheduled = [look.every for look in looks if look.every]
     period = every or (scheduled[-1] if scheduled else None)
     if period is None:
         raise RunError(
-            f"{run.path}: no look was scheduled, so the time between looks is unknown",
+            f"{run.path}: no round was scheduled, so the time between rounds is unknown",
             "Pass --every day, week or month",
         )
     answered = [look.at for look in looks if look.streams]
@@ -459,7 +459,7 @@ def lateness(run: RunFolder, looks: Sequence[Look], every: Period | None) -> Lat
 
 
 def is_ahead(look: Look) -> bool:
-    """Return whether a look is dated in the future."""
+    """Return whether a round is dated in the future."""
     return datetime.fromisoformat(look.at) > datetime.now(UTC) + MAX_AHEAD
 
 

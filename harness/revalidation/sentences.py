@@ -1,4 +1,4 @@
-"""What is said of a look: a sentence for each judge, and notes on what it compared."""
+"""What is said of a round: a sentence for each judge, and notes on what it compared."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ SERIOUS = (
 )
 MAX_NAMED = 5  # items per reason that are left out
 OTHER_RATINGS = (
-    "The ratings have changed since the baseline: metrics may differ from those of earlier looks "
+    "The ratings have changed since the baseline: metrics may differ from those of earlier rounds "
     "for that reason. The tests of the judges' answers do not use them."
 )
 ALL_ALIKE = (
-    "All judges changed in the same look: this counts as one change. Look for a cause that they "
+    "All judges changed in the same round: this counts as one change. Look for a cause that they "
     "share, such as a gateway, a provider or the way that items are sent."
 )
 RETEST = (
-    "The baseline has one reply per item: its own noise is unknown, and the first look after it is "
-    "a retest, which shows changes of rates but not of single items. Five replies are advised, "
-    "with --samples 5 in the run or --baseline-replies 5 in the first look."
+    "The baseline has one reply per item: its own noise is unknown, and the first round after it "
+    "is a retest, which shows changes of rates but not of single items. Five replies are advised, "
+    "with --samples 5 in the run or --baseline-replies 5 in the first round."
 )
 SAMPLED = (
     "The items were sampled with unequal probabilities. Metrics and the decision weight them by "
-    "the inverse; flips, the tests of judges and changes over all looks describe the sample."
+    "the inverse; flips, the tests of judges and changes over all rounds describe the sample."
 )
 
 
 def lead(look: Look, baseline: Baseline) -> list[tuple[str, str]]:
     """Return a verdict and a plain sentence for each judge, the most serious first.
 
-    If no judge is comparable, there is one sentence for each cause. Looks that the history lost
+    If no judge is comparable, there is one sentence for each cause. Rounds that the history lost
     have one, too.
     """
     lost = [("incomplete", look.lost)] if look.lost else []
@@ -89,7 +89,7 @@ def _agreement(judge: JudgeLook) -> str:
     if judge.answers_nothing:
         return "; no reply is an answer"
     if judge.margin is None:
-        return "; in an earlier look it agreed less with the raters or gave no answer"
+        return "; in an earlier round it agreed less with the raters or gave no answer"
     part = f", by more than {percent(judge.margin)} of the metric's range" if judge.margin else ""
     return f"; it agrees less with the raters{part}"
 
@@ -113,7 +113,7 @@ def _power(judge: JudgeLook, baseline: Baseline) -> str:
         return ""
     share = "any number" if power.share is None else f"{power.share:.0%}"
     if power.is_enough:
-        return f" (a change in {share} of the items would be found within {N_LOOKS} looks)"
+        return f" (a change in {share} of the items would be found within {N_LOOKS} rounds)"
     fewer = f"fewer than {share}" if power.share is not None else share
     advice = (
         f"an anchor of {power.n_items_needed} items would show one in {WANTED_SHARE:.0%}"
@@ -139,7 +139,7 @@ def notes(look: Look, baseline: Baseline) -> Iterator[str]:
         verb = "is" if n == 1 else "are"
         yield f"{n} of {counted([len(baseline.items)])} {verb} left out. {named}."
     for excluded, reason in look.excluded.items():
-        yield f"The replies of look {excluded} are excluded: {visible(reason)}"
+        yield f"The replies of round {excluded} are excluded: {visible(reason)}"
     if look.other_ratings:
         yield OTHER_RATINGS
     changes = [model_change(judge, baseline) for judge in look.judges]
@@ -153,12 +153,12 @@ def notes(look: Look, baseline: Baseline) -> Iterator[str]:
 
 
 def unwatched(look: Look, baseline: Baseline) -> list[str]:
-    """Return the judges of a baseline that a look does not watch."""
+    """Return the judges of a baseline that a round does not watch."""
     return [judge for judge in baseline.judges if look.judge(judge) is None]
 
 
 def decision_sentences(look: Look, baseline: Baseline) -> Iterator[str]:
-    """Say the decision on the look's replies beside the baseline's, and that its judge fails."""
+    """Say the decision on the round's replies beside the baseline's, and that its judge fails."""
     now, before = look.decision, baseline.decision
     if now is not None:
         among = ", among the judges that are watched" if unwatched(look, baseline) else ""

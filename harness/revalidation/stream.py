@@ -1,4 +1,4 @@
-"""A stream: the replies of one judge and elicitation that looks compare."""
+"""A stream: the replies of one judge and elicitation that rounds compare."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Stream:
     Attributes
     ----------
     replies : tuple of StreamReplies
-        In the baseline and each look.
+        In the baseline and each round.
     """
 
     judge: str
@@ -43,7 +43,7 @@ class Stream:
         return min(look.p_value for look in self.path.looks)
 
     def figures(self) -> Iterator[Figure]:
-        """Yield flips and shares of replies in the last look; nothing without replies."""
+        """Yield flips and shares of replies in the last round; nothing without replies."""
         now, before = outcome_shares(self.replies[-1]), outcome_shares(self.replies[0])
         n = self.replies[-1].n_replies
         if not n:

@@ -1,4 +1,4 @@
-"""Which judges of a run a look asks again."""
+"""Which judges of a run a round asks again."""
 
 from __future__ import annotations
 

@@ -52,12 +52,12 @@ def assert_unchanged(
         As of `harness.revalidate`.
     **options
         As of `harness.revalidate`; ``fail_on`` names other conditions than a changed judge, and
-        with ``if_due="week"`` a look that is younger is not repeated but counts.
+        with ``if_due="week"`` a round that is younger is not repeated but counts.
 
     Returns
     -------
     LookEnding
-        How the look ended.
+        How the round ended.
 
     Raises
     ------

@@ -35,7 +35,7 @@ def run(tmp_path, provider):
 
 
 def wait_for_batch(folder):
-    """Wait until a look has handed in a batch, and return its list of batches."""
+    """Wait until a round has handed in a batch, and return its list of batches."""
     ends = time.monotonic() + 60
     while time.monotonic() < ends:
         file = folder / "batches.json"
@@ -47,7 +47,7 @@ def wait_for_batch(folder):
 
 @pytest.mark.slow
 def test_late_batch_sends_no_request_for_its_look(run, provider, tmp_path):
-    """Second turns of today would continue conversations of days ago: the next look has its own."""
+    """Second turns of today would continue conversations of days ago: the next one has its own."""
     provider.post("/hold")
     words = ("revalidate", run, "--judges-file", "judges.yaml")
     look = start_harness(*words, cwd=tmp_path)
@@ -68,5 +68,5 @@ def test_late_batch_sends_no_request_for_its_look(run, provider, tmp_path):
     assert late["at"][:10] == (datetime.now(UTC) - timedelta(days=LATE_DAYS)).isoformat()[:10]
     assert late["judges"][0]["shortfall"] == "not assessed"
     assert "shortfall" not in today["judges"][0]
-    assert n_sent == 2 * N, "both turns of the look of today"
+    assert n_sent == 2 * N, "both turns of the round of today"
     assert ended.returncode in {0, 1}, ended.stderr

@@ -1,4 +1,4 @@
-"""The interval of a metric's change between a baseline and a look."""
+"""The interval of a metric's change between a baseline and a round."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def look(run, *arguments, code=0):
 
 @pytest.mark.slow
 def test_an_ensemble_changes_with_its_members(run_of, tmp_path, stub):
-    """Votes are computed from a look's replies; a member with other parameters takes the ensemble
+    """Votes are computed from a round's replies; a member with other parameters takes the ensemble
     out; nothing is asked for an ensemble itself."""
     tables = {name: replies(N, majority) for name in ("first", "second", "third")}
     run = run_of(tables, "panel,pair,scales", ENSEMBLES)
@@ -100,7 +100,7 @@ def test_ties_of_an_ensemble_are_drawn_anew_in_each_look(run_of):
 
 
 def test_an_ensemble_has_no_verdicts_where_one_member_is_watched(run_of):
-    """A vote of some members is no vote: it enters no test of a later look."""
+    """A vote of some members is no vote: it enters no test of a later round."""
     run = run_of({name: replies(N, majority) for name in ("m1", "m2")}, "m1+m2")
     assert verdicts(look(run, "--judges", "m1")) == {"m1": "stable"}
     [first] = read_history(run / FILE).looks

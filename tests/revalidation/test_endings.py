@@ -98,7 +98,7 @@ def test_errors_after_an_option_named_no_run(schedule):
 
 
 def test_quiet_prints_nothing_unless_something_is_wrong(schedule):
-    """Neither where all is well, nor where no look is due; an alarm and an outage are printed."""
+    """Neither where all is well, nor where no round is due; an alarm and an outage are printed."""
     run = schedule.run
     for arguments in ((run,), (run, "--if-due", "week"), ("exclude", 1, run, "--because", "x")):
         ended = invoke("revalidate", *arguments, "--quiet")
@@ -118,7 +118,7 @@ def test_quiet_prints_nothing_unless_something_is_wrong(schedule):
 
 
 def test_an_interrupted_look_is_json_and_goes_on(tmp_path, stub):
-    """Exit code 130, no verdicts; the same command makes the look, and asks what is left."""
+    """Exit code 130, no verdicts; the same command makes the round, and asks what is left."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N, concurrency=2)
     stdout, stderr, code = interrupted(schedule, "--json")
     facts = json.loads(stdout)
@@ -170,7 +170,7 @@ def test_an_interrupted_acceptance_goes_on(tmp_path, stub):
 
 
 def test_80_percent_of_the_items_are_enough(tmp_path, stub):
-    """With 16 of 20 items a look compares, with 15 it is not comparable and fails."""
+    """With 16 of 20 items a round compares, with 15 it is not comparable and fails."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N)
     items = tmp_path / "task" / "items.jsonl"
     content = items.read_text("utf-8")

@@ -125,7 +125,7 @@ def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
 
 
 def test_a_new_model_version_or_fingerprint_fails():
-    """It was said, and a look in which only the name had changed ended with 0."""
+    """It was said, and a round in which only the name had changed ended with 0."""
     model = read_fail_on("model")
     of_baseline = baseline_of(fingerprints=("f1", "f2"))
     for reported, line in (
@@ -205,11 +205,11 @@ def test_cost_and_latency_fail_beyond_a_multiple_of_the_baselines():
 
 
 def test_an_unknown_cost_does_not_pass_its_limit():
-    """It may be the look's or the baseline's."""
+    """It may be the round's or the baseline's."""
     conditions = read_fail_on("cost>1.5x")
     known, unknown = {"cost": 100.0}, {"cost": None}
     assert failures(conditions, look_at(**unknown), baseline_of(**known)) == [
-        "a: cost is NA (that of this look is unknown; cost>1.5x)"
+        "a: cost is NA (that of this round is unknown; cost>1.5x)"
     ]
     assert failures(conditions, look_at(**known), baseline_of(**unknown)) == [
         "a: cost is NA (that of the baseline is unknown; cost>1.5x)"

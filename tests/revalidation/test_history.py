@@ -56,7 +56,7 @@ def write(folder, *records):
 
 
 def test_what_was_written_is_read(tmp_path):
-    """Baselines and looks come back with every reply."""
+    """Baselines and rounds come back with every reply."""
     reading = read_history(write(tmp_path, BASELINE, LOOK))
     assert reading.baselines == [BASELINE]
     assert reading.looks == reading.looks_since_baseline == [LOOK]
@@ -94,7 +94,7 @@ def test_a_second_process_is_refused(tmp_path):
 
 
 def test_a_page_escapes_names_and_marks_the_model(tmp_path):
-    """A name from a manifest cannot bring a script; a look with another model is marked."""
+    """A name from a manifest cannot bring a script; a round with another model is marked."""
     hostile = "<script>alert(1)</script>"
     stream = msgspec.structs.replace(STREAM, judge=hostile)
     looks = [
@@ -121,7 +121,7 @@ def test_a_page_escapes_names_and_marks_the_model(tmp_path):
 
 
 def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
-    """Value and ends stand in the row of the look; a look without replies has none."""
+    """Value and ends stand in the row of the round; a round without replies has none."""
     words = ["0.100", "[-0.100,", "0.400]"]
     changes = [Figure(name="mse(s/s)", difference=0.1, low=-0.1, high=0.4, n=3)]
     changes.append(Figure(name="mse(s/s)", reason="no_reply_on_either_side"))
@@ -142,7 +142,7 @@ def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
     assert drawn.split() == ["1", "2026-01-08", "stable", "NA", "1.000", "NA", *words]
     assert empty.split() == ["2", "2026-01-08", "stable", "NA", "1.000", "NA", "NA"]
     page = history_page("run", history)
-    assert "upper end, all looks together" in page
+    assert "upper end, all rounds together" in page
     assert page.count("<svg") == 5
     assert_headings_are_numbered_as_listed(page)
 

@@ -41,7 +41,7 @@ def reading(history: HistoryReading, looks: list[Look]) -> HistoryReading:
 @pytest.mark.slow
 def test_charts_have_dates_and_gaps_with_the_reason(history):
     """A judge that was not asked leaves a gap in its charts alone, with the reason in it; a month
-    without a look leaves one in all charts."""
+    without a round leaves one in all charts."""
     _, recorded = history
     good, bad = recorded.looks
     looks = [weekly(bad if n in {4, 5} else good, n) for n in range(1, 9)]
@@ -57,12 +57,12 @@ def test_charts_have_dates_and_gaps_with_the_reason(history):
     assert all("0 of " in re.search(r"rotate\(-90[^>]*>([^<]*)", c)[1] for c in of_c)
     looks = [weekly(good, n, week=n if n < 5 else n + 6) for n in range(1, 9)]
     page = history_page("run", reading(recorded, looks))
-    assert page.count("<title>no look</title>") == len(charts)
+    assert page.count("<title>no round</title>") == len(charts)
     assert 'class="series j0"' in page
 
 
 def test_a_line_is_broken_where_nothing_was_asked(history):
-    """No line leads through the looks in which a judge was not asked."""
+    """No line leads through the rounds in which a judge was not asked."""
     _, recorded = history
     good, bad = recorded.looks
     looks = [weekly(bad if n == 4 else good, n) for n in range(1, 8)]
@@ -109,7 +109,7 @@ def test_at_most_40_looks_are_drawn_unless_all_are_asked_for(history, tmp_path):
 
     numbers, text = drawn()
     assert numbers == list(range(200, 160, -1))
-    assert text.endswith("160 earlier looks are left out; --all shows them.\n")
+    assert text.endswith("160 earlier rounds are left out; --all shows them.\n")
     assert drawn("--last", 3)[0] == [200, 199, 198]
     assert drawn("--all")[0] == list(range(200, 0, -1))
     assert invoke("history", folder, "--all", "--last", 3).exit_code == 2
@@ -124,7 +124,7 @@ def test_at_most_40_looks_are_drawn_unless_all_are_asked_for(history, tmp_path):
     page = tmp_path / "page.html"
     invoke("history", folder, "--page", page)
     html = page.read_text("utf-8")
-    assert "160 earlier looks are not shown." in html
+    assert "160 earlier rounds are not shown." in html
     assert html.count('<th scope="row">200 <small') == 1
     assert '<th scope="row">160 <small' not in html
 

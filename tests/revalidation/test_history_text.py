@@ -76,7 +76,7 @@ def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
     text = look_text(look, BASELINE, details=True)
     rows = [re.split(r"  +", line.strip()) for line in text.splitlines()]
     assert ["flips", "0%", "0% [0%, 60%]", "2 items"] in rows
-    assert ["p, all looks", "<0.001"] in rows
+    assert ["p, all rounds", "<0.001"] in rows
     assert ["cost", "2.00", "3.00", "USD per 1,000 answers"] in rows
     assert ["tokens", "NA", "2.5", "mean tokens of a reply"] in rows
     assert ["latency", "0.50", "NA", "median seconds of a reply"] in rows
@@ -90,13 +90,13 @@ def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
 def test_looks_at_sampled_items_say_what_describes_the_sample():
     """Metrics are weighted; flips and tests are not."""
     look = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=())
-    words = "changes over all looks describe the sample."
+    words = "changes over all rounds describe the sample."
     assert words in " ".join(look_text(look, replace(BASELINE, sampled=True)).split())
     assert words not in " ".join(look_text(look, BASELINE).split())
 
 
 def test_what_is_not_comparable_is_not_said_to_have_changed():
-    """A change that an earlier look found is no part of the reason."""
+    """A change that an earlier round found is no part of the reason."""
     judge = JudgeLook(
         judge="gpt", verdict="not comparable", reason="its model has changed", since=1
     )
@@ -132,10 +132,10 @@ def test_a_sentence_says_since_when_and_what_changed():
 
 
 def test_a_sentence_without_a_change_says_which_one_may_be_missed():
-    """The size that looks find, or what to do where they do not find a large one."""
+    """The size that rounds find, or what to do where they do not find a large one."""
     judge = JudgeLook(judge="gpt", verdict="stable")
     assert sentence(judge) == (
-        "gpt: no change seen (a change in 10% of the items would be found within 4 looks)."
+        "gpt: no change seen (a change in 10% of the items would be found within 4 rounds)."
     )
     look = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=())
     judge = replace(judge, verdict="underpowered")

@@ -1,4 +1,4 @@
-"""What a look is compared with is fixed when the run is started, not at the first look."""
+"""What a round is compared with is fixed when the run is started, not at the first round."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def edit(file, old, new):
 
 
 def test_what_changed_between_run_and_first_look_is_named(tmp_path, stub):
-    """An item, a rating and the wording that were edited before the first look differ from those
+    """An item, a rating and the wording that were edited before the first round differ from those
     of the run."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
     edit(tmp_path / "task" / "items.jsonl", "number 7.", "number seven.")

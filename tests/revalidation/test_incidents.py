@@ -40,7 +40,7 @@ def test_an_incident_is_excluded_and_every_later_look_prints_it(tmp_path, stub):
     asked = stub.stats()["requests"]
     done = exclude(schedule, 2)
     assert done.exit_code == 0, done.output
-    assert "Look 3 then: judge stable." in done.stdout
+    assert "Round 3 then: judge stable." in done.stdout
     assert stub.stats()["requests"] == asked
     before = read_history(schedule.run / FILE)
     assert [look.number for look in before.looks] == [1, 2, 3]
@@ -50,14 +50,14 @@ def test_an_incident_is_excluded_and_every_later_look_prints_it(tmp_path, stub):
     assert (look["number"], verdicts(look)) == (4, {"judge": "stable"})
     assert look["excluded"] == {"2": BECAUSE}
     assert read_history(schedule.run / FILE).looks[-1].evidence[0].evidence.look == 4
-    assert f"The replies of look 2 are excluded: {BECAUSE}" in " ".join(
+    assert f"The replies of round 2 are excluded: {BECAUSE}" in " ".join(
         invoke("revalidate", schedule.run).stdout.split()
     )
 
 
 @pytest.mark.slow
 def test_an_alarm_that_other_looks_raise_is_not_closed(tmp_path, stub):
-    """Neither by excluding a later look, nor the first of two that raise it each by itself."""
+    """Neither by excluding a later round, nor the first of two that raise it each by itself."""
     schedule = schedule_with(tmp_path, stub, majority, flipped, flipped)
     for look, since in ((3, 2), (2, 2)):
         if look == 2:
@@ -88,14 +88,14 @@ def test_a_judge_that_is_as_good_again_stays_worse_until_it_is_accepted(tmp_path
 
 @pytest.mark.slow
 def test_excluding_the_look_that_was_worse_says_worse_of_the_others_anew(tmp_path, stub):
-    """The judge answered wrongly in one look, and since then better than at the baseline: without
-    that look it is changed and not worse, also in later looks and where the task lost an item."""
+    """The judge answered wrongly in one round, and since then better than at the baseline: without
+    that round it is changed and not worse, also in later rounds and where the task lost an item."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(N, flawed)}, samples=3, n=N)
     for answer in (flipped, majority, majority):
         stub.set_table("judge", replies(N, answer))
         assert verdicts(schedule.look(code=1)) == {"judge": "worse"}
     shown = exclude(schedule, 1)
-    assert "Look 3 then: judge changed." in shown.stdout
+    assert "Round 3 then: judge changed." in shown.stdout
     looks = read_history(schedule.run / FILE).looks
     assert [look.judges[0].verdict for look in looks[1:]] == ["changed", "changed"]
     assert (looks[2].judges[0].since, looks[2].judges[0].margin) == (2, None)
@@ -105,26 +105,26 @@ def test_excluding_the_look_that_was_worse_says_worse_of_the_others_anew(tmp_pat
 
 
 def test_excluding_a_good_look_leaves_a_judge_worse(tmp_path, stub):
-    """The other looks show it by themselves, with the margin that they were made with."""
+    """The other rounds show it by themselves, with the margin that they were made with."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, samples=3, n=N)
     for answer, margin in ((majority, 0.0), (flipped, 0.1), (flipped, 0.1)):
         stub.set_table("judge", replies(N, answer))
         schedule.look("--margin", margin, code=None)
-    assert "Look 3 then: judge worse." in exclude(schedule, 1).stdout
+    assert "Round 3 then: judge worse." in exclude(schedule, 1).stdout
     last = read_history(schedule.run / FILE).looks[-1]
     assert (last.margin, last.judges[0].since) == (0.1, 2)
     assert last.judges[0].margin > 0.1
 
 
 def test_a_look_is_excluded_with_a_reason_or_not_at_all(tmp_path, stub):
-    """Without a reason, or without such a look, nothing is written; a dry run writes nothing."""
+    """Without a reason, or without such a round, nothing is written; a dry run writes nothing."""
     schedule = schedule_with(tmp_path, stub, majority)
     before = (schedule.run / FILE).read_bytes()
     refused = invoke("revalidate", "exclude", 1, schedule.run)
     assert "Missing option '--because'" in refused.stderr
     with pytest.raises(HarnessError, match="go together"):
         harness.revalidate(schedule.run, exclude=1)
-    assert "no such look" in str(exclude(schedule, 7).exception)
+    assert "no such round" in str(exclude(schedule, 7).exception)
     shown = invoke("revalidate", "exclude", 1, schedule.run, "--because", BECAUSE, "--dry-run")
     assert "Nothing was written" in shown.stdout
     assert (schedule.run / FILE).read_bytes() == before
@@ -155,10 +155,10 @@ def test_a_look_that_raised_the_alarm_is_no_part_of_the_accepted_baseline(tmp_pa
     assert opened == [2, 3]
     asked = stub.stats()["requests"]
     shown = invoke("revalidate", "rebase", 2, schedule.run, "--dry-run")
-    assert "look 3 and 2 replies per item asked anew" in shown.stdout
+    assert "round 3 and 2 replies per item asked anew" in shown.stdout
     assert stub.stats()["requests"] == asked
     accepted = invoke("revalidate", "rebase", 2, schedule.run, "--yes")
-    assert "look 3 and 2 replies per item asked anew: 3 replies per item" in accepted.stdout
+    assert "round 3 and 2 replies per item asked anew: 3 replies per item" in accepted.stdout
     assert stub.stats()["requests"] == asked + 2 * N
     baseline = read_history(schedule.run / FILE).baseline
     assert (baseline.number, baseline.n_replies, baseline.accepted) == (2, 3, 3)
@@ -166,14 +166,14 @@ def test_a_look_that_raised_the_alarm_is_no_part_of_the_accepted_baseline(tmp_pa
 
 
 def test_an_outage_and_an_error_were_no_annotations_in_github_actions(tmp_path, stub, monkeypatch):
-    """Whatever ends a look with another code than 0 stands beside the job."""
+    """Whatever ends a round with another code than 0 stands beside the job."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert "::error" not in invoke("revalidate", schedule.run, "--quiet").stderr
     stub.set_table("judge", {}, fault="401")
     for arguments, code, message in (
         ((), 3, "judge: not assessed: 0 of "),
-        (("rebase", 7), 2, f"{schedule.run / FILE}: rebase 7: no such look"),
+        (("rebase", 7), 2, f"{schedule.run / FILE}: rebase 7: no such round"),
         (("--if-due", "year"), 2, "Invalid value for '--if-due': 'year' is not one of"),
     ):
         ended = call_harness("revalidate", *arguments, schedule.run, "--quiet", cwd=tmp_path)

@@ -59,8 +59,8 @@ def occupied(folder) -> int:
 
 @pytest.mark.slow
 def test_a_full_disk_leaves_a_folder_that_the_next_look_uses(schedule, small_disk):
-    """However much room is left, the look ends with 2 and one line, or is done; with room again the
-    same command is, and the folder holds one look."""
+    """However much room is left, the round ends with 2 and one line, or is done; with room again
+    the same command is, and the folder holds one round."""
     folder, resize = small_disk
     n_full = 0
     for n_pages in ROOMS:
@@ -86,7 +86,7 @@ def test_a_full_disk_leaves_a_folder_that_the_next_look_uses(schedule, small_dis
 
 @pytest.mark.parametrize("after_ms", [150, 300, 450, 600, 800, 1000])
 def test_kill_at_any_moment_leaves_a_folder_that_the_next_look_uses(schedule, after_ms):
-    """The same command ends the look; there is no second one, and every item has one reply."""
+    """The same command ends the round; there is no second one, and every item has one reply."""
     process = start_harness("revalidate", schedule.run, "--quiet", cwd=schedule.folder)
     time.sleep(after_ms / 1000)
     process.kill()
@@ -104,7 +104,7 @@ def commands_in(text: str) -> list[str]:
 
 
 def paste(command: str, folder) -> None:
-    """Run a line as a shell does; a look may find a change, but the line is not wrong."""
+    """Run a line as a shell does; a round may find a change, but the line is not wrong."""
     program = f"{shlex.quote(sys.executable)} -m harness"
     line = (
         command.replace("harness ", f"{program} ", 1)
@@ -128,7 +128,7 @@ def older(path) -> None:
 @pytest.mark.slow
 def test_a_baseline_of_another_version_is_named_in_one_line(schedule):
     """The command ends with 2 and touches nothing; what it advises makes a new baseline, whose
-    first look asks anew."""
+    first round asks anew."""
     schedule.look()
     older(schedule.run / "history.jsonl")
     before = {file: file.read_bytes() for file in schedule.run.rglob("*") if file.is_file()}
@@ -174,7 +174,7 @@ def test_replies_of_a_damaged_line_are_not_used_again(schedule):
 
 
 def test_cost_limit_that_a_killed_look_reached_says_what_is_only_possibly_spent(schedule):
-    """As a run does: calls in flight when a look was killed count at their maximum."""
+    """As a run does: calls in flight when a round was killed count at their maximum."""
     file = schedule.folder / "judges.yaml"
     more = "    price: {input: 1000, output: 1000}\n"
     file.write_text(file.read_text("utf-8").rstrip() + f"\n{more}", "utf-8")
@@ -194,7 +194,7 @@ def test_cost_limit_that_a_killed_look_reached_says_what_is_only_possibly_spent(
 
 
 def printed_by_failures(schedule) -> str:
-    """Return what failures of looks print."""
+    """Return what failures of rounds print."""
     folder, run, file = schedule.folder, schedule.run, schedule.folder / "judges.yaml"
     printed = [invoke("history", run)]
     stopped = json.loads((run / "manifest.json").read_text("utf-8"))

@@ -62,7 +62,7 @@ def test_five_looks_at_five_judges(tmp_path, stub):
 
 
 def test_a_change_of_all_judges_is_reported_as_one(tmp_path, stub):
-    """Two judges that change in the same look have a common cause."""
+    """Two judges that change in the same round have a common cause."""
     names = ("first", "second")
     schedule = Schedule(tmp_path, stub, {name: replies(N, majority) for name in names}, n=N)
     assert not schedule.look()["all_alike"]
@@ -73,7 +73,7 @@ def test_a_change_of_all_judges_is_reported_as_one(tmp_path, stub):
 
 @pytest.mark.timeout(600)  # 50 s of CPU; other tests run at the same time
 def test_200_unchanged_looks_give_no_alarm(tmp_path, stub):
-    """A judge with 10 % noise is never called changed, nor does a look fail."""
+    """A judge with 10 % noise is never called changed, nor does a round fail."""
     table = replies(60, majority, noise=0.1, seed=11, each=205)
     schedule = Schedule(tmp_path, stub, {"judge": table}, samples=5)
     for _ in range(200):
@@ -134,7 +134,7 @@ def yardstick_of(folder, n: int) -> Yardstick:
 
 
 def short_looks(baseline: Baseline, n_looks: int) -> list[Look]:
-    """Return looks with replies and evidence, which is all that later looks read of them."""
+    """Return looks with replies and evidence, which is all that later rounds read of them."""
     n_items, n_judges = len(baseline.items), len(baseline.streams)
     drawn = [streams_of(n_items, n_judges, 1, number) for number in range(1, n_looks + 1)]
     paths = {
@@ -175,7 +175,7 @@ def test_look_100_at_1000_items_and_10_judges_is_analysed_within_2_s(tmp_path):
 
 
 def test_a_history_of_500_looks_and_10_judges_prints_within_2_s(tmp_path):
-    """CPU time from the file to the text, with the replies to 300 items in every look."""
+    """CPU time from the file to the text, with the replies to 300 items in every round."""
     yardstick = yardstick_of(tmp_path, N)
     baseline = baseline_of([item.id for item in yardstick.items], 10)
     look = look_at(yardstick, baseline, [], 1, 10)

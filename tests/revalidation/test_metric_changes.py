@@ -1,4 +1,4 @@
-"""Metrics and the decision on the replies of a look."""
+"""Metrics and the decision on the replies of a round."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def stream(judge, answer, n_replies, *, seed=0, invalid=0.0):
 
 
 def test_the_decision_is_that_of_a_validation(yardstick):
-    """Without the parts that a look does not need, all that it records is equal.
+    """Without the parts that a round does not need, all that it records is equal.
 
-    The value of a judge in a look was that on the items that its baseline answered too.
+    The value of a judge in a round was that on the items that its baseline answered too.
     """
     streams = [stream("good", majority, 2), stream("flawed", flawed, 2, seed=1)]
     facts = decision_on(yardstick, streams, 2)

@@ -24,7 +24,7 @@ from harness.judging.storage.verdict_log import read_log
 from harness.runs.run_folder import RunFolder
 
 N = 20
-N_BEFORE = 12  # replies that an interrupted look receives
+N_BEFORE = 12  # replies that an interrupted round receives
 WEEK = ("--if-due", "week")
 
 
@@ -34,7 +34,7 @@ def schedule(tmp_path, stub):
 
 
 def interrupt(schedule, *arguments) -> None:
-    """Start a look and kill it when it has some of its replies."""
+    """Start a round and kill it when it has some of its replies."""
     stub, log = schedule.stub, schedule.run / "looks" / "0001" / "verdicts.jsonl"
     stub.hold_after(N_BEFORE)
     process = start_harness("revalidate", schedule.run, *arguments, cwd=schedule.folder)
@@ -47,7 +47,7 @@ def interrupt(schedule, *arguments) -> None:
 
 
 def look_again(schedule, *arguments, code=0):
-    """Look by the command line; return the look, what stderr said, and the number of requests."""
+    """Look by the command line; return the round, what stderr said, and the number of requests."""
     before = schedule.stub.stats()["requests"]
     ended = call_harness("revalidate", schedule.run, "--json", *arguments, cwd=schedule.folder)
     assert ended.returncode == code, ended.stderr
@@ -63,7 +63,7 @@ def days_ago(n: int) -> str:
 @pytest.mark.parametrize("arguments", [WEEK, ()])
 @pytest.mark.parametrize("days", [7, 30])
 def test_interrupted_look_isnt_continued_weeks_later(schedule, arguments, days):
-    """Its replies are neither used nor lost: the new look sends every request, and says why."""
+    """Its replies are neither used nor lost: the new round sends every request, and says why."""
     interrupt(schedule, *arguments)
     aged(schedule.run / "looks" / "0001", days)
     look, said, n_requests = look_again(schedule, *arguments)
@@ -94,7 +94,7 @@ def test_look_dated_in_the_future_isnt_continued(schedule):
 
 
 def test_complete_look_that_wasnt_recorded_keeps_its_date(schedule):
-    """A look that a full disk ended, say: its replies make a look of their day, today's follows."""
+    """A full disk ended it, say: its replies make a round of their day, today's follows."""
     schedule.look()
     history = schedule.run / "history.jsonl"
     baseline, _ = history.read_bytes().splitlines(keepends=True)
@@ -104,7 +104,7 @@ def test_complete_look_that_wasnt_recorded_keeps_its_date(schedule):
     aged(folder, 30)
     look, said, n_requests = look_again(schedule, *WEEK)
     assert n_requests == N
-    assert f"Look 1 is recorded with the date of its replies, {days_ago(30)}." in said
+    assert f"Round 1 is recorded with the date of its replies, {days_ago(30)}." in said
     assert (look["number"], look["at"][:10]) == (2, days_ago(0))
     [_, first, _] = history.read_bytes().splitlines()
     assert json.loads(first)["at"][:10] == days_ago(30)
@@ -126,10 +126,10 @@ def without_looks(schedule) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("edit", "lost"), [(without, "2 looks"), (cut_short, "1 look"), (without_looks, "2 looks")]
+    ("edit", "lost"), [(without, "2 rounds"), (cut_short, "1 round"), (without_looks, "2 rounds")]
 )
 def test_lost_history_doesnt_make_old_replies_new(schedule, edit, lost):
-    """Even minutes later: each look sends all of its requests, and says that looks are missing."""
+    """Even minutes later: each round sends all of its requests, and says which are missing."""
     for _ in range(2):
         schedule.look()
     edit(schedule)
@@ -143,7 +143,7 @@ def test_lost_history_doesnt_make_old_replies_new(schedule, edit, lost):
 
 
 def test_lost_alarm_is_printed_until_the_next_look(schedule):
-    """Under --quiet, too, and by calls when no look is due: it ended with 0 and was forgotten."""
+    """Under --quiet, too, and by calls when no round is due: it ended with 0 and was forgotten."""
     schedule.stub.set_table("judge", replies(N, lambda i: other(majority(i))))
     schedule.look(code=1)
     schedule.stub.set_table("judge", replies(N, majority))
@@ -151,12 +151,12 @@ def test_lost_alarm_is_printed_until_the_next_look(schedule):
     words = ("revalidate", schedule.run, "--quiet", *WEEK)
     looked = call_harness(*words, cwd=schedule.folder)
     assert looked.returncode == 3
-    assert looked.stderr.startswith("Warning: history.jsonl doesn't list 1 look of this run")
+    assert looked.stderr.startswith("Warning: history.jsonl doesn't list 1 round of this run")
     assert "Warning" not in looked.stdout
     not_due = call_harness(*words, cwd=schedule.folder)
     assert not_due.returncode == 3
     assert "Not due" in not_due.stdout
-    assert "Warning: history.jsonl doesn't list 1 look of this run" in not_due.stdout
+    assert "Warning: history.jsonl doesn't list 1 round of this run" in not_due.stdout
     schedule.look()
 
 

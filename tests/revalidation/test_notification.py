@@ -1,4 +1,4 @@
-"""Alerts: what is posted when a look fails."""
+"""Alerts: what is posted when a round fails."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from harness.revalidation.history import read_history
 
 @pytest.fixture
 def schedule(tmp_path, stub):
-    """A run of one judge, without a look."""
+    """A run of one judge, without a round."""
     stub.reset()
     return Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
 
@@ -29,7 +29,7 @@ def overdue(schedule, *options):
 
 
 def looked_before(schedule, **ago):
-    """Date the looks of a history so long ago."""
+    """Date the rounds of a history so long ago."""
     file = schedule.run / "history.jsonl"
     history = read_history(file)
     at = (datetime.now(UTC) - timedelta(**ago)).isoformat(timespec="seconds")
@@ -38,7 +38,7 @@ def looked_before(schedule, **ago):
 
 
 def test_a_schedule_that_stopped_is_noticed_after_two_periods(schedule):
-    """Nothing said that looks had ceased: GitHub disables schedules, timers are lost."""
+    """Nothing said that rounds had ceased: GitHub disables schedules, timers are lost."""
     schedule.look("--if-due", "week")
     code, facts = overdue(schedule)
     assert (code, facts["overdue"], facts["every"]) == (0, False, "week")
@@ -49,7 +49,7 @@ def test_a_schedule_that_stopped_is_noticed_after_two_periods(schedule):
     assert overdue(schedule, "--every", "month")[0] == 0
     text = invoke("revalidate", "overdue", schedule.run)
     assert text.exit_code == 1
-    assert text.stdout.startswith("Overdue: a look is scheduled every week. The last look with ")
+    assert text.stdout.startswith("Overdue: a round is scheduled every week. The last round with ")
 
 
 def test_looks_without_replies_do_not_count(schedule, stub):

@@ -132,7 +132,7 @@ def test_timers_are_verified_by_systemd(run, tmp_path):
 
 @pytest.mark.slow
 def test_crontab_line_revalidates(place, monkeypatch):
-    """What cron hands to the shell asks a look, and the next call before it is due asks none."""
+    """What cron hands to the shell asks a round, and the next call before it is due asks none."""
     monkeypatch.chdir(place)
     monkeypatch.setattr("shutil.which", lambda _: str(place / "bin" / "harness"))
     *_, line = only_file(schedule_of(AWKWARD, keys=()), "cron").strip().splitlines()

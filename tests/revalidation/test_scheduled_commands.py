@@ -87,7 +87,7 @@ STARTERS = {"cron": run_cron, "systemd": run_systemd}
 
 
 def assert_looked(done, run):
-    """The command asked one look, and said nothing."""
+    """The command asked one round, and said nothing."""
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     [look] = read_history(run / "history.jsonl").looks
     assert {judge.verdict for judge in look.judges} == {"underpowered"}
@@ -96,7 +96,7 @@ def assert_looked(done, run):
 @pytest.mark.slow
 @pytest.mark.parametrize("target", STARTERS)
 def test_a_judge_that_was_named_with_its_address_is_asked_there(target, place, stub):
-    """The line lacked `--base-url`, so that each look ended with 2."""
+    """The line lacked `--base-url`, so that each round ended with 2."""
     url = stub.url(say="A")
     run = ask("--task", "tasks/mine", "--judges", "mine", "--base-url", url)
     text, said = emitted(run, target)

@@ -1,4 +1,4 @@
-"""Schedules of looks against a server whose replies stand in tables."""
+"""Schedules of rounds against a server whose replies stand in tables."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_ratings_and_provenance_never_end_a_watch(tmp_path, stub):
 
 
 def test_an_alarm_stays_open_until_it_is_accepted(tmp_path, stub):
-    """It stays when items that raised it are left out, and when no look is due."""
+    """It stays when items that raised it are left out, and when no round is due."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority)}, n=40)
     schedule.look()
     stub.set_table("judge", replies(40, flawed))
@@ -217,7 +217,7 @@ def test_a_total_outage_leaves_a_line_and_is_due_again_at_once(tmp_path, stub):
 
 
 def test_a_clock_that_ran_ahead_was_not_said(tmp_path, stub):
-    """The next call asks although the last look is younger than a week, and names both clocks."""
+    """The next call asks although the last round is younger than a week, and names both clocks."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
     schedule.look()
     history = schedule.run / "history.jsonl"
@@ -226,8 +226,8 @@ def test_a_clock_that_ran_ahead_was_not_said(tmp_path, stub):
     history.write_bytes(b"".join([*lines, with_checksum(json.dumps(record).encode())]))
     ended = invoke("revalidate", schedule.run, "--if-due", "week")
     assert ended.exit_code == 0
-    assert "Look 2: 20 items" in ended.stdout
-    assert "Look 1 is dated 2999-01-01T00:00:00+00:00, which is ahead" in ended.stderr
+    assert "Round 2: 20 items" in ended.stdout
+    assert "Round 1 is dated 2999-01-01T00:00:00+00:00, which is ahead" in ended.stderr
 
 
 def test_a_judge_without_usable_replies_is_worse(tmp_path, stub):
@@ -278,7 +278,7 @@ def test_a_baseline_reply_more_is_asked_on_an_occasion_of_its_own(tmp_path, stub
 
 
 def test_an_accepted_baseline_gets_more_replies_before_its_first_look(tmp_path, stub):
-    """One reply per item is completed on an occasion of its own, once; the look follows."""
+    """One reply per item is completed on an occasion of its own, once; the round follows."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
     schedule.look()
     accepted = invoke("revalidate", "rebase", 1, schedule.run)
@@ -294,7 +294,7 @@ def test_an_accepted_baseline_gets_more_replies_before_its_first_look(tmp_path, 
     assert schedule.look("--baseline-replies", 5)["number"] == 3
     history = invoke("history", schedule.run).stdout
     assert history.count("baseline 2 of") == 1
-    assert "from look 1 on, 20 items, 5 replies per item" in history
+    assert "from round 1 on, 20 items, 5 replies per item" in history
 
 
 @pytest.mark.slow
@@ -334,7 +334,7 @@ def test_no_replies_are_added_to_a_baseline_of_other_prompts(tmp_path, stub):
 
 @pytest.mark.slow
 def test_kill_in_the_middle_of_a_look_repeats_only_what_was_in_flight(tmp_path, stub):
-    """After kill -9, the same command goes on with the same look."""
+    """After kill -9, the same command goes on with the same round."""
     tables = {"judge": replies(60, majority)}
     schedule = Schedule(tmp_path, stub, tables, ms=20, concurrency=4)
     asked = stub.stats()["requests"]

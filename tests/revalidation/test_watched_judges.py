@@ -74,7 +74,7 @@ def test_accepting_a_look_keeps_the_baseline_of_judges_that_were_not_watched(tmp
 
 
 def test_a_schedule_watches_the_best_judges_by_default(schedule, monkeypatch):
-    """They are those of the run's decision, also after the first look and in an export."""
+    """They are those of the run's decision, also after the first round and in an export."""
     monkeypatch.chdir(schedule.folder)
 
     def emitted_for(run, *options):

@@ -118,7 +118,7 @@ class Schedule:
         )
         file = self.folder / "judges.yaml"
         file.write_text(f"judges:\n{judges}{more}", "utf-8")
-        if home := os.environ.get("XDG_CONFIG_HOME"):  # a look asks the judges of the user's file
+        if home := os.environ.get("XDG_CONFIG_HOME"):  # a round asks the judges of the user's file
             own = Path(home) / "judge-harness" / file.name
             own.parent.mkdir(parents=True, exist_ok=True)
             own.unlink(missing_ok=True)
@@ -154,7 +154,7 @@ def verdicts(look) -> dict[str, str]:
 
 
 def figure(look, judge: str, name: str) -> dict:
-    """A figure of a judge in a look that was printed as JSON, by its name."""
+    """A figure of a judge in a round that was printed as JSON, by its name."""
     [row] = [row for row in look["judges"] if row["judge"] == judge]
     [found] = [f for f in row["figures"] if f["name"] == name]
     return found

@@ -61,7 +61,7 @@ class Machine:
         self._task = task
         judges = JUDGES.format(url=url, concurrency=concurrency, deadline_s=deadline_s, more=more)
         (folder / "judges.yaml").write_text(judges, encoding="utf-8")
-        own = folder / "config" / "judge-harness"  # a resume and a look ask the user's own judges
+        own = folder / "config" / "judge-harness"  # a resume and a round ask the user's own judges
         own.mkdir(parents=True)
         (own / "judges.yaml").symlink_to(folder / "judges.yaml")
 

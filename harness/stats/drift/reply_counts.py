@@ -96,9 +96,9 @@ class ReplyCounts:
 
     Examples
     --------
-    >>> baseline, look = [[2, 0], [1, 1]], [[1, 0], [0, 1]]
-    >>> ReplyCounts(("yes", "no"), np.array([baseline, look]))
-    ReplyCounts(2 items, 2 categories, 1 looks)
+    >>> baseline, round = [[2, 0], [1, 1]], [[1, 0], [0, 1]]
+    >>> ReplyCounts(("yes", "no"), np.array([baseline, round]))
+    ReplyCounts(2 items, 2 categories, 1 rounds)
     """
 
     categories: tuple[str, ...]

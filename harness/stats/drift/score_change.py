@@ -25,7 +25,7 @@ BETS = np.array([0.1, 0.2, 0.4, 0.6, 0.8])
 BET_SHARES = np.array([0.1, 0.1, 0.2, 0.3, 0.3])
 MARGIN_STEP = 0.001
 START_TOTAL = 2.1097428012368920  # the sum over k > 1 of 1 / (k log^2 k)
-EARLY_SHARE = 0.35  # of a start look's weight: each of its windows of one look and of two
+EARLY_SHARE = 0.35  # of a start round's weight: each of its windows of one round and of two
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -52,7 +52,7 @@ class ItemScores:
     def __post_init__(self) -> None:
         sums = np.asarray(self.sums, dtype=np.float64)
         n_replies = np.asarray(self.n_replies)
-        if sums.shape != n_replies.shape or sums.ndim != 2:  # noqa: PLR2004 -- looks and items
+        if sums.shape != n_replies.shape or sums.ndim != 2:  # noqa: PLR2004 -- rounds and items
             raise ValueError(f"sums has shape {sums.shape}, n_replies {n_replies.shape}")
         if not ((sums >= 0.0) & (sums <= n_replies + 1e-9)).all():
             raise ValueError("a score lies outside [0, 1]; wanted sums between 0 and n_replies")
@@ -135,8 +135,8 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
 
     Examples
     --------
-    >>> baseline, look = np.full(50, 5), np.full(50, 1)
-    >>> scores = ItemScores(np.array([baseline, 0 * look]), np.array([baseline, look]))
+    >>> baseline, round = np.full(50, 5), np.full(50, 1)
+    >>> scores = ItemScores(np.array([baseline, 0 * look]), np.array([baseline, round]))
     >>> worse_path(scores, margin=0.1).first_look_at(0.05)
     1
     """
@@ -320,8 +320,8 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
     --------
     >>> import numpy as np
     >>> from harness.stats.drift.score_change import ItemScores
-    >>> baseline, look = np.full(50, 5), np.full(50, 1)
-    >>> scores = ItemScores(np.array([baseline, 0 * look]), np.array([baseline, look]))
+    >>> baseline, round = np.full(50, 5), np.full(50, 1)
+    >>> scores = ItemScores(np.array([baseline, 0 * look]), np.array([baseline, round]))
     >>> change = score_change(scores, 1, alpha=0.05)
     >>> change.value, change.interval.low, change.n_used
     (-1.0, -1.0, 50)
