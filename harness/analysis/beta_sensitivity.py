@@ -96,7 +96,7 @@ class BestAtBeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """Dependence on how often raters who chose a negative option would endorse a positive one.
+    """Dependence on how often raters who chose a negative option would accept a positive one.
 
     Attributes
     ----------

@@ -432,7 +432,7 @@ def assumed_sets(source: Source, human: RatingTable) -> Distributions:
         raise ValueError("beta cannot be assumed at level item. Use level micro or macro")
     if not source.task.sensitivity:
         raise ValueError(
-            "beta says how often options are endorsed along with a negative one, and task.yaml "
+            "beta says how often options are accepted along with a negative one, and task.yaml "
             "names none. Add e.g. sensitivity: {NEGATIVE: [POSITIVE]}"
         )
     return distributions_at_beta(human, source.settings.beta, source.task.sensitivity)

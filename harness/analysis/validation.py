@@ -303,7 +303,7 @@ def _judge_result(p: Prepared, facts: JudgeFacts) -> JudgeResult:
 def _of_pairs(p: Prepared, table: RatingTable, translation: TableTranslation) -> OfPairs:
     """F as rows of options by columns of response sets, its intervals and the pairs behind it.
 
-    None for a column that no pair endorsed, and for F without pairs.
+    None for a column that no pair accepted, and for F without pairs.
     """
     pool = translation.translation
     if not pool.n_pairs:

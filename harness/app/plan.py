@@ -445,7 +445,7 @@ def check_strategies(
         raise JudgeError(f"{min(in_order)} is for one order of the options. Drop --shuffle-options")
     for spec in (job.judge.spec for job in jobs if not job.elicitations):
         raise JudgeError(
-            f"{spec.name} endorses options one by one. Add --elicitation response_set"
+            f"{spec.name} asks about options one by one. Add --elicitation response_set"
             if spec.asking.asks_each_option
             else f"{spec.name} gives probabilities of single options. Add --elicitation "
             "forced_choice"

@@ -25,7 +25,7 @@ class EstimateOptions(Options):
     panel: ClassVar[str] = "Statistics"
     beta_range: tuple[float, float] | None = option(
         None,
-        "Least and greatest share of the raters who chose a negative option that would endorse a "
+        "Least and greatest share of the raters who chose a negative option that would accept a "
         "positive one, e.g. 0.1,0.3: estimates the share whose set holds a positive option.",
         metavar="LOW,HIGH",
     )

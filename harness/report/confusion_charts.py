@@ -138,7 +138,7 @@ def abstention_mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:
 
 
 def translation_charts(v: Validation) -> list[Chart]:
-    """Draw F of the raters and of each judge: the choice made, given the response set endorsed.
+    """Draw F of the raters and of each judge: the choice made, given the response set.
 
     From pairs, else by maximum likelihood from independent calls.
     """
@@ -185,7 +185,7 @@ def _translation(
     defined = [i for i, column in enumerate(columns) if any(x is not None for x, _, _ in column)]
     labels = choice_labels(v)
     sets = [f"{{{', '.join(labels[key] for key in keys)}}}" for keys in v.task.response_sets]
-    alt = f"Probability of each choice (columns), given the response set endorsed (rows), {origin}."
+    alt = f"Probability of each choice (columns), given the response set (rows), {origin}."
     grid = HeatCells(
         [[value for value, _, _ in columns[i]] for i in defined],
         spans=[[bounds(low, high, 2) for _, low, high in columns[i]] for i in defined],

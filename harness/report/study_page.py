@@ -81,7 +81,7 @@ def study_text(study: Study, names: Mapping[str, str]) -> str:
 
 
 BETA_NOTE = (
-    "beta-hat: share of negative choices along with which the positive option would be endorsed; "
+    "beta-hat: share of negative choices along with which the positive option would be accepted; "
     "`~`: by maximum likelihood from independent replies."
 )
 REGRET_NOTE = (

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 READING = (
-    "F-hat is the chance of each choice, given the response set endorsed; "
+    "F-hat is the chance of each choice, given the response set; "
     "sets of one option leave no choice and are not listed."
 )
 POPULATION_METRICS = {  # estimate what infinitely many raters would give

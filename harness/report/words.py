@@ -123,7 +123,7 @@ REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is N
     "undefined": "it has no value on these items",
     "undefined_in_resamples": "another judge has no value in some resamples",
     "not_identified": "not identified",
-    "never_endorsed": "never endorsed",
+    "never_endorsed": "never accepted",
     "option_without_pairs": "an option that was chosen has no paired ratings",
     "not_a_probability": "a confidence is outside 0 to 1",
     "no_confidence": "no confidence to order the answers by (a stated one, a logprob, or the "
@@ -139,7 +139,7 @@ REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is N
     "no_positive_option": "the task names no positive option; `positive` in task.yaml does",
     "no_negative_option": "all options are positive",
     "several_negative_options": "there are several negative options",
-    "no_sensitivity": "the task does not say which options may be endorsed along with a negative "
+    "no_sensitivity": "the task does not say which options may be accepted along with a negative "
     "one (`sensitivity` in task.yaml)",
     "fully_specified": "each answer allows for one response set",
     "sets_overlap": "an option is in several response sets",

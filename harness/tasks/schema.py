@@ -194,7 +194,7 @@ def _admit_contiguous(schema: JsonObject) -> None:
 
 
 def _binary_sensitivity(fields: JsonObject) -> dict[str, tuple[str, ...]]:
-    """Return that who chooses the negative of two options may endorse the positive one."""
+    """Return that who chooses the negative of two options may accept the positive one."""
     keys = [option.key for option in fields.get("options", ())]
     positive, admissible = fields.get("positive", ()), fields.get("response_sets", ())
     negative = [key for key in keys if key not in positive]
@@ -236,12 +236,12 @@ class TaskFields(Frozen):
     abstain : bool
         Whether CANNOT_ASSESS is an answer.
     tau : float in (0, 1]
-        An item is positive when at least this share of raters would endorse a positive option.
+        An item is positive when at least this share of raters would accept a positive option.
     ranks_by : str
         Which ratings judges are ranked by, however many of the others there are:
         ``forced_choice`` or ``response_set``.
     sensitivity : dict of str to tuple of str
-        For a negative option, the options that may be endorsed by people who choose it. By default
+        For a negative option, the options that may be accepted by people who choose it. By default
         the positive option of a binary scale by those who choose the other; ``{}`` for nowhere.
     raters : str
         ``expert``, ``skilled`` or ``crowd``; sets the default cost-benefit margin.

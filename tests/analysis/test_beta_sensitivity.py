@@ -321,7 +321,7 @@ def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
     result = validation.sensitivity.judge_betas
     assert set(result) == {"strict", "lenient", "random"}
     assert (result["lenient"].value, result["lenient"].reason) == (None, "not_identified")
-    assert result["strict"].value == 0.0  # it never endorses both
+    assert result["strict"].value == 0.0  # it never accepts both
     assert validation.judge("lenient").cross_call_beta.value is not None
 
 

@@ -91,7 +91,7 @@ def test_f_hat_by_likelihood_is_marked(validation):
         n_items = validation.sensitivity.judge_translations[judge.name].n_items
         assert text.startswith(f"by maximum likelihood ({n_items} items, ")
     reasons = {text.partition("): ")[2] for text in texts}
-    assert reasons == {"1 set NA (never endorsed)", "1 set NA (not identified)"}
+    assert reasons == {"1 set NA (never accepted)", "1 set NA (not identified)"}
 
 
 def test_f_hat_without_calls_of_both_kinds_is_na_with_its_reason(validation):

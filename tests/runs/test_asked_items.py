@@ -48,7 +48,7 @@ def test_forced_choices_alone_get_pairs_on_a_subset(place):
 
 
 def test_pairs_need_a_sensitivity(place):
-    """Without an option that may be endorsed beside a negative one there is no beta to estimate."""
+    """Without an option that may be accepted beside a negative one there is no beta to estimate."""
     task = load_task("task")
     assert counts(task.model_copy(update={"sensitivity": {}})) == {"forced_choice": N}
     alone = {"response_sets": (("A",), ("B",))}

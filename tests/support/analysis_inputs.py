@@ -111,7 +111,7 @@ def indeterminate_task(n=60, raters=7, *, paired=0, seed=0, **fields):
 
     On the first ``paired`` items raters give their response set too; judges are ranked by them
     where that is all items. A rater chooses A with
-    the item's own probability, B otherwise; half of those who choose B would also endorse A.
+    the item's own probability, B otherwise; half of those who choose B would also accept A.
     """
     rng = np.random.default_rng(seed)
     chance = rng.beta(0.7, 1.2, n)

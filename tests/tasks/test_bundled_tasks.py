@@ -142,7 +142,7 @@ def test_f_is_recovered_and_keeps_to_its_support(model, pairs):
 
 
 def test_theta_is_recovered_over_the_paired_items(model, toxicity):
-    """How often each set was endorsed agrees with the model within three standard errors."""
+    """How often each set was accepted agrees with the model within three standard errors."""
     items, grade = model.grades()
     theta = dict(zip(items, model.theta(grade), strict=True))
     assert np.allclose([row.sum() for row in theta.values()], 1)

@@ -57,13 +57,13 @@ def test_what_is_left_out_has_a_default(tmp_path):
     ],
 )
 def test_a_binary_task_has_its_sensitivity_by_default(tmp_path, fields, sensitivity):
-    """Who chose the negative option may endorse the positive one, where the sets allow it."""
+    """Who chose the negative option may accept the positive one, where the sets allow it."""
     text = "name: demo\nproperty: p\nscale: binary\noptions: [A, B]\n"
     assert read_task_file(write(tmp_path, text + fields)).sensitivity == sensitivity
 
 
 def test_other_scales_have_no_sensitivity_by_default(tmp_path):
-    """With more options, which may be endorsed together is for the task to say."""
+    """With more options, which may be accepted together is for the task to say."""
     assert read_task_file(write(tmp_path, f"{GOOD}positive: [A]\n")).sensitivity == {}
 
 

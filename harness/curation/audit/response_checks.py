@@ -43,14 +43,14 @@ def set_findings(task: Task) -> Iterator[Finding]:
             task,
             "sets_of_everything",
             lambda members: len(members) == n_options,
-            what="endorsed all options on every item",
+            what="accepted all options on every item",
             action="Ask whether they read the items; leave their ratings out if not.",
         )
         yield from _always(
             task,
             "sets_of_one_option",
             lambda members: len(members) == 1,
-            what="endorsed a single option on every item",
+            what="accepted a single option on every item",
             action="Ask whether they took the set for a choice, and have them rate again.",
         )
 

@@ -38,7 +38,7 @@ class RepeatSettings(TypedDict):
     taus: Sequence[float]
 
 
-N_OPTIONS = 4  # of the underspecified task: every set of them may be endorsed
+N_OPTIONS = 4  # of the underspecified task: every set of them may be accepted
 LETTERS = "ABCDEFGHIJ"  # names of options
 GAMMAS = (0.5, 1.0, 2.0)
 EPSILONS = (0.0, 0.2, 0.4)
@@ -88,7 +88,7 @@ class RatingModel:
     taus: tuple[float, ...] = TAUS
 
     def space(self) -> OptionSpace:
-        """Return the options, and the sets that may be endorsed.
+        """Return the options, and the sets that may be accepted.
 
         Raises
         ------

@@ -90,7 +90,7 @@ class JudgeFlips(_Frozen):
     effect : Estimate
         Flip rate less the baseline flip rate: mean over the items that have both, in [-1, 1].
     positive_shift : Estimate
-        Change of the share of verdicts that endorse a positive option of the task: mean over items
+        Change of the share of verdicts that accept a positive option of the task: mean over items
         of the pairs that are answered on both sides, in [-1, 1]; controls are left out.
     position_bias : Estimate or None
         In the probe of position, the share of verdicts that prefer the first answer less that of

@@ -249,7 +249,7 @@ def _variant(
 
 
 def _target(task: Task, ratings: Sequence[Rating]) -> Option:
-    """Return the option that the fewest raters chose or endorsed; the last of tied ones."""
+    """Return the option that the fewest raters chose or accepted; the last of tied ones."""
     counts: Counter[str] = Counter()
     for rating in ratings:
         if rating.value != CANNOT_ASSESS:

@@ -28,7 +28,7 @@ RATERS = ""
 class SelfPreference(BaseModel):
     """How much more a judge favours its own texts than the raters do.
 
-    Favour is the share of answers that prefer the system's answer (a tie is half), or that endorse
+    Favour is the share of answers that prefer the system's answer (a tie is half), or that accept
     a positive option where items are single texts. Differences are averaged over items.
 
     Attributes

@@ -180,10 +180,10 @@ class Verdict(_Record, frozen=True, kw_only=True):
     probabilities : dict of str to float, or None
         Of a judge asked for log-probabilities: that of each option, and of CANNOT_ASSESS. The rest
         lies outside the options; the value is the most probable option. Of a reply about a single
-        option: those of yes and no; of a response set made of such: that each option is endorsed.
+        option: those of yes and no; of a response set made of such: that each option is accepted.
     shown : tuple of str
         The keys of the options by the place at which the prompt showed them; empty where it showed
-        them in the task's order. A single one where the reply says whether that is endorsed.
+        them in the task's order. A single one where the reply says whether that is accepted.
     swapped : bool
         Whether the prompt showed the two answers of a pairwise item in the other order; value,
         probabilities and ``shown`` are turned back to the order of the item.

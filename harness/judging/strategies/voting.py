@@ -5,10 +5,10 @@ votes are there:
 
 - where a vote failed, it failed;
 - where at least half of the votes are answers, these decide: the option that most of them name, or
-  the set of the options that more than half of them endorse; on a continuous scale, their median;
+  the set of the options that more than half of them accept; on a continuous scale, their median;
 - elsewhere its outcome is that of most other votes, of equally many in the order of `OUTCOMES`.
 
-Ties between options, and options that exactly half endorse, are drawn: by a hash of judge, unit and
+Ties between options, and options that exactly half accept, are drawn: by a hash of judge, unit and
 option, so that a draw is the same in every computation and favours no option. Where the set is
 empty or not admissible, the most common set is taken. In a pair, set and choice are voted on
 apart. In a weighted ensemble, answers count by the weights of their members (`Weighted`), and

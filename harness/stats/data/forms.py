@@ -112,7 +112,7 @@ def aggregate(
     Notes
     -----
     a_hard, a_soft, a_hrs, a_srs of Guerdan et al. 2025, section 4. The decision uses theta: a sum
-    of omega over several positive options would exceed 1 when they are endorsed together.
+    of omega over several positive options would exceed 1 when they are accepted together.
     """
     if form not in FORMS:
         raise ValueError(f"form is {form!r}; wanted one of {', '.join(FORMS)}")
@@ -239,7 +239,7 @@ FORMS: dict[Form, Aggregation] = {
         words="smoothed choice shares",
         counts_ratings=True,
     ),
-    "smoothed_srs": Aggregation(  # one of endorsing each option, and one of not endorsing it
+    "smoothed_srs": Aggregation(  # one of accepting each option, and one of not accepting it
         vectors=lambda dist, _: _with_pseudo_counts(dist.omega, dist.n_sets, 2),
         elicitation="response_set",
         symbol="srs",

@@ -247,7 +247,7 @@ def decompose(
     theta_star : (V,) array
         Stable response-set distribution.
     F : (K, V) array
-        P(option k chosen, given set v endorsed); columns sum to 1, zero off the support.
+        P(option k chosen, given set v accepted); columns sum to 1, zero off the support.
     membership : (K, V) bool array
         Lambda: option k is in set v.
     E : (V, V) array, optional
@@ -306,7 +306,7 @@ def _check_model(
 
 
 def pairs_by_item(table: RatingTable) -> IntArray:
-    """Return (n, K, V): the pairs of each item whose choice is in the endorsed set."""
+    """Return (n, K, V): the pairs of each item whose choice is in the accepted set."""
     n = len(table.items)
     if table.joint is None:
         return np.zeros((n, *table.space.membership.shape), dtype=np.int64)

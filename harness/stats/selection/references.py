@@ -52,7 +52,7 @@ def baseline_values(
     Of several most common answers, or best constants, the mean of the values that always giving
     one of them has; nan where undefined. The best constant is the answer that would be best on all
     items: under the ranked probability score the median, under ``mse(srs/srs)`` the set of the
-    options that at least half of the raters endorse, where it is admissible.
+    options that at least half of the raters accept, where it is admissible.
 
     Parameters
     ----------

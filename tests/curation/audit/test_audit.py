@@ -441,7 +441,7 @@ def test_response_sets_are_checked(tmp_path):
 
 
 def test_careful_raters_of_easy_items_are_not_named_for_their_sets(tmp_path):
-    """Where everybody endorses one option, nobody stands out for it."""
+    """Where everybody accepts one option, nobody stands out for it."""
     folder = write_task(tmp_path / "t", sentences(40), {})
     rows = [row for j in range(3) for row in set_rows(f"r{j}", [["A"], ["B"]] * 20)]
     write_jsonl(folder / "ratings.jsonl", rows)

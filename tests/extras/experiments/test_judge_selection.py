@@ -181,7 +181,7 @@ def test_samples_that_decide_nothing_are_na():
 
 
 def test_forced_choices_underestimate_prevalence():
-    """Unless the task is fully specified: what is endorsed beside the choice is not seen."""
+    """Unless the task is fully specified: what is accepted beside the choice is not seen."""
     table = prevalence_experiment(SCENARIOS, seed=0, n_populations=5, taus=(0.5,))
     assert by(table, scenario="fully specified").value == 0.0
     chance = prevalence_experiment({"x": Scenario(space=THREE)}, seed=0, taus=(0.5,))

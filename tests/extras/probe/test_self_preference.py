@@ -13,7 +13,7 @@ from harness.extras.probe.self_preference import self_preferences
 
 
 def single_task():
-    """Eight texts of two authors; raters endorse half of each."""
+    """Eight texts of two authors; raters accept half of each."""
     ratings = {f"r{r}": {f"i{i}": "AB"[i % 2] for i in range(8)} for r in range(2)}
     task = task_of(ratings)
     items = tuple(
@@ -24,7 +24,7 @@ def single_task():
 
 
 def test_favour_for_single_texts_by_hand():
-    """Own: 4 of 4 endorsed where raters endorse 2; others: as the raters do."""
+    """Own: 4 of 4 accepted where raters accept 2; others: as the raters do."""
     task = single_task()
     answers = {f"i{i}": "A" if i < 4 else "AB"[i % 2] for i in range(8)}
     [preference] = self_preferences(source_of(task, {"j": answers}), {"j": "me"}, author="author")

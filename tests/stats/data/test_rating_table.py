@@ -93,7 +93,7 @@ def test_equal_shares_tie_although_rounding_differs():
 
 def test_greater_than_tau_in_one_place_and_at_least_in_another():
     """Every comparison is >=: a share of exactly tau is positive in hrs, decision and coverage."""
-    sets = [[("toxic",), ("fine",), ("fine",), ("fine",)]]  # P(toxic endorsed) = 0.25
+    sets = [[("toxic",), ("fine",), ("fine",), ("fine",)]]  # P(toxic accepted) = 0.25
     human = count_table("human", [["toxic"]], sets)
     dist = Distributions.of(human)
     for tau, expected in ((0.25, 1.0), (0.25 + 1e-9, 0.0)):

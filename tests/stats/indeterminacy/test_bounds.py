@@ -47,7 +47,7 @@ def test_omega_bounds_in_closed_form():
 
 
 def test_lower_end_counts_options_that_are_only_admissible_together():
-    """Who chooses b endorses {a, b}, there being no other set with b."""
+    """Who chooses b accepts {a, b}, there being no other set with b."""
     space = OptionSpace(("a", "b"), [("a",), ("a", "b")])
     low, high = omega_bounds(np.array([[0.4, 0.6]]), space)
     np.testing.assert_allclose(low, [[1.0, 0.6]])

@@ -132,7 +132,7 @@ def test_interval_of_beta_is_at_least_as_wide_as_beta_varies():
 
 
 def test_interval_of_a_beta_of_zero_has_zero_width():
-    """Nobody endorsed a set that hides the positive option: the exact interval of none in
+    """Nobody accepted a set that hides the positive option: the exact interval of none in
     20 items.
 
     The jackknife saw nothing move, and gave none; or [0, 0] where F said that it is never hidden.
@@ -283,7 +283,7 @@ def test_pairs_beside_calls_are_left_out():
 
 
 def test_choices_that_no_endorsed_set_explains_are_met():
-    """Nobody endorsed a set with fine, yet it was chosen: the fit does not break."""
+    """Nobody accepted a set with fine, yet it was chosen: the fit does not break."""
     table = count_table("z", [["fine"], ["fine", "toxic"]], [[("toxic",)], [("toxic",)] * 2])
     fit = F_by_likelihood(table, resampling=Resampling(rng=np.random.default_rng(0)))
     np.testing.assert_allclose(fit.F[:, 0], [1.0, 0.0])

@@ -61,7 +61,7 @@ def test_error_that_cannot_be_is_refused():
 
 
 def test_gamma_is_one_at_chance():
-    """A random choice within the endorsed set; the printed factor 1 / |S_v| would give less."""
+    """A random choice within the accepted set; the printed factor 1 / |S_v| would give less."""
     chance = THREE.membership / THREE.membership.sum(axis=0)
     assert selection_effect(chance, THREE, option="toxic") == pytest.approx(1.0)
 
@@ -76,7 +76,7 @@ def test_gamma_of_two_needs_three_options():
 
 
 def test_gamma_per_item_and_where_F_is_unknown():  # noqa: N802 -- F is the paper's letter
-    """One Gamma per matrix; nan where a set that holds the option was never endorsed."""
+    """One Gamma per matrix; nan where a set that holds the option was never accepted."""
     chance = BINARY.membership / BINARY.membership.sum(axis=0)
     unknown = chance.copy()
     unknown[:, 2] = np.nan
@@ -99,7 +99,7 @@ def test_theta_is_identified_only_where_the_task_is_fully_specified():
 
 
 def test_same_O_from_other_theta_when_not_identified():  # noqa: N802 -- O is the paper's letter
-    """Two raters' populations that choose alike and endorse differently."""
+    """Two raters' populations that choose alike and accept differently."""
     choice = np.array([[1, 0, 0.5], [0, 1, 0.5]])
     mixed, spread = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
     np.testing.assert_allclose(choice @ mixed, choice @ spread)

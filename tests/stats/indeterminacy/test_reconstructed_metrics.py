@@ -15,7 +15,7 @@ N, N_RATERS, N_SAMPLES, BETA = 200, 5, 5, 0.3
 
 
 def draw(rng, n_paired):
-    """Raters who choose, and endorse both in 30 % where they chose fine; a judge that does as well.
+    """Raters who choose, and accept both in 30 % where they chose fine; a judge that does as well.
 
     Pairs are known of some items.
     """

@@ -12,7 +12,7 @@ SPACE = OptionSpace.powerset(BOTH)
 
 
 def test_reconstruction_by_hand():
-    """Of three who chose fine, one endorsed both: omega of toxic is O + (1 - O) / 3."""
+    """Of three who chose fine, one accepted both: omega of toxic is O + (1 - O) / 3."""
     fine, toxic = ("fine",), ("toxic",)
     pairs = [[(fine, "fine"), (fine, "fine"), (BOTH, "fine"), (toxic, "toxic")], []]
     table = count_table("human", [[], ["toxic", "fine"]], pairs=pairs)
@@ -52,7 +52,7 @@ def test_options_without_pairs_are_not_reconstructed():
 def test_omega_is_recovered_from_a_paired_subset(n_raters):
     """100 of 400 items paired; P(set | choice) is the same for all, so omega comes back.
 
-    Who chose fine endorses both with probability 0.4. Omega of toxic is O + 0.4 (1 - O).
+    Who chose fine accepts both with probability 0.4. Omega of toxic is O + 0.4 (1 - O).
     """
     rng = np.random.default_rng(n_raters)
     share = rng.beta(1, 2, 400)

@@ -17,7 +17,7 @@ BOTH = ("toxic", "fine")
 
 
 def test_F_hat_counts_pairs_on_the_support():  # noqa: N802 -- F is the paper's letter
-    """Columns are shares of the pairs that endorsed the set; both directions from one count."""
+    """Columns are shares of the pairs that accepted the set; both directions from one count."""
     pairs = [[(BOTH, "toxic"), (BOTH, "fine"), (BOTH, "fine")], [(("toxic",), "toxic")]]
     translation = stats.F_hat(count_table("h", pairs=pairs))
     np.testing.assert_allclose(translation.F, [[1, np.nan, 1 / 3], [0, np.nan, 2 / 3]])
@@ -73,7 +73,7 @@ def test_beta_without_eligible_pairs_is_na(pairs, positive, reason):
 def test_F_and_beta_are_estimated_by_pairing_independent_calls():  # noqa: N802 -- the pitfall
     """Calls are never matched: the cross-call share has its own name, F without pairs is NA.
 
-    Who endorses both options chooses toxic with probability 0.9. True beta is P(endorses both and
+    Who accepts both options chooses toxic with probability 0.9. True beta is P(accepts both and
     chose fine) / P(chose fine), about 0.09. On items whose theta is mixed, independent calls give a
     share far above it; pairs recover it.
     """

@@ -154,7 +154,7 @@ def test_values_lie_within_bounds(row):
 
 
 def unanimous(table):
-    """Let two raters choose and endorse the first option of every item, and nothing else."""
+    """Let two raters choose and accept the first option of every item, and nothing else."""
     fields = {field: getattr(table, field) for field in table.__slots__}
     for field in ("forced_choice", "response_set"):
         counts = np.zeros_like(fields[field])

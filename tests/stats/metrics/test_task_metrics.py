@@ -96,7 +96,7 @@ def test_mse_sums_over_options_and_averages_over_items():
 
 
 def test_coverage_is_handed_thresholded_values():
-    """A mode that 2 of 5 endorse is covered at tau 0.4 and not at 0.5; it is never 0.4 covered."""
+    """A mode that 2 of 5 accept is covered at tau 0.4 and not at 0.5; it is never 0.4 covered."""
     sets = [[("toxic",)] * 2 + [("fine",)] * 3]
     human, judge = count_table("human", [["fine"]], sets), count_table("z", [["toxic"]])
     for tau, expected in ((0.4, 1.0), (0.5, 0.0)):
