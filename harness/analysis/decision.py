@@ -111,7 +111,7 @@ class Decision:
     judge : str or None
         The recommended or best judge; None where the verdict is "none".
     leader : str or None
-        The first judge on common footing. What follows compares with it.
+        The first judge on the same items and number of replies. What follows compares with it.
     missing : tuple of str
         Kinds of checks that ``judge`` did not pass.
     not_distinguishable : tuple of str
@@ -220,7 +220,7 @@ def verdict_of(
 def verdict_and_judge(
     evidence: Evidence | None, controls: Container[str] = ()
 ) -> tuple[DecisionVerdict, str | None]:
-    """Return the verdict and the judge of `Decision`, from common footing alone."""
+    """Return the verdict and the judge of `Decision`, from the comparison alone."""
     ranked = [row.judge for row in evidence.judges if row.value is not None] if evidence else []
     if evidence is None or not ranked or ranked[0] in controls:
         return "none", None
@@ -229,7 +229,7 @@ def verdict_and_judge(
 
 
 def n_items_needed(evidence: Evidence) -> int | None:
-    """Return `NextStep.n_items_needed`, from common footing alone."""
+    """Return `NextStep.n_items_needed`, from the comparison alone."""
     needed = evidence.n_items_for_margin
     enough = needed is None or needed <= evidence.n_items
     return None if enough or not _is_open(evidence) else needed

@@ -1,4 +1,4 @@
-"""Evidence for the decision: judges, baselines and a human rater on common footing."""
+"""Evidence for the decision: judges, baselines and a human rater, on the same items."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ MOST_RATINGS = 200_000  # up to which an audit leaves each rater out
 
 
 def section(p: Prepared, *, test_copies: bool = True) -> Evidence | None:
-    """Put the judges on common footing; None where there is no judge."""
+    """Compare the judges on the same items and number of replies; None without judges."""
     if p.footing is None:
         return None
     footing, source = p.footing, p.source
@@ -170,7 +170,7 @@ def evidence_of(
     ranks_by: RanksBy | Literal[""] = "",
     unusable: tuple[Exclusion, ...] = (),
 ) -> Evidence:
-    """Return the evidence that common footing gives, whose judges are in the order of the source.
+    """Return the evidence of the common comparison, whose judges are in the order of the source.
 
     ``estimates`` are those of each judge on these items, by name, and ``order`` is that of the
     ranked ones; ``margin`` is that of non-inferiority to one human; ``unusable`` counts the items
@@ -277,7 +277,7 @@ def deciding_evidence(source: Source) -> Evidence | None:
 
 
 class FootingFacts(TypedDict):
-    """Fields of `JudgeEvidence` that common footing gives."""
+    """Fields of `JudgeEvidence` of the common comparison."""
 
     ranks: tuple[int, int] | None
     better_than: dict[str, bool]
@@ -286,7 +286,7 @@ class FootingFacts(TypedDict):
 
 
 def footing_facts(footing: Footing, name: str) -> FootingFacts:
-    """Return the fields of `JudgeEvidence` that common footing gives."""
+    """Return the fields of `JudgeEvidence` of the common comparison."""
     j = footing.judges.index(name)
     defined = {name for name, value in footing.baselines.items() if isfinite(value)}
     beaten = dict(zip(footing.baselines, footing.beats[j].tolist(), strict=True))

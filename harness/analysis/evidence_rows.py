@@ -134,7 +134,7 @@ class BaselineEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Judges, baselines and a human rater on common footing.
+    """Judges, baselines and a human rater, compared on the same items and number of replies.
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ class Validated(Protocol):
 
     @property
     def evidence(self) -> Evidence | None:
-        """The judges on common footing."""
+        """The judges on the same items and number of replies."""
 
     @property
     def replacement(self) -> Replacement | None:

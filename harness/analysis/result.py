@@ -62,7 +62,7 @@ class Validation:
     decision : Decision
         Which judge to use, on what evidence, and what to collect next.
     evidence : Evidence or None
-        Judges, baselines and a human rater on common footing.
+        Judges, baselines and a human rater, compared on the same items and number of replies.
     choosing : Choosing or None
         Cost of choosing by each metric.
     sensitivity : Sensitivity or None
@@ -171,7 +171,7 @@ class Validation:
         return metric
 
     def evidence_of(self, name: str) -> JudgeEvidence:
-        """Return what speaks for a judge on common footing, and how complete its replies are."""
+        """Return what speaks for a judge on the same items and number of replies, and how complete its replies are."""
         assert self.evidence is not None, "a validation with judges has evidence"
         return next(row for row in self.evidence.judges if row.judge == name)
 
@@ -274,7 +274,7 @@ def make_validation(
 
 
 def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
-    """Return the places of the judges on common footing."""
+    """Return the places of the judges on the same items and number of replies."""
     values = [np.nan if row.value is None else row.value for row in evidence.judges]
     ranks = ranks_of(metric.losses(np.array(values, dtype=np.float64)))
     return Ranking(

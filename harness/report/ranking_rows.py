@@ -41,7 +41,7 @@ class RankedJudge:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RankingRow:
-    """A judge, a human rater or a computed baseline on common footing.
+    """A judge, a human rater or a computed baseline, on the same items and number of replies.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Judges on common footing: the same items, the same number of replies, baselines and a rater."""
+"""Judges compared on the same items and number of replies, with baselines and a rater."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def common_footing(
     criteria: Sequence[str] | None = None,
     panel: RaterPanel | None = None,
 ) -> Footing:
-    """Compare judges by a metric on common footing.
+    """Compare judges by a metric, on the same items and number of replies.
 
     Parameters
     ----------
