@@ -53,7 +53,7 @@ class JudgeFacts(Frozen):
     Attributes
     ----------
     kind : str
-        How it was reached; ``external`` if its verdicts were made elsewhere.
+        How it was reached; ``external`` if its verdicts come from another tool.
     is_control : bool
         Whether it is a control, such as random answers or a word list: shown, never recommended.
     max_tokens : int or None
@@ -61,7 +61,7 @@ class JudgeFacts(Frozen):
     other_strategies : tuple of str
         Strategies that it could be asked with, too, and that leave less to parse.
     fingerprint : str
-        Hash of all its verdicts where they were made elsewhere; that of a judge of a run stands in
+        Hash of all its verdicts if they come from another tool; that of a judge of a run stands in
         the manifest.
     """
 

@@ -171,7 +171,7 @@ class Validation:
         return metric
 
     def evidence_of(self, name: str) -> JudgeEvidence:
-        """Return what speaks for a judge on the same items and number of replies, and how complete its replies are."""
+        """Return the evidence for a judge, and how complete its replies are."""
         assert self.evidence is not None, "a validation with judges has evidence"
         return next(row for row in self.evidence.judges if row.judge == name)
 

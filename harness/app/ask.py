@@ -156,7 +156,7 @@ def _completeness(
 def _jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> Sequence[Job]:
     """Return what is asked, in batches if the run uses them.
 
-    Where processes share the run each begins at an item of its own, so that they do not all wait
+    Where processes share the run each begins at a different item, so that they do not all wait
     for the same replies.
     """
     jobs: Sequence[Job] = plan.jobs

@@ -206,7 +206,7 @@ def _changed_task(
         name = cast("TextProbe", probe)
         return perturbed_task(task, items, read_perturbations(name, perturbations), name)
     if perturbations is not None:
-        raise typer.BadParameter("position swaps the answers. It takes no changes of your own")
+        raise typer.BadParameter("position swaps the answers. It does not take your own changes")
     return swapped_task(task, items)
 
 

@@ -1,1 +1,1 @@
-"""Data sets of ratings: importing, auditing, collecting, versions, and verdicts made elsewhere."""
+"""Data sets of ratings: importing, auditing, collecting, versions, verdicts of other tools."""

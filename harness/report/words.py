@@ -44,7 +44,7 @@ UNITS: dict[ResampledUnit, str] = {"item": "items", "group": "groups", "criterio
 MODES: dict[AbstentionMode, str] = {
     "exclude": "left out of the metrics (exclude)",
     "recode": "taken for the opposite of the positive options (recode)",
-    "third_class": "an option of its own (third class)",
+    "third_class": "a separate option (third class)",
 }
 LEVELS: dict[AggregationLevel, str] = {
     "micro": "all decisions pooled (micro)",

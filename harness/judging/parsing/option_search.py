@@ -135,7 +135,7 @@ class OptionSearch:
 
 
 class NumberSearch:
-    """Finds numbers, and CANNOT_ASSESS, each of which is an answer of its own.
+    """Finds numbers, and CANNOT_ASSESS, each of which is a separate answer.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class Details:
     Attributes
     ----------
     run : str
-        Name of the folder; "" for verdicts made elsewhere.
+        Name of the folder; "" for verdicts from another tool.
     asking_s : float or None
         Seconds of calls, over all sessions; None without calls.
     raters : dict of str to str

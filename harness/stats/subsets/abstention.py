@@ -2,7 +2,7 @@
 
 Cells are those of `confusion` over the K options and, last, abstention: (K + 1, K + 1), human by
 judge. Each mode is a sum of cells: *exclude* drops the pairs in which either side abstained,
-*recode* makes abstention one of the options, *third_class* keeps it as an option of its own
+*recode* makes abstention one of the options, *third_class* keeps it as a separate option
 (Rao and Callison-Burch 2026, section 6).
 """
 
