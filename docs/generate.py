@@ -187,7 +187,7 @@ def _limits() -> list[str]:
         ("name of a judge", f"{MAX_NAME_CHARS} characters"),
         ("files in a run folder", f"{MAX_ENTRIES:,}"),
     )
-    heads = ["## Limits", "", "What is above a limit is refused in one line, not cut.", ""]
+    heads = ["## Limits", "", "Larger input is rejected with a one-line error and never cut.", ""]
     return [*heads, "| what | at most |", "| --- | --- |", *(f"| {a} | {b} |" for a, b in rows), ""]
 
 

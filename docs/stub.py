@@ -1,6 +1,6 @@
 """Writes `harness/__init__.pyi` from how options are declared: `python docs/stub.py [FILE]`.
 
-Editors complete the options of `harness.run` from it, and type checkers refuse those that do not
+Editors complete the options of `harness.run` from it, and type checkers reject those that don't
 exist. `tests/test_api.py` fails when what this writes is not what is committed.
 """
 

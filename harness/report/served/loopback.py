@@ -88,7 +88,7 @@ class Access:
         origin = request.headers.get("Origin")
         is_own = origin == f"http://{request.host}"
         if not is_own and (origin is not None or request.method != "GET"):
-            return "Requests from other origins are refused."
+            return "Requests from other origins are rejected."
         if not _equal(request.cookies.get(self.cookie, ""), self.secret):
             return (
                 f"This page needs {printed}. It opens once; for another browser, stop the command "
