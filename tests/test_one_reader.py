@@ -131,7 +131,7 @@ def test_one_class_turns_rows_into_ratings():
 
 
 def test_one_class_says_which_answers_a_task_admits():
-    """Ratings, verdicts made elsewhere and answers of a page or a team are read by one rule."""
+    """Ratings, verdicts from another tool and answers of a page or a team are read by one rule."""
     assert modules_that("AnswerRules.of") == {
         "annotation.questions",
         "judging.parsing.external_verdicts",

@@ -68,7 +68,7 @@ def check(
 
     The judge is asked about 30 items again, in other orders of the options, with padding, other
     formatting and harmless edits, and with instructions in the text. The card also shows how many
-    replies can be read, which parameters the server refuses, and the cost.
+    replies can be read, which parameters the server rejects, and the cost.
 
     \b
     Examples:

@@ -77,8 +77,8 @@ class FailOn(Options):
 
     fail_on: str = option(
         FAIL_ON,
-        "Exit with code 1 on changed, worse, underpowered, 'not comparable', decision (the judge in use "
-        "is shown to be worse than a constant answer or a rater), model (a provider reports a "
+        "Exit with code 1 on changed, worse, underpowered, 'not comparable', decision (the judge "
+        "in use is worse than a constant answer or a rater), model (a provider reports a "
         "new model version or fingerprint), or a limit such as outcome-rate>0.05, "
         "'mse(srs/srs)>0.1', 'slice(language=de).agreement:lower<0.6', or beside the baseline "
         "cost>1.5x or latency>3x; comma-separated.",

@@ -1,4 +1,4 @@
-"""Verdicts made elsewhere: read exactly, counted honestly, refused with file, line and item."""
+"""Verdicts from another tool: read exactly, counted honestly, refused with file, line and item."""
 
 from __future__ import annotations
 

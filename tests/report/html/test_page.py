@@ -247,7 +247,7 @@ def test_cost_of_verdicts_made_elsewhere_is_not_called_nothing(tmp_path):
     """Nobody knows what they cost, how many were cached, or how often they were tried."""
     (tmp_path / "v.csv").write_text("item,judge,value\np01,mine,neurosis\n", encoding="utf-8")
     html = page(validate_verdicts("diagnoses", tmp_path / "v.csv"))
-    assert "unknown: verdicts made elsewhere" in html
+    assert "unknown: verdicts from another tool" in html
     assert "$0.0000" not in html
 
 
