@@ -95,6 +95,8 @@ class CheckOfUse:
     ----------
     kind : str
         Its key in JSON.
+    name : str
+        What a judge must do, as a row of a checklist.
     test : callable
         Checks the first judge.
     is_missing : callable
@@ -110,6 +112,7 @@ class CheckOfUse:
     """
 
     kind: str
+    name: str
     test: Callable[[JudgeEvidence, Evidence], Check]
     is_missing: Callable[[Mapping[str, Check]], bool]
     failed: Words
@@ -356,6 +359,7 @@ def _no_copy(_: Check, v: Validated) -> str:
 
 BEATS_BASELINES = CheckOfUse(
     kind="beats_baselines",
+    name="Better than every baseline",
     test=_beats_baselines,
     is_missing=never,  # without it, the verdict is "none"
     failed="it is not significantly better than a baseline",
@@ -364,6 +368,7 @@ BEATS_BASELINES = CheckOfUse(
 )
 ALL_ITEMS = CheckOfUse(
     kind="all_items",
+    name="Run on all items",
     test=lambda _, evidence: _all_items(evidence),
     is_missing=needed("all_items"),
     failed="--limit left items out, and a part of them isn't enough to recommend a judge",
@@ -372,6 +377,7 @@ ALL_ITEMS = CheckOfUse(
 )
 ANNOTATOR_TEST = CheckOfUse(
     kind="annotator_test",
+    name="Passes the alternative annotator test",
     test=_annotator_test,
     is_missing=harmful("annotator_test"),  # if it is open, a human rater stands in
     failed="it does not pass the alternative annotator test",
@@ -389,6 +395,7 @@ ANNOTATOR_TEST = CheckOfUse(
 )
 ONE_HUMAN = CheckOfUse(
     kind="one_human",
+    name="As good as another rater",
     test=_one_human,
     is_missing=lambda checks: decides_by_one_human(checks) and not checks["one_human"].passed,
     failed="it is not shown to be as good as another rater",
@@ -402,6 +409,7 @@ ONE_HUMAN = CheckOfUse(
 )
 ANSWERED = CheckOfUse(
     kind="answered",
+    name="Answers enough items",
     test=_answered,
     is_missing=needed("answered"),
     failed="it answered too few items",
@@ -410,6 +418,7 @@ ANSWERED = CheckOfUse(
 )
 USABLE_REPLIES = CheckOfUse(
     kind="usable_replies",
+    name="Enough replies are usable",
     test=_usable_replies,
     is_missing=needed("usable_replies"),
     failed="only {share} of its {n} planned replies are usable",
@@ -418,6 +427,7 @@ USABLE_REPLIES = CheckOfUse(
 )
 WITH_LOSSES = CheckOfUse(
     kind="with_losses",
+    name="Still first if unanswered items count as losses",
     test=_with_losses,
     is_missing=needed("with_losses"),
     failed="{rival} is better if unanswered items count as losses",
@@ -426,6 +436,7 @@ WITH_LOSSES = CheckOfUse(
 )
 COPIES_A_RATER = CheckOfUse(
     kind="copies_a_rater",
+    name="Doesn't copy a rater",
     test=lambda _, evidence: _copies_a_rater(evidence),
     is_missing=harmful("copies_a_rater"),  # it is open if raters are not named
     failed=lambda check, _: (
@@ -444,6 +455,7 @@ COPIES_A_RATER = CheckOfUse(
 )
 INDEPENDENT = CheckOfUse(
     kind="independent",
+    name="Raters and judge worked independently",
     test=lambda _, evidence: _independent(evidence),
     is_missing=never,  # if it is open, the verdict is "use_if_independent"
     failed="raters and judge didn't work independently",

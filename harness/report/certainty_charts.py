@@ -15,7 +15,7 @@ from harness.report.charts import (
     items_link,
     line_chart,
 )
-from harness.report.formatting import counted, percent, reason_words, tenths, with_bounds
+from harness.report.formatting import about, counted, percent, reason_words, with_bounds
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,
@@ -195,7 +195,7 @@ def _bin(v: Validation, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -
         for side, kind, labels in sides
     ]
     name = bin_name(human.label, {key: option_label(v, key) for key in c.options})
-    share = f"{percent(human.share_of_items)} of items ({tenths(human.n_items)})"
+    share = f"{percent(human.share_of_items)} of items ({about(human.n_items)})"
     titles = Titles(
         f"perception-{unique_slug(judge)}-{unique_slug(human.label)}",
         f"{judge} where raters say {name}",

@@ -177,7 +177,9 @@ def interval_chart(
     left = min(widest, MAX_LABEL) + 12
     right = VALUE if shows_values else MARGIN
     ends = [*interval_ends(rows), reference, *reach, *((band.low, band.high) if band else ())]
-    scale = PixelScale.around(ends, left + MARGIN, width - right, within=within)
+    scale = PixelScale.around(
+        ends, left + MARGIN, width - right, within=within, ends_near=shows_values
+    )
     top = TOP + (LINE if band else 0.0)
     names = {text: wrap_name(text, (left - 12) / bold[text]) for text, _ in lines}
     tops, bottom, rules = _row_tops(lines, names, top)

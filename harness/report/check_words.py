@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from harness.analysis.recommendation_checks import all_checks, check_of_use
+from harness.analysis.recommendation_checks import (
+    ANNOTATOR_TEST,
+    COPIES_A_RATER,
+    INDEPENDENT,
+    ONE_HUMAN,
+    all_checks,
+    check_of_use,
+    decides_by_one_human,
+)
 from harness.report.formatting import counted, listed, number, percent, with_bounds
 from harness.report.words import REASONS
 
@@ -12,6 +21,53 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.recommendation_checks import Check, CheckOfUse, CheckReason
     from harness.stats.reasons import Reason
+
+
+NOT_NEEDED = "not_needed"  # as the verdict is "none" anyway
+CheckState: TypeAlias = Literal["passed", "failed", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """A row of the checklist of the recommendation.
+
+    Attributes
+    ----------
+    name : str
+        What the judge must do.
+    state : str
+        Whether it does; "open" if that can't be decided.
+    why : str
+        What isn't shown, or why it can't be decided; "" if it is passed.
+    """
+
+    name: str
+    state: CheckState
+    why: str = ""
+
+
+def check_rows(v: Validation) -> list[CheckRow]:
+    """Return the checks that decide about the first judge; none if no judge comes first."""
+    checks = v.decision.checks
+    if v.decision.leader is None or not checks:
+        return []
+    stands_in = ONE_HUMAN if decides_by_one_human(checks) else ANNOTATOR_TEST
+    tests_copies = bool(v.evidence and not v.evidence.untested_copies)
+    left_out = {
+        (ANNOTATOR_TEST if stands_in is ONE_HUMAN else ONE_HUMAN).kind,
+        (INDEPENDENT if tests_copies else COPIES_A_RATER).kind,
+    }
+    left_out |= {kind for kind, check in checks.items() if check.reason == NOT_NEEDED}
+    kinds = (row for row in all_checks() if row.kind in checks and row.kind not in left_out)
+    return [_check_row(v, row) for row in kinds]
+
+
+def _check_row(v: Validation, row: CheckOfUse) -> CheckRow:
+    passed = v.decision.checks[row.kind].passed
+    if passed:
+        return CheckRow(row.name, "passed")
+    state: CheckState = "open" if passed is None else "failed"
+    return CheckRow(row.name, state, missing_words(v, row.kind))
 
 
 def missing_words(v: Validation, kind: str) -> str:

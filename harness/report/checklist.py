@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.report.abstention_table import dependence
 from harness.report.confusion_charts import ranked_errors
-from harness.report.formatting import counted, estimate, number, options, percent, share, tenths
+from harness.report.formatting import about, counted, estimate, number, options, percent, share
 from harness.report.judge_charts import metric_label
 from harness.report.words import LEVELS, MODES
 from harness.stats.inference.metric import find_metric
@@ -97,13 +97,13 @@ def _cells(confusion: Confusion) -> str:
     """Write every cell that is not 0, or of many those most often confused."""
     cells = list(confusion.pairs())
     if len(cells) <= MAX_CELLS:
-        return ", ".join(f"{human} as {judge} {tenths(n)}" for human, judge, n in cells)
+        return ", ".join(f"{human} as {judge} {about(n)}" for human, judge, n in cells)
     alike = sum(n for human, judge, n in cells if human == judge)
     apart = sorted((cell for cell in cells if cell[0] != cell[1]), key=lambda cell: -cell[2])
-    most = ", ".join(f"{human} as {judge} {tenths(n)}" for human, judge, n in apart[:MOST])
+    most = ", ".join(f"{human} as {judge} {about(n)}" for human, judge, n in apart[:MOST])
     items = counted([confusion.n_items])
     return (
-        f"{tenths(alike)} of {items} as the raters, most often confused {most}, "
+        f"{about(alike)} of {items} as the raters, most often confused {most}, "
         'and the whole matrix under "Where is it wrong?"'
     )
 

@@ -147,9 +147,9 @@ def reach(counts: Iterable[int]) -> str:
     return " to ".join(map(str, dict.fromkeys((ends[0], ends[-1]))))
 
 
-def tenths(count: float) -> str:
-    """Return a count of items that ties split in parts: whole, or to a tenth."""
-    return f"{count:.1f}".removesuffix(".0")
+def about(count: float) -> str:
+    """Return a count of items, which ties can split, as a whole number."""
+    return f"{count:.0f}" if float(count).is_integer() else f"about {max(round(count), 1)}"
 
 
 def completeness(validation: Validation, judge: str, name: str) -> Estimate:
@@ -243,6 +243,15 @@ def headline(validation: Validation) -> str:
     if n_judges := len(validation.judges):
         parts.append(counted([n_judges], "judge"))
     return "  ".join(parts)
+
+
+def brief_headline(validation: Validation) -> str:
+    """Return task, items, raters and judges, on one line."""
+    task = validation.task
+    parts = [task.name, counted([task.n_items]), counted([validation.humans.n_raters], "rater")]
+    if n_judges := len(validation.judges):
+        parts.append(counted([n_judges], "judge"))
+    return " · ".join(parts)
 
 
 def _n_with_sets(validation: Validation) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.analysis.decision import RECOMMENDING
 from harness.analysis.recommendation_checks import INDEPENDENT
 from harness.report.check_words import step_words
-from harness.report.formatting import listed, number
+from harness.report.formatting import counted, listed, number
 from harness.report.race_text import next_step
 from harness.report.unreadable_text import first_step
 from harness.stats import primary_metric
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
 
 
-TRY_OTHERS = (
-    "Try another judge, prompt or way of asking, and read the items that {} wrong: the report "
-    'lists them under "Where is it wrong?".'
-)
+TRY_OTHERS = "Try another judge, prompt or way of asking."
+
+
+READ_ERRORS = {  # by whether there is one judge
+    is_alone: f'Read the items that {who} wrong: the report lists them under "Where is it wrong?".'
+    for is_alone, who in ((True, "it gets"), (False, "they get"))
+}
 
 
 ANSWER_FIRST = (
@@ -32,7 +35,7 @@ ANSWER_FIRST = (
 CORRECT = "Correct what kept the judges from answering, and run them again."
 
 
-RESUME = "`{resume}` does so, and --max-cost sets the most that it can cost"
+RESUME = "`{resume}`. To limit the cost, add --max-cost"
 
 
 BY_ASKED = "Leave out --metric to rank by the ratings that were asked for."
@@ -79,8 +82,8 @@ def next_steps(v: Validation) -> list[str]:
     if first := _answering(v) or _resuming(v) or other_metric_step(v) or _other_ratings_step(v):
         return [first]
     if v.decision.verdict == "none":
-        wrong = "it gets" if len(v.judges) == 1 else "they get"
-        return [*_searching(v), TRY_OTHERS.format(wrong), *_missing_replies(v)]
+        read = READ_ERRORS[len(v.judges) == 1]
+        return [*_searching(v), TRY_OTHERS, read, *_missing_replies(v)]
     if v.decision.verdict in RECOMMENDING:
         stated = [] if v.decision.verdict == "use" else [step_words(v, INDEPENDENT.kind)]
         return [*stated, _using(v), *_steps(v)]
@@ -161,7 +164,7 @@ def _resuming(v: Validation) -> str:
     if v.decision.reason != "too_few_answered" or not any(missing):
         return ""
     n_planned = sum(judge.n_replies("planned") for judge in asked)
-    replies = f"Ask for the replies that are missing ({sum(missing)} of {n_planned})"
+    replies = f"Request the missing replies ({sum(missing)} of {n_planned})"
     if not v.location.run:
         return f"{replies}."
     return f"{replies}: {RESUME.format(resume=v.location.command_to_resume())}."
@@ -177,13 +180,14 @@ def _steps(v: Validation) -> list[str]:
     step, parts = v.decision.next_step, []
     if step.n_items_needed is not None:
         parts.append(
-            f"With {step.n_items_needed} items (you have {step.n_items}), a difference of "
-            f"{number(step.worth)} between the first two judges would be found 4 times in 5."
+            f"Get ratings for {counted([step.n_items_needed - step.n_items], 'more item')}: with "
+            f"{step.n_items_needed}, a difference of {number(step.worth)} between the first two "
+            "judges would be detected with 80% power."
         )
     if step.more_raters:
         parts.append(
-            f"Have items rated by more raters: with these, no number of items would show a "
-            f"difference of {number(step.worth)} between the first two judges."
+            "Get ratings from more raters. With the present raters, no number of items would show "
+            f"a difference of {number(step.worth)} between the first two judges."
         )
     if step.advice:
         parts.append(f"{step.advice.removesuffix('.')}{_rating_command(v)}.{_break_even(v)}")
@@ -205,10 +209,10 @@ def _missing_replies(v: Validation) -> list[str]:
     if step.n_missing:
         parts.append(
             f"{step.n_missing} of the {step.n_planned} planned replies of {v.decision.leader} are "
-            "missing; collect them before relying on it."
+            "missing. Collect them before you rely on it."
         )
     if step.unusable:
-        parts.append("Find out why so many replies could not be used before relying on it.")
+        parts.append("Find out why so many replies could not be used before you rely on it.")
     return parts
 
 

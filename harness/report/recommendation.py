@@ -95,7 +95,8 @@ def reasons(v: Validation) -> list[str]:
         return race_lines(v.race)[1:]
     if v.decision.leader is None:
         return []
-    return _texts(v, *FIRST[1:], _tried, _not_left_out, _others)
+    why = partial(because, missing=False)  # a checklist shows it
+    return _texts(v, why, *FIRST[2:], _tried, _others)
 
 
 def further_evidence(v: Validation) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.analysis.beta_sensitivity import CURVE_BETAS
+from harness.report.beta_selections import SELECTION_NOTE, selection_table
 from harness.report.charts import Series, Titles, interval_chart, line_chart
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
@@ -47,7 +48,6 @@ GOALS = {
     "decision_consistency": "share of items decided alike",
     "prevalence_bias": "estimated share of positive items",
 }
-METHODS = {"decision_consistency": "the goal itself", "prevalence_bias": "the goal itself"}
 STYLES = 8  # of lines
 TAUS = (0.1, 0.3, 0.5, 0.7, 0.9)  # lines of the prevalence
 DECISION_HEADS = (
@@ -88,12 +88,6 @@ REGRET_NOTE = (
     "Regret: what is lost by choosing the judge by a metric instead of by its use; 0 where the "
     "metric picks the best judge, NA where decisions are undefined, as without response sets. "
     "Point estimates; the report of each run gives intervals."
-)
-SELECTION_NOTE = (
-    "The judge that each metric selects if the raters' beta is as in the column, its value there, "
-    "and in parentheses what is lost against the best judge there. Metrics that compare with "
-    "response sets are evaluated anew at each beta. Bias is shown without its sign. Point "
-    "estimates. The last row selects by the goal itself."
 )
 NO_REGRET = (
     "Regret is not defined in any of these tasks: it needs ranked judges, positive options and "
@@ -171,28 +165,6 @@ def regret_table(
     return ["chosen by", *tasks, "mean", "not the best judge"], rows
 
 
-def selection_table(
-    study: Study, task: str, goal: str, names: Mapping[str, str]
-) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of what each metric selects by beta, the goal itself last."""
-    selections = study.selections[task]
-    metrics = [name for name in selections if name not in GOALS] + [goal]
-    rows = []
-    for metric in metrics:
-        row = selections[metric]
-        cells = zip(row.judges, row.values[goal], row.losses[goal], strict=True)
-        rows.append(
-            [
-                METHODS.get(metric) or metric_name(metric, names),
-                *(
-                    f"{', '.join(judges)} {number(value)} ({number(loss)})" if judges else "NA"
-                    for judges, value, loss in cells
-                ),
-            ]
-        )
-    return ["selected by", *(f"beta {beta:g}" for beta in CURVE_BETAS)], rows
-
-
 def _prevalence_chart(task: str, prevalence: Prevalence) -> Chart:
     """Draw the share of positive items by beta, a line per cut-off."""
     rows = dict(zip(prevalence.taus, prevalence.shares, strict=True))
@@ -255,6 +227,7 @@ def study_page(
 ) -> str:
     """Render a study as a page; see `study_text`. Figures and validations are by task."""
     goals, names = defined_goals(study), names_in(study, names)
+    name_of = partial(metric_name, names=names)
     regrets = [(title, *regret_table(study, goal, names)) for goal, title in goals.items()]
     return render(
         "study.html.jinja",
@@ -267,8 +240,8 @@ def study_page(
             "regrets": regrets,
             "regret_note": REGRET_NOTE if goals else NO_REGRET,
             "selections": [
-                (f"{task}: {title}", *selection_table(study, task, goal, names))
-                for task in study.selections
+                (f"{task}: {title}", *selection_table(selections, goal, name_of))
+                for task, selections in study.selections.items()
                 for goal, title in GOALS.items()
             ],
             "selection_note": SELECTION_NOTE,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 CHARACTER = 7.2  # mean width of a character at 12 px
 SMALL_CHARACTER = 6.6  # at 11 px
 INVISIBLE = 1e-9
+NEAR = 0.02  # of the span of the values: how far an axis goes beyond them
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,20 @@ class PixelScale:
         end: float,
         *,
         within: tuple[float, float] = (-math.inf, math.inf),
+        ends_near: bool = False,
     ) -> PixelScale:
         """Return a scale from one round number to another around the finite values.
 
-        It stays ``within`` limits, unless these leave no span.
+        It stays ``within`` limits, unless these leave no span. With ``ends_near``, its upper end is
+        not round but just above the highest value.
         """
         finite = [v for v in values if v is not None and math.isfinite(v)] or [0.0, 1.0]
         low, high = min(finite), max(finite)
         if high - low < INVISIBLE:
             low, high = low - 0.05, high + 0.05
         step = _round_step(high - low)
-        low, high = math.floor(low / step + 1e-6) * step, math.ceil(high / step - 1e-6) * step
+        top = high + NEAR * (high - low) if ends_near else math.ceil(high / step - 1e-6) * step
+        low, high = math.floor(low / step + 1e-6) * step, top
         limits = max(low, within[0]), min(high, within[1])
         return cls(*(limits if limits[1] - limits[0] >= INVISIBLE else (low, high)), start, end)
 

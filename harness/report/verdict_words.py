@@ -13,12 +13,12 @@ from harness.analysis.recommendation_checks import BEATS_BASELINES, INDEPENDENT,
 from harness.files.plain_text import visible
 from harness.report.check_words import missing_words
 from harness.report.formatting import (
+    about,
     counted,
     level_text,
     listed,
     number,
     short_name,
-    tenths,
     with_bounds,
 )
 from harness.report.words import BASELINE_WORDS
@@ -49,14 +49,14 @@ def verdict(v: Validation) -> str:
     return f"Don't use {leader if alone else 'any of these'}{assumed}."
 
 
-def because(v: Validation) -> str:
-    """Say what is missing for the verdict "use", and compare the best judge with a baseline."""
+def because(v: Validation, *, missing: bool = True) -> str:
+    """Compare the best judge with a baseline, after what is ``missing`` for the verdict "use"."""
     check = v.decision.checks[BEATS_BASELINES.kind]
     assert v.evidence is not None
     parts = []
-    if v.decision.verdict == "best_not_proven":
-        missing = listed([missing_words(v, kind) for kind in v.decision.missing])
-        parts.append(f"Missing: {missing}.")
+    if missing and v.decision.verdict == "best_not_proven":
+        lacks = listed([missing_words(v, kind) for kind in v.decision.missing])
+        parts.append(f"Missing: {lacks}.")
     if v.decision.reason == "control_first":
         return f"{v.decision.leader} comes first, and it's a control, which isn't a judge to use."
     name = short_name(v.evidence.display_name)
@@ -139,7 +139,7 @@ def commonest_error(v: Validation, *, texts: bool = True) -> str:
     end = "" if quoted.endswith(('."', '!"', '?"', '…"')) else "."
     return (
         f"Its most common error is {judge} where most raters say {human}: "
-        f"{tenths(error.n)} of {counted([row.confusion.n_items])}, such as "
+        f"{about(error.n)} of {counted([row.confusion.n_items])}, such as "
         f"{visible(error.item)}{quoted}{end}"
     )
 

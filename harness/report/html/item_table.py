@@ -34,6 +34,7 @@ MAX_REPLY = 600
 MAX_TALLIES = 1000  # that are remembered: most items are answered like others
 ANSWER_SIZE = 25  # characters of a rating or a reply in the page besides its text
 NOT_ASKED = "not_asked"
+TIMES = "\N{MULTIPLICATION SIGN}"  # before a count in a row of the table
 DIGITS = 4
 AGREEMENT = {"agrees": "as most raters", "differs": "other than most raters"}
 NUMERIC = re.compile(r"[-+]?\d+([.,]\d+)?")
@@ -42,12 +43,13 @@ CLASS_WORDS = {"CANNOT_ASSESS": "cannot assess"}
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """One rating or reply; ``name`` is that of the rater or judge."""
+    """One rating or reply, by the rater or judge ``name``; ``short`` is its text in the table."""
 
     name: str
     elicitation: Elicitation
     text: str
     reply: str = ""
+    short: str = ""
 
     @property
     def size(self) -> int:
@@ -87,7 +89,7 @@ class ItemRow:
     text : str
         Start of its text; "" if there is none.
     raters : str
-        Number of raters per answer, most frequent first, one line per elicitation.
+        Number of raters per answer, most common first, one line per elicitation.
     classes : tuple of int
         The raters' most common of `ItemTable.classes`; several where tied.
     strata, slices : tuple of int
@@ -152,6 +154,8 @@ class ItemTable:
         exceed `MAX_CHARACTERS`.
     slices : tuple of str
         Names of the slices of the items.
+    keys : tuple of (str, str)
+        Options with a short key and a label; empty if the rows have labels.
     """
 
     judges: tuple[str, ...]
@@ -160,6 +164,7 @@ class ItemTable:
     n_items: int
     full: tuple[FullItem, ...]
     slices: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
         return f"ItemTable({len(self.rows)} items, {len(self.judges)} judges)"
@@ -174,6 +179,8 @@ def item_table(answers: AnsweredItems, raters: Mapping[str, str] | None = None) 
         Items with what raters and judges answered.
     raters : mapping of str to str, optional
         What raters are called, see `harness.report.pseudonyms`; their own names by default.
+    by_key : bool, optional
+        Whether rows have the keys of options if these are shorter than their labels.
     """
     task, labels, called = answers.task, option_labels(answers.task), raters or {}
 
@@ -274,6 +281,13 @@ def option_labels(task: Task) -> dict[str, str]:
     return {option.key: quoted_number(option.label or option.key) for option in task.options}
 
 
+def _keys(task: Task) -> tuple[tuple[str, str], ...]:
+    """Return the options whose keys are short enough to replace their labels, with these."""
+    pairs = [(option.key, option.label or option.key) for option in task.options]
+    are_short = sum(len(key) for key, _ in pairs) < sum(len(label) for _, label in pairs)
+    return tuple(pairs) if are_short else ()
+
+
 def _verdict_text(verdict: Verdict, labels: Mapping[str, str]) -> str:
     is_answered = verdict.outcome == "answered"
     return answer_text(verdict.value, labels) if is_answered else verdict.outcome
@@ -292,7 +306,7 @@ def _tally(answers: tuple[tuple[str, str], ...], *, is_open: bool) -> str:
         by_elicitation.setdefault(elicitation, Counter())[text] += 1
     lines = [
         " · ".join(
-            f"{text} {n}" if n > 1 else text
+            text if counts.total() == 1 else f"{text} {TIMES}{n}"
             for text, n in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         )
         for _, counts in sorted(

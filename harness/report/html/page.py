@@ -17,9 +17,12 @@ from harness.report import (
     sensitivity_charts,
     slice_charts,
 )
+from harness.report.beta_selections import SELECTION_NOTE, selection_table
 from harness.report.charts import draw_interval, items_link
+from harness.report.check_words import check_rows
 from harness.report.checklist import checklist
 from harness.report.glossary import GLOSSARY
+from harness.report.html.actions import actions
 from harness.report.html.item_table import item_block, item_filters
 from harness.report.html.rendering import render
 from harness.report.html.summaries import (
@@ -30,7 +33,6 @@ from harness.report.html.summaries import (
     section_results,
 )
 from harness.report.judge_card import latex, markdown, paragraph
-from harness.report.next_steps import next_steps
 from harness.report.prevalence_text import missed_line, prevalence_lines
 from harness.report.pseudonyms import named_as_in_reports
 from harness.report.race_text import race_lines, race_table
@@ -50,6 +52,7 @@ from harness.report.trust_text import trust_lines
 from harness.report.unreadable_text import attempts, sentence
 from harness.report.verdict_words import human_pair
 from harness.report.words import BOUND_WORDS, GOAL_WORDS, SETTLED_WORDS
+from harness.stats.selection.regret import GOALS
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
@@ -72,8 +75,8 @@ SECTIONS = {
     "provenance": "How were these numbers computed?",
 }
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
-PAGE_SIZE = 25
-STATIC_ROWS = 10  # of the item table, where no script runs
+PAGE_SIZE = 10
+STATIC_ROWS = PAGE_SIZE  # if no script runs
 
 
 def page(v: Validation, details: Details | None = None) -> str:
@@ -104,15 +107,17 @@ def page(v: Validation, details: Details | None = None) -> str:
             "abstention_table": abstention_table,
             "slice_charts": slice_charts,
             "sensitivity_charts": sensitivity_charts,
-            "headline": formatting.headline(v).replace("  ", " · "),
+            "headline": formatting.brief_headline(v),
             "options": formatting.options(v),
-            **_first_screen(v),
+            **_first_screen(v, details),
             "results": section_results(v, practices, details),
             "changes": changes(v),
             "glossary": GLOSSARY,
             "no_sweep_reason": no_sweep_reason(v),
             "outcomes": OUTCOMES,
             "item_filters": item_filters(v, details.items) if details else (),
+            "selections": _selections(v),
+            "selection_note": SELECTION_NOTE,
             "items_link": items_link,
             "property_words": property_words,
             "label": partial(judge_charts.metric_label, v),
@@ -173,19 +178,19 @@ def _sections(v: Validation, details: Details | None) -> list[str]:
     return [name for name in SECTIONS if has_data.get(name, True)]
 
 
-def _first_screen(v: Validation) -> dict[str, object]:
-    """Return the verdict, its reasons, the numbers and the next steps; ``rest`` is the rest."""
+def _first_screen(v: Validation, details: Details | None) -> dict[str, object]:
+    """Return the verdict, its reasons and checks, the numbers, and what to do next."""
     band = judge_charts.human_band(v.evidence) if v.evidence else None
     return {
         "verdict": summary(v)[0],
         "reasons": reasons(v),
-        "next_steps": next_steps(v),
+        "actions": actions(v, details),
+        "checks": check_rows(v),
         "figures": figures(v),
         "unreadable": [
             (sentence(replies), attempts(replies), map(visible, replies.examples))
             for replies in v.unreadable
         ],
-        "compared_on": formatting.compared_on(v),
         "chart_note": chart_note(v, band),
         "rest": further_evidence(v),
     }
@@ -238,6 +243,14 @@ def _bounds(v: Validation) -> dict[str, object]:
     is_undefined = all(end.value is None for end in ends)
     reason = ", ".join(reasons) if is_undefined else ""
     return {"rows": rows, "reason": reason, "kinds": BOUND_WORDS}
+
+
+def _selections(v: Validation) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Return the table of metric and beta of each goal: title, heads and rows."""
+    selections = v.sensitivity.selections if v.sensitivity else {}
+    goals = {goal: GOAL_WORDS.get(goal, goal) for goal in GOALS if goal in selections}
+    name_of = partial(judge_charts.metric_label, v)
+    return [(title, *selection_table(selections, goal, name_of)) for goal, title in goals.items()]
 
 
 def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]:

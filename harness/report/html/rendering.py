@@ -50,6 +50,9 @@ _TERM_OF = {word: term for term in GLOSSARY for word in term.words}
 _TERMS = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, _TERM_OF))})(?![\w-])")
 
 
+_COUNT = re.compile(r"\u00d7(\d)(?!\d)")
+
+
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
@@ -132,6 +135,7 @@ def _environment() -> Environment:
     environment.filters["terms"] = _terms
     environment.filters["symbol"] = _symbol
     environment.filters["rows"] = _chart_rows
+    environment.filters["dots"] = _dots
     environment.filters["spaced"] = lambda text: text.replace("_", " ")
     return environment
 
@@ -158,6 +162,11 @@ def _terms(text: str) -> Markup:
         return f"{link}{match[0]}</a>"
 
     return Markup(_TERMS.sub(link, str(escape(text))))  # noqa: S704 -- escaped before
+
+
+def _dots(text: str) -> str:
+    """Draw small counts, as dots. The script of the page does the same."""
+    return _COUNT.sub(lambda count: "●" * int(count[1]), text)
 
 
 def _breakable(text: str) -> Markup:

@@ -10,6 +10,7 @@ from harness.report.certainty_charts import stratum_words
 from harness.report.check_words import reason_words_of, why_open
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import (
+    about,
     counted,
     level_text,
     listed,
@@ -17,14 +18,13 @@ from harness.report.formatting import (
     p_value,
     percent,
     reason_words,
-    tenths,
     with_bounds,
 )
-from harness.report.judge_charts import option_label
 from harness.report.race_text import share_asked
 from harness.report.ranking_rows import CONSISTENCY, alike_words, decided_alike
 from harness.report.recommendation import differs_at_beta, not_answered, tested_raters
 from harness.report.sensitivity_charts import swept_grid
+from harness.report.verdict_words import quoted_option
 from harness.report.words import GOAL_WORDS, METRIC_WORDS
 
 if TYPE_CHECKING:
@@ -264,11 +264,10 @@ def _errors(v: Validation) -> str:
     wrong = [(n, human, judge) for human, judge, n in table.pairs() if human != judge]
     if not wrong or errors.commonest is None:
         return f"{errors.judge} answers as most raters do on all {table.n_items} items"
-    total = tenths(sum(n for n, _, _ in wrong))
     error = errors.commonest
-    pair = f"{option_label(v, error.human)!r} as {option_label(v, error.judge)!r}"
-    pair += f" on {tenths(error.n)}"
-    return f"{errors.judge} differs from most raters on {total} of {table.n_items} items: {pair}"
+    judge, human = quoted_option(v, error.judge), quoted_option(v, error.human)
+    on_items = f"{about(error.n)} of {counted([table.n_items])}"
+    return f"most often {judge} where most raters say {human}: {on_items}"
 
 
 def no_sweep_reason(v: Validation) -> str:

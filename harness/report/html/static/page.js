@@ -271,16 +271,22 @@
     header.append(button);
     return header;
   };
+  const answersCell = (text) => {
+    const shown = text.replace(/×(\d)(?!\d)/g, (_, count) => "●".repeat(Number(count)));
+    const cell = create("td", shown, "answers");
+    if (shown !== text) cell.setAttribute("aria-label", text);
+    return cell;
+  };
   const itemRows = (index) => {
     const row = items.rows[index];
     const element = create("tr");
     element.append(
       itemHeader(row, index),
       create("td", row[1], "text"),
-      create("td", items.raters[row[2]][0]),
+      answersCell(items.raters[row[2]][0]),
       create("td", formatNumber(row[3], 2), "n"),
       create("td", formatNumber(row[4], 0), "n"),
-      ...cellsOf(row).map(([text]) => create("td", text)),
+      ...cellsOf(row).map(([text]) => answersCell(text)),
     );
     const isOpened = filters.opened.has(row[0]) && index < items.full.length;
     return isOpened ? [element, openedRow(row, index)] : [element];

@@ -1,0 +1,43 @@
+"""The table of metric and beta: what each metric selects if the raters' beta were different."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.analysis.beta_sensitivity import CURVE_BETAS
+from harness.report.formatting import number
+from harness.stats.selection.regret import GOALS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harness.analysis.beta_sensitivity import SelectionOverBeta
+
+SELECTION_NOTE = (
+    "The judge that each metric selects if the raters' beta is as in the column, its value there, "
+    "and in parentheses what is lost against the best judge there. Metrics that compare with "
+    "response sets are evaluated again at each beta. Bias is shown without its sign. Point "
+    "estimates. The last row selects by the goal itself."
+)
+SELECTED_BY_GOAL = "the goal itself"
+
+
+def selection_table(
+    selections: Mapping[str, SelectionOverBeta], goal: str, name_of: Callable[[str], str]
+) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of what each metric selects by beta, the goal itself last."""
+    metrics = [name for name in selections if name not in GOALS] + [goal]
+    rows = []
+    for metric in metrics:
+        row = selections[metric]
+        cells = zip(row.judges, row.values[goal], row.losses[goal], strict=True)
+        rows.append(
+            [
+                SELECTED_BY_GOAL if metric == goal else name_of(metric),
+                *(
+                    f"{', '.join(judges)} {number(value)} ({number(loss)})" if judges else "NA"
+                    for judges, value, loss in cells
+                ),
+            ]
+        )
+    return ["selected by", *(f"beta {beta:g}" for beta in CURVE_BETAS)], rows
