@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from harness.analysis.beta_sensitivity import SelectionOverBeta
 
 SELECTION_NOTE = (
-    "The judge that each metric selects if the raters' beta is as in the column, its value there, "
-    "and in parentheses what is lost against the best judge there. Metrics that compare with "
-    "response sets are evaluated again at each beta. Bias is shown without its sign. Point "
-    "estimates. The last row selects by the goal itself."
+    "The judge that each metric selects if the raters' beta is as in the column, its value, and in "
+    "brackets how much worse it is than the best judge. Metrics that compare with response sets "
+    "are evaluated again at each beta. Bias has no sign. Point estimates."
 )
 SELECTED_BY_GOAL = "the goal itself"
 
@@ -35,9 +34,14 @@ def selection_table(
             [
                 SELECTED_BY_GOAL if metric == goal else name_of(metric),
                 *(
-                    f"{', '.join(judges)} {number(value)} ({number(loss)})" if judges else "NA"
+                    f"{', '.join(judges)} {number(value)}{_lost(loss)}" if judges else "NA"
                     for judges, value, loss in cells
                 ),
             ]
         )
     return ["selected by", *(f"beta {beta:g}" for beta in CURVE_BETAS)], rows
+
+
+def _lost(loss: float | None) -> str:
+    """Return in brackets what is lost against the best judge; "" for the best one."""
+    return "" if loss == 0 else f" ({number(loss)})"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 from support.sliced_judges import planted
 
 from harness.analysis import Validation, recommendation_checks
-from harness.analysis.recommendation_checks import CHECKS, Check, CheckOfUse, needed
+from harness.analysis.recommendation_checks import CHECKS, Check, CheckOfUse, check_of_use, needed
 from harness.report import page, render
+from harness.report.check_words import check_rows
 from harness.report.next_steps import next_steps
 
 DAYLIGHT = CheckOfUse(
     kind="daylight",
+    name="Judged in daylight",
     test=lambda leader, _: Check(
         kind="daylight", passed=leader.n_planned > 10**6, reason="too_few_items", n=7
     ),
@@ -90,3 +93,18 @@ def test_every_check_has_words_for_every_result(row, passed):
         text = render(decided, details=True)
         assert ("Missing: " in text) == (not passed)
         assert all(step.endswith((".", "`")) for step in next_steps(decided))
+
+
+def test_checklist_has_a_row_for_each_check_that_decides():
+    """Passed ones with a tick; the test that a human rater stands in for has no row."""
+    validation = planted()
+    rows = check_rows(validation)
+    names = [row.name for row in rows]
+    assert "Passes the alternative annotator test" in names
+    assert "As good as another rater" not in names
+    missing = [check_of_use(kind).name for kind in validation.decision.missing]
+    assert [row.name for row in rows if row.state != "passed"] == missing
+    html = page(validation)
+    ticks = re.findall(r'aria-label="(passed|failed|open)">(.)<', html)
+    states = {"passed": "✓", "failed": "✗", "open": "?"}
+    assert ticks == [(row.state, states[row.state]) for row in rows]

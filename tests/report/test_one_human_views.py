@@ -41,7 +41,7 @@ def test_a_human_at_one_reply_was_worse_than_guessing_at_ten():
     assert (evidence.human_value, human_band(evidence)) == (None, None)
     text = render(validation, details=True)
     [row] = [line for line in text.splitlines() if line.strip().startswith("human rater")]
-    assert row.split() == ["one", "human", "see", "below"]
+    assert row.split() == ["human", "rater", "see", "below"]
     html = page(validation)
     assert "see below" in html
     assert "Band: a human rater" not in html

@@ -14,7 +14,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task, so
 
 from harness.analysis import validate
 from harness.report import judge_card, page, render
-from harness.report.next_steps import next_steps
+from harness.report.next_steps import READ_ERRORS, next_steps
 from harness.report.recommendation import summary
 from harness.report.verdict_words import (
     agreement,
@@ -133,8 +133,8 @@ def test_first_lines_and_section_named_different_errors_on_a_tie():
     human, judge = (quoted_option(v, key).strip('"') for key in (error.human, error.judge))
     assert f'"{judge}" where most raters say "{human}"' in commonest_error(v)
     html = unescape(page(v))
-    assert f"{human!r} as {judge!r} on 4" in html
-    assert f"{judge!r} as {human!r}" not in html
+    assert f'most often "{judge}" where most raters say "{human}": 4 of 60 items' in html
+    assert f'"{human}" where most raters say "{judge}"' not in html
 
 
 def test_text_of_an_example_is_in_no_file_to_publish():
@@ -163,7 +163,9 @@ def test_terminal_and_page_have_the_same_lines(good, bad):
         html = unescape(re.sub(r"</?(a|code)\b[^>]*>", "", page(v)))
         for line in summary(v):
             assert line in text
-            assert line.removeprefix("Next: ").replace("`", "") in html.replace("`", "")
+            assert line.startswith("Next: ") or line in html
+        for step in next_steps(v):
+            assert step.replace("`", "").removesuffix(".") in html or step in READ_ERRORS.values()
 
 
 def test_repr_of_a_validation_was_174025_characters_long(good, bad):

@@ -246,11 +246,15 @@ def _bounds(v: Validation) -> dict[str, object]:
 
 
 def _selections(v: Validation) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Return the table of metric and beta of each goal: title, heads and rows."""
+    """Return the table of metric and beta of each goal, at every other beta."""
     selections = v.sensitivity.selections if v.sensitivity else {}
     goals = {goal: GOAL_WORDS.get(goal, goal) for goal in GOALS if goal in selections}
     name_of = partial(judge_charts.metric_label, v)
-    return [(title, *selection_table(selections, goal, name_of)) for goal, title in goals.items()]
+    tables = {title: selection_table(selections, goal, name_of) for goal, title in goals.items()}
+    return [
+        (title, heads[:1] + heads[1::2], [row[:1] + row[1::2] for row in rows])
+        for title, (heads, rows) in tables.items()
+    ]
 
 
 def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]:
