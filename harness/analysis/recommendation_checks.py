@@ -418,10 +418,10 @@ ANSWERED = CheckOfUse(
 )
 USABLE_REPLIES = CheckOfUse(
     kind="usable_replies",
-    name="Enough replies are usable",
+    name="Enough replies are answers",
     test=_usable_replies,
     is_missing=needed("usable_replies"),
-    failed="only {share} of its {n} planned replies are usable",
+    failed="only {share} of its {n} planned replies are answers",
     open="no reply was planned",
     next_step=FIND_OUT,
 )

@@ -7,11 +7,23 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
+from typing import TYPE_CHECKING
 
 import typer
 
 from harness.errors import RunError
 from harness.files.plain_text import escaped_json, visible_lines
+
+if TYPE_CHECKING:
+    from harness.analysis import Validation
+
+
+COLOURS = {  # of verdicts
+    "use": "green",
+    "use_if_independent": "green",
+    "best_not_proven": "yellow",
+    "none": "red",
+}
 
 
 def echo(text: str = "", *, err: bool = False, colour: str | None = None) -> None:
@@ -50,6 +62,18 @@ def show(rows: Sequence[Mapping[str, object]], *, as_json: bool = False, empty: 
     cells = [[str(value) for value in row.values()] for row in rows]
     width, styled = get_terminal_size().columns, sys.stdout.isatty()
     typer.echo(draw_table(list(rows[0]), cells, width=width, styled=styled))
+
+
+def echo_validation(v: Validation, *, details: bool) -> None:
+    """Print a validation as wide as the terminal, with its verdict in bold and in colour."""
+    from harness.report.text import render, verdict_paragraph
+    from harness.report.text_table import WIDTH
+
+    text = render(v, details=details, width=max(get_terminal_size().columns, WIDTH))
+    before, verdict, after = text.partition(verdict_paragraph(v))
+    typer.echo(visible_lines(before), nl=False)
+    typer.secho(visible_lines(verdict), nl=False, bold=True, fg=COLOURS[v.decision.verdict])
+    typer.echo(visible_lines(after))
 
 
 def write(file: Path, text: str, *, append: bool = False) -> None:

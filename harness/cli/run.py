@@ -10,7 +10,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.binding import takes
-from harness.cli.output import dollars, echo, echo_json, show
+from harness.cli.output import dollars, echo, echo_json, echo_validation, show
 from harness.cli.study import print_study
 from harness.errors import ExitCode
 from harness.options.concerns import (
@@ -117,12 +117,11 @@ def run_with_progress(plan: Plan, place: RunPlace, *, quiet: bool) -> RunResult:
 def print_result(result: RunResult, printing: Printing) -> None:
     """Print a validation as JSON, or as text with the place of its page."""
     from harness.analysis.serialize import indented
-    from harness.report.text import render
 
     if printing.as_json:
         echo_json(indented(result.validation.to_json()))
         return
-    echo(render(result.validation, details=printing.details))
+    echo_validation(result.validation, details=printing.details)
     if not printing.quiet:
         print_folder(result)
 

@@ -73,7 +73,6 @@ def validate(
 def print_validation(validation: Validation, printing: Printing) -> None:
     """Print the result, as text or JSON."""
     from harness.analysis.serialize import indented
-    from harness.report.text import render
 
     if printing.as_json:
         echo_json(indented(validation.to_json()))

@@ -155,7 +155,7 @@ def _coverage(v: Validation) -> PracticeAnswer:
         return _joined([], "no judge was asked")
     lines = [
         f"{row.judge}: {share(row.answered_fraction, evidence.n_rated)} items answered, "
-        f"{share(row.usable_replies, row.n_planned)} replies usable"
+        f"{share(row.usable_replies, row.n_planned)} replies answered"
         for row in evidence.judges
     ]
     return _joined(lines, "no judge was asked")

@@ -31,7 +31,7 @@ TranslationCells: TypeAlias = "list[list[BoundedNumber]]"
 
 SEE_BELOW = "see below"  # a human rater at one reply, beside judges at several
 COMPLETENESS = ("usable_replies", "answered_fraction")
-COMPLETENESS_HEADS = tuple(name.replace("_", " ") for name in COMPLETENESS)  # wrap where narrow
+COMPLETENESS_HEADS = ("answer rate", "items answered")  # wrap where narrow
 LEAST_P = 0.001
 TWO_MINUTES_S = 120
 HOUR_MIN = 60

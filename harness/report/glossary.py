@@ -98,8 +98,9 @@ GLOSSARY = (
          "the other; the name says in which direction", papers=f"KL ({GUERDAN})"),
     Term("forms", "forms in brackets, judge/human", f"{MEANINGS}; as in mse(srs/srs)",
          papers=f"h, s, hrs, srs, human first ({GUERDAN}, table 1)"),
-    Term("alike", "decided as the raters do", "share of the items on which judge and raters decide "
-         "the same at the cut-off", ("decided as the raters do",),
+    Term("alike", "same decision, same answer", "share of the items on which judge and raters "
+         "make the same decision at the cut-off; if decisions are undefined, on which the judge "
+         "gives the raters' most common answer", ("same decision", "same answer"),
          f"C^tau, decision consistency ({GUERDAN})"),
     Term("regret", "regret", "what selecting by a metric loses on the goal, compared with the best "
          "judge", ("regret",), f"regret ({GUERDAN})"),
@@ -125,11 +126,11 @@ GLOSSARY = (
          "Most common answer: always the answer that raters gave most often. Best fixed "
          "answer: the one that scores best if it's always given. Mean or median rating: always the "
          "mean or median of all ratings", ("baselines", "baseline")),
-    Term("answered", "answered", "share of the items with at least as many usable replies as "
-         "judges are compared at; it decides who is ranked", ("answered",),
+    Term("answered", "items answered", "share of the items with at least as many usable replies as "
+         "judges are compared at; it decides who is ranked", ("items answered",),
          f"coverage of abstention ({RAO})"),
-    Term("usable", "usable replies", "answered replies, of all that were planned; abstained, "
-         "refused, invalid, failed and not asked ones are not usable", ("usable replies",)),
+    Term("usable", "answer rate", "answers per planned reply; abstained, refused, invalid, failed "
+         "and unsent ones are no answers", ("answer rate",)),
     Term("flips", "flip rate", "share of a judge's verdicts that instructions hidden in the text "
          "of items change, as a check of the judge counts them", ("flip rate",)),
     Term("alpha", "alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance",

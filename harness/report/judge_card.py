@@ -124,7 +124,7 @@ def _result(v: Validation, judge: JudgeResult) -> str:
     row = v.evidence_of(judge.name)
     answered = share(row.answered_fraction, v.evidence.n_rated)
     usable = share(row.usable_replies, row.n_planned)
-    return f"{judge.name} {_value(v, judge)}, {answered} items answered, {usable} replies usable"
+    return f"{judge.name} {_value(v, judge)}, {answered} items answered, {usable} replies answered"
 
 
 def _value(v: Validation, judge: JudgeResult) -> str:

@@ -278,20 +278,20 @@ COLUMNS = (
         kind="text",
     ),
     RankingColumn(
-        head=alike_words,
-        short_head="alike",
+        head=same_words,
         cell=lambda _, judge: percent_or_reason(judge.alike),
-        raw=raw_estimate(lambda _, judge: judge.alike, "alike", "alike_"),
+        raw=raw_estimate(lambda _, judge: judge.alike, "same_as_raters", "same_as_raters_"),
     ),
     RankingColumn(
         head="beta-hat",
         cell=_beta_hat,
+        views=("notebook", "page", "card", "csv"),
         raw=raw_estimate(
             lambda v, judge: v.beta_hat(judge.result.name)[0], "beta_hat", "beta_hat_"
         ),
     ),
     RankingColumn(
-        head="answered",
+        head="items answered",
         cell=_answered,
         raw={
             "answered_fraction": lambda _, judge: judge.evidence.answered_fraction,
@@ -299,8 +299,7 @@ COLUMNS = (
         },
     ),
     RankingColumn(
-        head="usable replies",
-        short_head="usable",
+        head="answer rate",
         cell=_usable,
         raw={
             "usable_replies": lambda _, judge: judge.evidence.usable_replies,

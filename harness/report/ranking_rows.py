@@ -134,6 +134,11 @@ def alike_words(v: Validation) -> str:
     return "decided as the raters do" if _is_decided(v) else "answered as most raters do"
 
 
+def same_words(v: Validation) -> str:
+    """Return the name of the share that `decided_alike` returns."""
+    return "same decision" if _is_decided(v) else "same answer"
+
+
 def _is_decided(v: Validation) -> bool:
     """Whether decisions of raters and of some judge are defined."""
     estimates = (judge.metrics.get(CONSISTENCY) for judge in v.judges)

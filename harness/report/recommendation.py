@@ -198,7 +198,7 @@ def _evidence(v: Validation) -> str:
     answered = share(row.answered_fraction, evidence.n_rated)
     usable = share(row.usable_replies, row.n_planned)
     return (
-        f"{text}. It answered {answered} items; {usable} replies are usable. "
+        f"{text}. It answered {answered} items; {usable} replies are answers. "
         f"Baselines: {baselines or 'NA'}."
     )
 

@@ -45,7 +45,7 @@ VERDICTS = {
     "none": "use none",
 }
 GOALS = {
-    "decision_consistency": "share of items decided alike",
+    "decision_consistency": "share of items with the same decision",
     "prevalence_bias": "estimated share of positive items",
 }
 STYLES = 8  # of lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import (
@@ -29,7 +30,7 @@ from harness.report.ranking_rows import agreement_table, missing_intervals
 from harness.report.recommendation import sentences, summary
 from harness.report.score_table import score_table, strata_table
 from harness.report.slice_rows import terminal_slice_table
-from harness.report.text_table import draw_table, paragraph
+from harness.report.text_table import WIDTH, draw_table, paragraph
 from harness.report.unreadable_text import example_lines, sentence
 from harness.report.words import RUBRIC_LEVELS, UNITS
 from harness.stats.inference.metric import DESIGN_VALUE
@@ -147,7 +148,7 @@ def _rank(rank: int | None, value: float | None) -> str:
     return "-" if rank is None else f"{rank} ({number(value)})"
 
 
-def render(validation: Validation, *, details: bool = False) -> str:
+def render(validation: Validation, *, details: bool = False, width: int = WIDTH) -> str:
     """Return the ranking and the decision as text.
 
     Parameters
@@ -157,28 +158,31 @@ def render(validation: Validation, *, details: bool = False) -> str:
     details : bool, optional
         Add how intervals are made, the outcomes and costs of replies, and the rest of what bears
         on the decision.
+    width : int, optional
+        Columns of the screen, which tables use.
     """
+    drawn = partial(draw_table, width=width)
     parts = [headline(validation)]
     if validation.task.notice and validation.evidence is None:
         parts.append(f"({validation.task.notice})")
     if (race := validation.race) is not None:
-        parts += ["", draw_table(*race_table(race))]
+        parts += ["", drawn(*race_table(race))]
         parts += ["", *map(paragraph, race_lines(race)), ""] if validation.judges else []
     if validation.evidence is None:
-        parts += [] if race else ["", draw_table(*agreement_table(validation))]
+        parts += [] if race else ["", drawn(*agreement_table(validation))]
     else:
         compared = compared_on(validation)
         parts += [*([paragraph(f"{capitalized(compared)}.")] if compared else []), ""]
-        ranking = ranking_table(validation, "terminal")
-        parts += [draw_table(ranking.heads, ranking.cells)]
+        ranking = ranking_table(validation, "terminal", with_all_baselines=details)
+        parts += [drawn(ranking.heads, ranking.cells)]
         parts += map(paragraph, filter(None, [missing_intervals(validation)]))
         if rubric := rubric_table(validation, intervals=details):
             title, heads, rows = rubric
-            parts += ["", paragraph(title), "", draw_table(heads, rows)]
+            parts += ["", paragraph(title), "", drawn(heads, rows)]
             parts += [""] if details or validation.notes else []
         if scores := score_table(validation):
             title, heads, rows = scores
-            parts += ["", paragraph(title), "", draw_table(heads, rows), ""]
+            parts += ["", paragraph(title), "", drawn(heads, rows), ""]
         if details and validation.ranking is not None:
             parts += [paragraph(line) for line in _legend(validation, validation.ranking)]
             parts += [paragraph(line) for line in _translations(validation)]
@@ -191,10 +195,10 @@ def render(validation: Validation, *, details: bool = False) -> str:
             ):
                 if table:
                     title, heads, rows = table
-                    parts += ["", paragraph(title), "", draw_table(heads, rows), ""]
+                    parts += ["", paragraph(title), "", drawn(heads, rows), ""]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
     for replies in validation.unreadable:
-        parts += ["", paragraph(sentence(replies)), *example_lines(replies)]
+        parts += ["", paragraph(sentence(replies)), *(example_lines(replies) if details else ())]
     lines = sentences(validation) if details else summary(validation)
     parts += ["", *map(paragraph, lines)]
     return "\n".join(parts)
@@ -244,7 +248,13 @@ def _translations(validation: Validation) -> list[str]:
     if not validation.task.options:
         return []
     lines = [f"F-hat: {j.name} {translation_text(validation, j)}." for j in validation.judges]
-    return [READING, *lines]
+    betas = [f"{j.name} {_beta_text(validation, j)}" for j in validation.judges]
+    return [f"beta-hat: {'; '.join(betas)}.", READING, *lines]
+
+
+def _beta_text(validation: Validation, judge: JudgeResult) -> str:
+    beta, by_likelihood = validation.beta_hat(judge.name)
+    return f"{'~' if by_likelihood else ''}{estimate(beta, 2)}"
 
 
 def _method(validation: Validation) -> str:

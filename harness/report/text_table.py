@@ -42,7 +42,8 @@ def draw_table(
     styled : bool, optional
         Whether heads are bold.
     """
-    from rich.console import Console  # noqa: PLC0415 -- takes 40 ms, for tables alone
+    from rich.cells import cell_len  # noqa: PLC0415 -- takes 40 ms, for tables alone
+    from rich.console import Console  # noqa: PLC0415 -- as above
     from rich.table import Table  # noqa: PLC0415 -- as above
     from rich.text import Text  # noqa: PLC0415 -- as above
 
@@ -53,10 +54,12 @@ def draw_table(
         for head, column in zip(heads, columns, strict=True)
     ]
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for head, column, floor in zip(heads, columns, floors, strict=True):
-        table.add_column(
-            Text(head), min_width=floor, no_wrap=not any(map(_is_text, (head, *column)))
-        )
+    bodies = [max(map(cell_len, column), default=0) for column in columns]
+    naturals = [max(cell_len(head), body) for head, body in zip(heads, bodies, strict=True)]
+    for head, column_width in zip(
+        heads, _fitted(naturals, bodies, floors, width - GAP * (len(heads) - 1)), strict=True
+    ):
+        table.add_column(Text(head), width=column_width)
     for row in cells:
         table.add_row(*map(Text, row))
     console = Console(
@@ -68,6 +71,20 @@ def draw_table(
     with console.capture() as capture:
         console.print(table, crop=False, no_wrap=True, overflow="ignore")
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def _fitted(
+    naturals: Sequence[int], bodies: Sequence[int], floors: Sequence[int], room: int
+) -> list[int]:
+    """Narrow columns until they fit: heads are wrapped first, then the widest texts."""
+    widths = list(naturals)
+    for least in ([max(pair) for pair in zip(bodies, floors, strict=True)], floors):
+        while sum(widths) > room:
+            slack = [i for i, width in enumerate(widths) if width > least[i]]
+            if not slack:
+                break
+            widths[max(slack, key=lambda i: widths[i])] -= 1
+    return widths
 
 
 def paragraph(text: str) -> str:

@@ -86,7 +86,9 @@ def test_results_are_shown_without_words_of_options(validation):
     assert "root mean squared error" in text
     assert "mean rating" in text
     for shown in (text, card):
-        assert not any(word in shown for word in ("beta", "cut-off", "alike", "forced choices"))
+        assert not any(
+            word in shown for word in ("beta", "cut-off", "same decision", "forced choices")
+        )
     assert "Translation matrices" not in html
     assert "beta-hat</th>" not in html
     first = next(csv.DictReader(ranking_csv(validation).splitlines()))

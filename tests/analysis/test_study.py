@@ -159,7 +159,7 @@ def test_study_of_finished_runs_is_that_of_the_command_that_ran_them(place, vali
         written = invoke("lab", "study", *validations, "--page", "study.html")
     assert [quote["judge"] for quote in json.loads(planned.stdout)] == ["lexicon", "random"] * 2
     assert json.loads(completed.stdout) == json.loads(to_json(study(validations)))
-    assert "Regret, share of items decided alike" in table.stdout
+    assert "Regret, share of items with the same decision" in table.stdout
     assert written.exit_code == 0, written.output
     page = (place / "study.html").read_text(encoding="utf-8")
     assert_headings_are_numbered_as_listed(page)

@@ -45,7 +45,7 @@ def test_a_judge_that_refuses_a_third_of_its_calls_was_recommended(validation):
     decision = validation.decision
     assert (decision.verdict, decision.judge) == ("best_not_proven", "refusing")
     assert decision.missing == ("usable_replies",)
-    assert "only 68.0% of its 600 planned replies are usable" in sentences(validation)[1]
+    assert "only 68.0% of its 600 planned replies are answers" in sentences(validation)[1]
 
 
 def test_a_share_of_replies_was_shown_as_a_share_of_items(validation):
@@ -71,6 +71,6 @@ def test_the_checklist_called_usable_replies_the_answered_share(validation):
     """It gives both shares by name, and says whose replies the counts of answers are."""
     lines = judge_card(validation).splitlines()
     [share] = [line for line in lines if "report the answered share" in line]
-    assert "refusing: 100.0% of 60 items answered, 68.0% of 600 replies usable" in share
+    assert "refusing: 100.0% of 60 items answered, 68.0% of 600 replies answered" in share
     [matrix] = [line for line in lines if "Report the confusion matrix" in line]
     assert "by the most frequent of each judge's replies" in matrix

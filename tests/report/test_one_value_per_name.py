@@ -352,7 +352,7 @@ def test_a_study_showed_a_value_without_its_interval_items_and_replies(validatio
         assert shows["value"] == shown(row.leader.estimate)
         assert basis(row.leader.estimate) in cells
         usable = share(row.leader.usable_replies, row.leader.n_planned)
-        assert shows["usable replies"] == usable
+        assert shows["answer rate"] == usable
         assert shows["answered fraction"] == share(row.leader.answered_fraction, row.n_rated)
 
 

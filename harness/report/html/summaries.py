@@ -110,7 +110,7 @@ def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
     assert v.evidence is not None
     usd = judge.cost.usd_per_answered
     answered = f"{percent(row.answered_fraction)} of {counted([v.evidence.n_rated])} answered"
-    answered += f", {percent(row.usable_replies)} of {row.n_planned} replies usable"
+    answered += f", answer rate {percent(row.usable_replies)} of {row.n_planned} replies"
     unusable = not_answered(judge)
     note = f"{answered}; {unusable}" if unusable else answered
     if usd is None:
