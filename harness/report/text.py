@@ -198,7 +198,7 @@ def render(validation: Validation, *, details: bool = False, width: int = WIDTH)
                     parts += ["", paragraph(title), "", drawn(heads, rows), ""]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
     for replies in validation.unreadable:
-        parts += ["", paragraph(sentence(replies)), *(example_lines(replies) if details else ())]
+        parts += ["", paragraph(sentence(replies)), *example_lines(replies)]
     lines = sentences(validation) if details else summary(validation)
     parts += ["", *map(paragraph, lines)]
     return "\n".join(parts)

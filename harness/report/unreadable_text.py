@@ -13,18 +13,12 @@ if TYPE_CHECKING:
     from harness.analysis.unreadable import UnreadableReplies
 
 PARSER = "the server's reasoning parser, which separates the answer from the reasoning"
-CUT_OFF = "cut off"
-CAUSES = {  # in words that follow a number
-    "several options named": "named several options",
-    "no option named": "named none",
-    "an option denied": "negated an option",
-}
 REWORD = "another wording (`prompts:` in judges.yaml)"
 
 
 def sentence(replies: UnreadableReplies) -> str:
     """Say how many replies of a judge are unreadable, and why."""
-    causes = ", ".join(_caused(n, cause) for cause, n in replies.causes.items())
+    causes = ", ".join(f"{cause} ({n})" for cause, n in replies.causes.items())
     parts = [
         f"{n} of {n_asked} {RATINGS[elicitation]}"
         for elicitation, (n, n_asked) in replies.by_elicitation.items()
@@ -32,17 +26,8 @@ def sentence(replies: UnreadableReplies) -> str:
     of_which = listed(parts) if len(parts) > 1 else percent(replies.share)
     return (
         f"{replies.judge}: {replies.n} of {replies.n_replies} replies are unreadable ({of_which}). "
-        f"Of these, {causes}."
+        f"Causes: {causes}."
     )
-
-
-def _caused(n: int, cause: str) -> str:
-    """Say how many replies have a cause."""
-    if cause in CAUSES:
-        return f"{n} {CAUSES[cause]}"
-    if cause.startswith(CUT_OFF):
-        return f"{n} {'was' if n == 1 else 'were'} {cause}"
-    return f"{n} {cause}"
 
 
 def attempts(replies: UnreadableReplies) -> str:

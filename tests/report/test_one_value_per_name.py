@@ -353,7 +353,7 @@ def test_a_study_showed_a_value_without_its_interval_items_and_replies(validatio
         assert basis(row.leader.estimate) in cells
         usable = share(row.leader.usable_replies, row.leader.n_planned)
         assert shows["answer rate"] == usable
-        assert shows["answered fraction"] == share(row.leader.answered_fraction, row.n_rated)
+        assert shows["items answered"] == share(row.leader.answered_fraction, row.n_rated)
 
 
 def test_comparison_of_runs_showed_only_paired_values(validation):

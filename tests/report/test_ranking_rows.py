@@ -23,7 +23,11 @@ def test_every_row_of_the_list_stands_in_every_table():
     names = [row.name for row in rows]
     assert names[:3] == [row.judge for row in validation.evidence.judges]
     assert "random guess" in names
-    terminal, html, card = render(validation), page(validation), judge_card(validation)
+    terminal, html, card = (
+        render(validation, details=True),
+        page(validation),
+        judge_card(validation),
+    )
     table = {row["judge"]: row for row in csv.DictReader(ranking_csv(validation).splitlines())}
     assert list(table) == names[:3]
     for row in rows:

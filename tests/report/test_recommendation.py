@@ -19,6 +19,7 @@ from harness.report.html.summaries import changes
 from harness.report.next_steps import next_steps
 from harness.report.ranking_rows import missing_intervals
 from harness.report.recommendation import property_words, sentences, summary
+from harness.report.words import BASELINE_NAMES
 from harness.stats.inference.estimate import Interval
 
 
@@ -133,8 +134,8 @@ def test_run_that_stopped_before_its_end_is_to_be_resumed():
     assert validation.decision.reason == "too_few_answered"
     missing = f"({len(replies) - len(half)} of {len(replies)})"
     assert next_steps(validation)[0].startswith(
-        f"Ask for the replies that are missing {missing}: "
-        "`harness resume 'my run' --base-url http://localhost/v1` does so"
+        f"Request the missing replies {missing}: "
+        "`harness resume 'my run' --base-url http://localhost/v1`. "
     )
 
 
@@ -290,10 +291,11 @@ def test_what_to_collect_next_is_said_where_the_answer_is_not_firm():
     task = indeterminate_task(n=60, paired=60, seed=4)
     validation = validate(ranked_source(task, tau=0.9, metric="js_divergence(s/s)"))
     step, text = validation.decision.next_step, sentences(validation)
-    needed = [sentence for sentence in text if "(you have" in sentence]
+    needed = [sentence for sentence in text if "Get ratings for" in sentence]
     assert bool(needed) == (step.n_items_needed is not None)
     assert validation.decision.not_distinguishable
-    assert f"With {step.n_items_needed} items (you have {step.n_items}), a difference" in needed[0]
+    n_more = step.n_items_needed - step.n_items
+    assert f"{n_more} more items: with {step.n_items_needed}, a difference" in needed[0]
 
 
 def test_judge_half_of_whose_replies_are_unreadable_is_warned_about():
@@ -319,7 +321,7 @@ def test_replies_that_were_not_asked_for_are_not_called_unusable():
         sentences(validate(replace(source, verdicts=part).with_settings(n_resamples=100)))
     )
     assert (
-        "2 of the 40 planned replies of lenient are missing; collect them before relying on it."
+        "2 of the 40 planned replies of lenient are missing. Collect them before you rely on it."
         in text
     )
     assert "could not be used" not in text
@@ -348,10 +350,17 @@ def test_terminal_output_fits_eighty_columns_and_a_screen(choices, terminal):
     assert re.search(r"^1 ", terminal, re.MULTILINE)
 
 
-def test_rows_of_one_human_and_baselines_stand_on_the_same_scale(terminal):
-    """Below the judges; without a rank."""
-    rows = terminal.split("\n\n")[1].splitlines()
-    names = [re.split(r"  +", row.strip())[0] for row in rows[-5:]]
+def test_rows_of_one_human_and_baselines_stand_on_the_same_scale():
+    """Below the judges, without a rank; the strongest baseline unless details are wanted."""
+    task = indeterminate_task(n=40, paired=40)
+    validation = validate(indeterminate_source(task, judges=("strict", "lenient")))
+    rows = render(validation).split("\n\n")[1].splitlines()
+    names = [re.split(r"  +", row.strip())[0] for row in rows[-2:]]
+    strongest = BASELINE_NAMES[validation.decision.checks["beats_baselines"].rival]
+    assert names == ["human rater", strongest]
+    lines = render(validation, details=True).splitlines()
+    names = [re.split(r"  +", line.strip())[0] for line in lines]
+    names = [name for name in names if name in {"human rater", *BASELINE_NAMES.values()}]
     assert names == [
         "human rater",
         "random guess",

@@ -76,7 +76,10 @@ def test_the_cause_of_unreadable_replies_was_hidden_while_the_page_talked_about_
     text, html = render(run.validation), page(run.validation)
     for shown in (" ".join(text.split()), html):
         parts = "20 of 20 forced choices and 20 of 20 response sets"
-        assert f"stub: 40 of 40 replies ({parts}) are unreadable: 40 cut off at 32 tokens" in shown
+        assert (
+            f"stub: 40 of 40 replies are unreadable ({parts}). Causes: cut off at 32 tokens"
+            in shown
+        )
         assert "--max-tokens 512" in shown
         assert "stub@json" in shown
         assert "stub@logprob" in shown
@@ -95,8 +98,8 @@ def test_share_of_all_replies_stood_beside_usable_replies_of_one_kind():
         judge="m", n=28, n_replies=240, causes={"cut off": 28}, by_elicitation=parts
     )
     assert sentence(replies) == (
-        "m: 28 of 240 replies (23 of 120 forced choices and 5 of 120 response sets) are "
-        "unreadable: 28 cut off."
+        "m: 28 of 240 replies are unreadable (23 of 120 forced choices and 5 of 120 response "
+        "sets). Causes: cut off (28)."
     )
 
 
@@ -106,7 +109,7 @@ def test_unreadable_replies_are_counted_by_elicitation():
         source_with([("A", "answered", "", "stop"), ("", "invalid", "empty", "stop")])
     )
     assert replies.by_elicitation == {"forced_choice": (1, 2)}
-    assert "1 of 2 replies (50.0%)" in sentence(replies)
+    assert "1 of 2 replies are unreadable (50.0%)" in sentence(replies)
 
 
 def test_texts_of_replies_are_in_no_log_and_no_json_and_nowhere_without_item_texts(cut_off, caplog):
