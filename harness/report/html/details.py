@@ -122,7 +122,7 @@ def details_of(
         asking_s=manifest.asking_s if manifest else None,
         source=task.source,
         licence=task.licence,
-        items=item_table(answered_items(source, strata), raters),
+        items=item_table(answered_items(source, strata), raters, by_key=True),
         raters=raters,
         prompts=_prompts(folder) if folder else {},
         hashes={str(name): sha for name, sha in manifest.hashes.items()}

@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,13 +43,12 @@ CLASS_WORDS = {"CANNOT_ASSESS": "cannot assess"}
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """One rating or reply, by the rater or judge ``name``; ``short`` is its text in the table."""
+    """One rating or reply; ``name`` is that of the rater or judge."""
 
     name: str
     elicitation: Elicitation
     text: str
     reply: str = ""
-    short: str = ""
 
     @property
     def size(self) -> int:
@@ -170,7 +169,9 @@ class ItemTable:
         return f"ItemTable({len(self.rows)} items, {len(self.judges)} judges)"
 
 
-def item_table(answers: AnsweredItems, raters: Mapping[str, str] | None = None) -> ItemTable:
+def item_table(
+    answers: AnsweredItems, raters: Mapping[str, str] | None = None, *, by_key: bool = False
+) -> ItemTable:
     """Return the items of a source as texts.
 
     Parameters
@@ -183,6 +184,13 @@ def item_table(answers: AnsweredItems, raters: Mapping[str, str] | None = None) 
         Whether rows have the keys of options if these are shorter than their labels.
     """
     task, labels, called = answers.task, option_labels(answers.task), raters or {}
+    keys = _keys(task) if by_key else ()
+    short = {key: quoted_number(key) for key, _ in keys} or labels
+    tally = partial(_tally, is_open=task.is_open)
+
+    @cache
+    def in_row(elicitation: str, value: object) -> tuple[str, str]:
+        return elicitation, answer_text(value, short)
 
     @cache
     def shown(rating: GivenRating) -> ShownAnswer:
@@ -194,14 +202,14 @@ def item_table(answers: AnsweredItems, raters: Mapping[str, str] | None = None) 
         ItemRow(
             id=row.item.id,
             text=cut(item_text(row.item, task), MAX_TEXT),
-            raters=_tally(tuple((a.elicitation, a.text) for a in of_item), is_open=task.is_open),
+            raters=tally(tuple(in_row(r.elicitation, r.value) for r in row.ratings)),
             classes=row.classes,
             strata=row.strata,
             slices=row.slices,
             disagreement=row.disagreement,
-            judges=tuple(_judge_cell(cell, labels, is_open=task.is_open) for cell in row.judges),
+            judges=tuple(_judge_cell(cell, short, is_open=task.is_open) for cell in row.judges),
         )
-        for row, of_item in zip(answers.rows, ratings, strict=True)
+        for row in answers.rows
     ]
     return ItemTable(
         judges=answers.judges,
@@ -210,6 +218,7 @@ def item_table(answers: AnsweredItems, raters: Mapping[str, str] | None = None) 
         n_items=answers.n_items,
         full=tuple(_full_items(answers, ratings, labels)),
         slices=tuple(slice_name(*of_slice) for of_slice in answers.slices),
+        keys=keys,
     )
 
 

@@ -14,7 +14,8 @@ def table_of(answers, *, raters=None, options=("A", "B")):
     """Return the table of an item that a judge `z` answered and raters rated so."""
     ratings = {name: {"i": value} for name, value in (raters or {"x": "A", "y": "A"}).items()}
     judges = {"z": {"i": list(answers)}, "w": {"i": options[0]}}
-    return item_table(answered_items(source_of(task_of(ratings, options=options), judges)))
+    answers = answered_items(source_of(task_of(ratings, options=options), judges))
+    return item_table(answers, by_key=True)
 
 
 def opened_rows(table, judge="z"):
