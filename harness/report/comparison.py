@@ -23,7 +23,7 @@ from harness.report.formatting import (
 )
 from harness.report.html.rendering import render
 from harness.report.judge_charts import described, slug
-from harness.report.recommendation import sentences
+from harness.report.recommendation import summary
 from harness.report.text_table import draw_table, paragraph
 from harness.report.words import READING
 from harness.stats.selection.paired_runs import FEW_DIFFER
@@ -34,13 +34,16 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.run_comparison import PairedMetric, RunComparison
     from harness.report.charts import Chart
+    from harness.report.served.side_by_side import ChangedAnswer
 
 PairedRow: TypeAlias = "tuple[PairedMetric, str, str, str, str, str, str, str]"
 SECTIONS = (
+    ("decisions", "Recommendations"),
+    ("changed", "Items that changed"),
     ("paired", "Paired differences"),
-    ("decisions", "Decisions"),
     ("differences", "Differences in setup"),
 )
+MAX_CHANGED = 100  # answers that the page lists
 TESTS = {"mcnemar": "McNemar's test", "sign": "sign test", "": "no test"}
 FEW = " [NA]: the runs differ on fewer than six items."
 SAMPLED = (
@@ -56,16 +59,25 @@ VALUES_NOTE = (
 
 
 def comparison(
-    names: tuple[str, str], validations: tuple[Validation, Validation], paired: RunComparison
+    names: tuple[str, str],
+    validations: tuple[Validation, Validation],
+    paired: RunComparison,
+    changed: Sequence[ChangedAnswer] = (),
 ) -> str:
-    """Render two runs as one page, the earlier one first."""
+    """Render two runs as one page, the earlier one first; ``changed`` are the answers that differ.
+
+    It begins with both recommendations and the items that changed.
+    """
     a, b = validations
     return render(
         "compare.html.jinja",
         {
             "names": names,
             "headlines": [headline(v).replace("  ", " · ") for v in validations],
-            "sentences": [sentences(v) for v in validations],
+            "sentences": [summary(v) for v in validations],
+            "verdicts": [v.decision.verdict for v in validations],
+            "changed": changed[:MAX_CHANGED],
+            "n_changed": len(changed),
             "differences": setup_differences(a, b),
             "only": [_only(a, b), _only(b, a)],
             "paired": paired,
@@ -80,7 +92,7 @@ def comparison(
         },
         block={"grid": None, "items": None},
         title=f"Comparison of {names[0]} and {names[1]}",
-        sections=SECTIONS,
+        sections=[row for row in SECTIONS if changed or row[0] != "changed"],
     )
 
 

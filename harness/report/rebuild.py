@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.analysis import Validation, validate
+from harness.analysis.item_answers import answered_items
 from harness.analysis.result import SCHEMA_VERSION
 from harness.analysis.run_comparison import compare_runs
 from harness.analysis.unreadable import unreadable_replies
@@ -15,8 +16,10 @@ from harness.report.chart_files import all_charts, write_charts
 from harness.report.comparison import comparison, comparison_text
 from harness.report.export import PAGES, parquet_of
 from harness.report.html.details import details_of
+from harness.report.html.item_table import item_table
 from harness.report.html.page import page
 from harness.report.pseudonyms import named_as_in_reports, pseudonyms, with_pseudonyms
+from harness.report.served.side_by_side import RunItems, changed_answers, side_by_side
 from harness.runs.sources import compared_source, source_of
 
 if TYPE_CHECKING:
@@ -127,7 +130,12 @@ def report_comparison(
     raters = [name for s in sources for name in s.task.rating_columns.raters]
     shown = pseudonyms(raters, show_raters=show_raters)
     of_page = (with_pseudonyms(validations[0], shown), with_pseudonyms(validations[1], shown))
-    file = second.write(f"beside-{names[0]}.html", comparison(names, of_page, paired))
+    before, now = (
+        RunItems(name, source.items, item_table(answered_items(source), shown))
+        for name, source in zip(names, sources, strict=True)
+    )
+    changed = changed_answers(side_by_side(before, now))
+    file = second.write(f"beside-{names[0]}.html", comparison(names, of_page, paired, changed))
     return ReportFiles(
         (file,), comparison=paired, text=comparison_text(names, validations, paired) + "\n"
     )

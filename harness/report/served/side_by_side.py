@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from harness.analysis.inputs import shared_items
 from harness.analysis.item_answers import answered_items
@@ -57,6 +57,17 @@ class SideBySide(TypedDict):
     slices: list[str]
     n_items: tuple[int, int]
     items: list[ItemPair]
+
+
+class ChangedAnswer(NamedTuple):
+    """An item that a judge answers differently in the second run, and what raters answered."""
+
+    item: str
+    text: str
+    judge: str
+    before: str
+    now: str
+    raters: str
 
 
 class GivenAnswer(TypedDict):
@@ -127,6 +138,24 @@ def side_by_side(first: RunItems, second: RunItems) -> SideBySide:
         "n_items": (len(first.items), len(second.items)),
         "items": pairs,
     }
+
+
+def changed_answers(runs: SideBySide) -> list[ChangedAnswer]:
+    """Return the items that a judge of both runs answers differently now."""
+    return [
+        ChangedAnswer(item["id"], item["text"], pair["judge"], *_texts(pair), item["raters"])
+        for item in runs["items"]
+        for pair in item["judges"]
+        if pair["is_same"] is False
+    ]
+
+
+def _texts(pair: JudgePair) -> tuple[str, str]:
+    before, now = (
+        (cell["text"] or ", ".join(cell["outcomes"])) if cell else ""
+        for cell in (pair["before"], pair["now"])
+    )
+    return before, now
 
 
 def _pair(
