@@ -38,7 +38,7 @@ class CheckRow:
     state : str
         Whether it does; "open" if that can't be decided.
     why : str
-        What isn't shown, or why it can't be decided; "" if it is passed.
+        Numbers of a failed check, or why it can't be decided; "" if ``name`` says enough.
     """
 
     name: str
@@ -63,11 +63,13 @@ def check_rows(v: Validation) -> list[CheckRow]:
 
 
 def _check_row(v: Validation, row: CheckOfUse) -> CheckRow:
-    passed = v.decision.checks[row.kind].passed
-    if passed:
+    check = v.decision.checks[row.kind]
+    if check.passed is None:
+        return CheckRow(row.name, "open", missing_words(v, row.kind))
+    if check.passed:
         return CheckRow(row.name, "passed")
-    state: CheckState = "open" if passed is None else "failed"
-    return CheckRow(row.name, state, missing_words(v, row.kind))
+    has_numbers = "{" in row.template(check, v)
+    return CheckRow(row.name, "failed", missing_words(v, row.kind) if has_numbers else "")
 
 
 def missing_words(v: Validation, kind: str) -> str:

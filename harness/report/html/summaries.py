@@ -135,7 +135,7 @@ def chart_note(v: Validation, band: Band | None) -> str:
     leader = v.decision.leader or ""
     judges = v.evidence.judges if v.evidence else ()
     is_chosen = len(judges) > 1 or v.race
-    chosen = f", that of {leader} corrected for its choice" if is_chosen else ""
+    chosen = f", that of {leader} corrected for its selection" if is_chosen else ""
     human = f"Band: a human rater on the same ratings as {leader}. " if band else ""
     close = "Hollow: not significantly different from the first. "
     hollow = close if v.decision.not_distinguishable else ""
