@@ -276,3 +276,8 @@ def _outcomes(validation: Validation) -> str:
     blank = [""] * len(names)
     rows = [row for name, group in by_elicitation.items() for row in ((f"{name}:", *blank), *group)]
     return draw_table(heads, rows)
+
+
+def verdict_paragraph(validation: Validation) -> str:
+    """Return the verdict as `render` prints it."""
+    return paragraph(summary(validation)[0])

@@ -67,7 +67,7 @@ SECTIONS = {
     "ranking": "Which judge is best?",
     "sensitivity": "What if beta were different?",
     "certainty": "How does it do where raters disagree?",
-    "replacement": "Can it replace a rater?",
+    "replacement": "Does it pass the annotator test?",
     "trust": "Which verdicts can stand?",
     "checks": "Does its answer flip for no reason?",
     "errors": "Where is it wrong?",
