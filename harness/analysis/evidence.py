@@ -173,8 +173,8 @@ def evidence_of(
     """Return the evidence of the common comparison, whose judges are in the order of the source.
 
     ``estimates`` are those of each judge on these items, by name, and ``order`` is that of the
-    ranked ones; ``margin`` is that of non-inferiority to one human; ``unusable`` counts the items
-    with a rating that the metric cannot use.
+    ranked ones; ``margin`` is that of non-inferiority to a human rater; ``unusable`` counts the
+    items with a rating that the metric cannot use.
     """
     metric = footing.metric
     names = [judge.name for judge in source.judges]

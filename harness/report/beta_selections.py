@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 SELECTION_NOTE = (
     "The judge that each metric selects if the raters' beta is as in the column, its value, and in "
-    "brackets how much worse it is than the best judge. Metrics that compare with response sets "
-    "are evaluated again at each beta. Bias has no sign. Point estimates."
+    "brackets how much worse it is than the best judge. Bias has no sign. Point estimates."
 )
 SELECTED_BY_GOAL = "the goal itself"
 

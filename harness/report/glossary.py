@@ -121,11 +121,10 @@ GLOSSARY = (
          "raters, both on the items that the judge answered", papers=f"Delta ({ELANGOVAN})"),
     Term("one-human", "human rater", "a rater left out in turn and scored by the others, on the "
          "judge's ratings", ("human rater", "another rater")),
-    Term("baseline", "baseline", "computed from the ratings, without a judge. Random guess: all "
-         "options are equally likely. Proportional guess: options are as likely as in the ratings. "
-         "Most common answer: always the answer that raters gave most often. Best fixed "
-         "answer: the one that scores best if it's always given. Mean or median rating: always the "
-         "mean or median of all ratings", ("baselines", "baseline")),
+    Term("baseline", "baseline", "always the same rule, without a judge. Random guess: options are "
+         "equally likely; proportional guess: as likely as in the ratings; most common answer: the "
+         "raters'; best fixed answer: the one that scores best; mean, median rating: of all "
+         "ratings", ("baselines", "baseline")),
     Term("answered", "items answered", "share of the items with at least as many usable replies as "
          "judges are compared at; it decides who is ranked", ("items answered",),
          f"coverage of abstention ({RAO})"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from harness.analysis.recommendation_checks import BEATS_BASELINES
 from harness.report.formatting import (
     basis,
     counted,
@@ -17,7 +18,8 @@ from harness.report.formatting import (
     short_name,
     span,
 )
-from harness.report.ranking_rows import alike_words, ranking_rows
+from harness.report.ranking_rows import ranking_rows, same_words
+from harness.report.words import BASELINE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -338,9 +340,17 @@ class RankingTable:
     cells: list[list[str]]
 
 
-def ranking_table(v: Validation, view: RankingView) -> RankingTable:
-    """Return the ranking as a view draws it, without columns that have nothing to say."""
+def ranking_table(
+    v: Validation, view: RankingView, *, with_all_baselines: bool = True
+) -> RankingTable:
+    """Return the ranking as a view draws it, without columns that have nothing to say.
+
+    Without all baselines, it has the one that the first judge must beat.
+    """
     rows = [row for row in ranking_rows(v) if _is_drawn(row, view)]
+    if not with_all_baselines and (strongest := _strongest_baseline(v)):
+        weaker = {*BASELINE_NAMES.values()} - {strongest}
+        rows = [row for row in rows if row.judge is not None or row.name not in weaker]
     drawn = [
         (column, cells)
         for column in COLUMNS
@@ -354,6 +364,11 @@ def ranking_table(v: Validation, view: RankingView) -> RankingTable:
         rows=rows,
         cells=[[cells[i].text(view) for _, cells in drawn] for i in range(len(rows))],
     )
+
+
+def _strongest_baseline(v: Validation) -> str:
+    check = v.decision.checks.get(BEATS_BASELINES.kind)
+    return BASELINE_NAMES.get(check.rival, "") if check else ""
 
 
 def _is_drawn(row: RankingRow, view: RankingView) -> bool:

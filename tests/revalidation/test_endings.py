@@ -123,7 +123,7 @@ def test_an_interrupted_look_is_json_and_goes_on(tmp_path, stub):
     stdout, stderr, code = interrupted(schedule, "--json")
     facts = json.loads(stdout)
     assert (code, facts["exit_code"], facts["verdicts"]) == (130, 130, {})
-    assert facts["sentences"] == ["The look was stopped."]
+    assert facts["sentences"] == ["The round was stopped."]
     assert "Resume with: harness revalidate" in stderr
     assert schedule.look()["number"] == 1
 

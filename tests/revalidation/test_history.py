@@ -138,7 +138,7 @@ def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
     history = HistoryReading([BASELINE], looks)
     [*_, heading, heads, empty, drawn] = history_text(history).splitlines()
     assert heading == "gpt"
-    assert heads.split() == ["look", "date", "verdict", "flips", "p", "value", "change", "model"]
+    assert heads.split() == ["round", "date", "verdict", "flips", "p", "value", "change", "model"]
     assert drawn.split() == ["1", "2026-01-08", "stable", "NA", "1.000", "NA", *words]
     assert empty.split() == ["2", "2026-01-08", "stable", "NA", "1.000", "NA", "NA"]
     page = history_page("run", history)
