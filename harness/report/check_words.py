@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 NOT_NEEDED = "not_needed"  # as the verdict is "none" anyway
-CheckState: TypeAlias = Literal["passed", "failed", "open"]
+CheckOutcome: TypeAlias = Literal["passed", "failed", "open"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class CheckRow:
     """
 
     name: str
-    state: CheckState
+    state: CheckOutcome
     why: str = ""
 
 

@@ -189,7 +189,7 @@ def item_table(
     tally = partial(_tally, is_open=task.is_open)
 
     @cache
-    def in_row(elicitation: str, value: object) -> tuple[str, str]:
+    def in_row(elicitation: Elicitation, value: object) -> tuple[str, str]:
         return elicitation, answer_text(value, short)
 
     @cache
