@@ -79,7 +79,7 @@ class RankingColumn:
     cell : function of the validation and a judge
         What it says of a judge.
     other : function of a row
-        What it says of one human or a baseline.
+        What it says of a human rater or a baseline.
     raw : dict of str to function of the validation and a judge
         Its columns of the CSV, with their values.
     views : tuple of str

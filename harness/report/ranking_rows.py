@@ -1,4 +1,4 @@
-"""The rows of the ranking: judges, one human and baselines on common footing."""
+"""The rows of the ranking: judges, a human rater and baselines."""
 
 from __future__ import annotations
 
