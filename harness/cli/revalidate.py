@@ -104,7 +104,7 @@ def look(run: RunOrBaseline = None, *, looking: Looking, place: Out, printing: P
         _look(folder, look_options, printing)
 
 
-@app.command(short_help="Start a new baseline from a look on.")
+@app.command(short_help="Start a new baseline from a round on.")
 @takes
 def rebase(
     number: LookNumber,
@@ -131,12 +131,12 @@ def rebase(
 
 
 class Excluded(Excluding):
-    """How a look is excluded, and why."""
+    """How a round is excluded, and why."""
 
-    because: str = option(..., "Why a look is excluded.", metavar="TEXT")
+    because: str = option(..., "Why a round is excluded.", metavar="TEXT")
 
 
-@app.command(short_help="Drop the replies of a look.")
+@app.command(short_help="Drop the replies of a round.")
 @takes
 def exclude(
     number: LookNumber,
@@ -248,15 +248,15 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
 
 
 class HistoryOptions(Options):
-    """Which looks are shown."""
+    """Which rounds are shown."""
 
-    last: int | None = option(None, "Show the last N looks.", metavar="N", ge=1)
-    show_all: bool = option(False, f"Show all looks, not only the last {MAX_LOOKS}.", flag="--all")
+    last: int | None = option(None, "Show the last N rounds.", metavar="N", ge=1)
+    show_all: bool = option(False, f"Show all rounds, not only the last {MAX_LOOKS}.", flag="--all")
 
     @model_validator(mode="after")
     def _last_or_all(self) -> Self:
         if self.show_all:
-            leave_out(self.model_fields_set & {"last"}, "{show_all} shows all looks")
+            leave_out(self.model_fields_set & {"last"}, "{show_all} shows all rounds")
         return self
 
 
@@ -302,7 +302,7 @@ def history(
 @app.command(short_help="Exit with 1 if a schedule has stopped.")
 @takes
 def overdue(run: RunOrBaseline = None, *, wanted: Every, place: Out, printing: Json) -> None:
-    """Exit with 1 if no look got replies for two periods of its schedule.
+    """Exit with 1 if no round got replies for two periods of its schedule.
 
     \b
     Examples:

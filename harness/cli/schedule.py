@@ -35,7 +35,7 @@ USUAL: Period = "week"
 class ScheduleOptions(Every):
     """For which scheduler, and how often."""
 
-    every: Period = option(USUAL, "Time between looks.")
+    every: Period = option(USUAL, "Time between rounds.")
     emit: Target = option(..., "Scheduler to write for.")
 
 
@@ -66,7 +66,7 @@ class ScheduledLooks(
     ScheduledTask,
     ScheduledJudges,
 ):
-    """How the judges are asked in each look."""
+    """How the judges are asked in each round."""
 
 
 class EmittedOptions(Options):

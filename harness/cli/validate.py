@@ -77,4 +77,4 @@ def print_validation(validation: Validation, printing: Printing) -> None:
     if printing.as_json:
         echo_json(indented(validation.to_json()))
     else:
-        echo(render(validation, details=printing.details and not printing.quiet))
+        echo_validation(validation, details=printing.details and not printing.quiet)

@@ -32,7 +32,7 @@ class Every(Options):
     """How often a schedule starts a round."""
 
     every: Period | None = option(
-        None, "Time between looks. Default: that of the last scheduled look."
+        None, "Time between rounds. Default: that of the last scheduled round."
     )
 
 
@@ -60,12 +60,12 @@ class LookSamples(Samples):
     """How often judges are asked about an item."""
 
     samples: int | None = option(
-        None, "Replies per judge and item in a look. Default: 1.", ge=1, le=MAX_SAMPLES
+        None, "Replies per judge and item in a round. Default: 1.", ge=1, le=MAX_SAMPLES
     )
 
 
 class Anchor(Seed):
-    """The items of a look."""
+    """The items of a round."""
 
     anchor: int | None = option(
         None, "Run judges on only N items, drawn once by the raters' agreement.", ge=1
@@ -73,7 +73,7 @@ class Anchor(Seed):
 
 
 class FailOn(Options):
-    """When a look fails."""
+    """When a round fails."""
 
     fail_on: str = option(
         FAIL_ON,
@@ -87,7 +87,7 @@ class FailOn(Options):
 
 
 class Notify(Options):
-    """Who is told that a look failed."""
+    """Who is told that a round failed."""
 
     notify: str | None = option(
         None,
@@ -107,31 +107,31 @@ class AskingAgain(StoreOption, ValidatedFile, Server, Limit, WatchedRun):
 
 
 class Rebasing(AskingAgain, DryRun):
-    """How a look is accepted."""
+    """How a round is accepted."""
 
     yes: bool = option(False, "Accept a judge that is worse.")
 
 
 class Excluding(WatchedRun, DryRun):
-    """How a look is excluded."""
+    """How a round is excluded."""
 
-    because: str | None = option(None, "Why a look is excluded.", metavar="TEXT")
+    because: str | None = option(None, "Why a round is excluded.", metavar="TEXT")
 
 
 class Looking(FailOn, Anchor, LookSamples, AskingAgain, DryRun):
-    """Which judges a look asks, about what, and how they are compared."""
+    """Which judges a round asks, about what, and how they are compared."""
 
     baseline_replies: int | None = option(
         None,
         "Replies per item that a new baseline should have. Missing ones are requested first, "
-        "separately from the look.",
+        "separately from the round.",
         ge=1,
     )
     margin: float = option(
         0.0, "Largest fall of the metric that you accept, as a share of its range.", ge=0, le=0.99
     )
     if_due: Period | None = option(
-        None, "Skip this look if the last one is more recent, and exit with its code."
+        None, "Skip this round if the last one is more recent, and exit with its code."
     )
 
     @property
@@ -146,19 +146,19 @@ class LookOptions(Looking, Rebasing, Excluding):
     Raises
     ------
     OptionError
-        If options have no effect on what is done, or a look is excluded without a reason.
+        If options have no effect on what is done, or a round is excluded without a reason.
     """
 
     accept: int | None = option(
         None,
-        "Start a new baseline from the replies of this look and later ones. It must come after the "
-        "look that raised the alarm. Missing replies are requested.",
+        "Start a new baseline from the replies of this round and later ones. It must come after "
+        "the look that raised the alarm. Missing replies are requested.",
         metavar="LOOK",
         ge=1,
     )
     exclude: int | None = option(
         None,
-        "Drop the replies of this look and send nothing. Needs {because}.",
+        "Drop the replies of this round and send nothing. Needs {because}.",
         metavar="LOOK",
         ge=1,
     )
@@ -170,10 +170,10 @@ class LookOptions(Looking, Rebasing, Excluding):
             raise OptionError("", "{exclude} and {because} go together", "Give both")
         if self.exclude is not None:
             others = given - Excluding.model_fields.keys() - {"exclude"}
-            leave_out(others, "excluding a look asks and compares nothing")
+            leave_out(others, "excluding a round asks and compares nothing")
         elif self.accept is not None:
             others = given - Rebasing.model_fields.keys() - {"accept"}
-            leave_out(others, "accepting a look asks for what it needs, and compares nothing")
+            leave_out(others, "accepting a round asks for what it needs, and compares nothing")
         else:
             leave_out(given & {"yes"}, "it goes with {accept}")
         return self

@@ -1,4 +1,4 @@
-"""`harness revalidate overdue` tells a watch that stopped from one that is between two looks."""
+"""`harness revalidate overdue` tells a watch that stopped from one that is between two rounds."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_looks_without_replies_do_not_count(schedule, stub):
 
 
 def test_a_schedule_that_never_started_is_overdue_from_the_run_on(schedule):
-    """Without a look the period is for you to say."""
+    """Without a round the period is for you to say."""
     refused = invoke("revalidate", "overdue", schedule.run)
     assert isinstance(refused.exception, RunError)
     assert refused.exception.advice == "Pass --every day, week or month"
