@@ -9,7 +9,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.binding import takes
-from harness.cli.output import echo, echo_json
+from harness.cli.output import echo, echo_json, echo_validation
 from harness.options.concerns import (
     OWN_VERDICTS,
     Choices,
