@@ -12,9 +12,10 @@ from support.task_folders import make_task_folder
 
 import harness
 from harness.errors import HarnessError, OptionError
-from harness.options.concerns import Choices, ResumeOptions, RunOptions, VerdictFile
+from harness.options.concerns import Choices, ResumeOptions, RunOptions
 from harness.options.declaration import Options, declared_options, leave_out, options_of
 from harness.options.keyword_arguments import in_python
+from harness.options.result_options import VerdictFile
 from harness.revalidation.look_options import LookOptions
 
 HARNESS = Path(harness.__file__).resolve().parent

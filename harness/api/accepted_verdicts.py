@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from harness.api.asked_runs import Run, folder_of
 from harness.api.table_tasks import read_task, verdict_file, without_folder
 from harness.errors import HarnessError
-from harness.options.concerns import Choices, Confidence, Out, Trusting
+from harness.options.concerns import Choices, Confidence, Out
 from harness.options.declaration import leave_out, read_options
 from harness.options.keyword_arguments import keywords
+from harness.options.result_options import Trusting
 from harness.runs.trusted_runs import trust_in_run, trust_in_verdicts
 
 if TYPE_CHECKING:

@@ -13,16 +13,10 @@ from harness.api.table_tasks import load_task
 from harness.app.judge_search import JudgeSearch, SearchEdge, search_of_run
 from harness.judging.running.stopping import StopRequests
 from harness.loading import edge
-from harness.options.concerns import (
-    RunOptions,
-    RunPlace,
-    Searching,
-    SearchPlace,
-    SearchSettings,
-    Server,
-)
+from harness.options.concerns import RunOptions, RunPlace, Server
 from harness.options.declaration import read_options
 from harness.options.keyword_arguments import keywords
+from harness.options.search_options import Searching, SearchPlace, SearchSettings
 
 if TYPE_CHECKING:
     from harness.analysis.improvement import Improvement

@@ -12,9 +12,10 @@ from harness.estimation.estimate_options import EstimateOptions, EstimatePlace
 from harness.estimation.unrated_items import DEFAULT_LEVEL, Wanted
 from harness.estimation.unrated_items import estimate as estimate_items
 from harness.judging.running.stopping import StopRequests
-from harness.options.concerns import Confidence, FirstItems, Limit, RunPlace, Server, Trusting
+from harness.options.concerns import Confidence, FirstItems, Limit, RunPlace, Server
 from harness.options.declaration import read_options
 from harness.options.keyword_arguments import keywords
+from harness.options.result_options import Trusting
 
 if TYPE_CHECKING:
     from harness.api.asked_runs import Run

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from harness.app.plan import Plan
     from harness.judging.running.recorder import Observer
     from harness.judging.running.stopping import StopRequests
-    from harness.options.concerns import RunOptions, RunPlace, Searching, Server
+    from harness.options.concerns import RunOptions, RunPlace, Server
+    from harness.options.search_options import Searching
     from harness.tasks import Task
 
     Watch = Callable[[Plan], AbstractContextManager[Observer]]

@@ -15,12 +15,12 @@ from harness.options.concerns import (
     CheckedItems,
     Limit,
     Out,
-    Page,
     RunPlace,
     Sending,
     Server,
 )
 from harness.options.declaration import option
+from harness.options.result_options import Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,16 +17,15 @@ from harness.options.concerns import (
     Criterion,
     DecisionPrinting,
     Handling,
-    JudgeName,
     Limit,
     MovedTask,
     RunPlace,
     Seed,
     Server,
     TaskOption,
-    VerdictFile,
 )
 from harness.options.declaration import option
+from harness.options.result_options import JudgeName, VerdictFile
 
 app = typer.Typer(name="confirm", cls=options.DefaultGroup, rich_markup_mode=None)
 

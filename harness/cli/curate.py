@@ -27,7 +27,8 @@ from harness.curation.curation_options import (
 )
 from harness.curation.verdicts.score_export import SCORE_FORMATS
 from harness.errors import TaskError, fault_of
-from harness.options.concerns import Json, Page, Seed
+from harness.options.concerns import Json, Seed
+from harness.options.result_options import Page
 
 if TYPE_CHECKING:
     from harness.curation.verdicts.score_export import ScoreFormat

@@ -12,17 +12,9 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import dollars, echo, echo_json
 from harness.estimation.estimate_options import EstimateOptions, EstimatePlace
-from harness.options.concerns import (
-    Confidence,
-    FirstItems,
-    JudgeName,
-    Limit,
-    Reporting,
-    RunPlace,
-    Server,
-    Trusting,
-)
+from harness.options.concerns import Confidence, FirstItems, Limit, Reporting, RunPlace, Server
 from harness.options.declaration import option
+from harness.options.result_options import JudgeName, Trusting
 
 if TYPE_CHECKING:
     from harness.estimation.unrated_items import Estimation

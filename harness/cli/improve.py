@@ -11,19 +11,10 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
 from harness.cli.run import cost_text, print_costs
 from harness.errors import ExitCode
-from harness.options.concerns import (
-    FailUnless,
-    JudgeName,
-    RunOptions,
-    RunPlace,
-    Searching,
-    SearchPlace,
-    SearchSettings,
-    Sending,
-    Server,
-    TaskOption,
-)
+from harness.options.concerns import FailUnless, RunOptions, RunPlace, Sending, Server, TaskOption
 from harness.options.declaration import option
+from harness.options.result_options import JudgeName
+from harness.options.search_options import Searching, SearchPlace, SearchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

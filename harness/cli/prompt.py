@@ -13,7 +13,6 @@ from harness.options.concerns import (
     Elicitation,
     Items,
     Json,
-    JudgeName,
     JudgesFile,
     PromptFiles,
     RunOptions,
@@ -22,6 +21,7 @@ from harness.options.concerns import (
     Shuffling,
 )
 from harness.options.declaration import option
+from harness.options.result_options import JudgeName
 
 if TYPE_CHECKING:
     from harness.judging.prompts.question import Message

@@ -13,8 +13,9 @@ from harness.cli.binding import takes
 from harness.cli.lists import print_runs
 from harness.cli.output import echo, echo_json
 from harness.errors import OptionError
-from harness.options.concerns import Json, Page, RaterNames, RunOrVerdicts
+from harness.options.concerns import Json
 from harness.options.declaration import leave_out, option
+from harness.options.result_options import Page, RaterNames, RunOrVerdicts
 
 if TYPE_CHECKING:
     from harness.report.rebuild import ReportFiles

@@ -15,8 +15,9 @@ from harness.cli.binding import takes
 from harness.cli.option_panels import PanelCommand
 from harness.cli.output import echo, echo_json, echo_result, write
 from harness.errors import ExitCode, HarnessError
-from harness.options.concerns import ItemText, Json, MovedTask, Out, Page, Printing
+from harness.options.concerns import ItemText, Json, MovedTask, Out, Printing
 from harness.options.declaration import Options, leave_out, option
+from harness.options.result_options import Page
 from harness.revalidation.look_options import (
     Anchor,
     Every,

@@ -11,7 +11,8 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, write
 from harness.errors import RunError
 from harness.extras.experiments.selftest_options import SelftestOptions, TestedVerdicts
-from harness.options.concerns import Json, Page, Seed
+from harness.options.concerns import Json, Seed
+from harness.options.result_options import Page
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,8 @@ from harness.cli.output import echo, echo_json, show, write
 from harness.errors import HarnessError
 from harness.extras.experiments.simulation import over_cutoffs
 from harness.extras.experiments.simulation_options import SimulationOptions
-from harness.options.concerns import Json, Page, Seed
+from harness.options.concerns import Json, Seed
+from harness.options.result_options import Page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,8 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result, write
-from harness.options.concerns import Json, Out, Page
+from harness.options.concerns import Json, Out
+from harness.options.result_options import Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result, write
-from harness.options.concerns import (
-    Choices,
-    Confidence,
-    Json,
-    JudgeName,
-    RunOrVerdicts,
-    Trusting,
-)
+from harness.options.concerns import Choices, Confidence, Json
 from harness.options.declaration import Options, option
+from harness.options.result_options import JudgeName, RunOrVerdicts, Trusting
 
 if TYPE_CHECKING:
     from harness.analysis import Source

@@ -18,9 +18,9 @@ from harness.options.concerns import (
     Printing,
     TaskOption,
     Validating,
-    VerdictFile,
 )
 from harness.options.declaration import leave_out
+from harness.options.result_options import VerdictFile
 
 if TYPE_CHECKING:
     from harness.analysis import Validation

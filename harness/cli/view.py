@@ -6,8 +6,9 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo
-from harness.options.concerns import Out, RaterNames
+from harness.options.concerns import Out
 from harness.options.declaration import option
+from harness.options.result_options import RaterNames
 
 
 class ViewOptions(RaterNames):

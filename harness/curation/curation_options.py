@@ -7,17 +7,9 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, model_validator
 
-from harness.options.concerns import (
-    AnswerKind,
-    Elicitation,
-    JudgeName,
-    Out,
-    Seed,
-    TaskOption,
-    Tau,
-    VerdictFile,
-)
+from harness.options.concerns import AnswerKind, Elicitation, Out, Seed, TaskOption, Tau
 from harness.options.declaration import Names, Options, Repeated, leave_out, option
+from harness.options.result_options import JudgeName, VerdictFile
 
 QueuePurpose: TypeAlias = Literal["consistency", "annotator-test", "pairs"]
 OF_TEAM = {"form", "team_queue", "team", "per_item", "seed"}

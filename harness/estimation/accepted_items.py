@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import Source
     from harness.judging.parsing.verdict import Verdict
-    from harness.options.concerns import Trusting
+    from harness.options.result_options import Trusting
     from harness.stats.modes import ErrorKind
     from harness.tasks import Item, Task
     from harness.tasks.item import AnswerKind

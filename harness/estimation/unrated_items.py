@@ -63,7 +63,8 @@ if TYPE_CHECKING:
     from harness.estimation.estimate_options import EstimateOptions
     from harness.judging.running.recorder import Observer
     from harness.judging.strategies.strategy import Fitted
-    from harness.options.concerns import Limit, Place, Server, Trusting
+    from harness.options.concerns import Limit, Place, Server
+    from harness.options.result_options import Trusting
     from harness.runs.run_folder import RunFolder
     from harness.stats.estimation.identified_set import PairedBeta
     from harness.stats.estimation.label_plan import LabelPlan

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, model_validator
 from harness.errors import OptionError
 from harness.options.declaration import Names, Options, option
 from harness.stats import modes
-from harness.stats.modes import AbstentionMode, ErrorKind
+from harness.stats.modes import AbstentionMode
 
 AnswerKind: TypeAlias = modes.AnswerKind
 ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
@@ -395,48 +395,6 @@ def check_limit(limit: Limit) -> None:
         raise OptionError("", "{max_cost_soft} needs a limit", "Add {max_cost}")
 
 
-class Searching(Options):
-    """How long a search for a better way of asking goes on."""
-
-    rounds: int = option(3, "Rounds of candidates, each against the best so far.", ge=1, le=20)
-    candidates: int = option(4, "Other ways of asking in a round, at most.", ge=1, le=20)
-    writer: str | None = option(
-        None,
-        "A model that writes other instructions and descriptions of the options, from the second "
-        "round on: an alias or a litellm model. It is shown development items.",
-    )
-
-
-class SearchedHoldout(Holdout):
-    """Which items are kept for the end of a search."""
-
-    holdout: float | None = option(
-        None,
-        "Share of the items to hold out until the end of the search, if none is held out yet; 0.3 "
-        "by default.",
-        metavar="SHARE",
-        gt=0,
-        lt=1,
-    )
-
-
-class SearchedDifference(Within):
-    """The difference that doesn't matter in a search."""
-
-    within: float | None = option(
-        None,
-        f"Difference of mean disagreements with a rater that does not matter; {WITHIN} by default.",
-        rare=True,
-        ge=0,
-        lt=1,
-        allow_inf_nan=False,
-    )
-
-
-class SearchSettings(Limit, SearchedHoldout, Seed, Criterion, SearchedDifference):
-    """What a search asks about, and what that may cost."""
-
-
 class ResumeOptions(Limit, CompleteWinner):
     """What a resumed run may change."""
 
@@ -578,10 +536,6 @@ class RunPlace(Out, Place):
     """Where judges are asked, and replies and runs kept."""
 
 
-class SearchPlace(Out, Cache):
-    """Where a search keeps replies and runs."""
-
-
 class TaskOption(Options):
     """The task."""
 
@@ -592,69 +546,6 @@ class MovedTask(TaskOption):
     """The task of a run."""
 
     task: str | None = option(None, "Name or path of the task, if it has moved.", flag="--task -t")
-
-
-class VerdictFile(Options):
-    """Verdicts that were made elsewhere."""
-
-    verdicts: Path | None = option(
-        None, "Verdicts of another tool: jsonl, csv or parquet with item, judge, value."
-    )
-
-
-class RunOrVerdicts(Out, VerdictFile, TaskOption):
-    """Verdicts on a task, in place of a run."""
-
-    verdicts: Path | None = option(None, "With {task}: the verdicts, jsonl, csv or parquet.")
-
-    def task_instead_of(self, run: object) -> str | None:
-        """Return the task whose verdicts take the place of a run; None where a run is meant.
-
-        Raises
-        ------
-        OptionError
-            If both are given, or verdicts without their task.
-        """
-        if self.task is None:
-            if self.verdicts is not None:
-                raise OptionError(
-                    "", "{verdicts} goes with {task}", "Leave {verdicts} out or add {task}"
-                )
-            return None
-        if run is not None:
-            raise OptionError(
-                "", "a run has a task and verdicts of its own", "Leave RUN or {task} out"
-            )
-        if self.out is not None:
-            raise OptionError("", "{out} is where runs are", "Leave {out} out beside {task}")
-        return self.task
-
-
-class Page(Options):
-    """A page that a command writes."""
-
-    panel: ClassVar[str] = "Output"
-    page: Path | None = option(None, "Write the result into this file, as a page.")
-
-
-class JudgeName(Options):
-    """One judge."""
-
-    judge: str = option(..., "The judge of that run to ask.", flag="--judge -j")
-
-
-class Trusting(Options):
-    """When the verdict of a judge can stand without a person."""
-
-    max_error: float | None = option(
-        None, "Share of errors among accepted verdicts, at most, such as 0.1.", gt=0, lt=1
-    )
-    error_kind: ErrorKind = option(
-        "majority",
-        "An error differs from the raters' majority, from a random rater, or lies outside a "
-        "random rater's response set.",
-        flag="--error",
-    )
 
 
 class Judges(Options):
@@ -684,15 +575,6 @@ class DryRun(Options):
     panel: ClassVar[str] = "Output"
     dry_run: bool = option(
         False, "Print calls, tokens and cost per judge. Nothing is sent or written."
-    )
-
-
-class RaterNames(Options):
-    """What raters are called in what is passed on."""
-
-    panel: ClassVar[str] = "Output"
-    show_raters: bool = option(
-        False, "Show the raters' names. Without it, raters are called r1, r2, ..."
     )
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Source
-    from harness.options.concerns import Choices, Trusting
+    from harness.options.concerns import Choices
+    from harness.options.result_options import Trusting
     from harness.runs.run_folder import RunFolder
     from harness.tasks import Task
 

@@ -7,8 +7,9 @@ from typing import Annotated, Self
 
 from pydantic import BeforeValidator, model_validator
 
-from harness.options.concerns import Criterion, Json, TaskOption, VerdictFile
+from harness.options.concerns import Criterion, Json, TaskOption
 from harness.options.declaration import Names, Options, leave_out, option
+from harness.options.result_options import VerdictFile
 
 
 def _counts(texts: object) -> object:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import OptionError
-from harness.options.concerns import MAX_SAMPLES, Quick, Samples, VerdictFile
+from harness.options.concerns import MAX_SAMPLES, Quick, Samples
 from harness.options.declaration import leave_out, option
+from harness.options.result_options import VerdictFile
 
 OF_DESIGN = {"n_items", "n_raters", "prevalence", "rater_agreement"}
 OF_JUDGES = {"n_judges", "agreement", "gap", "self_consistency", "abstention", "samples"}

@@ -20,7 +20,8 @@ from harness.app.run import validate_run
 from harness.errors import JudgeError, RunError
 from harness.extras.racing.search_moves import example_items, names_to_try
 from harness.extras.racing.search_output import write_prompts
-from harness.options.concerns import NO_SERVER, RunOptions, RunPlace, Searching
+from harness.options.concerns import NO_SERVER, RunOptions, RunPlace
+from harness.options.search_options import Searching
 from harness.runs.ledger import LEDGER, read_ledger
 from harness.runs.run_folder import CONFIRMATION, RunFolder
 
