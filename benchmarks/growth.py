@@ -74,10 +74,10 @@ def ordinal_alpha(n: int) -> Callable[[], object]:
     return lambda: stats.krippendorff_alpha(raw, "ordinal")
 
 
-def continuous_alpha(n: int, level: str) -> Callable[[], object]:
+def continuous_alpha(n: int) -> Callable[[], object]:
     """Alpha of numbers that hardly ever repeat."""
     raw = np.abs(labels(n) + np.random.default_rng(1).normal(size=(n, 5)))
-    return lambda: stats.krippendorff_alpha(raw, level)
+    return lambda: stats.krippendorff_alpha(raw, "interval")
 
 
 def binned(n: int) -> Callable[[], object]:
@@ -135,8 +135,7 @@ WORK = {
     "every metric of one judge": evaluation,
     "every metric, few items alike": lambda n: evaluation(n, raters=9, samples=20),
     "alpha, ordinal": ordinal_alpha,
-    "alpha, interval, continuous": lambda n: continuous_alpha(n, "interval"),
-    "alpha, ratio, continuous": lambda n: continuous_alpha(n, "ratio"),
+    "alpha, interval, continuous": continuous_alpha,
     "Cohen's kappa": kappa,
     "binned divergence": binned,
     "agreement by stratum": stratified,

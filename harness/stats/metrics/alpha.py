@@ -2,18 +2,16 @@
 
 On a finite scale, `coincidences` computes each item's contribution and `alpha_metric` uses their
 sums, so that bootstrap, strata and weights come for free. `krippendorff_alpha` accepts raw ratings
-of any kind, including continuous ones, and never builds a matrix over pairs of values.
+of any kind, including continuous ones, and never holds a matrix over all pairs of values.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from harness.stats.data.arrays import (
-    BLOCK,
     TOLERANCE,
     FloatArray,
     blocks,
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 _PAPER = "Krippendorff 2011, Computing Krippendorff's Alpha-Reliability"
-TERMS = 16  # of a polynomial; on a stretch of one logarithm, the next would add less than rounding
-FARTHEST = 1e300  # quotient up to which a logarithm of it can be taken
 LONGEST = 64  # whole numbers on a scale of fewer steps are counted, others sorted
 
 
@@ -242,8 +238,9 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
 
     Notes
     -----
-    Time and memory are linear in the number of ratings, except for a sort. Ordinal distances are
-    differences of midranks, so ordinal alpha is interval alpha of the midranks.
+    Time and memory are linear in the number of ratings, except for a sort. At the ratio level,
+    time is quadratic in the number of different ratings. Ordinal distances are differences of
+    midranks, so ordinal alpha is interval alpha of the midranks.
 
     Examples
     --------
@@ -390,11 +387,16 @@ def _interval(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
 
 def _ratio(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
     _check_ratio_scale(x)
-    positive = x[x > 0.0]
-    low, high = (positive.min(), positive.max()) if positive.size else (1.0, 1.0)
-    pairs = RatioPairs.between(float(low), float(high))
-    pairs.add(x)
-    return float(alpha(len(x), _ratio_observed(unit, x, m), pairs.total()))
+    numbers, counts = np.unique(x, return_counts=True)
+    n_c, expected = counts.astype(np.float64), 0.0
+    for number, n in zip(numbers.tolist(), counts.tolist(), strict=True):
+        expected += n * float(_apart(number, numbers) @ n_c)
+    return float(alpha(len(x), _ratio_observed(unit, x, m), expected))
+
+
+def _apart(first: FloatArray | float, second: FloatArray) -> FloatArray:
+    """Return the squared ratio distances of numbers; 0 and 0 are alike."""
+    return np.asarray(np.nan_to_num(ratio(first - second, first + second)) ** 2)
 
 
 def _check_ratio_scale(numbers: FloatArray) -> None:
@@ -410,87 +412,6 @@ def _ratio_observed(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
     for lag in range(1, int(m.max(initial=0.0))):
         same = unit[lag:] == unit[:-lag]
         first, second = x[:-lag][same], x[lag:][same]
-        apart = np.nan_to_num(ratio(first - second, first + second)) ** 2
+        apart = _apart(first, second)
         total += 2.0 * float((apart / (m[unit[lag:][same]] - 1.0)).sum())
     return total
-
-
-@dataclass(slots=True, repr=False)
-class RatioPairs:
-    """Ratio distances added up over all pairs of numbers, without visiting pairs.
-
-    ``((a - b) / (a + b))^2`` is ``tanh(t / 2)^2`` of the difference t of the logarithms. On a short
-    interval of logarithms, a polynomial approximates that function well, because its nearest pole
-    is pi away from the real line. So numbers enter through the Chebyshev moments of the interval
-    that they are in.
-
-    Attributes
-    ----------
-    low, high : float
-        Smallest and largest positive number that can be added.
-    moments : (C, 16) array
-        Sums of the Chebyshev polynomials over the numbers in each interval of logarithms.
-    n_zeros : int
-        Number of zeros added.
-    """
-
-    low: float
-    high: float
-    moments: FloatArray
-    n_zeros: int = 0
-
-    @classmethod
-    def between(cls, low: float, high: float) -> Self:
-        """Allocate sums for numbers from ``low`` to ``high``, both positive."""
-        n_stretches = max(1, int(np.ceil(np.log(high) - np.log(low))))
-        return cls(low, high, np.zeros((n_stretches, TERMS)))
-
-    def __repr__(self) -> str:
-        return f"RatioPairs({self.moments[:, 0].sum():.0f} positive numbers, {self.n_zeros} zeros)"
-
-    @property
-    def stretch(self) -> float:
-        """Length of an interval, in logarithms."""
-        return float(_logarithms(np.array([self.high]), self.low, self.high)[0]) / len(self.moments)
-
-    def add(self, numbers: FloatArray) -> None:
-        """Add (N,) numbers, none of them negative."""
-        for start in range(0, len(numbers), BLOCK):
-            block = numbers[start : start + BLOCK]
-            positive = block[block > 0.0]
-            self.n_zeros += len(block) - len(positive)
-            self._add(_logarithms(positive, self.low, self.high))
-
-    def _add(self, logarithms: FloatArray) -> None:
-        n_stretches = len(self.moments)
-        along = logarithms / (self.stretch or 1.0)
-        place = np.minimum(along.astype(np.int64), n_stretches - 1)
-        z = 2.0 * (along - place) - 1.0
-        before, now = np.ones(len(z)), z
-        for k in range(TERMS):
-            self.moments[:, k] += np.bincount(place, before, n_stretches)
-            before, now = now, 2.0 * z * now - before
-
-    def total(self) -> float:
-        """Return the sum of ``((a - b) / (a + b))^2`` over all ordered pairs; 0 and 0 are equal."""
-        n = float(self.moments[:, 0].sum())
-        if self.low == self.high:
-            return 2.0 * self.n_zeros * n
-        filled = np.flatnonzero(self.moments[:, 0])
-        angles = np.pi * (np.arange(TERMS) + 0.5) / TERMS
-        basis = np.cos(np.outer(np.arange(TERMS), angles)) * 2.0 / TERMS
-        basis[0] /= 2.0
-        weight = self.moments[filled] @ basis  # as if the numbers lay on the nodes
-        node = (filled[:, None] + (np.cos(angles) + 1.0) / 2.0) * self.stretch
-        apart = sum(
-            float(w @ (np.tanh((at[:, None] - node.ravel()) / 2.0) ** 2 @ weight.ravel()))
-            for w, at in zip(weight, node, strict=True)
-        )
-        return apart + 2.0 * self.n_zeros * n
-
-
-def _logarithms(x: FloatArray, low: float, high: float) -> FloatArray:
-    """Return log(x / low), exact to rounding even if the two hardly differ."""
-    if high < low * FARTHEST:
-        return np.asarray(np.log1p((x - low) / low), dtype=np.float64)
-    return np.asarray(np.log(x) - np.log(low), dtype=np.float64)
