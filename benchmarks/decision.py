@@ -231,6 +231,8 @@ def evidence_of(
     test = None if anonymous else panel_test_of(ratings, judges[int(first[1:])][:, 0], alpha)
     copying = copying_of(ratings, judges[int(first[1:])][:, 0]) if test and test.passes else None
     fractions = footing.items.answered_fraction
+    about = Estimate(value=None, n_used=int(footing.items.shared.sum()))
+    estimates = footing.estimates(dict.fromkeys(footing.order, about), footing.order)
     return Evidence(
         metric=footing.metric.name,
         display_name=footing.metric.display_name,
@@ -251,11 +253,7 @@ def evidence_of(
                 n_planned=footing.n_rated,
                 answered_fraction=float(fractions[int(name[1:])]),
                 ranked=True,
-                estimate=footing.estimate(
-                    name,
-                    Estimate(value=None, n_used=int(footing.items.shared.sum())),
-                    is_first=name == first,
-                ),
+                estimate=estimates[name],
                 annotator_test=test if name == first else None,
                 close_to_first=name in close,
                 **footing_facts(footing, name),

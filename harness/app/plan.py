@@ -34,8 +34,8 @@ from harness.judging.judges.judge_registry import (
     asks_in_both_orders,
     build,
     check,
+    orders_for,
     resolve,
-    shuffles,
 )
 from harness.judging.judges.pricing import price_of
 from harness.judging.prompts.demonstrations import FILE as DEMONSTRATIONS
@@ -378,7 +378,7 @@ def make_job(
         samples=spec.n_samples(config.samples) * spec.asking.replies_per_verdict(len(task.options)),
         pairs=frozenset(item.id for item in planned.get("paired", ())),
         look=look,
-        orders=prompts.orders if shuffles(spec) else None,
+        orders=orders_for(spec, task, prompts.orders),
     )
 
 

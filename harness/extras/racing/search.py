@@ -21,6 +21,7 @@ from harness.app.plan_of_run import plan_confirmation, plan_resumed_run
 from harness.app.run import run_plan, start
 from harness.errors import ExitCode, JudgeError, OptionError, RunError, TaskError
 from harness.extras.racing.compared_pair import pair_of
+from harness.extras.racing.search_biases import biased_names
 from harness.extras.racing.search_moves import (
     example_items,
     names_to_try,
@@ -73,11 +74,11 @@ class Paid(NamedTuple):
 
 
 def plan_round(
-    search: JudgeSearch, number: int, best: str, limit: Limit, written: Sequence[str] = ()
+    search: JudgeSearch, number: int, best: str, limit: Limit, first: Sequence[str] = ()
 ) -> Plan | None:
     """Plan a round: the judge, the best so far, and candidates; None if there are none left.
 
-    Judges with a wording that was ``written`` for the round come first.
+    Judges that were made for the round come ``first``: with a wording, or with biases.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def plan_round(
     search.task.require_options("a search for a better way of asking")
     folders = search.folders()
     tried = {spec.name for folder in folders for spec in folder.manifest.judges}
-    names = [name for name in written if name not in tried]
+    names = [name for name in first if name not in tried]
     names += names_to_try(
         search.judge, best, tried, search.task, search.asked_server, shows_examples=number > 1
     )
@@ -229,6 +230,12 @@ def _written(search: JudgeSearch, number: int, best: str, watch: Watch) -> tuple
     return with_strategy_of(best, names, registry), code
 
 
+def _biased(search: JudgeSearch) -> list[str]:
+    """Return judges of the last round with biases that they lose less with."""
+    folders = search.folders()
+    return biased_names(folders[-1], folders[-1].load_task()) if folders else []
+
+
 def _raced(
     search: JudgeSearch, number: int, best: str, watch: Watch, stop: StopRequests | None
 ) -> tuple[RunFolder | None, int]:
@@ -239,7 +246,8 @@ def _raced(
         written_now, code = _written(search, number, best, watch)
         if code:
             return None, code
-        plan = plan_round(search, number, best, _left(search, path), written_now)
+        made = [*_biased(search), *written_now]
+        plan = plan_round(search, number, best, _left(search, path), made)
         if plan is None:
             return None, ExitCode.DONE
         check_judges(plan)

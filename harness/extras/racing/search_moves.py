@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from harness.options.concerns import Server
     from harness.tasks import Item, Task
 
-ALONE = ("verbalised", "logprob-calibrated", "cot", "json", "logprob", "self-consistency:3")
+ALONE = ("verbalised", "logprob-calibrated", "cot", "json", "logprob")
+VOTED = ("self-consistency:3",)
 SHOWN = ("few-shot:4", "few-shot:8", "few-shot:2", "few-shot:6")
 ADDED = ("few-shot:4", "few-shot:8", "self-consistency:5", "cot")  # to the best so far
+PLAIN = "no-descriptions"
+MOST_ORDERS = 6  # of the options, each at every place once
 N_EXAMPLES = 12  # per criterion; a judge is shown up to 8, never the item itself
 
 
@@ -61,10 +64,13 @@ def names_to_try(
     registry = load_judges(server.judges_file)
     base = base_of(judge, registry)
     plain = look_up(base, registry, server)
-    wanted = [f"{base}@{name}" for name in ALONE if is_likely(name, plain, task)]
+    shown = list(_as_shown(task))
+    alone = (*ALONE, *shown, *VOTED)
+    wanted = [f"{base}@{name}" for name in alone if is_likely(name, plain, task)]
     if shows_examples:
         stem, own = (best, "") if best in registry else split_strategy(best)
-        joint = [_joined(stem, own, name) for name in ADDED if is_likely(name, plain, task)]
+        added = (*ADDED, *shown)
+        joint = [_joined(stem, own, name) for name in added if is_likely(name, plain, task)]
         examples = [f"{base}@{name}" for name in SHOWN]
         wanted = [*examples, *filter(None, joint), base, *wanted]
     raced = {best, *tried}
@@ -75,6 +81,15 @@ def names_to_try(
     ]
 
 
+def _as_shown(task: Task) -> Iterator[str]:
+    """Yield ways of showing the options: without descriptions, and in several orders."""
+    if any(option.description for option in task.options):
+        yield PLAIN
+    if len(task.options) <= MOST_ORDERS:
+        yield f"option-orders:{len(task.options)}"
+        yield f"logprob@option-orders:{len(task.options)}"
+
+
 def is_likely(way: str, plain: JudgeSpec, task: Task) -> bool:
     """Return whether a strategy can pay for a judge, which `resolve` alone doesn't say.
 
@@ -82,7 +97,8 @@ def is_likely(way: str, plain: JudgeSpec, task: Task) -> bool:
     for its reasons on a few items.
     """
     asking = named(way)
-    if asking.gives_reasons or asking.replies_per_verdict(1) > 1:
+    is_voted = asking.replies_per_verdict(1) > 1 and not asking.gives_distribution
+    if asking.gives_reasons or is_voted:
         return plain.remote
     if asking.answer == "schema":
         return plain.answer != "schema"

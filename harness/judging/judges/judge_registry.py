@@ -445,6 +445,11 @@ def shuffles(spec: JudgeSpec) -> bool:
     return _judge_type(spec).reads_prompts and not spec.asking.asks_each_option
 
 
+def orders_for(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> OptionOrders | None:
+    """Return the orders in which a judge is shown the options; None for one order only."""
+    return spec.asking.option_orders(task, orders) if shuffles(spec) else None
+
+
 def caps_replies(spec: JudgeSpec) -> bool:
     """Return whether a judge sends the token limit in its parameters."""
     return _judge_type(spec).caps_replies
@@ -459,7 +464,7 @@ def asks_in_both_orders(spec: JudgeSpec, task: Task) -> bool:
 
 def reader_of(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> ReplyReader:
     """Return the reader of a judge's replies; ``orders`` applies to judges that shuffle."""
-    orders = orders if shuffles(spec) else None
+    orders = orders_for(spec, task, orders)
     return ReplyReader(task, spec.asking, orders, both_orders=bool(spec.both_orders))
 
 

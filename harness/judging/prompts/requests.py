@@ -22,7 +22,7 @@ from harness.files.regular_files import write_file
 from harness.judging.parsing.grammar import render as render_answer
 from harness.judging.prompts.demonstrations import FILE as DEMONSTRATIONS
 from harness.judging.prompts.demonstrations import Demonstrations
-from harness.judging.prompts.presentation_orders import is_swapped
+from harness.judging.prompts.presentation_orders import OptionOrders, is_swapped
 from harness.judging.prompts.question import NO_FILES, Message, Question, Unit
 from harness.judging.prompts.templates import Template, read_template, render
 from harness.judging.strategies.strategy import DEFAULT, NO, YES, Strategy
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from harness.judging.prompts.demonstrations import DemonstratedAnswer, Demonstration
-    from harness.judging.prompts.presentation_orders import OptionOrders, Order
+    from harness.judging.prompts.presentation_orders import Order
     from harness.tasks import Item, Option, Task
     from harness.tasks.item import AnswerKind, Elicitation
 
@@ -249,6 +249,7 @@ class Prompts:
         self.task = task
         self.demonstrations = demonstrations
         self.orders = orders
+        self._any_order = orders or OptionOrders(tuple(task.options), 0)
         self.templates = templates
         self.option_keys = tuple(option.key for option in task.options)
         self._form = lru_cache(maxsize=MAX_FORMS)(self._rendered)
@@ -378,20 +379,25 @@ class Prompts:
         """Return the messages from a strategy's template and its demonstrations."""
         item, elicitation, sample, rated, own = question
         name = template_name(elicitation, strategy, own)
-        order = strategy.order(self.option_keys, self.orders, item.id, sample)
         task = self.task
+        order = self._order(strategy, item.id, sample)
         own_parts = task.shown_parts.get(item.id) if task.by_id.get(item.id) is item else None
         parts = own_parts or task.parts_of(item)
-        form = self._form(name, order, item.criterion or "", len(parts) == 1)
+        described = strategy.shows_descriptions
+        form = self._form(name, order, item.criterion or "", len(parts) == 1, described)
         text = form.tail.format_map(_fenced(parts))
         demonstrations = self._shown(rated, elicitation, strategy)
         image = task.images.get(item.id) if task.image else None
         if not demonstrations:
             return (*form.opening, Message("user", form.head + text, image))
-        reasoned = strategy.gives_reasons
-        turns = [t for d in demonstrations for t in self._demonstration(name, order, d, reasoned)]
+        turns = [t for d in demonstrations for t in self._demonstration(name, order, d, strategy)]
         turns[0] = Message("user", form.head + turns[0].content)
         return (*form.opening, *turns, Message("user", text, image))
+
+    def _order(self, strategy: Strategy, item: str, sample: int) -> Order:
+        """Return the order of the options in which a strategy shows a sample of an item."""
+        orders = strategy.option_orders(self.task, self.orders)
+        return strategy.order(self.option_keys, orders, item, sample)
 
     def _rendered(
         self,
@@ -399,13 +405,15 @@ class Prompts:
         order: Order,
         criterion: str,
         is_whole: bool,  # noqa: FBT001 -- a part of the cache's key
+        described: bool = True,  # noqa: FBT001, FBT002 -- as above
     ) -> _Form:
         """Fill in what items share: an order of the options, a criterion, a text of one part."""
         template = self.templates[name]
         if len(order) == 1:
             values = _endorsement_values(self.task, template, order[0])
         else:
-            values = _task_values(self.task, template, self.orders, order)
+            orders = self._any_order if order else None
+            values = _task_values(self.task, template, orders, order, described=described)
         shown = self.task.criterion_text(criterion)
         if shown:
             shown = template.render("criterion", {"criterion": shown})
@@ -420,14 +428,14 @@ class Prompts:
         name: str,
         order: Order,
         demonstration: Demonstration,
-        reasoned: bool,  # noqa: FBT001 -- a value, not an option
+        strategy: Strategy,
     ) -> tuple[Message, Message]:
         """Return a demonstration as a user turn and a reply, with or without reasons."""
-        parts = demonstration.parts
-        form = self._form(name, order, demonstration.criterion, len(parts) == 1)
+        parts, described = demonstration.parts, strategy.shows_descriptions
+        form = self._form(name, order, demonstration.criterion, len(parts) == 1, described)
         shown = form.tail.format_map(_fenced(parts))
         answer = self._answer(demonstration.answer, order)
-        if reasoned and demonstration.reasons:
+        if strategy.gives_reasons and demonstration.reasons:
             answer = f"{demonstration.reasons}\n{answer}"
         return Message("user", shown), Message("assistant", answer)
 
@@ -437,10 +445,11 @@ class Prompts:
             return CANNOT_ASSESS
         if self.task.is_open:
             return str(answer)
-        if not self.orders:
+        if not order:
             return render_answer(answer, self.task.options)
-        members = self.orders.members_shown(order, (answer,) if isinstance(answer, str) else answer)
-        return render_answer(members, self.orders.shown(order))
+        named = (answer,) if isinstance(answer, str) else answer
+        members = self._any_order.members_shown(order, named)
+        return render_answer(members, self._any_order.shown(order))
 
     def _shown(
         self, item: Item, elicitation: Elicitation, strategy: Strategy
@@ -461,7 +470,7 @@ class Prompts:
     ) -> tuple[Message, ...]:
         """Return the messages of a pair's second turn, which asks for the single choice."""
         name = template_name("paired", strategy, own)
-        values = self._form(name, (), "", True).values
+        values = self._form(name, (), "", True, strategy.shows_descriptions).values
         question = self.templates[name].render("follow_up", values)
         return (
             *messages,
@@ -486,7 +495,7 @@ class Prompts:
         kind : str
             The kind of answer to ask for; for a pair, the set or the choice.
         """
-        order = strategy.order(self.option_keys, self.orders, unit.item, unit.sample)
+        order = self._order(strategy, unit.item, unit.sample)
         name = template_name(unit.elicitation, strategy, own)
         if self.task.is_open:
             text = REASK_OPEN
@@ -494,7 +503,8 @@ class Prompts:
             text = REASK_OPTION
         else:
             text = REASK_SET if kind == "response_set" else REASK_CHOICE
-        return render(text.split("\n"), self._form(name, order, "", True).values)
+        form = self._form(name, order, "", True, strategy.shows_descriptions)
+        return render(text.split("\n"), form.values)
 
     def __repr__(self) -> str:
         return f"Prompts({self.task.name!r}, {', '.join(self.templates)}, {self.hash[:12]})"
@@ -604,7 +614,12 @@ def _endorsement_values(task: Task, template: Template, key: str) -> dict[str, s
 
 
 def _task_values(
-    task: Task, template: Template, orders: OptionOrders | None, order: Order
+    task: Task,
+    template: Template,
+    orders: OptionOrders | None,
+    order: Order,
+    *,
+    described: bool = True,
 ) -> dict[str, str]:
     """Return the placeholder values that all items of a task share."""
     options = orders.shown(order) if orders else task.options
@@ -615,7 +630,7 @@ def _task_values(
     return {
         "property": task.property,
         "instructions": task.instructions,
-        "options": "\n".join(_option_line(option) for option in options),
+        "options": "\n".join(_option_line(option, described=described) for option in options),
         "option": "",
         "keys": "\n".join([*_answers(task, options), *others]),
         "replies": "\n".join([", ".join(members) for members in sets] + others),
@@ -636,10 +651,10 @@ def _answers(task: Task, options: Sequence[Option]) -> list[str]:
     return [f"a number from {low} to {high}"]
 
 
-def _option_line(option: Option) -> str:
+def _option_line(option: Option, *, described: bool = True) -> str:
     """Return an option as shown; `option_matching` parses such lines."""
     name = option.key if option.label == option.key else f"{option.key}: {option.label}"
-    return f"{name} - {option.description}" if option.description else name
+    return f"{name} - {option.description}" if described and option.description else name
 
 
 def _shown_sets(task: Task) -> Sequence[Sequence[str]]:

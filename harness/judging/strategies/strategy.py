@@ -110,6 +110,8 @@ class Strategy:
         Whether each reply is about a single option: the K replies to K options make a verdict.
     keeps_order : bool
         Whether the options must be in the task's order.
+    shows_descriptions : bool
+        Whether the descriptions of the options are shown, if the task has any.
     both_orders : bool
         Whether pairwise items can be shown in both orders of their answers.
     gives_distribution : bool
@@ -137,6 +139,7 @@ class Strategy:
     n_demonstrations: int = 0
     asks_each_option: bool = False
     keeps_order: bool = False
+    shows_descriptions: bool = True
     both_orders: bool = True
     gives_distribution: bool = False
     joins_members: bool = False
@@ -197,6 +200,11 @@ class Strategy:
         if self.asks_each_option:
             return (keys[sample % len(keys)],)
         return orders.order_for(item, sample) if orders else ()
+
+    def option_orders(self, task: Task, orders: OptionOrders | None) -> OptionOrders | None:
+        """Return the orders of its options; by default, those of the run."""
+        del task
+        return orders
 
     def turn(self, n_options: int, sample: int) -> int:
         """Return a sample's turn number among those of an item."""

@@ -6,6 +6,8 @@ import html
 import json
 import random
 import shlex
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from support.command_texts import run_command, situation
@@ -18,12 +20,14 @@ from harness.app.judge_search import JudgeSearch
 from harness.app.plan import plan_run, request_for
 from harness.app.run import validate_run
 from harness.errors import JudgeError, RunError
+from harness.extras.racing.search_biases import biased_names
 from harness.extras.racing.search_moves import example_items, names_to_try
 from harness.extras.racing.search_output import write_prompts
 from harness.options.concerns import NO_SERVER, RunOptions, RunPlace
 from harness.options.search_options import Searching
 from harness.runs.ledger import LEDGER, read_ledger
 from harness.runs.run_folder import CONFIRMATION, RunFolder
+from harness.runs.sources import source_of
 
 N_ITEMS = 150
 PRICE = {"input": 1.0, "output": 1.0}
@@ -261,12 +265,38 @@ def test_what_is_tried_fits_the_judge(place):
     first = names_to_try("smollm2", "smollm2", [], task, NO_SERVER, shows_examples=False)
     assert first[0] == "smollm2@verbalised"
     assert "smollm2@cot" not in first
+    assert {"smollm2@no-descriptions", "smollm2@logprob@option-orders:2"} <= set(first)
     later = names_to_try("far", "far@cot", first, task, NO_SERVER, shows_examples=True)
     assert "far@few-shot:4@cot" in later
     assert len(later) == len(set(later))
     assert "far@cot" not in later
     with pytest.raises(JudgeError, match="no other way of asking it applies"):
         harness.improve("toxicity", "lexicon")
+
+
+def test_a_bias_is_fitted_on_development_items_and_carries_over(place, stub):
+    """A judge that ranks the items well and says A too often wins with its own biases."""
+    task = harness.load_task("task")
+    n_for_b = Counter(rating.item for rating in task.ratings if rating.value == "B")
+    tokens = [({"A": 0.9, "B": 0.1}, {"A": 0.6, "B": 0.4})[n_for_b[i.id] > 1] for i in task.items]
+    says = {f"This is comment number {i}.": [of_item] for i, of_item in enumerate(tokens)}
+    stub.set_table("odd", says | {"N/A": [{"A": 0.5, "B": 0.5}]})
+    judges = json.loads((place / "judges.yaml").read_text("utf-8"))
+    odd = judges["judges"]["far"] | {"model": "odd", "base_url": stub.url(table="odd")}
+    judges["judges"] = {"odd": odd}
+    (place / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
+    result = improve(place, "--rounds", 2, "--candidates", 1, judge="odd@logprob")
+    assert result["ending"] == "improved"
+    assert "@bias:" in result["best"]
+    first, second = (RunFolder.open(Path(result["path"]) / f"round-{n}") for n in (1, 2))
+    prints = second.manifest.fingerprints
+    assert result["best"] in prints
+    assert len(set(prints.values())) == len(prints)
+    kept = tuple(r for r in task.ratings if not is_held_out(task.by_id[r.item], 0.3))
+    assert result["best"] == biased_names(first, task.model_copy(update={"ratings": kept}))[0]
+    confirmed = RunFolder.open(second.path / CONFIRMATION)
+    assert {v.value for v in source_of(confirmed).verdicts[result["best"]]} == {"A", "B"}
+    assert result["validation"]["evidence"]["judges"][0]["judge"] == result["best"]
 
 
 def test_python_searches_like_the_command(place):

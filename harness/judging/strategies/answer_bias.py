@@ -1,0 +1,129 @@
+"""A bias for each option: what is added to its log-probability before the greatest is chosen.
+
+Biases are found on rated items of one half (of the groups, by a hash) and used on the other, so
+that no verdict rests on the ratings of its own item. They stand in the name of a judge: two digits
+for each option and half, from 10 to 99, in fifths of a unit from 50. ``bias:50625060`` of two
+options adds 0 and 2.4 to those of the first half, 0 and 2 to those of the other.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from math import exp, fsum
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from harness.errors import TaskError
+from harness.judging.parsing.option_probabilities import distribution
+from harness.judging.prompts.demonstrations import group_of
+from harness.judging.strategies.strategy import DEFAULT, Combining, Strategy
+from harness.judging.strategies.strategy_registry import joined, named
+from harness.judging.strategies.wrapped import Wrapped
+from harness.tasks import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.judging.parsing.verdict import Verdict
+    from harness.tasks import Item, Task
+
+N_HALVES = 2
+NONE, STEPS, LEAST, MOST = 50, 5, 10, 99  # digits of no bias, per unit, and their range
+MOST_OPTIONS = 5
+
+
+class AnswerBias(Wrapped):
+    """Adds a bias to the log-probability of each option; see the module's docstring."""
+
+    known = "bias"
+    rank = 2
+    numbers = range(10**7, 10 ** (2 * N_HALVES * MOST_OPTIONS))
+
+    def __init__(self, name: str, number: int = 0, inner: Strategy = DEFAULT) -> None:
+        super().__init__(name, number, inner)
+        self.needs_options = True
+
+    def takes(self, inner: Strategy) -> bool:
+        """Return whether a strategy gives probabilities of the options."""
+        return inner.gives_distribution and not inner.asks_each_option
+
+    def check(self, task: Task) -> None:
+        """Refuse a number that isn't one of so many options, or replies without probabilities."""
+        super().check(task)
+        if not self.gives_distribution:
+            raise TaskError(f"{self.name} needs probabilities. Ask with logprob@{self.name}")
+        digits = str(self.number)
+        n = len(task.options)
+        if len(digits) != 2 * N_HALVES * n or min(_pairs(digits)) < LEAST:
+            raise TaskError(
+                f"task {task.name}: {self.name} isn't a bias of {n} options. Give two digits for "
+                f"each option and half, from {LEAST} to {MOST}; {NONE} is no bias."
+            )
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether verdicts are computed, which they are."""
+        return True
+
+    def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
+        """Return verdicts with the greatest biased log-probability."""
+        biases = biases_of(self.number, [option.key for option in of.task.options])
+        return [
+            _biased(verdict, biases[half_of(of.task.by_id.get(verdict.item), verdict.item)])
+            for verdict in self._inner.combine(verdicts, of)
+        ]
+
+
+def with_biases(asking: Strategy, steps: Sequence[Sequence[int]]) -> Strategy | None:
+    """Return a strategy with biases, in steps, of the options in each half.
+
+    None if it gives no probabilities, or has biases already.
+    """
+    return joined(asking, named(f"{AnswerBias.known}:{number_of(steps)}"))
+
+
+def half_of(item: Item | None, name: str) -> int:
+    """Return the half of an item: 0 or 1, by a hash of its group, or of its id without one."""
+    unit = name if item is None else group_of(item)
+    return sha256(unit.encode("utf-8", "surrogatepass")).digest()[-1] % N_HALVES
+
+
+def biases_of(number: int, keys: Sequence[str]) -> list[dict[str, float]]:
+    """Return the bias of each option in each half.
+
+    Examples
+    --------
+    >>> biases_of(50625060, ["A", "B"])
+    [{'A': 0.0, 'B': 2.4}, {'A': 0.0, 'B': 2.0}]
+    """
+    values = [(pair - NONE) / STEPS for pair in _pairs(str(number))]
+    rows = (values[i : i + len(keys)] for i in range(0, len(values), len(keys)))
+    return [dict(zip(keys, row, strict=True)) for row in rows]
+
+
+def number_of(steps: Sequence[Sequence[int]]) -> int:
+    """Return the number of biases, in steps, of the options in each half.
+
+    Examples
+    --------
+    >>> number_of([[0, 12], [0, 10]])
+    50625060
+    """
+    return int("".join(str(NONE + step) for of_half in steps for step in of_half))
+
+
+def _pairs(digits: str) -> list[int]:
+    return [int(digits[i : i + 2]) for i in range(0, len(digits), 2)]
+
+
+def _biased(verdict: Verdict, biases: Mapping[str, float]) -> Verdict:
+    masses = verdict.probabilities
+    shares = distribution(masses or {})
+    if verdict.outcome != "answered" or masses is None or not shares:
+        return verdict
+    weights = {key: share * exp(biases[key]) for key, share in shares.items()}
+    mass = fsum(p for name, p in masses.items() if name != CANNOT_ASSESS) / fsum(weights.values())
+    options = {key: weight * mass for key, weight in weights.items()}
+    value = max(options, key=options.__getitem__)
+    return replace(verdict, value=value, probabilities=dict(masses) | options)
