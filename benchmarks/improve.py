@@ -38,7 +38,7 @@ from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.non_inferiority import non_inferiority_p
 from harness.stats.racing.betting import Draws, draw_order
 from harness.stats.racing.race import RaceDesign, advance, start
-from harness.stats.selection.paired_gain import paired_gain
+from harness.stats.selection.paired_gain import items_for_gain, paired_gain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +57,7 @@ CHANGED = (0.3, 0.5, 0.8)  # share of the answers that a candidate changes
 GAIN = 0.10
 LEAST_POWER = 0.70
 REPORTED = {(0.7, 0.3), (0.7, 0.5), (0.8, 0.3)}  # where it is claimed: raters agree, changed
+WORTH, PLANNED_POWER = 0.05, 0.80  # on as many items as a pilot on development items asks for
 MOST_CALLS = 0.35  # of all candidates on all development items
 RATER = 0.85  # share of the items on which one of three raters is right, for `use`
 FAIR, WEAK = 0.55, 0.45  # share of the items on which a judge gives the raters' answer
@@ -256,6 +257,24 @@ def ends_in_use(ratings: np.ndarray, labels: np.ndarray, share: float, seed: int
     return verdict_of(evidence)[0] == "use"
 
 
+def planned_rows(n: int) -> Iterator[Row]:
+    """A gain of 0.05 on as many new items as are said to show it, from a pilot."""
+    for changed in CHANGED[:2]:
+        design = Design(0.7, WEAK, changed, 1, WORTH)
+        rng = seeded("planned", design)
+        shown, n_items = [], []
+        for _ in range(n):
+            before, after = design.losses(rng, N_DEVELOPMENT)
+            n_items.append(items_for_gain(before - after, WORTH) or 0)
+            before, after = design.losses(rng, n_items[-1])
+            shown.append(paired_gain(before, after, np.arange(n_items[-1])).is_shown)
+        case = f"{np.median(n_items):.0f} items (median), {100 * changed:.0f} % changed"
+        bound = f">{PLANNED_POWER}"
+        yield Row(
+            "better by 0.05, on the items planned", case, float(np.mean(shown)), n, bound, 1.0
+        )
+
+
 JUDGES = {"none better than the judge": 0.0, "all better by 0.25": 0.25}  # more wrong answers
 
 
@@ -344,6 +363,7 @@ def main() -> None:
     n = options.searches
     parts = {
         "power": lambda: power_rows(n),
+        "planned": lambda: planned_rows(n),
         "calls": lambda: call_rows(min(n, 300)),
         "use": lambda: use_rows(n),
         "equal": lambda: equal_rows(n),

@@ -77,6 +77,7 @@ class JudgeSearch:
         said = (
             *(self.task.content_hash, self.judge, self.server.base_url, *self.options.words()),
             *(own.within, own.seed, own.criterion, own.samples, own.holdout, self.writer),
+            *([own.prompts] if own.prompts else []),
         )
         digest = hashlib.sha256("\0".join(map(str, said)).encode()).hexdigest()[:DIGITS]
         return (self.place.out or default_out()) / f"improve-{self.task.name}-{digest}"
@@ -112,6 +113,7 @@ def search_of_run(folder: RunFolder, judge: str) -> tuple[Task, dict[str, object
         original = task
     same = original.content_hash == task.content_hash
     options = {name: getattr(config, name) for name in ("criterion", "seed", "samples")}
+    options["prompts"] = folder.prompts if config.prompts else None
     return original if same else task, options
 
 

@@ -48,7 +48,7 @@ from harness.options.concerns import WITHIN, Choices, Limit, RunOptions
 from harness.runs.ledger import check_unspent, holdout_of, judges_tried, recorded_holdout
 from harness.runs.run_folder import CONFIRMATION, RunFolder
 from harness.runs.sources import source_of
-from harness.stats.planning.sample_size import sample_size_for_difference, sd_to_plan_with
+from harness.stats.selection.paired_gain import items_for_gain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -367,11 +367,7 @@ def _without_claim(
     pair = pair_of(folder, search.judge, best)
     if pair is None:
         return _improvement(search, best, "no_claim", no_claim=why, spent_by=spent_by)
-    gains = pair.before - pair.after
-    n_needed = None
-    if len(gains) > 1 and (sd := float(gains.std(ddof=1))):
-        spread = sd_to_plan_with(sd, len(gains))
-        n_needed = sample_size_for_difference(spread, search.within or WITHIN)
+    n_needed = items_for_gain(pair.before - pair.after, search.within or WITHIN)
     gain = replace(pair.gain(), low=None, high=None, reason="")
     return _improvement(
         search,

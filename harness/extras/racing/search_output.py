@@ -67,8 +67,8 @@ def run_command(search: JudgeSearch, folder: RunFolder, best: str) -> str:
     registry = load_judges(search.server.judges_file)
     base = base_of(search.judge, registry)
     asking = _spec(folder, best).asking.label
-    given = dict(pairwise(search.command))
-    words = ["harness", "run", "--task", given.get("--task", folder.manifest.config.task)]
+    options = dict(pairwise(search.command))
+    words = ["harness", "run", "--task", options.get("--task", folder.manifest.config.task)]
     words += ["--judges", f"{base}@{asking}" if asking else base]
     words += ["--prompts", str(search.path / PROMPTS), *search.server.words()]
     return shlex.join(words)

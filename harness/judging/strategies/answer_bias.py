@@ -36,7 +36,7 @@ MOST_OPTIONS = 5
 class AnswerBias(Wrapped):
     """Adds a bias to the log-probability of each option; see the module's docstring."""
 
-    known = "bias"
+    registered = "bias"
     rank = 2
     numbers = range(10**7, 10 ** (2 * N_HALVES * MOST_OPTIONS))
 
@@ -57,8 +57,8 @@ class AnswerBias(Wrapped):
         n = len(task.options)
         if len(digits) != 2 * N_HALVES * n or min(_pairs(digits)) < LEAST:
             raise TaskError(
-                f"task {task.name}: {self.name} isn't a bias of {n} options. Give two digits for "
-                f"each option and half, from {LEAST} to {MOST}; {NONE} is no bias."
+                f"task {task.name}: {self.name} lacks a bias of two digits, from {LEAST} to "
+                f"{MOST}, for each of {n} options in each half. Write all of them."
             )
 
     @property
@@ -80,7 +80,7 @@ def with_biases(asking: Strategy, steps: Sequence[Sequence[int]]) -> Strategy | 
 
     None if it gives no probabilities, or has biases already.
     """
-    return joined(asking, named(f"{AnswerBias.known}:{number_of(steps)}"))
+    return joined(asking, named(f"{AnswerBias.registered}:{number_of(steps)}"))
 
 
 def half_of(item: Item | None, name: str) -> int:

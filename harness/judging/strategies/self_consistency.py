@@ -28,7 +28,7 @@ SEED = 0  # of the orders, which are the same in every run
 class SelfConsistency(Wrapped):
     """Strategy that asks several times under another strategy; the majority decides."""
 
-    known = "self-consistency"
+    registered = "self-consistency"
     rank = 1
     numbers = range(2, 101)
 
@@ -59,7 +59,7 @@ class SelfConsistency(Wrapped):
 class SeveralOrders(SelfConsistency):
     """Asks in several orders of the options; their mean probability decides, or the majority."""
 
-    known = "option-orders"
+    registered = "option-orders"
     numbers = range(2, 21)
 
     def __init__(self, name: str, number: int = 0, inner: Strategy = DEFAULT) -> None:

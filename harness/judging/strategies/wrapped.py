@@ -33,12 +33,12 @@ class Wrapped(Strategy):
         The other way.
     """
 
-    known: ClassVar[str]  # as it is registered
+    registered: ClassVar[str]  # as it is registered
     rank: ClassVar[int]  # the higher stands around the lower; of one rank, a name has one
 
     def __init__(self, name: str, number: int = 0, inner: Strategy = DEFAULT) -> None:
         del name
-        own = f"{self.known}:{number}" if number else self.known
+        own = f"{self.registered}:{number}" if number else self.registered
         super().__init__(own if inner is DEFAULT else f"{inner.name}@{own}", number)
         self._inner = inner
         for fact in Strategy.__annotations__.keys() - OF_CLASS:
@@ -145,7 +145,7 @@ def is_templated(strategy: Strategy) -> bool:
 class WithoutDescriptions(Wrapped):
     """Shows the keys and labels of the options, without their descriptions."""
 
-    known = "no-descriptions"
+    registered = "no-descriptions"
     rank = 0
 
     def __init__(self, name: str, number: int = 0, inner: Strategy = DEFAULT) -> None:

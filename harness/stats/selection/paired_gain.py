@@ -11,7 +11,9 @@ from harness.stats.data.arrays import TOLERANCE
 from harness.stats.inference.alpha_spending import GAIN
 from harness.stats.inference.interval_methods import MIN_UNITS
 from harness.stats.inference.non_inferiority import bounded_mean_interval
+from harness.stats.inference.special_functions import ndtri
 from harness.stats.modes import MadeBy
+from harness.stats.planning.sample_size import sample_size_for_difference, sd_to_plan_with
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.selection.paired_runs import FEW_DIFFER, MIN_DIFFERING
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
 RANGE = (-1.0, 1.0)  # of the difference of two losses in [0, 1]
-LEVEL = 1.0 - 2.0 * GAIN * 0.05  # the gain is above 0 by chance in one of both tails
+ALPHA = GAIN * 0.05  # chance that a gain that is none is shown
+LEVEL = 1.0 - 2.0 * ALPHA  # the gain is above 0 by chance in one of both tails
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,27 @@ class PairedGain:
     def is_shown(self) -> bool:
         """Whether the interval lies above 0."""
         return self.low is not None and self.low > 0.0
+
+
+def items_for_gain(gains: FloatArray, worth: float) -> int | None:
+    """Return on how many items a gain is shown with a power of 80 %.
+
+    Parameters
+    ----------
+    gains : (n,) array
+        Of a pilot: by how much less the second judge loses on each item.
+    worth : float
+        The gain to show.
+
+    Returns
+    -------
+    int or None
+        See `sample_size_for_difference`; None with fewer than two items, or if all are alike.
+    """
+    if len(gains) < 2 or not (sd := float(gains.std(ddof=1))):  # noqa: PLR2004 -- for a spread
+        return None
+    spread = sd_to_plan_with(sd, len(gains))
+    return sample_size_for_difference(spread, worth, critical=-float(ndtri(ALPHA)))
 
 
 def paired_gain(
