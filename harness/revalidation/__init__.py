@@ -1,4 +1,4 @@
-"""Re-validation: ask the judges of a finished run again, and tell drift from their own noise."""
+"""Re-validation: re-run a finished run's judges, and distinguish drift from their usual noise."""
 
 from __future__ import annotations
 

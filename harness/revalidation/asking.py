@@ -1,4 +1,4 @@
-"""What rounds ask the judges of a run: which of them, which items, and how."""
+"""Requests of a round: which of a run's judges to run, on which items, and how."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Sitting:
-    """A re-validation that goes on; without a ``file`` nothing is written.
+    """A re-validation in progress; without a ``file``, nothing is written.
 
     Attributes
     ----------
     occasion : NextOccasion
-        The one that replies are asked for on. It stays until its replies are recorded.
+        The current occasion, which stays until its replies are recorded.
     assumed_usd : float
-        How much of the cost limit is only possibly spent.
+        Part of the cost limit that may have been spent.
     """
 
     run: RunFolder
@@ -85,7 +85,7 @@ class Sitting:
     def at(
         cls, run: RunFolder, options: LookOptions, stop: StopRequests | None = None
     ) -> Iterator[Sitting]:
-        """Read history, task and prompts, and lock the history unless it is a dry run."""
+        """Read history, task and prompts, and lock the history except in a dry run."""
         setup = setup_of(run, options.task)
         if options.dry_run:
             sitting = cls(run, setup, options, None, read_history(run.path / FILE), stop)
@@ -105,13 +105,13 @@ class Sitting:
 
     @property
     def asked_judges(self) -> tuple[JudgeSpec, ...]:
-        """Those of them that are asked."""
+        """The watched judges that receive requests."""
         asked = {spec.name for spec in self.run.manifest.asked_judges}
         return tuple(spec for spec in self.watched if spec.name in asked)
 
     @property
     def baseline(self) -> Baseline:
-        """The newest baseline, which there is."""
+        """The newest baseline, which must exist."""
         baseline = self.history.baseline
         assert baseline is not None, "it is fixed first"
         return baseline
@@ -126,7 +126,7 @@ class Sitting:
             self.occasion = next_occasion(self.run, self.history.first_unused_occasion)
 
     def check_own(self) -> None:
-        """Refuse the history of a run of other judges."""
+        """Reject the history of a run with other judges."""
         baseline, own = self.history.baseline, {spec.name for spec in self.run.manifest.judges}
         if baseline is not None and own != set(baseline.judges):
             raise RunError(
@@ -136,9 +136,9 @@ class Sitting:
             )
 
     def check_fixed(self) -> None:
-        """Refuse an anchor or baseline replies that are not those of the baseline.
+        """Reject an anchor or baseline replies that differ from the baseline's.
 
-        As long as no round was compared with a baseline, it can have more replies.
+        As long as no round was compared with a baseline, more replies can be added to it.
         """
         baseline, options = self.history.baseline, self.options
         if baseline is None:
@@ -157,7 +157,7 @@ class Sitting:
                 )
 
     def check_look(self, option: str, number: int) -> None:
-        """Refuse a round that is not compared with the newest baseline."""
+        """Reject a round that isn't compared with the newest baseline."""
         numbers = [look.number for look in self.history.looks_since_baseline]
         if number not in numbers:
             raise RunError(
@@ -168,12 +168,12 @@ class Sitting:
     def verdicts_on(
         self, replies: Sequence[Verdict], fitted: Mapping[str, Fitted], occasion: int
     ) -> list[Verdict]:
-        """Return the verdicts on what was asked on an occasion, 0 for the run, of those watched."""
+        """Return the watched judges' verdicts from an occasion; 0 is the run itself."""
         specs = self.watched if occasion else self.run.manifest.judges
         return occasion_verdicts(replies, specs, self.setup.task, fitted, look=occasion)
 
     def asked_streams(self, baseline: Baseline, answers: OccasionAnswers) -> list[StreamReplies]:
-        """Return the replies of the next occasion to the items of a baseline."""
+        """Return the replies of the next occasion to a baseline's items."""
         verdicts = self.verdicts_on(answers.verdicts, baseline.fitted, self.occasion.number)
         return [
             stream_of(verdicts, s.judge, s.elicitation, baseline.items, self.setup.task)
@@ -183,9 +183,9 @@ class Sitting:
     def completeness(
         self, answers: OccasionAnswers, without: Container[str]
     ) -> dict[str, Completeness]:
-        """Return the completeness of each judge that is watched on the next occasion.
+        """Return the completeness of each watched judge on the next occasion.
 
-        Items ``without`` were not asked about.
+        Items in ``without`` were not requested.
         """
         items, planned = self._items_to_ask(without)
         config, ids = self.run.manifest.config, {item.id for item in items}
@@ -209,7 +209,7 @@ class Sitting:
         }
 
     def ask(self, plan: Plan, observer: Observer) -> OccasionAnswers:
-        """Ask what the next occasion has not answered yet."""
+        """Request what the next occasion has not answered yet."""
         if self.occasion.is_complete:
             return answers_of_occasion(self.run, self.occasion.number)
         for line in kept_answers(self.watched, load_judges(self.options.judges_file)):
@@ -223,7 +223,7 @@ class Sitting:
         return answers
 
     def comparable(self, baseline: Baseline) -> Comparable:
-        """Return the items that can be compared with a baseline, or why none can."""
+        """Return the items that can be compared with a baseline, or why there are none."""
         run, setup = self.run, self.setup
         looks = [
             look.occasion
@@ -238,7 +238,7 @@ class Sitting:
         return compare_content(baseline, setup, readers, verdicts, anew=validate_anew(run))
 
     def judges_left_out(self, baseline: Baseline, content: Comparable) -> LeftOutJudges:
-        """Return the judges that are not comparable with a baseline, each with the reason."""
+        """Return the judges that aren't comparable with a baseline, each with the reason."""
         if content.causes:
             return dict.fromkeys(baseline.judges, ("not comparable", "; ".join(content.causes)))
         changed = changed_judges_file(self.run, self.options.judges_file)
@@ -248,10 +248,10 @@ class Sitting:
     def plan(
         self, specs: Sequence[JudgeSpec], samples: int, *, without: Container[str] = ()
     ) -> Plan:
-        """Plan the next occasion: asked is what the baseline has, else what the run asked.
+        """Plan the next occasion: the baseline's items, or the run's if there is no baseline.
 
-        Items ``without`` and judges that cannot run are left out, the latter with the reason. They
-        are asked as the user defines them.
+        Items in ``without`` and judges that can't run are left out, the latter with the reason. The
+        user's own definitions of judges apply.
         """
         options, run = self.options, self.run
         specs = own_judges(specs, load_judges(options.judges_file), options)
@@ -312,7 +312,7 @@ class Sitting:
         return draw_anchor(self.setup.task, self.run_items(), options.anchor, seed=options.seed)
 
     def yardstick(self, ids: Sequence[str]) -> Yardstick:
-        """Return what replies to some items are measured with."""
+        """Return the metrics and settings for evaluating replies to some items."""
         config = self.run.manifest.config
         by_id = self.setup.task.by_id
         items = tuple(by_id.get(item) or Item(item, {}) for item in ids)  # gone: without ratings

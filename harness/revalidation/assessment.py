@@ -1,4 +1,4 @@
-"""What a round shows: changed, worse, or undecided judges, and their figures."""
+"""Results of a round: changed, worse or undecided judges, and their figures."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ PARTLY_LEFT_OUT = ", on items of which some are left out now"
 
 
 def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Yardstick) -> Look:
-    """Return a round with what it shows, compared with its baseline.
+    """Return a round with its results, compared with its baseline.
 
     Parameters
     ----------
     baseline : Baseline
-        What it is compared with.
+        Baseline to compare with.
     earlier : sequence of Look
-        Those since the baseline.
+        Earlier rounds since the baseline.
     look : Look
-        What was asked; its judges are those that get a verdict, with a reason where they are ``not
-        comparable`` or were not asked. One that was assessed before keeps its metrics.
+        The round. Its judges are those to assess, with a reason if they are ``not comparable`` or
+        were not run. A round that was assessed before keeps its metrics.
     yardstick : Yardstick
-        Has the items of the baseline that are as they were, on which all replies are compared.
+        Contains the unchanged items of the baseline, on which all replies are compared.
     """
     assessed, is_new = look, not look.evidence
     if not look.causes:
@@ -103,10 +103,10 @@ def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Y
 
 
 def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]:
-    """Return rounds, the first of which has a number, without its replies, to be assessed again.
+    """Return rounds to assess again, without the replies of a given one.
 
-    Its place in time, and so its weight, stays spent. Alarms of earlier rounds stay open, and so do
-    those of later ones that the other replies raise by themselves.
+    The round keeps its position, so its weight stays spent. Alarms of earlier rounds stay open, and
+    so do alarms of later rounds that the other replies raise on their own.
     """
     reason = f"the round is excluded: {because}"
     again = []
@@ -123,7 +123,7 @@ def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]
 
 
 class _WhatChanged(TypedDict):
-    """Fields of a `JudgeLook` that say since when a judge changed, and what."""
+    """Fields of a `JudgeLook` on when a judge changed, and how."""
 
     since: int
     since_at: str
@@ -134,16 +134,16 @@ class _WhatChanged(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class DriftEvidence:
-    """What the rounds since the baseline show of one judge.
+    """Evidence about one judge from the rounds since the baseline.
 
     Attributes
     ----------
     looks : sequence of Look
-        Those since the baseline, the assessed one last.
+        Rounds since the baseline; the last one is assessed.
     row : JudgeLook
-        The judge in that one, with a reason where it was not asked or is not comparable.
+        The judge in that round, with a reason if it was not run or isn't comparable.
     alarms : mapping of str to LookResult
-        By elicitation that changed, the evidence at the round of the alarm.
+        Evidence in the round of the alarm, by changed elicitation.
     """
 
     baseline: Baseline
@@ -155,7 +155,7 @@ class DriftEvidence:
     scorer: Scorer | None
 
     def result(self, metrics: tuple[Figure, ...], labels: Mapping[str, str]) -> JudgeLook:
-        """Return the result of the judge."""
+        """Return the judge's result."""
         row, scorer, threshold = self.row, self.scorer, self.change.threshold
         figures = tuple(f for stream in self.streams for f in stream.figures()) + metrics
         result = JudgeLook(
@@ -195,7 +195,7 @@ class DriftEvidence:
         return replace(changed, margin=largest_margin(scores, threshold))
 
     def _what_changed(self, labels: Mapping[str, str]) -> _WhatChanged:
-        """Return the fields of a result that say since when the judge changed, and what."""
+        """Return the fields of a result on when the judge changed, and how."""
         own = [(stream, self.alarms.get(stream.elicitation)) for stream in self.streams]
         stream, alarm = min(
             ((s, a) for s, a in own if a is not None), key=lambda changed: changed[1].look
@@ -222,10 +222,10 @@ class DriftEvidence:
         }
 
     def _has_power(self) -> bool:
-        """Return whether a change of many items would be found.
+        """Return whether a change of many items would be detected.
 
-        After a baseline of one reply per item, the first round completes what later rounds compare
-        with.
+        After a baseline with one reply per item, the first round completes the basis for comparing
+        later rounds.
         """
         power = self.baseline.power[self.row.judge]
         is_completed = power.reason == "one_baseline_reply" and len(self.looks) > 1
@@ -235,7 +235,7 @@ class DriftEvidence:
 def _on_comparable_items(
     baseline: Baseline, earlier: Sequence[Look], look: Look
 ) -> tuple[Baseline, list[Look], Look]:
-    """Keep the replies to items that are as they were in the baseline, also in earlier rounds."""
+    """Keep the replies to items that are unchanged since the baseline, also in earlier rounds."""
     places = [i for i, item in enumerate(baseline.items) if item not in look.left_out]
     if len(places) == len(baseline.items):
         return baseline, list(earlier), look
@@ -274,7 +274,7 @@ def _stream(earlier: Sequence[Look], look: Look, first: StreamReplies) -> Stream
 def _alarms(
     streams: Sequence[Stream], changes: Mapping[str, JudgeChange]
 ) -> dict[tuple[str, Elicitation], LookResult]:
-    """Return, for each stream that changed, the evidence at the round of its alarm."""
+    """Return, for each changed stream, the evidence in the round of its alarm."""
     n_streams = Counter(stream.judge for stream in streams)
     alarms = {}
     for stream in streams:
@@ -289,7 +289,7 @@ def _alarms(
 
 
 def _all_alike(alarms: Mapping[tuple[str, Elicitation], LookResult], judges: Sequence[str]) -> bool:
-    """Return whether all judges, two or more, changed in the same round and overlapping windows."""
+    """Return whether all judges, two or more, changed in the same round and windows."""
     common = common_changes(
         {s: (alarm.look, alarm.strongest.window) for s, alarm in alarms.items()}
     )
@@ -304,7 +304,7 @@ def _in_use(
     scorer: Scorer | None,
     yardstick: Yardstick,
 ) -> InUse | None:
-    """Test the judge in use; where no judge replied, the last test stands."""
+    """Test the judge in use; if no judge replied, the last test remains."""
     before = earlier[-1].in_use if earlier else None
     if scorer is None or not baseline.in_use:
         return before

@@ -1,4 +1,4 @@
-"""Which items a baseline asks about, and the smallest change that later rounds can find."""
+"""Items of a baseline, and the smallest change that later rounds can detect."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ WANTED_SHARE = 0.2  # of the items; a change of so many that cannot be found mak
 def draw_anchor(
     task: Task, items: Sequence[Item], n_items: int | None, *, seed: int
 ) -> tuple[Item, ...]:
-    """Draw the items of an anchor, stratified by the agreement of the raters; None for all.
+    """Draw the items of an anchor, stratified by rater agreement; None for all.
 
     Each stratum has its share of the items, to the nearest whole number, so that means over the
-    anchor estimate means over all items, with no more variance than a simple random sample has.
-    Items keep their order. Raises `RunError` if there are fewer.
+    anchor estimate means over all items, with at most the variance of a simple random sample. Items
+    keep their order. Raises `RunError` if there are too few.
     """
     if n_items is None or n_items == len(items):
         return tuple(items)
     if n_items > len(items):
-        raise RunError(f"--anchor {n_items}: the run has {len(items)} items. Choose at most those.")
+        raise RunError(
+            f"--anchor {n_items}: the run has only {len(items)} items. Pass at most that number."
+        )
     strata = _strata(task, items)
     sizes = np.bincount(strata)
     rng = np.random.default_rng(seed)
@@ -60,9 +62,9 @@ def proportional_sizes(sizes: IntArray, n: int) -> list[int]:
 
 
 def _strata(task: Task, items: Sequence[Item]) -> IntArray:
-    """Return (n,) numbers of strata; items with fewer than two ratings have one of their own.
+    """Return (n,) numbers of strata; items with fewer than two ratings have a separate one.
 
-    Where raters made no choices, their response sets are counted.
+    If raters made no choices, their response sets are counted.
     """
     human = human_table(task, items)
     counts = human.forced_choice if human.forced_choice.any() else human.response_set
@@ -73,17 +75,17 @@ def _strata(task: Task, items: Sequence[Item]) -> IntArray:
 
 
 class DetectionPower(Struct, frozen=True, kw_only=True):
-    """The smallest change of a judge that `N_LOOKS` looks find with 80 %.
+    """The smallest change of a judge that `N_LOOKS` rounds detect with 80 % power.
 
     Attributes
     ----------
     share : float or None
-        Of the items of the anchor, in the judge's first elicitation.
+        Share of the anchor's items, in the judge's first elicitation.
     reason : str
-        Why it is None; see `harness.stats.drift.detectable_change.DetectableChange`.
+        Reason if it is None; see `harness.stats.drift.detectable_change.DetectableChange`.
     n_items_needed : int or None
-        Items of an anchor that find a change of `WANTED_SHARE`, where this one does not; None
-        where all items of the run would not do.
+        Number of anchor items that detect a change of `WANTED_SHARE`, if this anchor does not; None
+        if all items of the run aren't enough.
     """
 
     share: float | None
@@ -92,14 +94,14 @@ class DetectionPower(Struct, frozen=True, kw_only=True):
 
     @property
     def is_enough(self) -> bool:
-        """Whether a change of `WANTED_SHARE` of the items is found with 80 %."""
+        """Whether a change of `WANTED_SHARE` of the items is detected with 80 % power."""
         return self.share is not None and self.share <= WANTED_SHARE
 
 
 def power_by_judge(
     streams: Sequence[StreamReplies], *, n_items: int, samples: int, alpha: float, seed: int
 ) -> dict[str, DetectionPower]:
-    """Simulate rounds from the replies of a baseline."""
+    """Simulate rounds from the replies in a baseline."""
     judges = by_judge(streams)
     return {
         judge: _power(

@@ -1,4 +1,4 @@
-"""Baselines of a run: of its own replies, with more replies, and of rounds that are accepted."""
+"""Baselines of a run: from its own replies, with more replies, and from accepted rounds."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
 
 def seeded_judges(sitting: Sitting) -> list[str]:
-    """Return a line for each judge whose replies share a seed, and so are not independent."""
+    """Return a line for each judge whose replies share a seed and so aren't independent."""
     return [
-        f"{spec.name}: its parameters hold a seed, so that its replies are not independent; "
-        "later rounds may alarm without a change. Run it without a seed."
+        f"{spec.name}: its parameters contain a seed, so its replies aren't independent. "
+        "Later rounds may raise an alarm without a change. Run it without a seed."
         for spec in sitting.run.manifest.asked_judges
         if "seed" in spec.sent_params
     ]
 
 
 def n_missing(sitting: Sitting) -> int:
-    """Replies per item that the baseline still needs."""
+    """Return the number of replies per item that the baseline still needs."""
     baseline, manifest = sitting.history.baseline, sitting.run.manifest
     n_replies = (
         baseline.n_replies
@@ -59,7 +59,7 @@ def n_missing(sitting: Sitting) -> int:
 
 
 def ensure_baseline(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Record a baseline with the replies that are wanted; return why asking was stopped."""
+    """Record a baseline with the wanted replies; return why requests were stopped."""
     is_new = sitting.history.baseline is None
     if is_new:
         sitting.append(completed(sitting, first_baseline(sitting)))
@@ -72,7 +72,7 @@ def ensure_baseline(sitting: Sitting, observer: Observer) -> ExitCode | None:
 
 
 def fill(sitting: Sitting, baseline: Baseline, plan: Plan, observer: Observer) -> ExitCode | None:
-    """Record a baseline with the replies of one more occasion; return why asking was stopped."""
+    """Record a baseline with one more occasion's replies; return why requests were stopped."""
     answers = sitting.ask(plan, observer)
     if not answers.is_over:
         return answers.exit_code
@@ -91,7 +91,7 @@ def fill(sitting: Sitting, baseline: Baseline, plan: Plan, observer: Observer) -
 
 
 def check_comparable(sitting: Sitting, baseline: Baseline) -> None:
-    """Refuse to ask for replies of a baseline where something else differs than the judge."""
+    """Refuse to request replies for a baseline if anything besides the judge has changed."""
     content = sitting.comparable(baseline)
     left_out = sitting.judges_left_out(baseline, content)
     reasons = [*content.causes] or [f"{item}: {why}" for item, why in content.left_out.items()]
@@ -103,7 +103,7 @@ def check_comparable(sitting: Sitting, baseline: Baseline) -> None:
 
 
 def first_baseline(sitting: Sitting) -> Baseline:
-    """Make the baseline of a run's own replies."""
+    """Make a baseline from a run's own replies."""
     run, items = sitting.run, sitting.run_items()
     manifest, ids = run.manifest, tuple(item.id for item in sitting.draw())
     if manifest.exit_code not in {ExitCode.DONE, ExitCode.INCOMPLETE}:
@@ -154,7 +154,7 @@ def _span(times: Sequence[str]) -> tuple[str, str]:
 
 
 def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
-    """Return a baseline with what rests on its replies: the decision, and what rounds can find."""
+    """Return a baseline with its recommendation, and the changes that rounds can detect."""
     streams, samples = baseline.streams, sitting.options.replies_per_item
     silent = [stream.judge for stream in streams if not stream.n_replies]
     if silent:
@@ -175,9 +175,9 @@ def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
 
 
 def looks_to_accept(looks: Sequence[Look], number: int) -> tuple[list[Look], bool]:
-    """Return the rounds from a number on that may be a baseline, and whether there was an alarm.
+    """Return the rounds from a number on that can be a baseline, and whether there was an alarm.
 
-    The round that raised an alarm was chosen for its replies: those after it are taken.
+    A round that raised an alarm is selected for its replies, so only later rounds are used.
     """
     alarms = {
         judge.judge: look.number
@@ -190,7 +190,7 @@ def looks_to_accept(looks: Sequence[Look], number: int) -> tuple[list[Look], boo
 
 
 def check_acceptable(sitting: Sitting, number: int) -> None:
-    """Refuse a round that is none, and a judge that is worse unless that is confirmed."""
+    """Reject an unknown round, and a judge that is worse unless that is confirmed."""
     sitting.check_look("rebase", number)
     last, path = sitting.history.looks_since_baseline[-1], sitting.run.path
     worse = [j.judge for j in last.judges if j.verdict == "worse"]
@@ -204,7 +204,7 @@ def check_acceptable(sitting: Sitting, number: int) -> None:
 
 
 def accepted_baseline(sitting: Sitting, looks: Sequence[Look]) -> Baseline:
-    """Make a baseline of the replies in some rounds; judges not watched last keep theirs."""
+    """Make a baseline from the replies in some rounds; unwatched judges keep their old ones."""
     before, last = sitting.baseline, sitting.history.looks_since_baseline[-1]
     watched = [judge.judge for judge in last.judges]
 
@@ -233,6 +233,6 @@ def accepted_baseline(sitting: Sitting, looks: Sequence[Look]) -> Baseline:
 
 
 def n_to_ask(sitting: Sitting, looks: Sequence[Look], *, had_alarm: bool) -> int:
-    """Replies per item that an accepted baseline needs besides: as many as the one before has."""
+    """Return how many more replies per item an accepted baseline needs."""
     n_pooled = sum(replies_per_item(look.streams) for look in looks)
     return max(sitting.baseline.n_replies - n_pooled, 0) if had_alarm else 0

@@ -1,4 +1,4 @@
-"""Causes of a difference other than the judge, such as prompts, parser and items."""
+"""Causes of a difference other than the judge, such as prompts, parser or items."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ JUDGE_CHANGED = "its {fields} {verb} changed in {file}"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What judges are asked with, and what is in use now.
+    """Inputs of the judges' requests, and what is in use now.
 
-    ``task`` has the texts of the items; ``current`` is the task where it is maintained, the run's
-    own copy where that is out of reach. ``prompts`` are the run's own, ``current_prompts`` the hash
-    of those that a new run would use.
+    ``task`` contains the items' texts. ``current`` is the maintained task, or the run's own copy if
+    that can't be reached. ``prompts`` are the run's own, and ``current_prompts`` is the hash of
+    those that a new run would use.
     """
 
     task: Task
@@ -62,19 +62,19 @@ class Setup:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """The task that judges are asked about, and the maintained one if that's another."""
+        """The task for the judges' requests, and the maintained task if that differs."""
         return (self.task,) if self.task is self.current else (self.task, self.current)
 
 
 def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
-    """Read task and prompts of a run, and what they are where the task is maintained."""
+    """Read a run's task and prompts, and those where the task is maintained."""
     config = folder.manifest.config
     current = _current_task(task_name or config.task, required=task_name is not None)
     copied = load_task(str(folder.path / "task")) if config.item_text else None
     task = copied or current
     if task is None:
         raise RunError(
-            f"{folder.path}: it holds no item texts. Name the task that has them: --task "
+            f"{folder.path}: it doesn't contain item texts. Name the task that has them: --task "
             f"{shlex.quote(config.task)}"
         )
     task.require_options("re-validation")
@@ -94,7 +94,7 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
 
 
 def as_in_run(setup: Setup, run: RunFolder) -> Setup:
-    """Return what the judges of a run were asked with, which its manifest identifies.
+    """Return the inputs of a run's judges, which its manifest identifies.
 
     Raises `RunError` if that is not to be had any more.
     """
@@ -107,14 +107,14 @@ def as_in_run(setup: Setup, run: RunFolder) -> Setup:
         )
     if setup.prompts.hash != run.manifest.hashes["prompts"]:
         raise RunError(
-            f"{run.prompts}: the prompts have changed since the run was started, so that its "
-            f"replies cannot be a baseline. Restore them, or validate anew: {validate_anew(run)}"
+            f"{run.prompts}: the prompts have changed since the run started, so its "
+            f"replies can't serve as a baseline. Restore them, or validate anew: {validate_anew(run)}"
         )
     return Setup(setup.task, setup.task, setup.prompts, setup.prompts.hash)
 
 
 def validate_anew(run: RunFolder, judges_file: Path | None = None) -> str:
-    """Return the command that validates task and judges of a run as they are now."""
+    """Return the command that validates the current task and judges of a run."""
     config, specs = run.manifest.config, run.manifest.judges
     words = ["harness", "run", "--task", config.task, "--judges", ",".join(s.name for s in specs)]
     words += server_of(run.manifest, judges_file).words()
@@ -123,7 +123,7 @@ def validate_anew(run: RunFolder, judges_file: Path | None = None) -> str:
 
 
 def hashes_of(setup: Setup) -> dict[str, str]:
-    """Return the hashes of question and prompts in use now, a part for each of `CAUSES`."""
+    """Return the hashes of the question and prompts in use now, a part for each of `CAUSES`."""
     return {"question": _question_hash(setup.current), "prompts": setup.current_prompts}
 
 
@@ -133,7 +133,7 @@ def _question_hash(task: Task) -> str:
 
 
 def item_hashes(task: Task, items: Sequence[str]) -> tuple[str, ...]:
-    """Return the hash of the content of each item; "" for one that the task does not have."""
+    """Return the hash of each item's content; "" for one that the task doesn't contain."""
     by_id = task.by_id
     return tuple(
         _digest([item.group, item.criterion, item.fields, _image_digest(task, item)])
@@ -157,16 +157,17 @@ def _image_digest(task: Task, item: Item) -> str:
 
 
 def _asked_with(spec: JudgeSpec) -> dict[str, object]:
-    """Return what identifies a judge, by its name in a judges file."""
+    """Return what identifies a judge in a judges file, by its name."""
     names = ("kind", "model", "base_url", "strategy", "prompts", "members")
     return {name: getattr(spec, name) for name in names} | {"params": spec.sent_params}
 
 
 def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, str]:
-    """Return the judges of a run that are other ones in the judges file now, with the reason.
+    """Return the judges of a run that differ in the judges file now, with the reason.
 
-    The file is the one that is named, else the user's own. Judges that it does not name cannot
-    change in it. Another form of answer is for the next baseline, with the room that it needs.
+    The file is the named one, else the user's own. Judges that it doesn't define can't change in
+    it. A different form of answer, with the token limit it needs, only applies to the next
+    baseline.
     """
     config, changed = run.manifest.config, {}
     file = judges_file or user_file()
@@ -193,14 +194,14 @@ def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, s
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """What a round can compare with its baseline.
+    """Items of a round that can be compared with its baseline.
 
     Attributes
     ----------
     causes : tuple of str
-        Why no judge is comparable; empty if they are.
+        Reasons why no judge is comparable; empty if they are.
     left_out : dict of str to str
-        Items of the baseline that are not as they were, each with the reason.
+        Items of the baseline that have changed, each with the reason.
     """
 
     causes: tuple[str, ...]
@@ -215,23 +216,23 @@ def compare_content(
     *,
     anew: str,
 ) -> Comparable:
-    """Compare question, prompts, items and the reading of replies with those of a baseline.
+    """Compare question, prompts, items and the reading of replies with a baseline's.
 
-    Both the texts that judges are asked about and those of the maintained task are compared: a
-    run's own copy can be edited, too.
+    Both the texts in the judges' requests and those of the maintained task are compared, because a
+    run's own copy can be edited too.
 
     Parameters
     ----------
     baseline : Baseline
-        Holds the hashes of what was in use then.
+        Baseline with the hashes of its inputs.
     setup : Setup
-        What is in use now.
+        Inputs in use now.
     readers : mapping of str to ReplyReader
-        By judge, what reads replies now.
+        Current reader of replies, by judge.
     verdicts : sequence of Verdict
-        Of the baseline; without texts, or none, where these were not kept.
+        Verdicts of the baseline; without texts, or empty, if these were not kept.
     anew : str
-        The command that validates what is in use now.
+        The command that validates the inputs in use now.
     """
     same = SAME.format(anew=anew)
     now = {
@@ -260,7 +261,7 @@ def compare_content(
 
 
 def _changed_items(baseline: Baseline, task: Task) -> dict[str, str]:
-    """Return the items whose content is not that of the baseline, with the reason."""
+    """Return the items whose content differs from the baseline's, with the reason."""
     now = item_hashes(task, baseline.items)
     hashes = zip(baseline.items, baseline.item_hashes, now, strict=True)
     return {
@@ -273,7 +274,7 @@ def _changed_items(baseline: Baseline, task: Task) -> dict[str, str]:
 def _read_otherwise(
     readers: Mapping[str, ReplyReader], verdicts: Iterable[Verdict]
 ) -> dict[str, str]:
-    """Return the items with a reply that is read differently now, with the reason."""
+    """Return the items with a reply that is now read differently, with the reason."""
     changed = {}
     for logged in verdicts:
         if logged.reply is None or logged.judge not in readers:
@@ -288,7 +289,7 @@ def _read_otherwise(
 
 
 def _are_unreadable(logged: Verdict, reader: ReplyReader, unit: Unit) -> bool:
-    """Return whether the replies after which the judge was asked once more can't be read now."""
+    """Return whether replies that led to a second question are unreadable now."""
     last = "forced_choice" if unit.elicitation == "paired" else unit.elicitation
     turns: Sequence[tuple[Reply | None, AnswerKind]] = (
         (logged.first_unread, "response_set"),

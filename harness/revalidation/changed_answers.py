@@ -1,4 +1,4 @@
-"""Items that a judge answers differently since a round, in numbers and in words."""
+"""Items that a judge answers differently since a round, as numbers and in words."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ REPLIES_THAT = {"abstained": "abstain", "refused": "refuse", "invalid": "are unr
 
 @dataclass(frozen=True, slots=True)
 class AnswerChanges:
-    """The usual answers of a judge since a round beside those before: a description.
+    """A judge's usual answers since a round, compared with those before: a description.
 
-    The usual answer to an item is the most common one. Where several are, it is unchanged if the
-    earlier one is among them. Items without replies on either side are not compared.
+    The usual answer to an item is the most common one. If several tie, it is unchanged if the
+    earlier one is among them. Items without replies on either side aren't compared.
 
     Attributes
     ----------
     counts : ReplyCounts
-        Replies of the judge to one elicitation.
+        The judge's replies in one elicitation.
     window : Window
         The rounds since then.
     items : tuple of ChangedItem
-        Those whose usual answer changed, the ones that speak most for a change first.
+        Items whose usual answer changed, strongest evidence first.
     n_compared : int
-        Items that were compared.
+        Number of compared items.
     n_by_noise : float
-        Answers that the noise of the replies before would change, with one reply per item since;
-        0 with more, as noise then seldom is the most frequent.
+        Number of answers expected to change by the earlier replies' noise, with one reply per item
+        since; 0 with more replies, because noise then rarely is the most common answer.
     """
 
     counts: ReplyCounts
@@ -63,9 +63,9 @@ class AnswerChanges:
         items: Sequence[str],
         category: str | None = None,
     ) -> AnswerChanges:
-        """Compare the replies since a round, which is counted from the baseline on.
+        """Compare the replies since a round, counted from the baseline.
 
-        Items whose usual reply is now a ``category`` without a value come first, where it is given.
+        If ``category`` is passed, items whose usual reply is now this category come first.
         """
         window = Window(counts.n_looks, counts.n_looks - first_look + 1)
         before, now = counts.before(window), counts.inside(window)
@@ -92,7 +92,7 @@ class AnswerChanges:
         return cls(counts, window, rows, int(has_both.sum()), n_by_noise)
 
     def in_words(self, largest: Component, labels: Mapping[str, str]) -> str:
-        """Say what changed, by what the tests show to have changed most and the options' labels."""
+        """Describe the change that the tests show most clearly, with the options' labels."""
         if largest.category in self.counts.outcomes:
             return self._outcome_in_words(largest.category)
         n = len(self.items)
@@ -114,7 +114,7 @@ class AnswerChanges:
         return f"{n} of {n_all} replies {verb} ({n_before} of {all_before} before)"
 
     def _mostly(self, labels: Mapping[str, str]) -> str:
-        """Name what most of the changes have in common, if there is such a thing."""
+        """Return what most of the changes have in common, if anything."""
         n = len(self.items)
         pairs = Counter((row.before, row.now) for row in self.items)
         (before, now), n_pair = pairs.most_common(1)[0]
@@ -126,7 +126,7 @@ class AnswerChanges:
 
 
 def answer_label(category: Category, labels: Mapping[str, str]) -> str:
-    """Return an answer by the labels of its options, or the outcome."""
+    """Return an answer with the labels of its options, or the outcome."""
     if category.outcome == "answered":
         return answer_text(category.value, labels)
     return "unreadable" if category.outcome == "invalid" else category.outcome

@@ -1,4 +1,4 @@
-"""Changed items as they are shown, with ratings, texts and replies where the run keeps them."""
+"""Changed items for output, with ratings, and with texts and replies if the run keeps them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChangedRow:
-    """A changed item as it is shown; ``text`` and ``reply`` are "" where they are not kept.
+    """A changed item for output; ``text`` and ``reply`` are "" if they aren't kept.
 
-    ``change`` names both answers; ``before`` and ``now`` say how often each was given, too.
+    ``change`` names both answers; ``before`` and ``now`` include the number of times each was
+    given.
     """
 
     judge: str
@@ -40,7 +41,7 @@ class ChangedRow:
 
 
 def changed_rows(run: RunFolder, look: Look) -> list[ChangedRow]:
-    """Return the changed items of a round, with texts and replies where the run keeps them."""
+    """Return the changed items of a round, with texts and replies if the run keeps them."""
     if not any(judge.changed_items for judge in look.judges):
         return []
     try:
@@ -72,7 +73,7 @@ def _shown(answer: Category, share: tuple[int, int], labels: Mapping[str, str]) 
 
 
 def _tallies(task: Task, labels: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """Return how many raters gave each answer, most frequent first, by item and elicitation."""
+    """Return the number of raters per answer, most common first, by item and elicitation."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for rating in task.ratings:
         answers = counts.setdefault((rating.item, rating.elicitation), Counter())

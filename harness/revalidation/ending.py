@@ -1,4 +1,4 @@
-"""How a re-validation ended: what it says, its exit code, failed conditions and verdicts."""
+"""Result of a re-validation: its sentences, exit code, failed conditions and verdicts."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LookEnding:
-    """How a re-validation ended.
+    """Result of a re-validation.
 
     Attributes
     ----------
     run : Path
         The run, or the exported baseline.
     exit_code : int
-        0, 1 if a condition failed, 3 if a judge is incomplete or earlier rounds are lost, or as of
-        a round that was stopped; see `harness.errors.ExitCode`.
+        0, 1 if a condition failed, 3 if a judge is incomplete or earlier rounds are lost, or the
+        code of a stopped round; see `harness.errors.ExitCode`.
     said : tuple of (str, str)
-        Verdict and sentence about each judge, the most serious first; or what was done, or why
-        nothing was, with an empty verdict.
+        State and sentence for each judge, the most serious first; or, with an empty state, what was
+        done or why nothing was.
     failed : tuple of str
-        The conditions that failed, a line for each of them and judge.
+        The failed conditions, one line per condition and judge.
     look : Look or None
-        The round; the last one where none was due or one was excluded, else None.
+        The round; the last one if none was due or one was excluded, else None.
     baseline : Baseline or None
-        That of the round; None where one was excluded.
+        The round's baseline; None if a round was excluded.
     due_in_s : float or None
-        Seconds until the next round is due, where none was; None after a round.
+        Seconds until the next round is due, if none was; None after a round.
     warnings : tuple of str
-        What was wrong with the history, or with the replies of earlier rounds.
+        Problems with the history, or with the replies of earlier rounds.
     """
 
     run: Path
@@ -62,7 +62,7 @@ class LookEnding:
         *,
         due_in_s: float | None = None,
     ) -> LookEnding:
-        """Return how a re-validation ended with a round, which may be an earlier one."""
+        """Return the result of a re-validation with a round, which can be an earlier one."""
         failed = tuple(failures(conditions, look, baseline))
         codes = [ExitCode.CHECK_FAILED] if failed else []
         if look.lost or look.ended or any(judge.shortfall for judge in look.judges):
@@ -77,7 +77,7 @@ class LookEnding:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is said, the most serious first."""
+        """The sentences, the most serious first."""
         return tuple(sentence for _, sentence in self.said)
 
     @property
@@ -87,18 +87,18 @@ class LookEnding:
 
     @property
     def verdicts(self) -> dict[str, JudgeVerdict]:
-        """Verdict of each judge that is watched."""
+        """State of each watched judge."""
         return {judge.judge: judge.verdict for judge in self.look.judges} if self.look else {}
 
     @property
     def models(self) -> dict[str, dict[str, object]]:
-        """What providers report of each judge, in the round and at the baseline, and if new."""
+        """What providers report about each judge, now and at the baseline, and if it's new."""
         if self.look is None or self.baseline is None:
             return {}
         return {judge.judge: _models(judge, self.baseline) for judge in self.look.judges}
 
     def facts(self) -> dict[str, object]:
-        """Return how it ended as JSON has it, without the round."""
+        """Return the result for JSON, without the round."""
         facts: dict[str, object] = {
             "run": str(self.run),
             "exit_code": self.exit_code,

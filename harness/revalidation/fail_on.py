@@ -1,4 +1,4 @@
-"""Conditions on which a re-validation fails: verdicts, outcome rates, metrics, cost, latency."""
+"""Conditions under which a re-validation fails: verdicts, outcome rates, metrics, cost, latency."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _is_verdict(condition: Condition) -> bool:
 
 
 def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> None:
-    """Refuse a limit on a metric, or a test of a judge in use, that no round at a run will have."""
+    """Reject a limit on a metric, or a test of a judge in use, that no round of a run will have."""
     run = sitting.run
     if any(condition.word == DECISION for condition in conditions):
         in_use = judges_in_use(run)
@@ -83,7 +83,7 @@ def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> Non
 
 
 def watched_quantities(conditions: Iterable[Condition]) -> tuple[ComparedQuantity, ...]:
-    """Return what a round must measure for conditions beside the metrics it has anyway."""
+    """Return what a round must measure for conditions, beyond its usual metrics."""
     quantities = (condition.quantity for condition in conditions)
     return tuple(dict.fromkeys(q for q in quantities if q and _is_watched(q)))
 
@@ -93,10 +93,10 @@ def _is_watched(quantity: ComparedQuantity) -> bool:
 
 
 def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) -> list[str]:
-    """Return why a round fails, a line per judge and condition; empty if it does not.
+    """Return why a round fails, one line per judge and condition; empty if it doesn't.
 
-    A judge that is worse is changed too, and fails both once. A number that is undefined fails its
-    limit. Judges that were not asked have no numbers.
+    A judge that is worse has also changed, and fails on each condition once. An undefined number
+    fails its limit. Judges that were not run have no numbers.
     """
     lines: list[str] = []
     for condition in conditions:
@@ -118,7 +118,7 @@ def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) 
 
 
 def model_change(judge: JudgeLook, baseline: Baseline) -> str:
-    """Say which model version or fingerprint of a judge's provider is new since the baseline."""
+    """Return which model version or fingerprint of a judge's provider is new since the baseline."""
     before, now = baseline.providers.get(judge.judge), judge.provider
     if before is None:
         return ""
@@ -143,7 +143,7 @@ def _decision_failures(look: Look) -> Iterator[str]:
 
 
 def _verdict_failures(condition: Condition, look: Look) -> Iterator[str]:
-    """Yield the decision on a round's replies, if a condition is about it."""
+    """Yield the recommendation for a round's replies, if a condition concerns it."""
     if look.decision is None:
         yield f"the decision is NA (no judge has replied; {condition})"
     elif condition.accepts(look.decision.verdict):
@@ -151,7 +151,7 @@ def _verdict_failures(condition: Condition, look: Look) -> Iterator[str]:
 
 
 def shown(test: InUse) -> str:
-    """Say what is shown of a judge in use that fails."""
+    """Describe the evidence against a judge in use that fails."""
     p, p_human = test.p_values
     rival = f'always answering "{test.constant}"'
     if p_human < p:
@@ -163,7 +163,7 @@ def shown(test: InUse) -> str:
 def _beyond(
     condition: Condition, quantity: ComparedQuantity, judge: JudgeLook, baseline: Baseline
 ) -> Iterator[str]:
-    """Yield why a number of a judge is beyond its limit, or undefined."""
+    """Yield why a judge's number is beyond its limit, or undefined."""
     answered = [f for f in judge.figures if f.name == ANSWERED and f.n]
     if quantity.name == OUTCOME_RATE:
         for figure in answered:

@@ -1,7 +1,8 @@
 """History of re-validations: ``history.jsonl`` in the run folder, append-only.
 
-Each line is a baseline or a round, with its checksum. A line holds the replies as categories, item
-by item, so that every test can be replayed from the history alone; it holds no text.
+Each line is a baseline or a round, with its checksum. A line contains the replies as categories,
+item by item, so that every test can be replayed from only the history. It doesn't contain any
+texts.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ KEPT = "The replies are kept. Free some space, then repeat the command."
 class HistoryReading:
     """Contents of a history, in the order of the file.
 
-    Damaged lines are left out and counted; ``n_damaged_last`` are those after the last round.
+    Damaged lines are left out and counted; ``n_damaged_last`` is the number after the last round.
     """
 
     baselines: list[Baseline] = field(default_factory=list)
@@ -41,9 +42,10 @@ class HistoryReading:
     n_damaged_last: int = 0
 
     def add(self, record: Baseline | Look) -> None:
-        """Add a line; it replaces one of the same number.
+        """Add a line, which replaces one with the same number.
 
-        That is a baseline that had fewer replies, or a round before another was excluded.
+        The replaced line is a baseline with fewer replies, or a round as it was before another was
+        excluded.
         """
         if isinstance(record, Look):
             self.n_damaged_last = 0
@@ -67,18 +69,18 @@ class HistoryReading:
         return [look for look in self.looks if look.baseline == number]
 
     def last_look_at(self, judges: Collection[str]) -> Look | None:
-        """Return the last round, for any baseline, that watched some judges."""
+        """Return the last round, with any baseline, that watched some judges or more."""
         looks = (look for look in reversed(self.looks) if all(map(look.judge, judges)))
         return next(looks, None)
 
     def last(self, n: int | None) -> HistoryReading:
-        """Return the history with its last ``n`` looks, or all if None."""
+        """Return the history with its last ``n`` rounds, or all if None."""
         looks = self.looks if n is None else self.looks[max(len(self.looks) - n, 0) :]
         return HistoryReading(self.baselines, looks, self.n_damaged)
 
     @property
     def first_unused_occasion(self) -> int:
-        """The first number that no occasion in it has."""
+        """The first number that the history doesn't use for an occasion."""
         asked = [line.occasion for line in self.baselines] + [look.occasion for look in self.looks]
         return (
             1 + max(asked, default=0) + self.n_damaged
@@ -86,12 +88,12 @@ class HistoryReading:
 
 
 def read_history(path: Path) -> HistoryReading:
-    """Read a history; a torn last line and damaged lines are left out.
+    """Read a history; an incomplete last line and damaged lines are left out.
 
     Raises
     ------
     RunError
-        If the file cannot be read or was written by another version.
+        If the file can't be read or was written by a different version.
     """
     reading = HistoryReading()
     try:
@@ -112,7 +114,7 @@ def read_history(path: Path) -> HistoryReading:
 
 
 def _of_another_version(path: Path) -> RunError:
-    """Return the error of a history of another version: what can be done without it is said."""
+    """Return the error for another version's history, with what is possible without it."""
     folder, aside = path.parent, path.parent.with_name(f"{path.parent.name}.old")
     if (folder / "verdicts.jsonl").exists():
         old = [file for file in (path, folder / "looks") if file.exists()]
@@ -127,11 +129,11 @@ def _of_another_version(path: Path) -> RunError:
 
 
 class HistoryFile(ChecksummedLog):
-    """An open history; only one process can have it open, until it ends."""
+    """An open history; only one process can have it open until it ends."""
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open or create the history of a run folder, lock it and cut off a torn last line.
+        """Open or create a run folder's history, lock it and cut off an incomplete last line.
 
         Raises
         ------
@@ -149,7 +151,7 @@ class HistoryFile(ChecksummedLog):
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
 
     def unwritable(self, error: OSError) -> RunError:
-        """Say what is kept."""
+        """Return an error that says what is kept."""
         return RunError(f"{self.path}: cannot be written ({error.strerror}). {KEPT}")
 
 

@@ -1,4 +1,4 @@
-"""A history as JSON: what each round showed, without the replies and the evidence behind it."""
+"""A history as JSON: the results of each round, without replies and evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OF_BASELINE = ("number", "at", "accepted", "n_replies", "n_occasions", "alpha")
 
 
 def history_facts(history: HistoryReading) -> dict[str, object]:
-    """Return baselines and rounds, the oldest first; what is empty is left out."""
+    """Return baselines and rounds, the oldest first, without empty fields."""
     return {
         "baselines": [
             {name: getattr(b, name) for name in OF_BASELINE} | {"n_items": len(b.items)}
@@ -34,7 +34,7 @@ def history_facts(history: HistoryReading) -> dict[str, object]:
 
 
 def _in_use(look: Look) -> dict[str, object] | None:
-    """Return what is shown of the judge in use."""
+    """Return the evidence about the judge in use."""
     test = look.in_use
     if test is None:
         return None
@@ -44,7 +44,7 @@ def _in_use(look: Look) -> dict[str, object] | None:
 
 
 def _short(look: Look) -> Look:
-    """Leave out of a round what the page and the text of a history do not show."""
+    """Remove the fields of a round that a history's page and text don't show."""
     metric = look.decision.metric if look.decision else ""
 
     def shown(judge: JudgeLook) -> Iterator[Figure]:
@@ -70,7 +70,7 @@ def _short(look: Look) -> Look:
 
 
 def _plain(value: object) -> object:
-    """Round numbers, and leave out what is empty, but not zero."""
+    """Round numbers, and remove empty values, except zero."""
     match value:
         case float():
             return float(f"{value:.{DIGITS}g}")

@@ -1,4 +1,4 @@
-"""The history of a run as a page: verdicts, changed answers, and charts over the rounds' dates."""
+"""The history of a run as a page: verdicts, changed answers, and charts over time."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def history_page(
     *,
     n_left_out: int = 0,
 ) -> str:
-    """Render the history of a run of some name, with the changed items of the last round.
+    """Render a run's history, with the changed items of the last round.
 
-    ``n_left_out`` is the number of earlier rounds that it lacks.
+    ``n_left_out`` is the number of earlier rounds that it doesn't include.
     """
     baselines = {baseline.number: baseline for baseline in history.baselines}
     latest = history.looks[-1] if history.looks else None
@@ -94,18 +94,18 @@ def history_page(
 
 @dataclass(frozen=True, slots=True)
 class JudgeCharts:
-    """Charts of one judge over the dates of the rounds.
+    """Charts for one judge over the dates of the rounds.
 
     Attributes
     ----------
     baselines : dict of int to Baseline
-        By number.
+        Baselines by number.
     looks : list of tuple of (Look, JudgeLook)
-        Those that watched the judge.
+        Rounds that watched the judge.
     x : dict of int to float
         Dates of all rounds, in days since 1970.
     gaps : tuple of Gap
-        Where the judge was not asked.
+        Periods in which the judge was not run.
     """
 
     judge: str
@@ -116,7 +116,7 @@ class JudgeCharts:
 
     @classmethod
     def of(cls, history: HistoryReading, judge: str) -> JudgeCharts:
-        """Collect the results of a judge, and where it was not asked."""
+        """Collect a judge's results, and the periods in which it was not run."""
         looks = [(look, result) for look in history.looks if (result := look.judge(judge))]
         x = {look.number: days(look.at) for look in history.looks}
         waits = (Gap(wait, "no round") for wait in long_waits(list(x.values())))
@@ -124,7 +124,7 @@ class JudgeCharts:
         return cls(judge, baselines, looks, x, (*_gaps(looks, x), *waits))
 
     def charts(self) -> Iterator[Chart]:
-        """Draw outcomes, flips and evidence of each elicitation, then metrics, cost and latency."""
+        """Draw each elicitation's outcomes, flips and evidence, then metrics, cost and latency."""
         streams = [s for b in self.baselines.values() for s in b.streams if s.judge == self.judge]
         for elicitation in dict.fromkeys(stream.elicitation for stream in streams):
             shares = {name: self._figures(name, elicitation) for name in NO_ANSWER}
@@ -196,7 +196,7 @@ class JudgeCharts:
         return {n: figure for n, figure in found.items() if figure is not None}
 
     def _evidence_chart(self, elicitation: Elicitation) -> Chart:
-        """Draw e-value and p-value of a stream as powers of ten, and what calls it changed."""
+        """Draw a stream's e-value and p-value as powers of ten, and the threshold for a change."""
         evidence = {
             look.number: row.evidence
             for look, _ in self.looks
@@ -215,7 +215,7 @@ class JudgeCharts:
         return self._power_chart(f"evidence {elicitation}", title, lines)
 
     def _in_use_chart(self) -> Iterator[Chart]:
-        """Draw the tests of the judge in use as powers of ten, and what calls it worse."""
+        """Draw the tests of the judge in use as powers of ten, with the threshold."""
         tests = {look.number: look.in_use for look, _ in self.looks}
         p_values = {n: t.p_values for n, t in tests.items() if t and t.judge == self.judge}
         if p_values:
@@ -235,7 +235,7 @@ class JudgeCharts:
         return self._chart(name, title, y, lines, reach=(0.0, 2.0), within=within)
 
     def _threshold(self, baseline: Baseline) -> float:
-        """Return the power of 1 / p at which an elicitation changed."""
+        """Return the power of 1 / p at which an elicitation counts as changed."""
         n_elicitations = sum(stream.judge == self.judge for stream in baseline.streams)
         return -log10(baseline.alpha / len(baseline.judges) / max(n_elicitations, 1))
 
@@ -250,7 +250,7 @@ class JudgeCharts:
         within: tuple[float, float] = (0.0, 1.0),
         styles: Sequence[str] = ("j0", "j1", "j2"),
     ) -> Chart:
-        """Draw values over dates, with verdicts above and changes of the model below."""
+        """Draw values over dates, with verdicts above and model changes below."""
         named = "".join(c if c.isascii() and c.isalnum() else "-" for c in f"{name} {self.judge}")
         newest = list(next(iter(lines.values())).items())[-N_DESCRIBED:]
         values = ", ".join(f"round {n} {number(value)}" for n, value in newest) or "no rounds yet"
@@ -287,7 +287,7 @@ class JudgeCharts:
 
 
 def _power(p: float) -> float:
-    """Return the power of ten of 1 / p, as it is drawn."""
+    """Return the power of ten of 1 / p, as drawn."""
     return min(-log10(max(p, MIN_P)), MAX_POWER)
 
 
@@ -300,7 +300,7 @@ def _baselines(figures: Mapping[int, Figure]) -> dict[int, float | None]:
 
 
 def _gaps(looks: Sequence[tuple[Look, JudgeLook]], x: Mapping[int, float]) -> Iterator[Gap]:
-    """Yield where a judge was not asked in rounds that others may have been asked in, and why."""
+    """Yield the rounds in which a judge was not run, with the reason."""
     spans = steps_around([x[look.number] for look, _ in looks])
     reasons = [
         ""

@@ -49,7 +49,7 @@ HISTORY_HEADS = ("round", "date", "verdict", "flips", "p", "value", "change", "m
 
 
 def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
-    """Render what a round rests on: notes, the figures of each judge, and the decision.
+    """Render the basis of a round: notes, the figures of each judge, and the recommendation.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
 
 
 def _received(baseline: Baseline) -> str:
-    """Say when a baseline's replies were received, if that wasn't on its own date."""
+    """Return when a baseline's replies were received, if that differs from its own date."""
     oldest, newest = (time[:10] for time in baseline.received)
     return "" if oldest in {"", baseline.at[:10]} else f", collected {dates_text(oldest, newest)}"
 
@@ -86,7 +86,7 @@ def _received(baseline: Baseline) -> str:
 def figure_rows(
     judge: JudgeLook, look: Look, baseline: Baseline, *, details: bool
 ) -> Iterator[list[str]]:
-    """Yield the figures of a judge that was asked beside its baseline; see FIGURE_HEADS."""
+    """Yield a judge's figures with those of its baseline; see FIGURE_HEADS."""
     if not judge.figures:
         return
     ranks_by = look.decision.metric if look.decision else ""
@@ -106,7 +106,7 @@ def figure_rows(
 
 
 def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str]:
-    """Return a figure as text: its name, values, and what they rest on."""
+    """Return a figure as text: its name, values, and their basis."""
     is_named = names_elicitation and figure.elicitation
     name = f"{figure.name}, {figure.elicitation}" if is_named else figure.name
     if (unit := UNITS.get(figure.name)) is None:
@@ -122,7 +122,7 @@ def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str
 
 
 def _texts(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[str]]:
-    """Yield what a round reports besides, beside the baseline."""
+    """Yield what else a round reports, with the baseline's values."""
     before, now = baseline.providers.get(judge.judge) or ProviderReport(), judge.provider
     rows = [d.standing(judge.judge) if d else None for d in (baseline.decision, look.decision)]
     yield ["ranks", *(rank_set(row.ranks) if row else "NA" for row in rows)]
@@ -131,7 +131,7 @@ def _texts(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[st
 
 
 def standing_rows(decision: DecisionFacts) -> list[tuple[str, ...]]:
-    """Return the value of each judge on an occasion, and what it rests on; see STANDING_HEADS."""
+    """Return each judge's value on an occasion, with its basis; see STANDING_HEADS."""
     return [
         (
             row.judge,
@@ -146,7 +146,7 @@ def standing_rows(decision: DecisionFacts) -> list[tuple[str, ...]]:
 
 
 def changed_text(rows: Sequence[ChangedRow], look: Look) -> str:
-    """List changed items of each judge, with the answer before and now."""
+    """List each judge's changed items, with the answers before and now."""
     lines = []
     for name, own in groupby(rows, key=lambda row: row.judge):
         listed, judge = list(own)[:MAX_CHANGED], look.judge(name)
@@ -161,7 +161,7 @@ def changed_text(rows: Sequence[ChangedRow], look: Look) -> str:
 
 
 def with_command(sentence: str) -> str:
-    """Fold a sentence; a command at its end stands on a line of its own, as it is pasted."""
+    """Wrap a sentence; a command at its end goes on a separate line, so that you can copy it."""
     words, is_advice, command = sentence.partition(": harness ")
     if not is_advice:
         return paragraph(sentence)
@@ -180,10 +180,10 @@ def baseline_lines(history: HistoryReading) -> Iterator[str]:
 
 
 def history_text(history: HistoryReading) -> str:
-    """Render a run's rounds, with a table for each judge and a row for each round, newest first.
+    """Render a run's rounds, newest first: a table per judge and a row per round.
 
-    ``*`` marks a round whose model version or fingerprint is not that of the round before. The
-    change of the metric that ranks has an interval that holds for all rounds together.
+    ``*`` marks a round whose model version or fingerprint differs from the previous round's. The
+    interval for the change of the ranking metric is simultaneously valid for all rounds.
     """
     parts = ["\n".join(baseline_lines(history))]
     for judge in dict.fromkeys(judge for b in history.baselines for judge in b.judges):

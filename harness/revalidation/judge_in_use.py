@@ -1,6 +1,7 @@
 """Test of the judge in use against constant answers and a human rater.
 
-It was chosen since it is better than the former, and no worse than the latter but for a margin.
+It was selected because it is better than the former, and no worse than the latter by more than a
+margin.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ if TYPE_CHECKING:
 def in_use(
     judge: str, streams: Sequence[Stream], scorer: Scorer, task: Task, before: InUse | None
 ) -> InUse:
-    """Test the judge in use after a round, by single replies on a metric that is a mean over items.
+    """Test the judge in use after a round, on single replies, by a mean over items.
 
     Parameters
     ----------
     judge : str
-        Its name.
+        Name of the judge.
     streams : sequence of Stream
         Its replies in the baseline and all rounds.
     scorer : Scorer
-        What replies score.
+        Scores the replies.
     task : Task
-        Whose options are the constant answers.
+        The task, whose options are the constant answers.
     before : InUse or None
-        The test after the round before, whose evidence it adds to.
+        The test after the previous round, to whose evidence this one adds.
     """
     for stream in streams:
         elicitation, categories = stream.elicitation, categories_of(stream.replies)
@@ -70,14 +71,14 @@ def in_use(
 
 
 def _sum(log_e: float | None, before: float | None) -> float | None:
-    """Add the evidence of earlier rounds, which never gets less."""
+    """Add the evidence of earlier rounds, which never decreases."""
     if log_e is None or before is None:
         return before if log_e is None else log_e
     return float(np.logaddexp(log_e, before))
 
 
 def _constants(task: Task, elicitation: Elicitation) -> list[Category]:
-    """Return answers that a judge may always give, the smallest sets first; none of pairs."""
+    """Return the possible constant answers of a judge, the smallest sets first; none for pairs."""
     space = task.space
     by_elicitation: Mapping[str, Sequence[str | tuple[str, ...]]] = {
         "forced_choice": space.options,

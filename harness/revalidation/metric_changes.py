@@ -1,4 +1,4 @@
-"""Metrics, beta and the decision on the replies of a round, beside those of the baseline."""
+"""Metrics, beta and recommendation from a round's replies, compared with the baseline's."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ MAX_PARTS = 2  # of the baseline's replies that are compared with a round's, eac
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """The anchor, in the order of the baseline, and how replies to it are measured.
+    """The anchor, in the baseline's order, and how to evaluate replies to it.
 
-    ``controls`` are the judges that are never recommended, ``watched`` the numbers that
-    conditions need besides all metrics.
+    ``controls`` are the judges that are never recommended, and ``watched`` are the numbers that
+    conditions need in addition to all metrics.
     """
 
     task: Task
@@ -63,7 +63,7 @@ class Yardstick:
         parts: Mapping[str, tuple[Sequence[StreamReplies], slice]],
         **settings: Any,  # noqa: ANN401 -- checked by Settings
     ) -> Source:
-        """Make the source of a validation, in which parts of the replies play judges."""
+        """Create the source for a validation in which parts of the replies act as judges."""
         ids = [item.id for item in self.items]
         verdicts = {
             name: list(
@@ -96,7 +96,7 @@ class Yardstick:
 def decision_on(
     yardstick: Yardstick, streams: Sequence[StreamReplies], n_replies: int
 ) -> DecisionFacts | None:
-    """Return the decision on the replies of an occasion; None without replies."""
+    """Return the recommendation from the replies of an occasion; None without replies."""
     parts = {judge: (rows, slice(None)) for judge, rows in _replied(streams).items()}
     if not parts:
         return None
@@ -114,7 +114,7 @@ def decision_on(
 
 
 def _replied(streams: Sequence[StreamReplies]) -> dict[str, list[StreamReplies]]:
-    """Return the streams of each judge that has replied."""
+    """Return the streams of each judge that replied."""
     return {
         judge: rows for judge, rows in by_judge(streams).items() if any(r.n_replies for r in rows)
     }
@@ -123,12 +123,12 @@ def _replied(streams: Sequence[StreamReplies]) -> dict[str, list[StreamReplies]]
 def compare_metrics(
     yardstick: Yardstick, baseline: Sequence[StreamReplies], look: Sequence[StreamReplies]
 ) -> tuple[dict[str, tuple[Figure, ...]], Scorer | None]:
-    """Compare every metric of every judge with its baseline, at the same number of replies.
+    """Compare each judge's metrics with its baseline, at the same number of replies.
 
-    The baseline's replies are split into parts of as many replies as the round has; its value is
-    the mean over the first of them, at most `MAX_PARTS`. All are evaluated on the items that all of
-    them answered, and on the same resamples.
-    Returns the figures by judge, and what scores single replies; see `Scorer.of`.
+    The baseline's replies are split into parts with as many replies as the round has, and its value
+    is the mean over the first `MAX_PARTS` of them. All parts are evaluated on the items that all of
+    them answered, and on the same resamples. Return the figures by judge, and the scorer of single
+    replies; see `Scorer.of`.
     """
     before = by_judge(baseline)
     figures, scorer = dict[str, tuple[Figure, ...]](), None
@@ -146,7 +146,7 @@ def compare_metrics(
 
 
 def _figures(p: Prepared, names: Sequence[str]) -> Iterator[Figure]:
-    """Yield all metrics, the round's part first among the names."""
+    """Yield all metrics, with the round's part first among the names."""
     e = p.evaluation
     for metric in e.metrics:
         ends = None
@@ -180,7 +180,7 @@ def _estimate(p: Prepared, slices: Slices | None, judge: str, name: str) -> Esti
 def _change_ends(
     estimates: Sequence[Estimate], drawn: FloatArray, e: Evaluation, width: float
 ) -> tuple[float, float] | None:
-    """Return the score interval of the first of P values less the mean of the others."""
+    """Return the score interval for the first of P values minus the mean of the others."""
     values = np.array([estimate.value for estimate in estimates], dtype=np.float64)
     change = Sampled(
         value=float(values[0] - values[1:].mean()),
@@ -213,14 +213,14 @@ def _figure(
 
 
 class BesideOneHuman(NamedTuple):
-    """Scores on each item by the ratings that remain when one is left out, on average.
+    """Mean scores on each item against the remaining ratings if one is left out.
 
     Attributes
     ----------
     judge : (n, C) array
-        Of a reply of each category; nan where it is no answer, or the item has one rating.
+        Score of a reply in each category; nan if it isn't an answer, or the item has one rating.
     human : (n,) array
-        Of the rating that is left out.
+        Score of the left-out rating.
     """
 
     judge: FloatArray
@@ -229,17 +229,17 @@ class BesideOneHuman(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """What single replies score by the metric that ranks, which is a mean over items.
+    """Scores of single replies by the ranking metric, if it is a mean over items.
 
     Attributes
     ----------
     scoring : Scoring
-        That metric, with the ratings of the items.
+        The metric, with the ratings of the items.
     range : float
-        Of the metric, from its best to its worst value.
+        Range of the metric, from its best to its worst value.
     worth : float
-        The smallest difference that matters, as a share of the range: how much worse than one
-        human a judge may be.
+        The smallest difference that matters, as a share of the range: how much worse than a human
+        rater a judge may be.
     """
 
     scoring: Scoring
@@ -249,7 +249,7 @@ class Scorer:
 
     @classmethod
     def of(cls, p: Prepared) -> Scorer | None:
-        """Return what scores replies; None where the metric is not a mean over items."""
+        """Return the scorer; None if the metric isn't a mean over items."""
         metric, human = p.row, p.compared.human
         if not metric.is_item_mean or p.settings.mode != "exclude" or p.settings.level != "micro":
             return None
@@ -263,7 +263,7 @@ class Scorer:
 
     @classmethod
     def on(cls, yardstick: Yardstick, streams: Sequence[StreamReplies]) -> Scorer | None:
-        """Return what scores replies to the items of a yardstick, from the replies of any judge."""
+        """Return the scorer for replies to a yardstick's items, from any judge's replies."""
         judge, rows = next(iter(_replied(streams).items()))
         source = yardstick.source({judge: (rows, slice(None))}, replies=None)
         return cls.of(
@@ -271,10 +271,10 @@ class Scorer:
         )
 
     def scores(self, categories: Sequence[Category], elicitation: Elicitation) -> FloatArray | None:
-        """Return (n, C) scores of a reply of each category on each item; None where all are nan.
+        """Return (n, C) scores of a reply in each category on each item; None if all are nan.
 
-        From 0 to 1, higher is better; nan where the item is not rated or the category is not an
-        answer.
+        Scores are from 0 to 1, higher is better; nan if the item isn't rated or the category isn't
+        an answer.
         """
         human = self.scoring.human_vectors
         scores = np.full((len(human), len(categories)), np.nan)
@@ -286,7 +286,7 @@ class Scorer:
     def _answers(
         self, categories: Sequence[Category], elicitation: Elicitation
     ) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the place of each category that is an answer of the metric's kind, and its shares.
+        """Yield the index of each category that is an answer of the metric's kind, with its shares.
 
         These are (W,): one for the answer, zero for the others.
         """
@@ -312,10 +312,10 @@ class Scorer:
     def beside_one_human(
         self, categories: Sequence[Category], elicitation: Elicitation
     ) -> BesideOneHuman | None:
-        """Return what replies of each category and a human rater score by the same other ratings.
+        """Return the scores of each category and of a human rater against the same other ratings.
 
-        None where ratings cannot be left out: response sets of raters are supposed, or the metric
-        compares choices with sets.
+        None if ratings can't be left out, because the raters' response sets are assumed or the
+        metric compares choices with sets.
         """
         if not self.scoring.can_leave_out:
             return None
@@ -329,7 +329,7 @@ class Scorer:
         return BesideOneHuman(judge, human)
 
     def sequence(self, scores: ItemScores, *, alpha: float) -> Figure:
-        """Return the change at the last round; alpha is for all rounds together."""
+        """Return the change in the last round; alpha is for all rounds together."""
         metric = self.scoring.metric
         name, change = metric.name, score_change(scores, len(scores.sums) - 1, alpha=alpha)
         if change.value is None or change.interval is None:
@@ -341,7 +341,7 @@ class Scorer:
 
 
 def item_scores(counts: ReplyCounts, scores: FloatArray) -> ItemScores:
-    """Add up what the replies of each item and round score; see `Scorer.scores`."""
+    """Sum the scores of each item's and round's replies; see `Scorer.scores`."""
     scored = np.isfinite(scores)
     sums = np.einsum("tic,ic->ti", counts.counts, np.where(scored, scores, 0.0))
     return ItemScores(sums, np.einsum("tic,ic->ti", counts.counts, scored.astype(np.int64)))

@@ -1,9 +1,9 @@
-"""The occasion that a round sends requests on: one that began in the last hours, or a new one.
+"""The occasion for a round's requests: one that began in the last hours, or a new one.
 
-An occasion stands for one moment of a judge. Its replies are received within `MAX_SPAN`, which is
-shorter than the time after which a daily round is due again, and its date is that of its newest
-reply. A round that was interrupted continues its occasion only within that time. One that received
-all of its replies is recorded at any time, with their date.
+An occasion represents one moment of a judge. Its replies are received within `MAX_SPAN`, which is
+shorter than the time until a daily round is due again, and its date is that of its newest reply. An
+interrupted round continues its occasion only within that time. A round that received all of its
+replies is recorded at any time, with their date.
 """
 
 from __future__ import annotations
@@ -53,17 +53,18 @@ class NextOccasion:
     Attributes
     ----------
     number : int
-        From 1; part of each request's key.
+        Number from 1; part of each request's key.
     is_late : bool
         Whether its replies were received, or its batches handed in, longer than `MAX_SPAN` ago.
     is_complete : bool
-        Whether it is late and has all of its replies: they are recorded, and nothing is sent.
+        Whether it is late but has all of its replies, so that they are recorded and nothing is
+        sent.
     began : str
-        When its folder was made, if it is late; else "".
+        Time at which its folder was created, if it is late; else "".
     passed_over : tuple of str
-        What is wrong with the folders of earlier occasions that no round can use, as sentences.
+        Sentences about the folders of earlier occasions that no round can use.
     lost : str
-        Which rounds have a folder but aren't in the history, as a sentence; "" if none.
+        Sentence about rounds that have a folder but aren't in the history; "" if there are none.
     """
 
     number: int
@@ -106,7 +107,7 @@ def is_within_span(at: str) -> bool:
 
 
 class _Begun(NamedTuple):
-    """What an earlier round left in the folder of an occasion; ``why`` it can't be used, if so."""
+    """Contents of an earlier round's folder; ``why`` says why it can't be used, if so."""
 
     why: Unusable | None = None
     date: str = ""
@@ -115,7 +116,7 @@ class _Begun(NamedTuple):
 
 
 def _begun(path: Path) -> _Begun:
-    """Return what the folder of an occasion holds; nothing if none was begun there."""
+    """Return the contents of an occasion's folder; nothing if none was begun there."""
     try:
         folder = RunFolder.open(path)
         created = folder.manifest.created
@@ -135,21 +136,21 @@ def _begun(path: Path) -> _Begun:
 
 
 def _waits_for_batches(folder: RunFolder) -> bool:
-    """Return whether batches were handed in whose replies weren't collected."""
+    """Return whether batches were submitted whose replies weren't collected."""
     with suppress(OSError):
         return read_file(folder.batches).strip() not in {b"", b"[]"}
     return False
 
 
 def _sentences(unusable: Sequence[tuple[Unusable, str, str]]) -> Iterator[str]:
-    """Yield a sentence for each folder whose round wasn't finished."""
+    """Yield a sentence for each folder of an unfinished round."""
     for why, folder, date in unusable:
         if why != "finished":
             yield f"{WHY[why].format(folder=folder, date=date)} {AGAIN}"
 
 
 def _lost(unusable: Sequence[tuple[Unusable, str, str]]) -> str:
-    """Return a sentence about the folders of finished rounds; "" without any."""
+    """Return a sentence about the folders of finished rounds; "" if there are none."""
     lost = [(folder, date) for why, folder, date in unusable if why == "finished"]
     if not lost:
         return ""

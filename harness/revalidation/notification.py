@@ -1,4 +1,4 @@
-"""Post how a re-validation ended to an address, such as an incoming webhook of a chat."""
+"""Posts the result of a re-validation to an address, such as a chat's incoming webhook."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ACCEPTED = range(200, 300)  # HTTP status; a redirect is not followed
 
 
 def check_notify_url(url: str | None) -> None:
-    """Refuse what is not an address, without repeating it: it may hold a secret.
+    """Reject anything but an address, without repeating it, because it may contain a secret.
 
     Raises
     ------
     RunError
-        If it is not an http or https address.
+        If it isn't an http or https address.
     """
     if url is None:
         return
@@ -37,23 +37,23 @@ def check_notify_url(url: str | None) -> None:
 
 
 def notify(url: str | None, sentence: str, ending: Mapping[str, object], run: str) -> str:
-    """Post how a re-validation ended; a post that fails costs a line and nothing else.
+    """Post the result of a re-validation; a failed post only causes a line of output.
 
     Parameters
     ----------
     url : str or None
-        Where to; nowhere without one. It is not logged.
+        Address to post to; without one, nothing is posted. It isn't logged.
     sentence : str
-        The first of what was said.
+        The first sentence of the result.
     ending : mapping
         Further fields.
     run : str
-        Folder of the run, the link where no pipeline runs.
+        Folder of the run, used as the link outside pipelines.
 
     Returns
     -------
     str
-        Why it was not accepted; empty if it was.
+        Reason if it was not accepted, else empty.
     """
     if not url:
         return ""
@@ -84,7 +84,7 @@ async def _post(url: str, content: Mapping[str, object]) -> str:
 
 
 def _pipeline() -> str:
-    """Return the address of the job of GitHub or GitLab in which this runs; empty elsewhere."""
+    """Return the address of this GitHub or GitLab job; empty outside of them."""
     variables = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     server, repository, number = (os.environ.get(name, "") for name in variables)
     if server and repository and number:

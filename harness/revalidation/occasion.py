@@ -1,7 +1,8 @@
-"""One occasion on which judges are asked again, in ``looks/NNNN/`` of the run folder.
+"""One occasion on which judges are re-run, in ``looks/NNNN/`` of the run folder.
 
-An occasion is a run folder without a copy of the task: what its log does not answer is asked, so
-that a round that was killed goes on where it ended. Its number is part of each request's key.
+An occasion is a run folder without a copy of the task. Anything its log doesn't answer is
+requested, so a killed round continues where it ended. The occasion's number is part of each
+request's key.
 """
 
 from __future__ import annotations
@@ -46,22 +47,22 @@ STOPPED = frozenset({ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.COST_LI
 
 @dataclass(frozen=True, slots=True)
 class OccasionAnswers:
-    """How an occasion ended.
+    """Result of an occasion.
 
     Attributes
     ----------
     verdicts : list of Verdict
-        The final ones.
+        The final verdicts.
     ended : dict of str to str
         Judges that are incomplete, with the reason.
     exit_code : ExitCode
-        `DONE` or `INCOMPLETE` at its end; else it can be resumed.
+        `DONE` or `INCOMPLETE` at its end; with other codes, it can be resumed.
     is_over : bool
-        Whether asking again would bring nothing more.
+        Whether repeating requests would bring nothing more.
     skipped : dict of str to str
-        Judges that could not be asked, with the reason; they are among ``ended``.
+        Judges that could not be run, with the reason; they are also in ``ended``.
     assumed_usd : float
-        How much of the cost limit is only possibly spent.
+        Part of the cost limit that may have been spent.
     """
 
     verdicts: list[Verdict]
@@ -82,11 +83,11 @@ def ask_occasion(
     stop: StopRequests | None = None,
     is_late: bool = False,
 ) -> OccasionAnswers:
-    """Ask what an occasion has not answered yet; its replies are fresh.
+    """Request what an occasion has not answered yet; all replies are fresh.
 
-    Of one that ``is_late``, only the batches that were handed in are collected: a request of today
-    would mix two moments of a judge. Its cache is its own and holds what this occasion received. In
-    a shared store, too, no other occasion finds them.
+    If it ``is_late``, only submitted batches are collected, because new requests would mix two
+    moments of a judge. Its separate cache contains only this occasion's replies. In a shared store,
+    other occasions can't find them either.
     """
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")
@@ -119,7 +120,7 @@ def answers_of_occasion(run: RunFolder, occasion: int) -> OccasionAnswers:
 
 
 def replies_of_occasions(run: RunFolder, occasions: Iterable[int]) -> list[Verdict]:
-    """Return the replies of occasions, 0 for the run itself; none where a log is not kept."""
+    """Return the replies of occasions, 0 for the run itself; none if a log isn't kept."""
     paths = [occasion_path(run, occasion) if occasion else run.path for occasion in occasions]
     logs = [path / run.verdicts.name for path in paths]
     if not all(log.is_file() for log in logs):
@@ -128,7 +129,7 @@ def replies_of_occasions(run: RunFolder, occasions: Iterable[int]) -> list[Verdi
 
 
 def close_occasion(run: RunFolder, occasion: int) -> None:
-    """Mark an occasion as recorded and remove its cache; of an export, the texts too.
+    """Mark an occasion as recorded and remove its cache and, in an export, its texts.
 
     No later round continues it, even if the history is lost.
     """
@@ -139,7 +140,7 @@ def close_occasion(run: RunFolder, occasion: int) -> None:
 
 
 def providers_of(verdicts: Sequence[Verdict]) -> dict[str, ProviderReport]:
-    """Return what the provider of each judge reported about its replies."""
+    """Return what each judge's provider reported about its replies."""
     by_judge: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         by_judge.setdefault(verdict.judge, []).append(verdict)
@@ -160,12 +161,12 @@ def _provider(verdicts: Sequence[Verdict]) -> ProviderReport:
 
 
 def now() -> str:
-    """Return the time as the history holds it."""
+    """Return the time in the history's format."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def date_of(verdicts: Sequence[Verdict], began: str = "") -> str:
-    """Return the date of an occasion: of its newest reply, else when it ``began``, else now."""
+    """Return an occasion's date: that of its newest reply, else of when it ``began``, else now."""
     return reply_dates([verdicts]).newest or began or now()
 
 
@@ -207,9 +208,9 @@ def occasion_verdicts(
     *,
     look: int,
 ) -> list[Verdict]:
-    """Return the verdicts of all judges on the replies of an occasion.
+    """Return all judges' verdicts on the replies of an occasion.
 
-    What they take from all replies is that of the run: see `Baseline`.
+    Values that depend on all replies are the run's: see `Baseline`.
     """
     by_judge = replies_by_judge(replies, specs)
     computed = computed_verdicts(specs, by_judge, task, look=look, fitted=fitted)

@@ -1,4 +1,4 @@
-"""What a history records: baselines, rounds, and the figures of each judge."""
+"""Contents of a history: baselines, rounds, and the figures of each judge."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FLIPS, ANSWERED, BETA = "flips", "answered", "beta"
 
 
 class FigureUnit(NamedTuple):
-    """How a figure is called in sentences and charts, and written in tables."""
+    """Names of a figure in sentences and charts, and its format in tables."""
 
     text: str
     form: str
@@ -60,27 +60,27 @@ REPORTED = ("cost", "tokens", "latency")
 
 
 class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A number of a judge in a round, beside its baseline.
+    """A number for a judge in a round, with its baseline value.
 
     Attributes
     ----------
     name : str
         A key of `UNITS`, a metric, or ``beta``.
     elicitation : str
-        Of flips and shares of replies.
-    baseline, round : float or None
-        Values; None where undefined. Beside the flips of a round stands the chance that two replies
-        of the baseline to one item differ: the judge's own noise.
+        Elicitation of flips and shares of replies.
+    baseline, look : float or None
+        Values; None if undefined. For flips in a round, the baseline value is the probability that
+        two baseline replies to one item differ, which is the judge's usual noise.
     difference : float or None
-        Of a metric: look less baseline on the same items.
+        For a metric: round minus baseline, on the same items.
     low, high : float or None
-        Ends of the interval of the difference, or of a round's flips.
+        Ends of the interval for the difference, or for a round's flips.
     n : int
-        Items behind the round's value, or replies of which it is a share.
+        Number of items in the round's value, or of replies if it is a share of them.
     n_replies : float or None
-        Replies per item of either side of a metric; None for beta, of all replies.
+        Replies per item on both sides, for a metric; None for beta, which uses all replies.
     reason : str
-        Why a value is None.
+        Reason if a value is None.
     """
 
     name: str
@@ -96,14 +96,14 @@ class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ProviderReport(Struct, frozen=True, kw_only=True):
-    """What the provider of a judge reported about the replies of one occasion.
+    """What a judge's provider reported about the replies of one occasion.
 
     Attributes
     ----------
     models, fingerprints : tuple of str
         Model versions and system fingerprints, sorted.
     cost, tokens, latency : float or None
-        In their `UNITS`; ``cost`` counts what replies from the store cost, too.
+        Values in their `UNITS`; ``cost`` includes the cost of stored replies.
     """
 
     models: tuple[str, ...] = ()
@@ -114,16 +114,16 @@ class ProviderReport(Struct, frozen=True, kw_only=True):
 
 
 class ComparedJudge(Struct, frozen=True, kw_only=True):
-    """A judge among those of one occasion, as in `harness.analysis.evidence_rows.JudgeEvidence`.
+    """A judge among those on one occasion, as in `harness.analysis.evidence_rows.JudgeEvidence`.
 
     Attributes
     ----------
     usable_replies, answered_fraction : float or None
-        Of ``n_planned`` replies, and of the rated items.
+        Share of the ``n_planned`` replies, and of the rated items.
     estimate : Estimate
-        The metric that ranks, on the items and at the replies at which judges are compared.
+        The ranking metric, on the items and number of replies for comparing judges.
     ranks : (int, int) or None
-        Best and worst rank that it may have.
+        Best and worst possible rank.
     """
 
     judge: str
@@ -135,18 +135,18 @@ class ComparedJudge(Struct, frozen=True, kw_only=True):
 
 
 class DecisionFacts(Struct, frozen=True, kw_only=True):
-    """The decision on the replies of one occasion.
+    """The recommendation from the replies of one occasion.
 
     Attributes
     ----------
     metric : str
-        The metric that ranks.
+        The ranking metric.
     verdict, judge
         As in `harness.analysis.decision.Decision`.
     n_rated : int
-        Items that the raters rated as the metric needs.
+        Number of items with the ratings that the metric needs.
     judges : tuple of ComparedJudge
-        Ranked ones first, best first.
+        Ranked judges first, best first.
     """
 
     metric: str
@@ -156,7 +156,7 @@ class DecisionFacts(Struct, frozen=True, kw_only=True):
     judges: tuple[ComparedJudge, ...] = ()
 
     def standing(self, judge: str) -> ComparedJudge | None:
-        """Return the value and the completeness of a judge; None if it was not asked."""
+        """Return a judge's value and completeness; None if it was not run."""
         return next((row for row in self.judges if row.judge == judge), None)
 
 
@@ -166,9 +166,9 @@ class ChangedItem(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     before, now : Category
-        The most common reply before the round since which the judge changed, and from then on.
+        The most common reply before the round in which the judge changed, and from then on.
     share_before, share_now : (int, int)
-        How many replies were that one, of how many.
+        Number of these replies, and of all replies.
     """
 
     item: str
@@ -187,28 +187,28 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
     verdict : str
         ``changed`` and ``worse`` last until a new baseline.
     reason : str
-        Why it is not comparable, was not asked, or isn't complete.
+        Reason why it isn't comparable, was not run, or isn't complete.
     outcomes : tuple of OutcomeCounts
-        Counts of its replies in this round, by elicitation; empty if it was not asked.
+        Counts of its replies in this round, by elicitation; empty if it was not run.
     shortfall : str
-        Its standing in `Completeness` unless it is complete; else "".
+        Its state in `Completeness` unless it is complete; else "".
     p : float
         Anytime-valid p-value of no change since the baseline, over its elicitations.
     since, since_at : int or None, str
-        The round since which it changed, an estimate, and its UTC time.
+        Estimated round in which it changed, and its UTC time.
     what : str
-        What changed most, in words: an estimate.
+        Estimate of what changed most, in words.
     n_changed, changed_items : int, tuple of ChangedItem
-        Items whose usual answer changed since then, a description: how many, and those that speak
-        most for a change.
+        Items whose usual answer changed since then (a description): their number, and those with
+        the strongest evidence.
     margin : float or None
-        The largest worsening of the metric that ranks that is proven, as a share of its range.
+        The largest fall of the ranking metric for which there is evidence, as a share of its range.
     figures : tuple of Figure
         Flips and shares of replies by elicitation, then every metric, and ``beta``.
     sequence : Figure or None
-        Change of the metric that ranks, over single replies. Its interval holds for all rounds
-        since the baseline and all judges together. None where the metric is not a mean over items,
-        or in a round without replies.
+        Change of the ranking metric, over single replies. Its interval is simultaneously valid for
+        all rounds since the baseline and all judges. None if the metric isn't a mean over items, or
+        in a round without replies.
     """
 
     judge: str
@@ -228,36 +228,36 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
     sequence: Figure | None = None
 
     def figure(self, name: str, elicitation: Elicitation | Literal[""] = "") -> Figure | None:
-        """Return a figure by its name; None where there is none."""
+        """Return a figure by its name; None if there is none."""
         wanted = name, elicitation
         return next((f for f in self.figures if (f.name, f.elicitation) == wanted), None)
 
     @property
     def may_bring_more(self) -> bool:
-        """Whether planned replies did not come, and asking again may bring them."""
+        """Whether planned replies are missing that new requests may bring."""
         return not self.outcomes or any(c.failed or c.not_asked for c in self.outcomes)
 
     @property
     def answers_nothing(self) -> bool:
-        """Whether it replied, and no reply is an answer."""
+        """Whether it replied, but none of its replies is an answer."""
         answered = [f for f in self.figures if f.name == ANSWERED and f.n]
         return bool(answered) and not any(f.look for f in answered)
 
 
 class InUse(Struct, frozen=True, kw_only=True):
-    """Whether the judge in use is worse than a constant answer or a human rater, after a round.
+    """Test of whether the judge in use is worse than a constant answer or a human rater.
 
     Attributes
     ----------
     constant : str
-        The constant answer that is best.
+        The best constant answer.
     margin : float
         How much worse than a human rater it may be, as a share of the metric's range.
     log_e_constant, log_e_human : float or None
-        Log evidence that it is worse than a constant answer, and than a rater by more than the
-        margin, summed over the rounds since the baseline. None where there is no test.
+        Log evidence that it is worse than a constant answer, and than a human rater by more than
+        the margin, summed over the rounds since the baseline. None if there is no test.
     reason : str
-        Why there is no test; "" where there is.
+        Reason if there is no test; else "".
     """
 
     judge: str
@@ -271,7 +271,7 @@ class InUse(Struct, frozen=True, kw_only=True):
     def p_values(self) -> tuple[float, float]:
         """Anytime-valid p-values that it is no worse than any constant answer, and than a rater.
 
-        Each has half of alpha.
+        Each uses half of alpha.
         """
         log_e = (self.log_e_constant, self.log_e_human)
         p_constant, p_human = (min(1.0, 2.0 * exp(-max(e or 0.0, 0.0))) for e in log_e)
@@ -279,51 +279,52 @@ class InUse(Struct, frozen=True, kw_only=True):
 
     @property
     def fails(self) -> bool:
-        """Whether it is shown to be worse than one of them."""
+        """Whether there is evidence that it is worse than one of them."""
         return min(self.p_values) <= ALPHA
 
 
 class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baseline"):
-    """What rounds are compared with.
+    """The basis that rounds are compared with.
 
     Attributes
     ----------
     number : int
-        From 1.
+        Number from 1.
     at : str
         UTC time.
     occasion : int
-        Number of the occasion on which more replies were asked for; 0 if none were.
+        Number of the occasion on which more replies were requested; 0 if there was none.
     accepted : int
-        The round that was accepted as the start of this baseline; 0 for the run itself.
+        The round accepted as the start of this baseline; 0 for the run itself.
     n_occasions : int
-        On how many occasions its replies were asked.
+        Number of occasions on which its replies were requested.
     received : (str, str)
-        UTC times of its oldest and newest reply, which may be older than the run; "" if unknown.
+        UTC times of its oldest and newest reply, which can be older than the run; "" if unknown.
     items : tuple of str
         Ids of the anchor's items.
     n_items_in_run : int
-        Of which the anchor is a part.
+        Number of items in the run, of which the anchor is a part.
     sampled : bool
-        Whether these were sampled with unequal probabilities.
+        Whether the run's items were sampled with unequal probabilities.
     hashes : dict of str to str
-        Of the question and of the prompts.
+        Hashes of the question and of the prompts.
     item_hashes : tuple of str
-        Of the content of each item.
+        Hash of the content of each item.
     ratings_hash : str
-        Of the ratings of the items.
+        Hash of the items' ratings.
     grammar_version : int
-        Of the reading of replies.
+        Version of the reading of replies.
     alpha : float
-        Chance of any false alarm over the life of this baseline.
+        Probability of any false alarm over the life of this baseline.
     power : dict of str to DetectionPower
-        By judge, what later rounds can find.
+        By judge, what later rounds can detect.
     fitted : dict of str to dict of str to dict of str to float
-        By judge, what its strategy took from all replies of the run: the probabilities on
-        content-free items, or the weights of an ensemble's members. Later verdicts take the same.
+        By judge, the values that its strategy computed from all replies of the run: the
+        probabilities on content-free items, or the weights of an ensemble's members. Later verdicts
+        use the same values.
     in_use : tuple of str
-        The best judge of the run, and those that are not significantly different from it; empty
-        where none is better than the baseline judges.
+        The best judge of the run, and those not significantly different from it; empty if none is
+        better than the baseline judges.
     streams : tuple of StreamReplies
         The replies.
     """
@@ -357,14 +358,14 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
 
     @property
     def n_replies(self) -> int:
-        """Replies per item; the most where some are missing."""
+        """Replies per item; the maximum if some are missing."""
         return replies_per_item(self.streams)
 
 
 class StreamEvidence(Struct, frozen=True, kw_only=True):
-    """Evidence of all rounds since the baseline on one judge and elicitation.
+    """Evidence of all rounds since the baseline about one judge and elicitation.
 
-    It continues from here at the next round.
+    The next round continues from it.
     """
 
     judge: str
@@ -373,43 +374,45 @@ class StreamEvidence(Struct, frozen=True, kw_only=True):
 
 
 class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
-    """One round at the judges, with what it showed.
+    """One round with the judges, and its results.
 
     Attributes
     ----------
     number : int
-        From 1, over all baselines.
+        Number from 1, over all baselines.
     occasion : int
-        Number of the occasion on which its replies were asked; part of each request's key.
+        Number of the occasion on which its replies were requested; part of each request's key.
     baseline : int
-        Number of the baseline it is compared with.
+        Number of the baseline to compare with.
     causes : tuple of str
-        Why no judge is comparable with the baseline; empty if they are.
+        Reasons why no judge is comparable with the baseline; empty if they are.
     judges : tuple of JudgeLook
-        Of the judges that are watched.
+        Results of the watched judges.
     left_out : dict of str to str
-        Items of the baseline that are not as they were, each with the reason: they were not asked,
-        and enter no test of this round.
+        Items of the baseline that have changed, each with the reason. They were not requested, and
+        don't enter any test of this round.
     excluded : dict of int to str
-        Looks since the baseline, up to this, whose replies were excluded, each with the reason.
+        Rounds since the baseline, up to this one, whose replies were excluded, each with the
+        reason.
     margin : float
-        How much worse a judge may become without being ``worse``.
+        How much worse a judge can become without being ``worse``.
     other_ratings : bool
-        Whether the ratings are not those of the baseline, so that metrics changed for that reason.
+        Whether the ratings differ from the baseline's, so that metrics can change for that reason.
     streams : tuple of StreamReplies
-        The replies of the judges that were asked.
+        The replies of the judges that were run.
     evidence : tuple of StreamEvidence
-        Of every stream of the baseline, also of those that were not asked.
+        Evidence for every stream of the baseline, including those without requests.
     ended : dict of str to str
         Judges that are incomplete, with the reason.
     all_alike : bool
         Whether all judges changed at the same time.
     in_use : InUse or None
-        Test of the judge in use; None before it replied, and where no judge is in use.
+        Test of the judge in use; None before it has replied, or if no judge is in use.
     every : {"day", "week", "month"} or None
-        The period of ``--if-due``, with which every schedule looks; None without it.
+        The period of ``--if-due``, which every schedule uses; None without it.
     lost : str
-        Which earlier rounds the history lost, as a sentence: an alarm may be forgotten. "" if none.
+        Sentence about earlier rounds that the history lost, so that an alarm may be forgotten; ""
+        if there are none.
     """
 
     number: int
@@ -432,7 +435,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     streams: tuple[StreamReplies, ...] = ()
 
     def stream(self, judge: str, elicitation: Elicitation) -> StreamReplies | None:
-        """Return the replies of a judge to an elicitation; None if it was not asked."""
+        """Return a judge's replies in an elicitation; None if it was not run."""
         wanted = judge, elicitation
         return next((s for s in self.streams if (s.judge, s.elicitation) == wanted), None)
 
@@ -442,13 +445,13 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
 
     @property
     def times(self) -> Iterator[str]:
-        """The times that it must have."""
+        """Required times."""
         yield self.at
         yield from (judge.since_at for judge in self.judges if judge.since is not None)
 
 
 def reported(judge: JudgeLook, baseline: Baseline | None) -> Iterator[Figure]:
-    """Yield what a provider reported of the replies of a round, beside the baseline's."""
+    """Yield what a provider reported about a round's replies, with the baseline's values."""
     before = baseline.providers.get(judge.judge) if baseline else None
     for name in REPORTED:
         yield Figure(
@@ -457,7 +460,7 @@ def reported(judge: JudgeLook, baseline: Baseline | None) -> Iterator[Figure]:
 
 
 def model_changes(looks: Iterator[Look] | list[Look], judge: str) -> frozenset[int]:
-    """Return the rounds with another model version or fingerprint than the round before."""
+    """Return the rounds with a different model version or fingerprint than the previous round."""
     changes, before = set(), None
     for look in looks:
         result = look.judge(judge)

@@ -1,4 +1,4 @@
-"""Replies of judges as categories: the verdict, or the outcome where there is none."""
+"""Replies of judges as categories: the verdict, or the outcome if there is none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Category(Struct, frozen=True, omit_defaults=True):
-    """What a judge may reply: a verdict, or an outcome without a value."""
+    """A possible reply of a judge: a verdict, or an outcome without a value."""
 
     outcome: Outcome
     value: Value = None
@@ -47,18 +47,18 @@ ScoredReply = tuple[Category, dict[str, float]]  # a reply, and the options' pro
 
 
 class StreamReplies(Struct, frozen=True):
-    """Replies of one judge to one elicitation, on one occasion or more.
+    """Replies of one judge in one elicitation, on one or more occasions.
 
     Attributes
     ----------
     categories : tuple of Category
-        What was replied.
+        The categories of the replies.
     replies : tuple of tuple of int
         Per item, in the order of the baseline's items, the position in ``categories`` of each
-        reply. Transport errors are no replies.
+        reply. Transport errors don't count as replies.
     probabilities : tuple of tuple of dict of str to float
-        Per item and reply, those of the options, of a judge that gives them; else empty. The
-        category is then the most probable option.
+        Per item and reply, the probabilities of the options if the judge returns them; else empty.
+        The category is then the most probable option.
     """
 
     judge: str
@@ -73,7 +73,7 @@ class StreamReplies(Struct, frozen=True):
         return sum(map(len, self.replies))
 
     def at(self, places: Sequence[int]) -> StreamReplies:
-        """Return the replies to some items, by their places."""
+        """Return the replies to some items, by index."""
         return replace(
             self,
             replies=tuple(self.replies[i] for i in places),
@@ -101,7 +101,7 @@ def stream_of(
     items: Sequence[str],
     task: Task,
 ) -> StreamReplies:
-    """Collect the replies of one judge to one elicitation."""
+    """Collect one judge's replies in one elicitation."""
     samples: dict[str, list[tuple[int, ScoredReply]]] = {item: [] for item in items}
     for verdict in verdicts:
         is_ours = verdict.judge == judge and verdict.elicitation == elicitation
@@ -117,7 +117,7 @@ def stream_of(
 
 
 def joined(occasions: Sequence[StreamReplies]) -> StreamReplies:
-    """Put the replies of several occasions to the same items together.
+    """Combine the replies of several occasions to the same items.
 
     The categories keep their order; those that first occur on a later occasion follow.
     """
@@ -137,11 +137,11 @@ def verdicts_of(
     Parameters
     ----------
     items : sequence of str
-        Ids, in the order of the stream.
+        Item ids, in the order of the stream.
     judge : str
-        Another name for the judge.
+        A different name for the judge.
     samples : slice
-        Which replies of each item; all by default.
+        Replies to use for each item; by default all.
     """
     for i, item in enumerate(items):
         for sample, (category, probabilities) in enumerate(stream.of_item(i)[samples]):
@@ -165,7 +165,7 @@ def by_judge(streams: Sequence[StreamReplies]) -> dict[str, list[StreamReplies]]
 
 
 def replies_per_item(streams: Iterable[StreamReplies], samples: slice = slice(None)) -> int:
-    """Return the number of replies per item; the most where some are missing."""
+    """Return the number of replies per item; the maximum if some are missing."""
     lengths = (len(item[samples]) for stream in streams for item in stream.replies)
     return max(lengths, default=0)
 
@@ -178,17 +178,17 @@ def outcome_shares(stream: StreamReplies) -> dict[str, float]:
 
 
 def categories_of(streams: Sequence[StreamReplies]) -> tuple[Category, ...]:
-    """Return the categories of a baseline, then those that first occur in each round after it."""
+    """Return the categories of a baseline, then those that first occur in each later round."""
     return tuple(dict.fromkeys(c for stream in streams for c in stream.categories))
 
 
 def counts_of(streams: Sequence[StreamReplies]) -> ReplyCounts:
-    """Count the replies of a baseline and the rounds after it, for the tests.
+    """Count the replies of a baseline and its rounds, for the tests.
 
     Parameters
     ----------
     streams : sequence of StreamReplies
-        Of one judge and elicitation, to the same items: the baseline, then each round.
+        Replies of one judge and elicitation to the same items: the baseline, then each round.
 
     Returns
     -------
@@ -226,7 +226,7 @@ def _encoded(
 
 
 def _order_in(task: Task) -> Callable[[Category], tuple[int, int, int]]:
-    """Return the key that sorts categories: by outcome, then as the task orders their values."""
+    """Return a sort key for categories: by outcome, then by the task's order of values."""
     space = task.space
 
     def order(category: Category) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""Re-validate a run: fix its baseline, ask its judges again, compare, and say how it ended."""
+"""Re-validation of a run: set its baseline, re-run its judges, compare, and report the result."""
 
 from __future__ import annotations
 
@@ -74,26 +74,27 @@ def revalidate(
     *,
     stop: StopRequests | None = None,
 ) -> LookEnding:
-    """Ask the judges of a finished run again and compare, or accept or exclude a round.
+    """Re-run a finished run's judges and compare, or accept or exclude a round.
 
-    An ending other than 0 is posted where an address is given, and so is an error.
+    If an address is set, results with an exit code other than 0 are posted to it, and so are
+    errors.
 
     Parameters
     ----------
     run : RunFolder
         The run, or an exported baseline.
     options : LookOptions
-        What is done.
+        What to do.
     watching : callable
-        Returns, as a context, what is informed of progress; given planned units by judge.
+        Returns a context with the observer of progress, for the planned units by judge.
     stop : StopRequests, optional
-        Of other threads; signals stop the round, too.
+        Stop requests from other threads; signals stop the round too.
 
     Raises
     ------
     HarnessError
-        If another process re-validates the run, an option does not fit it, or it cannot be read,
-        asked or written.
+        If another process is re-validating the run, an option doesn't suit it, or it can't be read,
+        run or written.
     """
     check_notify_url(options.notify)
     conditions = read_fail_on(options.fail_on)
@@ -108,7 +109,7 @@ def revalidate(
 
 
 def _post(options: LookOptions, ending: LookEnding, watching: Watching) -> None:
-    """Post an ending, where an address is given; say it where that failed."""
+    """Post a result if an address is set; report a failed post."""
     problem = notify(options.notify, ending.sentence, ending.facts(), str(ending.run))
     if problem:
         with watching({}) as observer:
@@ -122,7 +123,7 @@ def _done(
     watching: Watching,
     stop: StopRequests | None,
 ) -> LookEnding:
-    """Do what the options say."""
+    """Do what the options request."""
     if options.if_due and (ending := _not_due(run, options, conditions, options.if_due)):
         return ending
     with Sitting.at(run, options, stop) as sitting:
@@ -137,7 +138,7 @@ def _done(
 def _not_due(
     run: RunFolder, options: LookOptions, conditions: tuple[Condition, ...], every: Period
 ) -> LookEnding | None:
-    """End as the last round at the judges did, if the next one is not due: an alarm stays open."""
+    """Repeat the last round's result if the next one isn't due: an alarm stays open."""
     judges = [spec.name for spec in watched_judges(run, options.judges or ())]
     history = read_history(run.path / FILE)
     last, baseline = history.last_look_at(judges), history.baseline
@@ -150,7 +151,7 @@ def _not_due(
 
 
 def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...]) -> LookEnding:
-    """Fix the baseline, ask a round and record it."""
+    """Set the baseline, do a round and record it."""
     history, warnings = sitting.history, tuple(_warnings(sitting))
     with watching(next_plan(sitting).n_planned) as observer:
         for line in warnings:
@@ -165,7 +166,7 @@ def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...
 
 
 def _warnings(sitting: Sitting) -> Iterator[str]:
-    """Yield what is wrong with the history and the replies of earlier rounds."""
+    """Yield problems with the history and the replies of earlier rounds."""
     history = sitting.history
     if history.n_damaged > history.n_damaged_last:
         yield f"{history.n_damaged} damaged lines of {sitting.run.path / FILE} are left out."
@@ -179,7 +180,7 @@ def _warnings(sitting: Sitting) -> Iterator[str]:
 
 
 def _lost(sitting: Sitting) -> str:
-    """Say which earlier rounds the history lost; "" if none: an alarm may be among them."""
+    """Return which earlier rounds the history lost; "" if none: an alarm may be among them."""
     if sitting.occasion.lost:
         return sitting.occasion.lost
     if not (n := sitting.history.n_damaged_last):
@@ -192,7 +193,7 @@ def _lost(sitting: Sitting) -> str:
 
 
 def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding:
-    """Say how what was stopped goes on."""
+    """Return how to continue after a stop."""
     options = sitting.options
     command = options.look_command(sitting.run, with_limit=code != ExitCode.COST_LIMIT)
     observer.say(how_to_resume(command, code, options.max_cost, sitting.assumed_usd))
@@ -201,9 +202,9 @@ def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding
 
 
 def _ask_today(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Ask a round; after one that only an earlier day's replies completed, ask another.
+    """Do a round; if that only completed an earlier day's replies, do another.
 
-    Return why asking was stopped.
+    Return why requests were stopped.
     """
     is_late = sitting.occasion.is_late
     stopped = _ask(sitting, observer)
@@ -218,7 +219,7 @@ def _ask_today(sitting: Sitting, observer: Observer) -> ExitCode | None:
 
 
 def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
-    """Ask a round, assess and record it; return why asking was stopped."""
+    """Do a round, assess and record it; return why requests were stopped."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     content = sitting.comparable(baseline)
     left_out = sitting.judges_left_out(baseline, content)
@@ -244,7 +245,7 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
 def _replies_of(
     sitting: Sitting, answers: OccasionAnswers, content: Comparable, left_out: LeftOutJudges
 ) -> Look:
-    """Return a round that is not assessed, in which judges without replies have the reason."""
+    """Return an unassessed round, with the reason for judges without replies."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     streams = sitting.asked_streams(baseline, answers)
     replied = {stream.judge for stream in streams if stream.n_replies}
@@ -288,17 +289,17 @@ def _replies_of(
 
 
 def with_counts(row: JudgeLook, judge: Completeness, why: str) -> JudgeLook:
-    """Add the counts of a judge's replies to its row, and what is short if they don't suffice."""
+    """Add the counts of a judge's replies to its row, and what is missing if they don't suffice."""
     reason = "" if judge.is_complete else ". ".join(filter(None, (str(judge), why)))
     return structs.replace(row, outcomes=judge.counts, shortfall=judge.shortfall, reason=reason)
 
 
 def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
-    """Start a new baseline with the replies of a round and of all rounds after it.
+    """Start a new baseline with the replies of a round and all later ones.
 
-    Those up to the round that raised an alarm are left out, and the baseline is then completed to
-    as many replies per item as the old one has. Judges that the last round did not watch keep
-    theirs.
+    Replies up to the round that raised an alarm are left out, and the baseline is then completed to
+    the old one's number of replies per item. Judges that the last round did not watch keep their
+    replies.
     """
     run, options = sitting.run, sitting.options
     check_acceptable(sitting, number)
@@ -336,7 +337,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
 
 
 def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
-    """Drop the replies of a round, and assess it and all rounds after it without them."""
+    """Drop the replies of a round, and assess it and all later rounds without them."""
     sitting.check_look("exclude", number)
     baseline = sitting.baseline
     looks = sitting.history.looks_since_baseline
@@ -358,7 +359,7 @@ def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
 
 
 def next_plan(sitting: Sitting) -> Plan:
-    """Plan the next round, and replies that the baseline still needs, without asking."""
+    """Plan the next round, and replies that the baseline still needs, without sending requests."""
     n_samples = sitting.options.replies_per_item + n_missing(sitting)
     if (baseline := sitting.history.baseline) is None:
         return sitting.plan(sitting.asked_judges, n_samples)
@@ -369,12 +370,12 @@ def next_plan(sitting: Sitting) -> Plan:
 
 
 def plan_look(run: RunFolder, options: LookOptions) -> Plan:
-    """Plan the next round without asking or writing.
+    """Plan the next round without sending requests or writing anything.
 
     Raises
     ------
     HarnessError
-        As `revalidate`.
+        As for `revalidate`.
     """
     with Sitting.at(run, options.model_copy(update={"dry_run": True})) as sitting:
         check_conditions(read_fail_on(options.fail_on), sitting)
@@ -389,12 +390,12 @@ def export_baseline(
     item_text: bool = False,
     keep_replies: bool = False,
 ) -> None:
-    """Write manifest, prompts, history, and the anchor's items and ratings into a new folder.
+    """Write manifest, prompts, history, and the anchor's items and ratings to a new folder.
 
-    A run without a baseline gets that of ``options`` first. Without the items' texts, a round reads
-    them from the task. With ``keep_replies`` the folder gets the texts of the run's replies, and
-    rounds keep theirs. Raises `HarnessError` if the run cannot be read, or the folder exists or
-    cannot be written.
+    If the run has no baseline, it is first created from ``options``. Without the items' texts, a
+    round reads them from the task. With ``keep_replies``, the folder contains the texts of the
+    run's replies, and rounds keep theirs. Raises `HarnessError` if the run can't be read, or the
+    folder exists or can't be written.
     """
     if target.exists():
         raise RunError(f"{target}: it exists already. Choose another folder, or remove it.")

@@ -77,15 +77,16 @@ class Schedule:
     Attributes
     ----------
     run : str
-        The run or exported baseline, as it is named where the schedule runs.
+        Name of the run or exported baseline in the place where the schedule runs.
     every : {"day", "week", "month"}
-        How often.
+        Period of the schedule.
     options : tuple of str
-        Further words of ``harness revalidate``.
+        Additional arguments of ``harness revalidate``.
     keys : tuple of str
-        Environment variables that hold the judges' keys; their names alone are written.
+        Environment variables that contain the judges' keys; only their names are written.
     package : str
-        What a pipeline installs with ``pip install``; other schedules install nothing.
+        Package that a pipeline installs with ``pip install``; other schedules don't install
+        anything.
     """
 
     run: str
@@ -108,27 +109,27 @@ def keys_of(judges: Iterable[JudgeSpec], key_env: str | None = None) -> tuple[st
 
 
 class Watched(NamedTuple):
-    """Which judges a schedule watches, empty for all, and a sentence that says so."""
+    """Judges that a schedule watches, empty for all, and a sentence about them."""
 
     judges: tuple[str, ...]
     sentence: str
 
 
 def watched_by_schedule(run: RunFolder, names: Collection[str] | None) -> Watched:
-    """Choose the judges that a schedule watches.
+    """Select the judges that a schedule watches.
 
     Parameters
     ----------
     run : RunFolder
         A run or exported baseline.
     names : collection of str or None
-        Judges, or ``all``; by default the best judge of the run and those that are not
-        significantly different from it.
+        Names of judges, or ``all``; by default the run's best judge and those not significantly
+        different from it.
 
     Raises
     ------
     RunError
-        If the run has no judge of a name.
+        If the run has no judge with one of the names.
     """
     everyone = tuple(spec.name for spec in run.manifest.judges)
     if names is not None:
@@ -155,27 +156,28 @@ def options_of(
     server: Server = NO_SERVER,
     judges: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the options that name a run's task and judges where the schedule runs.
+    """Return the options for a run's task and judges in the place where the schedule runs.
 
-    There, nothing is set that is set here: neither ``$HARNESS_JUDGES`` nor ``$HARNESS_TASKS``.
+    Environment variables of this machine, such as ``$HARNESS_JUDGES`` and ``$HARNESS_TASKS``,
+    aren't set there.
 
     Parameters
     ----------
     run : RunFolder
         A run or exported baseline.
     target : {"github", "gitlab", "cron", "systemd"}
-        A pipeline has only the repository.
+        Where the schedule runs; a pipeline only has the repository.
     task : str or None
         Name or path of the task there; by default, where this machine finds it.
     server : Server
         Judges file, or address and key there; by default the run's, if all judges share them.
     judges : collection of str
-        Those that are watched; empty for all.
+        Watched judges; empty for all.
 
     Raises
     ------
     RunError
-        If the schedule could not find the task, or would refuse the judges.
+        If the schedule could not find the task, or would reject the judges.
     JudgeError
         If the judges file cannot be read.
     TaskError
@@ -196,7 +198,7 @@ def options_of(
 
 
 class StoreOptions(NamedTuple):
-    """What a shared store adds to a schedule; ``extra`` is that of the package."""
+    """Additions to a schedule for a shared store; ``extra`` is the package's extra."""
 
     options: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
@@ -204,12 +206,12 @@ class StoreOptions(NamedTuple):
 
 
 def options_of_store(address: str | None) -> StoreOptions:
-    """Return what a shared store adds to a schedule; its password is named, not written.
+    """Return a schedule's additions for a shared store; its password is named, not written.
 
     Raises
     ------
     RunError
-        If the address cannot be used, or holds a password.
+        If the address can't be used, or contains a password.
     """
     if address is None:
         return StoreOptions()
@@ -221,22 +223,23 @@ def options_of_store(address: str | None) -> StoreOptions:
 
 
 def package_of(target: Target, source: str | None, extra: str = "") -> str:
-    """Return what a pipeline installs; empty where the schedule uses the installed harness.
+    """Return the package that a pipeline installs; empty for the installed harness.
 
     Parameters
     ----------
     target : {"github", "gitlab", "cron", "systemd"}
-        What calls the harness.
+        Where the schedule runs.
     source : str or None
         Address of a repository (``git+https://...``), or of a wheel, or the path of a wheel in the
-        repository; where this harness was installed from by default.
+        repository. By default, the source that this harness was installed from.
     extra : str
         Extra of the package with its brackets, as in ``[postgres]``.
 
     Raises
     ------
     RunError
-        If the source is none of these, or holds a user's name or password, or there is no default.
+        If the source isn't one of these, or contains a user's name or password, or there is no
+        default.
     """
     if target not in INSIDE_REPOSITORY:
         if source is not None:
@@ -275,7 +278,7 @@ def _installed_from() -> str | None:
 
 
 def _task_inside(run: RunFolder) -> str | None:
-    """Return how a pipeline names the task that has the item texts; None if the run has them."""
+    """Return a pipeline's name for the task with the item texts; None if the run has them."""
     config = run.manifest.config
     if config.item_text:
         return None
@@ -286,8 +289,8 @@ def _task_inside(run: RunFolder) -> str | None:
         if folder.is_relative_to(here):
             return str(folder.relative_to(here))
     raise RunError(
-        f"{run.path}: it holds no item texts, and its task is not in this folder. Name a path in "
-        "the repository with --task, or export the baseline with --item-text."
+        f"{run.path}: it doesn't contain item texts, and its task isn't in this folder. Name a "
+        "path in the repository with --task, or export the baseline with --item-text."
     )
 
 
@@ -302,7 +305,7 @@ def _task_here(run: RunFolder) -> str | None:
 def _server_there(
     run: RunFolder, specs: Sequence[JudgeSpec], target: Target, server: Server
 ) -> Server:
-    """Return where a round that the schedule starts finds the judges of the run."""
+    """Return the location of the run's judges for a scheduled round."""
     is_pipeline = target in INSIDE_REPOSITORY
     file = server.judges_file or (None if is_pipeline else _file_of_environment())
     registry = bundled_judges() if is_pipeline and not file else load_judges(file)
@@ -329,7 +332,7 @@ def _server_there(
 
 
 def _file_of_environment() -> Path | None:
-    """Return the user's judges file, if only this environment says where it is."""
+    """Return the user's judges file if only this environment determines it."""
     file, home = user_file(), Path("~/.config").expanduser()
     return file.absolute() if file and not file.is_relative_to(home) else None
 
@@ -337,8 +340,8 @@ def _file_of_environment() -> Path | None:
 def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
     """Return the files of a schedule by name.
 
-    Raises `RunError` if a pipeline's run is not named by a path inside the repository, or a name
-    holds a line break or an expression.
+    Raises `RunError` if a pipeline's run isn't named by a path inside the repository, or a name
+    contains a line break or an expression.
     """
     _check_words(schedule, target)
     environment = _environment()
@@ -359,13 +362,13 @@ def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
 
 
 def _program() -> str:
-    """Return the path of this harness's command; that on ``PATH`` may be another one's."""
+    """Return the path of this harness's command; the one on ``PATH`` may be a different one."""
     beside = Path(sys.executable).parent / "harness"
     return str(beside if beside.is_file() else Path(shutil.which("harness") or beside).absolute())
 
 
 def unset_keys(keys: Iterable[str]) -> list[str]:
-    """Return the variables that `KEYS_FILE`, all that cron and systemd read, does not set."""
+    """Return the variables that `KEYS_FILE`, the only file cron and systemd read, doesn't set."""
     try:
         text = Path(KEYS_FILE).expanduser().read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -375,10 +378,10 @@ def unset_keys(keys: Iterable[str]) -> list[str]:
 
 
 def time_until_due(last: Look | None, every: Period) -> timedelta:
-    """Return how long the next round is not due; zero or less if it is.
+    """Return the time until the next round is due; zero or less if it is.
 
-    A round is due when the last one is at least nine tenths of the period old; at once when replies
-    of that are missing, or it is dated in the future because a clock ran ahead.
+    A round is due if the last one is at least nine tenths of the period old. It is due at once if
+    the last one has missing replies, or is dated in the future because a clock was ahead.
     """
     if last is None:
         return timedelta(0)
@@ -399,11 +402,11 @@ class Lateness:
     every : {"day", "week", "month"}
         The period of the schedule.
     last : str
-        Time of the last round that got replies; of the run if there is none.
+        Time of the last round with replies; of the run if there is none.
     has_looks : bool
         Whether there is such a round.
     age : timedelta
-        Since then.
+        Time since then.
     """
 
     every: Period
@@ -413,12 +416,12 @@ class Lateness:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether no round got replies for two periods."""
+        """Whether no round has had replies for two periods."""
         return self.age > N_PERIODS * PERIODS[self.every]
 
     @property
     def sentence(self) -> str:
-        """What is said about it."""
+        """Sentence about the delay."""
         days = f"{self.age.days} days ago, on {self.last[:10]}"
         last = f"The last round with replies was {days}"
         if not self.has_looks:
@@ -429,16 +432,16 @@ class Lateness:
 
 
 def lateness(run: RunFolder, looks: Sequence[Look], every: Period | None) -> Lateness:
-    """Return how long no scheduled round of a run got replies.
+    """Return how long it is since a scheduled round of a run had replies.
 
     Parameters
     ----------
     run : RunFolder
         The run, or an exported baseline.
     looks : sequence of Look
-        All rounds at it.
+        All of its rounds.
     every : {"day", "week", "month"} or None
-        The period; by default that of the last round that was called with ``--if-due``.
+        The period; by default that of the last round with ``--if-due``.
 
     Raises
     ------
@@ -477,11 +480,11 @@ def _check_words(schedule: Schedule, target: Target) -> None:
 
 def _check_inside(path: Path, advice: str) -> None:
     if path.is_absolute() or ".." in path.parts:
-        raise RunError(f"{path}: a pipeline sees its repository alone. {advice}")
+        raise RunError(f"{path}: a pipeline only sees its repository. {advice}")
 
 
 def _systemd_word(word: str) -> str:
-    r"""Quote a word of ``ExecStart``, where ``%``, ``$`` and ``\`` are special."""
+    r"""Quote a word of ``ExecStart``, in which ``%``, ``$`` and ``\`` are special."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + escaped.replace("%", "%%").replace("$", "$$") + '"'
 

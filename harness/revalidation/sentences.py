@@ -1,4 +1,4 @@
-"""What is said of a round: a sentence for each judge, and notes on what it compared."""
+"""Sentences about a round: one for each judge, and notes on the comparison."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ SAMPLED = (
 
 
 def lead(look: Look, baseline: Baseline) -> list[tuple[str, str]]:
-    """Return a verdict and a plain sentence for each judge, the most serious first.
+    """Return a state and a plain sentence for each judge, the most serious first.
 
     If no judge is comparable, there is one sentence for each cause. Rounds that the history lost
-    have one, too.
+    have one too.
     """
     lost = [("incomplete", look.lost)] if look.lost else []
     if look.causes:
@@ -62,7 +62,7 @@ def lead(look: Look, baseline: Baseline) -> list[tuple[str, str]]:
 
 
 def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:
-    """Say in one sentence whether a judge is the same, and what changed."""
+    """Describe in one sentence whether a judge changed, and how."""
     match judge.verdict:
         case "not comparable":
             claim = f"not compared, as {judge.reason}"
@@ -83,7 +83,7 @@ def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:
 
 
 def _agreement(judge: JudgeLook) -> str:
-    """Say whether a judge that changed agrees less with the raters."""
+    """Describe whether a changed judge agrees less with the raters."""
     if judge.verdict == "changed":
         return "; it is not shown to agree less with the raters" if judge.sequence else ""
     if judge.answers_nothing:
@@ -95,7 +95,7 @@ def _agreement(judge: JudgeLook) -> str:
 
 
 def day(at: str, now: str) -> str:
-    """Return the day of a UTC time, with its year where that is another one than now."""
+    """Return the day of a UTC time, with its year if that isn't the current one."""
     time = datetime.fromisoformat(at)
     year = f" {time.year}" if at[:4] != now[:4] else ""
     return f"{time.day} {MONTHS[time.month - 1]}{year}"
@@ -107,7 +107,7 @@ def replies_of(n: int) -> str:
 
 
 def _power(judge: JudgeLook, baseline: Baseline) -> str:
-    """Say which change would have been found."""
+    """Describe which change would have been detected."""
     power = baseline.power[judge.judge]
     if power.reason == "one_baseline_reply":
         return ""
@@ -124,7 +124,7 @@ def _power(judge: JudgeLook, baseline: Baseline) -> str:
 
 
 def notes(look: Look, baseline: Baseline) -> Iterator[str]:
-    """Say what is left out, what differs besides, and what the comparison cannot show."""
+    """Describe what is left out, what else differs, and what the comparison can't show."""
     if names := unwatched(look, baseline):
         yield f"Not watched: {', '.join(names)}."
     if look.left_out and not look.causes:
@@ -153,12 +153,12 @@ def notes(look: Look, baseline: Baseline) -> Iterator[str]:
 
 
 def unwatched(look: Look, baseline: Baseline) -> list[str]:
-    """Return the judges of a baseline that a round does not watch."""
+    """Return the judges of a baseline that a round doesn't watch."""
     return [judge for judge in baseline.judges if look.judge(judge) is None]
 
 
 def decision_sentences(look: Look, baseline: Baseline) -> Iterator[str]:
-    """Say the decision on the round's replies beside the baseline's, and that its judge fails."""
+    """Describe the recommendation, now and at the baseline, and its judge's failure."""
     now, before = look.decision, baseline.decision
     if now is not None:
         among = ", among the judges that are watched" if unwatched(look, baseline) else ""
@@ -176,6 +176,6 @@ def decision_sentences(look: Look, baseline: Baseline) -> Iterator[str]:
 
 
 def decided(decision: DecisionFacts) -> str:
-    """Return the verdict of a decision, and its judge."""
+    """Return a recommendation's verdict and its judge."""
     verdict = decision.verdict.replace("_", " ")
     return f"{verdict} ({decision.judge})" if decision.judge else verdict

@@ -1,4 +1,4 @@
-"""A stream: the replies of one judge and elicitation that rounds compare."""
+"""A stream: one judge's replies in one elicitation, which rounds compare."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Stream:
     Attributes
     ----------
     replies : tuple of StreamReplies
-        In the baseline and each round.
+        Replies in the baseline and each round.
     """
 
     judge: str
@@ -39,7 +39,7 @@ class Stream:
 
     @property
     def p_value(self) -> float:
-        """The smallest so far: an alarm stays when items that raised it are left out later."""
+        """The smallest p-value so far: an alarm stays even if its items are left out later."""
         return min(look.p_value for look in self.path.looks)
 
     def figures(self) -> Iterator[Figure]:
@@ -69,6 +69,6 @@ class Stream:
             )
 
     def scores(self, scorer: Scorer) -> ItemScores | None:
-        """Return what the replies score on the metric that ranks; None where none has a score."""
+        """Return the scores of the replies on the ranking metric; None if no reply has a score."""
         scores = scorer.scores(categories_of(self.replies), self.replies[0].elicitation)
         return None if scores is None else item_scores(self.counts, scores)

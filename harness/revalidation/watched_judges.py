@@ -1,4 +1,4 @@
-"""Which judges of a run a round asks again."""
+"""Which judges of a run a round re-runs."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSpec, ...]:
-    """Return the judges that are named, and the members of ensembles among them; all by default.
+    """Return the named judges and the members of ensembles among them; by default all.
 
-    After a race it is the one that was returned, and asked about all items.
+    After a race, it is the winner, if it ran on all items.
 
     Raises
     ------
     RunError
-        If the run has no judge of a name, or its judges raced and none was asked about all items.
+        If the run has no judge with a name, or its judges raced and none ran on all items.
     """
     specs = {spec.name: spec for spec in run.manifest.judges}
     if run.manifest.config.race:
         [winner] = compared_source(run).judges
         names = names or (winner.name,)
         if set(names) != {winner.name}:
-            raise RunError(f"{run.path}: {RACED}", f"Watch {winner.name} alone")
+            raise RunError(f"{run.path}: {RACED}", f"Watch only {winner.name}")
     unknown = [name for name in names if name not in specs]
     if unknown:
         raise RunError(f"{run.path}: no judge is named {unknown[0]!r}. It has {', '.join(specs)}.")
@@ -42,10 +42,10 @@ def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSp
 
 
 def judges_in_use(run: RunFolder) -> tuple[str, ...]:
-    """Return the best judge of a run, and those that are not significantly different from it.
+    """Return the best judge of a run, and those not significantly different from it.
 
-    They are those of the validation that the run ended with, which a baseline keeps. Empty where no
-    judge is better than the baseline judges, or there is no such validation.
+    They are from the run's final validation, which a baseline keeps. Empty if no judge is better
+    than the baseline judges, or there is no such validation.
     """
     baseline = read_history(run.path / FILE).baseline
     if baseline is not None:

@@ -38,7 +38,7 @@ def test_the_draw_is_a_function_of_the_seed(task):
 def test_all_items_are_an_anchor_and_more_are_none(task):
     """The message names how many there are."""
     assert draw_anchor(task, task.items, None, seed=0) == task.items
-    with pytest.raises(RunError, match="the run has 40 items"):
+    with pytest.raises(RunError, match="the run has only 40 items"):
         draw_anchor(task, task.items, 41, seed=0)
 
 

@@ -242,7 +242,7 @@ def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
     file.write_text("judges:\n  own: {kind: endpoint, model: m, base_url: 'http://server/v1'}\n")
     words = ("--task", "polite", "--judges-file", "judges.yaml")
     assert options_of(run, "github", task="polite", server=Server(judges_file=file)) == words
-    with pytest.raises(RunError, match="a pipeline sees its repository alone"):
+    with pytest.raises(RunError, match="a pipeline only sees its repository"):
         options_of(run, "github", task="polite", server=Server(judges_file=file.resolve()))
     with pytest.raises(TaskError, match="'/elsewhere/polite' was not found"):
         options_of(run, "cron")

@@ -44,7 +44,7 @@ RANKS_ON_ORDERED_SCALES = RANKED_PROBABILITY_SCORE.name
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableTranslation:
-    """F and beta of one rating table.
+    """F and beta from one rating table.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class TableTranslation:
     beta : Estimate
         P(a positive option in S, given a negative one was chosen), from paired ratings.
     cross_call_beta : Estimate
-        The same share from independent calls, which is no estimate of beta.
+        The same share from independent calls, which doesn't estimate beta.
     """
 
     translation: Translation
@@ -66,19 +66,19 @@ class TableTranslation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
-    """Estimates of several judges on the same items.
+    """Estimates for several judges on the same items.
 
     Attributes
     ----------
     judges : tuple of str
-        Their names, in the order given.
+        Names of the judges, in the order of the argument.
     metrics : tuple of Metric
-        The rows that were evaluated.
+        The evaluated metrics.
     estimates : mapping
         Judge name to metric name to `Estimate`.
     replicates : mapping
-        Metric name to its (J, B) values in the resamples; column ``b`` is the same draw of items
-        throughout this evaluation.
+        Metric name to its (J, B) values in the resamples. Column ``b`` is the same draw of items
+        throughout the evaluation.
     human_agreement : mapping
         Name of a row of `HUMAN_AGREEMENT` to `Estimate`.
     human_translation : TableTranslation
@@ -88,9 +88,9 @@ class Evaluation:
     level : float
         Confidence level.
     units : Units
-        What was resampled: items, groups of them, or criteria.
+        Units of resampling: items, groups of items, or criteria.
     covariances : mapping of str to RaterCovariance
-        Of the judges by the raters, by metric, where raters are a sample, too.
+        Covariances of the judges due to the raters, by metric, if raters are a sample too.
     """
 
     judges: tuple[str, ...]
@@ -108,16 +108,16 @@ class Evaluation:
         return f"Evaluation({len(self.judges)} judges, {len(self.metrics)} metrics, {self.units!r})"
 
     def row(self, metric: str) -> Metric:
-        """Return an evaluated row by name; ValueError if it is none."""
+        """Return an evaluated metric by name; ValueError if there is none."""
         return find_metric(metric, self.metrics)
 
     def losses(self, metric: str) -> tuple[FloatArray, FloatArray]:
-        """Return (J,) losses and their (J, B) replicates: lower is better, nan where undefined."""
+        """Return (J,) losses and their (J, B) replicates: lower is better, nan if undefined."""
         row = self.row(metric)
         return row.losses(self._values(metric)), row.losses(self.replicates[metric])
 
     def _values(self, metric: str) -> FloatArray:
-        """Return (J,) values, nan where undefined."""
+        """Return (J,) values, nan if undefined."""
         values = [self.estimates[judge][metric].value for judge in self.judges]
         return np.array([np.nan if value is None else value for value in values])
 
@@ -141,33 +141,33 @@ def evaluate(
     Parameters
     ----------
     human : RatingTable
-        What the humans answered.
+        The humans' answers.
     judges : sequence of RatingTable
-        What each judge answered: the same space, the same items in the same order.
+        Each judge's answers, with the same space and the same items in the same order.
     tau : float in (0, 1]
         Cut-off of the forms hrs and decision.
     positive : sequence of str
         Positive options, for decisions and beta.
     resampling : Resampling
-        How intervals are made.
+        How intervals are computed.
     metrics : sequence of str or Metric, optional
         Default: all rows of `METRICS`; see `metrics_for`.
     implied : Distributions, optional
-        What the humans' response sets are supposed to be, in place of those they gave; see
-        `distributions_at_beta` and `reconstruct`.
+        Assumed response sets of the humans, instead of their own; see `distributions_at_beta` and
+        `reconstruct`.
     criteria : sequence of str, optional
-        What each item is rated on: metrics are then averages over criteria, which are resampled;
-        see `macro`. Default: items are pooled.
+        Criterion of each item. Metrics are then averages over criteria, which are resampled; see
+        `macro`. Default: items are pooled.
     weights : (n,) array, optional
-        How often each item counts, in metrics and in the raters' agreement; beta and F are those of
-        the items as they are. See `inverse_probability_weights`. Default: once.
+        Number of times each item counts in metrics and in the raters' agreement; beta and F are
+        unweighted. See `inverse_probability_weights`. Default: once.
     common : mapping of str to CommonItems, optional
-        By elicitation, the items and the replies per item at which judges are evaluated, as an
-        expectation over draws from those that they gave; see `contributions_at_replies`. Default:
-        all of their own.
+        By elicitation, the items and the number of replies per item to evaluate judges at, as an
+        expectation over draws from their replies; see `contributions_at_replies`. Default: all of
+        each judge's replies.
     panel : RaterPanel, optional
-        Who gave which rating. Where five or more raters rated most items, score intervals are over
-        items and raters; otherwise, and by default, they are for these raters.
+        Rater of each rating. If five or more raters rated most items, score intervals are over
+        items and raters; otherwise, and by default, they apply to these raters only.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def evaluate(
     Raises
     ------
     ValueError
-        If tables do not belong together, names repeat, or an option, metric, tau or level is wrong.
+        If tables don't belong together, names repeat, or an option, metric, tau or level is wrong.
     """
     _check_tables(human, judges)
     check_tau(tau)
@@ -240,7 +240,7 @@ def evaluate(
 
 
 def is_of_choices(metric: Metric) -> bool:
-    """Return whether a metric reads the raters' forced choices, not their response sets."""
+    """Return whether a metric uses the raters' forced choices, not their response sets."""
     return ELICITATION_OF[metric.human_form] == "forced_choice"
 
 
@@ -257,10 +257,10 @@ def _variances_of(
 def one_of_each_kind(
     tables: Sequence[RatingTable], units: Units, common: Mapping[str, CommonItems]
 ) -> tuple[Sequence[RatingTable], Units, Mapping[str, CommonItems]]:
-    """Keep one item of each kind where items are rated alike by all, and say how many it is for.
+    """Keep one item of each kind that all rate the same, with the number of items it represents.
 
-    All is returned as it is unless that makes the tables much shorter, ``units`` are items, and no
-    table is exact.
+    Everything is returned unchanged unless this makes the tables much shorter, ``units`` are items,
+    and no table is exact.
     """
     if units.kind != "item" or units.times is not None:
         return tables, units, common
@@ -288,10 +288,11 @@ def one_of_each_kind(
 
 
 def primary_metric(ranks_by: AnswerKind, *, ordinal: bool = False) -> str:
-    """Return the name of the metric that ranks unless the user names another.
+    """Return the name of the metric that ranks judges by default.
 
-    By response sets ``mse(srs/srs)``; by forced choices ``ranked_probability_score(s/s)`` on an
-    ordered scale, whose order ``js_divergence(s/s)`` ignores, and the latter on any other.
+    For response sets it is ``mse(srs/srs)``. For forced choices it is
+    ``ranked_probability_score(s/s)`` on an ordered scale, whose order ``js_divergence(s/s)``
+    ignores, and the latter on any other scale.
     """
     if ranks_by == "response_set":
         return RANKS_WITH_SETS

@@ -1,4 +1,4 @@
-"""Judges compared on the same items and number of replies, with baselines and a rater."""
+"""Comparison of judges on the same items and number of replies, with baselines and a rater."""
 
 from __future__ import annotations
 
@@ -57,58 +57,58 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Footing:
-    """Judges compared by one metric on the same items at the same number of replies.
+    """Judges compared by one metric on the same items and number of replies.
 
     Attributes
     ----------
     metric : Metric
-        What they are compared by.
+        Metric to compare them by.
     n_replies : float
-        Replies per item; infinite where reply noise was removed.
+        Replies per item; infinite if reply noise was removed.
     items : SharedItems
-        Which judges are ranked, and the items that all of them answered.
+        The ranked judges, and the items that all of them answered.
     judges : tuple of str
-        Ranked judges, in the order given.
+        Ranked judges, in the order of the argument.
     values : (R,) array
-        The metric of each ranked judge on the shared items; nan where undefined.
+        The metric of each ranked judge on the shared items; nan if undefined.
     replicates : (R, B) array
         The same in each resample.
     baselines : dict of str to float
-        The metric of each computed baseline; nan where undefined.
+        The metric of each computed baseline; nan if undefined.
     baseline_replicates : dict of str to (B,) array
-        Each baseline fitted and evaluated anew in each resample.
+        Each baseline, fitted and evaluated again in each resample.
     ranks : RankSets or None
-        Of the ranked judges; None without resamples, or where a value is undefined.
+        Rank sets of the ranked judges; None without resamples, or if a value is undefined.
     winner : SimultaneousInterval or None
-        The best judge and the interval of its value.
+        The best judge and the interval for its value.
     clearly_better : (R, R) bool array
         Whether a judge is better than another, by a simultaneous comparison of all judges at the
-        share of the error probability that is for screening.
+        screening share of the error probability.
     beats : (R, C) bool array
         Whether a judge is better than each of the baselines by a simultaneous one-sided bound over
         all judges and baselines.
     references : tuple of HumanReference
-        A human rater beside each ranked judge.
+        A human rater compared with each ranked judge.
     values_with_losses : (R,) array
-        The metric of each ranked judge on all rated items, where an item that it did not answer
-        counts like the worst answer that could have been given; nan where the metric is not a mean.
+        The metric of each ranked judge on all rated items, with missing answers counted as the
+        worst possible answer; nan if the metric isn't a mean.
     n_rated : int
-        Items that the raters rated as the metric needs.
+        Number of items with the ratings that the metric needs.
     min_answered : float
-        Share of them that a ranked judge answered.
+        Share of them that a ranked judge must have answered.
     level : float
         Confidence level.
     unit : {"item", "group"}
-        What was resampled.
+        Unit of resampling.
     n_units : int
-        How many of them the shared items are in.
+        Number of units that contain the shared items.
     further : FurtherItem or None
-        As in `Sampled`, of the judges.
+        As in `Sampled`, for the judges.
     raters : RaterCovariance or None
-        Of ranked judges, then baselines, where raters are a sample, too: intervals and comparisons
-        are then over items and raters.
+        Covariances of ranked judges, then baselines, if raters are a sample too. Intervals and
+        comparisons are then over items and raters.
     constants : dict of str to tuple of tuple of str
-        Option keys of what the baselines that always give one answer give; several where tied.
+        Answers, as option keys, of the baselines that always give the same one; several if tied.
     """
 
     metric: Metric
@@ -148,7 +148,7 @@ class Footing:
         return dict(zip((*self.judges, *self.baselines), (*judges, *baselines), strict=True))
 
     def interval(self, name: str, level: float | None = None) -> tuple[Interval | None, Reason]:
-        """Return the interval of a judge's or baseline's value, or why there is none."""
+        """Return the interval for a judge's or baseline's value, or the reason if there is none."""
         value, replicates = self.by_name[name]
         sampled = Sampled(
             value=value,
@@ -198,10 +198,10 @@ class Footing:
         )
 
     def interval_of_winner(self, judge: str, interval: Interval) -> Interval | None:
-        """Return an interval with the ends that allow for having been chosen; None without.
+        """Return an interval that accounts for selecting the best judge; None without one.
 
-        That of a judge that is the same in all resamples is made as if it had not been chosen, at a
-        higher level.
+        If the judge's value is the same in all resamples, the interval is computed as if it had not
+        been selected, at a higher level.
         """
         if self.winner is None:
             return None
@@ -215,7 +215,7 @@ class Footing:
         return replace(interval, low=max(low, least), high=min(high, most), method="simultaneous")
 
     def raters_of(self, contrast: Mapping[str, float]) -> RaterVariance | None:
-        """Return what raters add to the variance of a sum of values times a contrast."""
+        """Return the variance that raters add to a sum of values times a contrast."""
         if self.raters is None:
             return None
         names = (*self.judges, *self.baselines)
@@ -253,17 +253,17 @@ class ComparisonRules:
     n_replies : int or inf, optional
         Replies per item. Default: `replies_in_common`.
     min_answered : float
-        Share of the rated items that a ranked judge has answered, at least.
+        Minimum share of the rated items that a ranked judge has answered.
     margin : Margin, optional
-        Of the test that a judge is not worse than a human rater. Default: there is no test.
+        Margin of the test that a judge isn't worse than a human rater. Default: no test.
     baseline_level : float, optional
         Confidence level of all comparisons with baselines together. Default: that of the
         resampling.
     n_judges : int, optional
         As in `winner_interval`.
     values_alone : bool
-        Whether judges are compared with baselines by their values alone: not with a rater, nor
-        on the items that they did not answer.
+        Whether to compare judges with baselines only by their values, without a human rater and
+        without the items they did not answer.
     """
 
     n_replies: float | None = None
@@ -292,16 +292,16 @@ def common_footing(
     criteria: Sequence[str] | None = None,
     panel: RaterPanel | None = None,
 ) -> Footing:
-    """Compare judges by a metric, on the same items and number of replies.
+    """Compare judges by a metric on the same items and number of replies.
 
     Parameters
     ----------
     human : RatingTable
-        What the raters answered.
+        The raters' answers.
     judges : sequence of RatingTable
         What each judge answered: the same space, the same items in the same order.
     metric : Metric
-        A mean over items, or a coefficient of sums.
+        Metric that is a mean over items, or a coefficient of sums.
     tau : float in (0, 1]
         Cut-off of the forms hrs and decision.
     positive : sequence of str
@@ -311,18 +311,18 @@ def common_footing(
     rules : ComparisonRules, optional
         Replies, share answered, margin and levels.
     implied : Distributions, optional
-        What the raters' response sets are supposed to be, in place of those they gave; no rater
-        can then be left out, so there is no human reference.
+        Assumed response sets of the raters, instead of their own. No rater can then be left out, so
+        there is no human reference.
     implied_in : callable, optional
-        ``(n,) how often each item was drawn -> Distributions``: what is implied in a resample,
-        estimated anew. Default: ``implied`` in all of them.
+        ``(n,) number of draws of each item -> Distributions``: estimates the implied sets again in
+        a resample. Default: ``implied`` in all of them.
     weights : (n,) array, optional
-        How often each item counts, also where baselines are fitted. Default: once.
+        Number of times each item counts, also for fitting baselines. Default: once.
     criteria : sequence of str, optional
-        What each item is rated on: each criterion then counts alike, so that means over items are
+        Criterion of each item. All criteria then have the same weight, so that means over items are
         averages over criteria; see `evaluate`.
     panel : RaterPanel, optional
-        Who gave which rating; see `evaluate`.
+        Rater of each rating; see `evaluate`.
 
     Returns
     -------
@@ -399,7 +399,7 @@ def _ranked_judges(
     judges: Sequence[RatingTable],
     rules: ComparisonRules,
 ) -> tuple[list[RatingTable], list[Replies], float, SharedItems]:
-    """Return the judges that answered enough, their replies, how many of them, and the items."""
+    """Return the judges that answered enough, their replies and number, and the items."""
     replies = [replies_of(table, scoring.metric.judge_form) for table in judges]
     n_replies, items = common_items(
         replies, scoring.rated, n_replies=rules.n_replies, min_answered=rules.min_answered
@@ -419,22 +419,22 @@ def footing_of(
     baselines: Iterable[str] = BASELINES,
     **about: Unpack[FootingFields],
 ) -> Footing:
-    """Compare values on the same resamples: rank sets, interval of the winner, beaten baselines.
+    """Compare values on the same resamples: rank sets, winner's interval, beaten baselines.
 
     Parameters
     ----------
     metric : Metric
-        What the values are of.
+        Metric of the values.
     of_judges, of_baselines : Drawn
-        Of R judges and C baselines.
+        Values of R judges and C baselines.
     resampling : Resampling
-        Its level; draws the noise of raters.
+        Supplies the level, and draws the noise of raters.
     rules : ComparisonRules
-        Levels, and among how many judges the best was chosen.
+        Levels, and the number of judges from which the best was selected.
     n_discordant : (R, R) array
-        On how many units two judges differ.
+        Number of units on which two judges differ.
     baselines : C names, optional
-        Of the baselines.
+        Names of the baselines.
     **about
         Further fields of `Footing`.
     """
@@ -501,7 +501,7 @@ def footing_of(
 
 
 def _freedom(raters: RaterCovariance | None, replicates: FloatArray, n_units: int) -> FloatArray:
-    """Return (J, J) degrees of freedom of differences, those of values on the diagonal."""
+    """Return (J, J) degrees of freedom of differences, with those of values on the diagonal."""
     J = len(replicates)
     freedom = np.full((J, J), n_units - 1.0)
     if raters is None or replicates.shape[1] == 0:
@@ -519,7 +519,7 @@ def _freedom(raters: RaterCovariance | None, replicates: FloatArray, n_units: in
 
 
 def _n_discordant(by_unit: Sequence[FloatArray]) -> IntArray:
-    """Return (J, J): on how many units the (U, d) contributions of two judges differ."""
+    """Return (J, J): the number of units on which two judges' (U, d) contributions differ."""
     n = np.zeros((len(by_unit), len(by_unit)), dtype=np.int64)
     for i, j in combinations(range(len(by_unit)), 2):
         n[i, j] = n[j, i] = (np.abs(by_unit[i] - by_unit[j]) > TOLERANCE).any(axis=1).sum()

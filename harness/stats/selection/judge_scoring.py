@@ -51,7 +51,7 @@ MOST_PAIRED = 8  # answers up to which any two ratings and an answer are tried
 
 
 def _over_raters(estimate: ClusterMean, raters: RaterVariance | None) -> ClusterMean:
-    """Add to the standard error of a mean what raters add to its variance."""
+    """Add the raters' variance to the standard error of a mean."""
     if raters is None:
         return estimate
     items = estimate.standard_error**2
@@ -62,7 +62,7 @@ def _over_raters(estimate: ClusterMean, raters: RaterVariance | None) -> Cluster
 
 
 def _rating_counts(human: RatingTable, metric: Metric, implied: Distributions | None) -> FloatArray:
-    """Return the (n, W) ratings on which baselines are fitted."""
+    """Return the (n, W) ratings used to fit baselines."""
     if implied is not None and ELICITATION_OF[metric.judge_form] == "response_set":
         return np.nan_to_num(implied.theta) * np.nan_to_num(implied.n_sets)[:, None]
     return np.asarray(counts_of(human, metric.judge_form), dtype=np.float64)
@@ -70,7 +70,7 @@ def _rating_counts(human: RatingTable, metric: Metric, implied: Distributions | 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Scoring:
-    """A metric bound to the raters of some items."""
+    """A metric with the raters of some items."""
 
     metric: Metric
     counts: FloatArray  # (n, W) ratings
@@ -91,7 +91,7 @@ class Scoring:
         implied: Distributions | None = None,
         weights: FloatArray | None = None,
     ) -> Scoring:
-        """Bind a metric to the ratings of a table."""
+        """Combine a metric with a table of ratings."""
         dist = Distributions.of(human) if implied is None else implied
         to_vectors = partial(aggregate, form=metric.human_form, tau=cut.tau, positive=cut.positive)
         return cls(
@@ -112,7 +112,7 @@ class Scoring:
         implied_in: Callable[[FloatArray], Distributions],
         times: FloatArray,
     ) -> Scoring:
-        """Return the scoring of a resample in which items were drawn so many times, (n,)."""
+        """Return the scoring of a resample with a number of draws of each item, (n,)."""
         implied = implied_in(times)
         return replace(
             self,
@@ -121,18 +121,18 @@ class Scoring:
         )
 
     def counting_criteria_alike(self, criteria: Sequence[str], shared: BoolArray) -> Scoring:
-        """Return the scoring in which the shared items of each criterion count as one."""
+        """Return a scoring in which each criterion's shared items together count as one."""
         _, of_item = np.unique(np.array(criteria), return_inverse=True)
         n_shared = np.bincount(of_item[shared], minlength=int(of_item.max(initial=0)) + 1)
         return replace(self, weights=self.weights / np.maximum(n_shared, 1)[of_item])
 
     @property
     def rated(self) -> BoolArray:
-        """Return (n,) bool: which items the raters rated."""
+        """Return (n,) bool: whether each item was rated."""
         return ~reduced(np.logical_or, np.isnan(self.human_vectors))
 
     def sums(self, replies: Replies, shared: BoolArray, n_replies: float) -> FloatArray:
-        """Return the (n, d) contributions of a judge at r replies, zeros off the shared items."""
+        """Return a judge's (n, d) contributions at r replies, zeros off the shared items."""
         kept = contributions_at_replies(
             self.metric.contributions,
             self.human_vectors[shared],
@@ -146,20 +146,20 @@ class Scoring:
         return sums
 
     def value_with_losses(self, replies: Replies, n_replies: float) -> float:
-        """Return the metric on all rated items, unanswered ones with the worst answer."""
+        """Return the metric on all rated items, with the worst answer for unanswered ones."""
         every = self.with_worst_answers(replies, n_replies)
         if every is None:
             return np.nan
         return self.value_of(self.sums(every, self.rated, n_replies))
 
     def value_of(self, sums: FloatArray) -> float:
-        """Return the metric of (n, d) contributions, to the last bit whatever the items' order."""
+        """Return the metric of (n, d) contributions, identical in any order of the items."""
         return float(self.metric.value(weighted_total(sums, self.weights)))
 
     def with_worst_answers(self, replies: Replies, n_replies: float) -> Replies | None:
-        """Give each rated item without enough replies the answer that loses most on it.
+        """Give each rated item without enough replies the answer with the highest loss.
 
-        None where the metric of an item alone is undefined.
+        None if the metric is undefined for a single item.
         """
         missing = self.rated & ~replies.answered(n_replies)
         if not missing.any():
@@ -187,10 +187,10 @@ class Scoring:
         resampling: Resampling,
         fit: Callable[[FloatArray], Scoring] | None,
     ) -> tuple[Drawn, Drawn]:
-        """Evaluate judges and baselines on all items and on the same resamples of them.
+        """Evaluate judges and baselines on all items and on the same resamples.
 
-        ``fit`` makes the scoring of a resample, where it is not the same in all. Items that are
-        rated and answered alike are drawn together where there are few kinds.
+        ``fit`` creates the scoring of a resample, if it varies. Items with equal ratings and
+        answers are drawn together if there are few kinds.
         """
         units, scoring, J = resampling.units(len(shared)), self, len(sums)
         if fit is not None:
@@ -226,14 +226,14 @@ class Scoring:
         )
 
     def few_kinds(self, replies: Sequence[Replies], shared: BoolArray) -> Kinds | None:
-        """Tell apart items that add the same to all values; None where most differ."""
+        """Group items with the same contributions to all values; None if most differ."""
         of_judges = [array for z in replies for array in (z.shares, z.n_samples)]
         tables = [self.counts, self.human_vectors, self.weights, shared.astype(float), *of_judges]
         columns = (np.nan_to_num(table, nan=-1.0) for table in tables)
         return Kinds.few(len(shared) // ALIKE, *columns)
 
     def side(self, sums: Sequence[FloatArray], shared: BoolArray, n_replies: float) -> SideOfTotals:
-        """Return judges with such (n, d) contributions, then baselines, as one side."""
+        """Return judges with (n, d) contributions, then baselines, as one side."""
         together = np.hstack([np.empty((len(shared), 0)), *sums])
 
         def values(weights: Weights) -> FloatArray:
@@ -260,9 +260,9 @@ class Scoring:
         shared: BoolArray,
         n_replies: float,
     ) -> RaterCovariance | None:
-        """Return the covariances of judges and of baselines, as fitted, by the raters.
+        """Return the covariances of judges and fitted baselines due to the raters.
 
-        None where a value is undefined without some rating.
+        None if a value is undefined without some rating.
         """
         scored = [*replies, *(Replies.of_distribution(rows) for rows in self.fitted_baselines())]
         sides = [partial(self.sums_of_counts, side, shared, n_replies) for side in scored]
@@ -279,7 +279,7 @@ class Scoring:
             yield np.broadcast_to(row_shares(answers), self.counts.shape)
 
     def constants(self, space: OptionSpace) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """Return the answers of the baselines that always give one, as tuples of option keys."""
+        """Return the answers of baselines that always give the same one, as option keys."""
         is_choice = ELICITATION_OF[self.metric.judge_form] == "forced_choice"
         answers = [(option,) for option in space.options] if is_choice else list(space.sets)
         fitted = {
@@ -292,7 +292,7 @@ class Scoring:
         }
 
     def best_constants(self) -> BoolArray:
-        """Return (1, W): the answers that are best on all items if always given."""
+        """Return (1, W): the answers that are best if always given, over all items."""
         values = values_of_constants(
             self.metric.contributions,
             self.metric.value,
@@ -312,7 +312,7 @@ class Scoring:
         counts: IntArray,
         rows: IntArray,
     ) -> FloatArray:
-        """Return the contributions of a judge at some rows with other (n', W) counts of ratings."""
+        """Return a judge's contributions at some rows with other (n', W) counts of ratings."""
         n_ratings = counts.sum(axis=1).astype(np.float64)
         vectors = self.human_form(ratio(counts, n_ratings[:, None]), n_ratings)
         scoring = replace(self, human_vectors=vectors)
@@ -331,8 +331,8 @@ class Scoring:
     ) -> HumanReference:
         """Score the judge and a human rater on the same remaining ratings of the shared items.
 
-        Defined for metrics that are means over items, of which less or more is better. The
-        interval is over ``units``, and over ``ratings`` where raters are a sample, too.
+        This is defined for metrics that are means over items and for which lower or higher is
+        better. The interval is over ``units``, and over ``ratings`` if raters are a sample too.
         """
         if not (self.can_leave_out and self.metric.is_item_mean):
             return NO_REFERENCE
@@ -365,9 +365,10 @@ class Scoring:
         )
 
     def bounds_of_human(self) -> tuple[float, float]:
-        """Return the least and greatest difference between a judge and a human rater on an item.
+        """Return the smallest and largest difference between a judge and a rater on an item.
 
-        Those of two ratings: with more of them, the human is compared with an average.
+        These are the differences with two ratings. With more ratings, the human is compared with an
+        average.
         """
         W = self.counts.shape[1]
         if W > MOST_PAIRED:
@@ -399,7 +400,7 @@ class Scoring:
         )
 
     def one_human_by_kind(self, replies: Replies, shared: BoolArray) -> OneHuman:
-        """As `one_human`, with items that are rated and answered alike looked at once."""
+        """Like `one_human`, but evaluates items with equal ratings and answers only once."""
         answers = (np.nan_to_num(array, nan=-1.0) for array in (replies.shares, replies.n_samples))
         kinds = Kinds.of(self.counts, shared.astype(np.float64), *answers)
         at = kinds.first
@@ -417,6 +418,6 @@ class Scoring:
     def one_human_of_counts(
         self, replies: Replies, shared: BoolArray, counts: IntArray, rows: IntArray
     ) -> FloatArray:
-        """Return the differences of judge and human with other counts of ratings at some rows."""
+        """Return the differences between judge and human with other rating counts at some rows."""
         of_rows = Replies(replies.shares[rows], replies.n_samples[rows])
         return self.one_human(of_rows, shared[rows], counts).difference

@@ -1,4 +1,4 @@
-"""Items that enter an estimate from a human and a judge table, and reasons for exclusion."""
+"""Items that enter an estimate from a human and a judge table, with reasons for exclusion."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ class ComparedSide:
     Attributes
     ----------
     complete : dict of form to (n,) bool array
-        Which items have a rating vector of this form.
+        Whether each item has a rating vector of this form.
     implied : bool
-        Whether theta follows from a supposition rather than from response sets.
+        Whether theta is assumed rather than estimated from response sets.
     times : (n,) int array or None
-        How many items each row of the table stands for; None for one each.
+        Number of items that each row of the table represents; None for one each.
     common : mapping of elicitation to CommonItems
-        Where a judge is compared with others: at how many replies, and on which items. Empty for
-        all of its own.
+        If a judge is compared with others: the number of replies, and the items. Empty to use all
+        of its own.
     """
 
     table: RatingTable
@@ -109,7 +109,7 @@ class ComparedSide:
         *,
         common: Mapping[str, CommonItems] | None = None,
     ) -> ComparedSide:
-        """Aggregate a table, or what is implied of it, into the forms that some rows ask for."""
+        """Aggregate a table, or what it implies, into the forms that some metrics need."""
         dist = Distributions.of(table) if implied is None else replace(implied, wins=table.wins)
         needed = {form for row in rows for form in (row.human_form, row.judge_form)}
         forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in needed}
@@ -120,7 +120,7 @@ class ComparedSide:
         return cls(table, dist, forms, complete, cut, implied is not None, times, common or {})
 
     def compared(self, form: Form) -> BoolArray:
-        """Return (n,) bool: which items have a vector of this form and are compared."""
+        """Return (n,) bool: whether items have a vector of this form and are compared."""
         common = self.common.get(ELICITATION_OF[form])
         complete = self.complete[form]
         return complete if common is None else complete & common.items_of(self.table.name)
@@ -133,7 +133,7 @@ class ComparedSide:
         return common.n_replies
 
     def n_samples(self, form: Form, used: BoolArray) -> float:
-        """Return the replies behind a vector of this form, the median over (n,) used items."""
+        """Return the median number of replies in this form's vectors over (n,) used items."""
         common = self.common.get(ELICITATION_OF[form])
         if common is not None:
             return common.n_replies
@@ -143,22 +143,22 @@ class ComparedSide:
         return median(self.n_ratings(form)[used], times) or inf
 
     def undecided(self, form: Form) -> bool:
-        """Whether the form asks for a decision that no positive option defines."""
+        """Whether the form needs a decision, but there are no positive options."""
         return FORMS[form].needs_positive and not self.cut.positive
 
     def n_ratings(self, form: Form) -> FloatArray:
-        """Return (n,) numbers of ratings behind this form's vectors."""
+        """Return (n,) numbers of ratings used for this form's vectors."""
         forced = ELICITATION_OF[form] == "forced_choice"
         return self.dist.n_forced if forced else self.dist.n_sets
 
     def single(self, form: Form) -> BoolArray:
-        """Return (n,) bool: which items lack a vector of this form for want of a second rating."""
+        """Return (n,) bool: whether items lack a vector only because they need a second rating."""
         if not FORMS[form].needs_pairs:
             return np.zeros(len(self.complete[form]), dtype=np.bool_)
         return np.asarray((self.n_ratings(form) == 1) & ~self.complete[form], dtype=np.bool_)
 
     def outcomes(self, form: Form) -> FloatArray:
-        """Return (n, 5) outcomes of the elicitations that could have filled this form."""
+        """Return (n, 5) outcomes of the elicitations that this form could come from."""
         choices = self.table.space.fully_specified and not self.table.response_set.any()
         elicitation = "forced_choice" if choices else ELICITATION_OF[form]
         axis = [ELICITATIONS.index(elicitation), ELICITATIONS.index("paired")]
@@ -166,7 +166,7 @@ class ComparedSide:
 
 
 def _complete(vectors: FloatArray) -> BoolArray:
-    """Return (n,) bool: which rows of (n, K) hold no nan."""
+    """Return (n,) bool: whether each row of (n, K) has no nan."""
     if not np.isnan(vectors.sum()):
         return np.ones(len(vectors), dtype=np.bool_)
     return np.asarray(~np.isnan(vectors).any(axis=1), dtype=np.bool_)
@@ -180,7 +180,7 @@ def judge_sums(
 ) -> list[ItemSums]:
     """Compare one judge with the humans; metrics that share contributions share sums.
 
-    ``raters`` is what raters add to the variance of each metric.
+    ``raters`` contains the variance that raters add to each metric.
     """
     of_forms: dict[tuple[Form, Form], partial[ItemSums]] = {}
     sums = []
@@ -198,7 +198,7 @@ def judge_sums(
 def _sums_of_both(
     human: tuple[ComparedSide, Form], judge: tuple[ComparedSide, Form]
 ) -> partial[ItemSums]:
-    """Say which items have both vectors of the forms named with the sides, and why others lack."""
+    """Return which items have vectors of both sides' forms, and why the others don't."""
     used = human[0].complete[human[1]] & judge[0].compared(judge[1])
     tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if FORMS[form].is_mode]
     return partial(
@@ -215,7 +215,7 @@ def _sums_of_both(
 
 
 def _contributions(human: ComparedSide, judge: ComparedSide, metric: Metric) -> Summands:
-    """Return the (n, d) contributions of a metric at the replies that judges are compared at."""
+    """Return a metric's (n, d) contributions at the number of replies used for comparison."""
     vectors, form = human.forms[metric.human_form], metric.judge_form
     compared = judge.compared(form)
     if not _has_more(judge, form)[compared].any():
@@ -227,7 +227,7 @@ def _contributions(human: ComparedSide, judge: ComparedSide, metric: Metric) -> 
 
 
 def _has_more(judge: ComparedSide, form: Form) -> BoolArray:
-    """Return (n,) bool: which items have more replies than a form is evaluated at."""
+    """Return (n,) bool: whether an item has more replies than a form is evaluated at."""
     n_replies = judge.n_replies(form)
     if n_replies is None:
         return np.zeros(len(judge.table.items), dtype=np.bool_)
@@ -237,7 +237,7 @@ def _has_more(judge: ComparedSide, form: Form) -> BoolArray:
 def scorer(judge: ComparedSide) -> Callable[[Metric, FloatArray, IntArray], FloatArray]:
     """Return a function of a metric, the raters' vectors and their rows: (n', d) contributions.
 
-    Items on which the judge is not compared add nothing.
+    Items on which the judge isn't compared contribute nothing.
     """
 
     @cache
@@ -301,7 +301,7 @@ def _exclusions(
 
 
 def _why_not_compared(judge: ComparedSide, form: Form) -> NAReason:
-    """Say why a judge is not compared on items that it answered."""
+    """Return the reason why a judge isn't compared on items that it answered."""
     common = judge.common.get(ELICITATION_OF[form])
     is_ranked = common is None or judge.table.name in common.judges
     return "not_shared" if is_ranked else "too_few_answered"
@@ -407,12 +407,12 @@ CROSS_CALL_BETA = replace(
 
 
 def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSums]:
-    """Measure how far the human raters agree; ``times`` are as in `RatingSide`."""
+    """Measure the agreement among the human raters; ``times`` are as in `RatingSide`."""
     return rater_sums(human.forced_choice, HUMAN_AGREEMENT, times)
 
 
 def set_sums(human: RatingTable) -> list[ItemSums]:
-    """Measure how far the response sets of the human raters agree."""
+    """Measure the agreement among the human raters' response sets."""
     given = np.flatnonzero(human.response_set.any(axis=0))  # distances are of pairs of sets
     metrics = set_agreement_metrics(human.space.membership[:, given])
     return rater_sums(human.response_set[:, given], metrics)
@@ -421,7 +421,7 @@ def set_sums(human: RatingTable) -> list[ItemSums]:
 def rater_sums(
     counts: Counts, metrics: Iterable[Metric], times: IntArray | None = None
 ) -> list[ItemSums]:
-    """Return what the items add to coefficients among raters, of (n, K) counts."""
+    """Return the items' contributions to coefficients among raters, from (n, K) counts."""
     m = counts.sum(axis=1).astype(np.float64)
     return [
         ItemSums(

@@ -1,4 +1,4 @@
-"""What a judge gains on another in agreement with raters, on the same items."""
+"""Gain of one judge over another in agreement with raters, on the same items."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ LEVEL = 1.0 - 2.0 * ALPHA  # the gain is above 0 by chance in one of both tails
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedGain:
-    """How much less one judge loses than another.
+    """Difference in loss between two judges.
 
     Attributes
     ----------
     n_items, n_units : int
-        Items, and groups of items that are not independent.
+        Number of items, and of groups of dependent items.
     before, after : float
         Mean of 1 - loss of each judge, in [0, 1].
     gain : float
@@ -40,11 +40,11 @@ class PairedGain:
     low, high : float or None
         Interval of the gain.
     level : float
-        Its coverage; the gain is shown to be above 0 with half of the rest as error.
+        Coverage of the interval; a gain above 0 has half of the rest as its error rate.
     reason : str
-        Why there is no interval: ``fewer_than_six_differ`` or ``too_few_items``.
+        Reason if there is no interval: ``fewer_than_six_differ`` or ``too_few_items``.
     n_better, n_worse : int
-        Units on which the second judge loses less, and more.
+        Number of units on which the second judge has a lower loss, and a higher one.
     """
 
     n_items: int
@@ -61,7 +61,7 @@ class PairedGain:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the interval lies above 0."""
+        """Whether the interval is above 0."""
         return self.low is not None and self.low > 0.0
 
 
@@ -89,21 +89,21 @@ def items_for_gain(gains: FloatArray, worth: float) -> int | None:
 def paired_gain(
     before: FloatArray, after: FloatArray, groups: IntArray, *, level: float = LEVEL
 ) -> PairedGain:
-    """Return the gain of one judge on another, with its interval.
+    """Return one judge's gain over another, with its interval.
 
     Parameters
     ----------
     before, after : (n,) arrays in [0, 1]
-        What each judge loses on each item.
+        Loss of each judge on each item.
     groups : (n,) int array
-        The unit of each item; items of one unit are not independent.
+        The unit of each item; items in one unit are not independent.
     level : float, optional
         Coverage of the interval.
 
     Notes
     -----
-    The interval is that of `bounded_mean_interval`. With fewer than six units that differ there is
-    none, as in `paired_runs`. `benchmarks/improve.py` has its error rate after a search.
+    The interval is that of `bounded_mean_interval`. With fewer than six units that differ, there is
+    none, as in `paired_runs`. `benchmarks/improve.py` measures its error rate after a search.
 
     Raises
     ------

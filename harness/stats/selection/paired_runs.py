@@ -1,4 +1,4 @@
-"""Two runs of a judge on the same items."""
+"""Comparison of two runs of a judge on the same items."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ FEW_DIFFER: Final = "fewer_than_six_differ"
 
 
 def sign_test(n_first: int, n_second: int) -> float:
-    """Return the exact two-sided p-value of two counts being equally likely; 1 where both are 0.
+    """Return the exact two-sided p-value that two counts are equally likely; 1 if both are 0.
 
-    Of the items on which one of two runs alone is right, it is the exact McNemar test.
+    For the items on which only one of two runs is right, it is the exact McNemar test.
 
     References
     ----------
@@ -55,34 +55,34 @@ def sign_test(n_first: int, n_second: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRuns:
-    """One metric of a judge in two runs, on the items that both of them answered.
+    """A judge's metric in two runs, on the items that both answered.
 
     Attributes
     ----------
     n_items : int
-        Those items.
+        Number of items.
     n_replies : float
-        Replies per item at which both are evaluated.
+        Replies per item in the evaluation of both.
     first, second : float or None
-        The metric in each run; None where it is undefined.
+        The metric in each run; None if undefined.
     difference : float or None
         Second minus first.
     low, high : float or None
-        Interval of the difference: of a mean, by cluster-robust t; else by bootstrap.
+        Interval for the difference: for a mean, by cluster-robust t; else by bootstrap.
     interval_reason : str
-        ``fewer_than_six_differ`` where fewer than six units do, so that there is no interval.
+        ``fewer_than_six_differ`` if fewer than six units differ, so that there is no interval.
     n_better, n_worse, n_equal : int
-        Units (items, or groups of them) on which the second run is better, worse, or as good, on
-        `n_replies` replies of each that are drawn once.
+        Number of units (items or groups) on which the second run is better, worse, or equal, on one
+        draw of `n_replies` replies from each.
     unit : {"item", "group", "criterion"}
-        What is counted.
+        Unit of counting.
     test : {"mcnemar", "sign", ""}
-        McNemar where every unit is right or wrong; the sign test of the units' differences; none
-        where the metric is not a mean over items.
+        McNemar if every unit is right or wrong; else the sign test of the units' differences; none
+        if the metric isn't a mean over items.
     p : float or None
-        Its exact two-sided p-value.
+        Exact two-sided p-value of the test.
     reason : str
-        Why there is no test: ``no_items`` or ``no_mean``.
+        Reason if there is no test: ``no_items`` or ``no_mean``.
     """
 
     n_items: int
@@ -111,30 +111,30 @@ def paired_runs(
     positive: Sequence[str],
     resampling: Resampling,
 ) -> PairedRuns:
-    """Compare a metric of one judge in two runs on the items that both answered.
+    """Compare a judge's metric between two runs on the items that both answered.
 
     Parameters
     ----------
     human : RatingTable
-        What the raters answered; both runs are scored by it.
+        The raters' answers, against which both runs are scored.
     runs : (RatingTable, RatingTable)
-        What the judge answered in each, on the same items in the same order.
+        The judge's answers in each run, on the same items in the same order.
     metric : Metric
-        What is compared, at the smallest number of samples per item of the two.
+        Metric to compare, at the smaller number of samples per item of the two runs.
     tau, positive, resampling
         As in `common_footing`.
 
     Returns
     -------
     PairedRuns
-        With an exact test of the hypothesis that, where the runs differ, either is as often better.
-        Items of one group are one unit, as they are not independent.
+        The comparison, with an exact test of the hypothesis that either run is better equally often
+        if they differ. Items of one group are one unit, as they are not independent.
 
     Notes
     -----
-    Values and interval are over all draws of as many replies. The test is on one draw, the same for
-    both where they gave the same replies: a run that was asked more often would be better or worse
-    on nearly every item by its mean, however alike the runs are.
+    Values and interval are over all draws of this number of replies. The test uses one draw, which
+    is the same for both runs if they gave the same replies. With means instead, the run with more
+    replies would be better or worse on nearly every item, however similar the runs are.
     """
     scoring = Scoring.of(human, metric, Cut(tau, tuple(positive)))
     replies = [replies_of(table, metric.judge_form) for table in runs]
@@ -177,7 +177,7 @@ def paired_runs(
 
 
 def _drawn(replies: Sequence[Replies], n_replies: float) -> list[Replies]:
-    """Draw as many replies of each run, without replacement; an item's seed is its place."""
+    """Draw the same number of replies from each run, without replacement, seeded by the item."""
     if isinf(n_replies):
         return list(replies)
     return [
@@ -223,7 +223,7 @@ def _n_differing(sums: Sequence[FloatArray], unit: IntArray) -> int:
 def _bootstrap(
     metric: Metric, sums: Sequence[FloatArray], units: Units, resampling: Resampling
 ) -> tuple[float, float] | None:
-    """Return the ends of a score interval of the difference, from resamples of both runs alike."""
+    """Return the ends of a score interval for the difference, resampling both runs together."""
 
     def value(side: FloatArray, weights: FloatArray) -> FloatArray:
         return metric.value(weighted_totals(side, weights))

@@ -1,4 +1,4 @@
-"""Simultaneous comparison of judges: rank sets, and an interval of the best judge's value."""
+"""Simultaneous comparison of judges: rank sets, and an interval for the best judge's value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIN_UNITS_OF_WINNER = 30  # with fewer, the lowest of several skewed losses is t
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankSets:
-    """Ranks that each judge may have, all of them right at once with the nominal level.
+    """Possible ranks of each judge, simultaneously valid at the nominal level.
 
     Attributes
     ----------
@@ -33,12 +33,13 @@ class RankSets:
     better : (J, J) bool array
         Whether judge j is significantly better than judge k.
     reaches : (J, J) array
-        The gain of judge j over judge k that is significant, infinite where units are too few; 0
-        for pairs that tie.
+        The smallest significant gain of judge j over judge k, infinite with too few units; 0 for
+        pairs that tie.
     critical_value : float or None
-        Of the largest standardised difference; None where no two judges differ in any resample.
+        Critical value of the largest standardised difference; None if no two judges differ in any
+        resample.
     n_pairs_equal : int
-        Pairs without any difference, which tie.
+        Number of pairs without any difference, which tie.
     """
 
     ranks: tuple[tuple[int, int], ...]
@@ -53,20 +54,20 @@ class RankSets:
 
 @dataclass(frozen=True, slots=True)
 class SimultaneousInterval:
-    """Interval of the best of several judges, wide enough for having been chosen.
+    """Interval for the best of several judges, which accounts for its selection.
 
     Attributes
     ----------
     winner : int
-        Place of the judge with the best estimate.
+        Index of the judge with the best estimate.
     low, high : float or None
-        Ends; None where the winner's estimate does not vary between resamples, and with fewer than
-        30 units, or than five where nobody else could have won.
+        Ends; None if the winner's estimate is the same in all resamples, or with fewer than 30
+        units (five if no other judge could have won).
     critical_value : float or None
-        Of the largest absolute standardised deviation over the judges.
+        Critical value of the largest absolute standardised deviation over the judges.
     level : float
-        Level of an interval of each judge by itself, if all of them hold at once (Bonferroni).
-        Judges that are the same in all resamples count once.
+        Level of each judge's separate interval for simultaneous validity (Bonferroni). Judges that
+        are the same in all resamples count once.
     """
 
     winner: int
@@ -85,24 +86,24 @@ def rank_sets(
     freedom: FloatArray | None = None,
     n_discordant: IntArray | None = None,
 ) -> RankSets:
-    """Return the ranks that judges may have, by a sup-t over all ordered pairs.
+    """Return the possible ranks of judges, by a sup-t over all ordered pairs.
 
     Parameters
     ----------
     losses, replicates : (J,), (J, B) arrays
-        Estimates, lower is better; those of each resample, defined throughout.
+        Estimates, lower is better, and their values in each resample, all defined.
     level : float, optional
-        Probability that all rank sets hold the true ranks at once.
+        Probability that all rank sets contain the true ranks simultaneously.
     n_units : int, optional
-        Units behind the estimates: with few of them, the critical value is larger, see
-        `small_sample` and `skewed_values`, and no difference is significant below 20. Default: no
-        correction.
+        Number of units. With few units, the critical value is larger (see `small_sample` and
+        `skewed_values`), and below 20 no difference is significant. Default: no correction.
     freedom : (J, J) array, optional
-        Degrees of freedom of the standard error of each difference. Default: one less than the
-        units.
+        Degrees of freedom of each difference's standard error. Default: the number of units minus
+        one.
     n_discordant : (J, J) int array, optional
-        Units on which two judges differ. With so few that not even a sign test could reject, their
-        difference is not significant; see `least_discordant`. Default: any number will do.
+        Number of units on which two judges differ. If they are too few even for a sign test to
+        reject, the difference isn't significant; see `least_discordant`. Default: any number is
+        enough.
 
     References
     ----------
@@ -146,25 +147,26 @@ def winner_interval(
     bounds: tuple[float, float] = (-inf, inf),
     further: FurtherItem | None = None,
 ) -> SimultaneousInterval:
-    """Return an interval for the best judge that holds although it was chosen for its estimate.
+    """Return an interval for the best judge that accounts for selecting it by its estimate.
 
     Parameters
     ----------
     values, replicates : (J,), (J, B) arrays
-        Of the judges, as losses or in the metric's own direction; the interval is in the same.
+        Values of the judges, as losses or in the metric's own direction, which is also the
+        interval's.
     winner : int, optional
-        Place of the best judge. Default: that of the least value.
+        Index of the best judge. Default: that of the smallest value.
     level, n_units
         As in `rank_sets`; there is no correction for skewness.
     n_judges : int, optional
-        Judges among which the best was chosen, if others have no values: each has an equal part of
-        the error probability, so that the interval holds however it was chosen (Bonferroni).
-        Default: those with values.
+        Number of judges from which the best was selected, if some have no values. Each gets an
+        equal part of the error probability, so that the interval is valid however it was selected
+        (Bonferroni). Default: those with values.
     freedom : (J,) array, optional
-        Degrees of freedom of the standard error of each value. Default: one less than the units.
+        Degrees of freedom of each value's standard error. Default: the number of units minus one.
     bounds : (low, high), optional
-        Least and greatest possible value. The interval is a score interval within them: a judge
-        that is chosen for a low loss has a low standard error, too. Default: symmetric.
+        Smallest and largest possible value. The interval is then a score interval within them,
+        because a judge selected for a low loss also has a low standard error. Default: symmetric.
     further : FurtherItem, optional
         As in `Sampled`.
     """
@@ -205,19 +207,20 @@ def better_than(
     n_units: int,
     freedom: FloatArray,
 ) -> BoolArray:
-    """Return (J, C) bool: judges better than rivals, by a one-sided sup-t over all pairs of them.
+    """Return (J, C) bool: judges better than rivals, by a one-sided sup-t over all pairs.
 
     Parameters
     ----------
     losses, replicates : (J,), (J, B) arrays
-        Of the judges; lower is better.
+        Values of the judges; lower is better.
     rival_losses, rival_replicates : (C,), (C, B) arrays
-        Of the rivals, in the same resamples. A pair that does not differ in any resample is better
-        only if it differs at all.
+        Values of the rivals, in the same resamples. If a pair has the same difference in all
+        resamples, the judge is better only if it differs at all.
     level, n_units
-        As in `rank_sets`: the probability that no judge is wrongly called better than a rival.
+        As in `rank_sets`; the level is the probability that no judge is wrongly called better than
+        a rival.
     freedom : (J, C) array
-        Degrees of freedom of the standard error of each difference.
+        Degrees of freedom of each difference's standard error.
     """
     gains = rival_losses[None, :] - losses[:, None]
     drawn = rival_replicates[None, :, :] - replicates[:, None, :]
@@ -234,19 +237,18 @@ def better_than(
 
 
 def least_discordant(level: float) -> int:
-    """Return the fewest differing units that a two-sided sign test can reject with: 6 at 95 %."""
+    """Return the fewest differing units with which a two-sided sign test can reject: 6 at 95 %."""
     return ceil(log2(2.0 / (1.0 - level)))
 
 
 def small_sample(
     critical_value: float, n_units: int | None, freedom: FloatArray | float | None = None
 ) -> FloatArray:
-    """Return critical values for few units, (...), from the one that the bootstrap gives.
+    """Return critical values for few units, (...), from the bootstrap's value.
 
-    The bootstrap's standard error is that of a plug-in variance, and its quantiles are nearly
-    those of a normal distribution. The value is therefore multiplied by sqrt(n / (n - 1)), after
-    the normal quantile has been replaced by that of Student's t with n - 1 degrees of freedom, or
-    with (...) ``freedom``.
+    The bootstrap's standard error uses a plug-in variance, and its quantiles are nearly normal. So
+    the normal quantile is replaced by that of Student's t with n - 1 degrees of freedom, or with
+    (...) ``freedom``, and the value is multiplied by sqrt(n / (n - 1)).
     """
     if n_units is None or n_units <= 1 or critical_value <= 0:
         return np.asarray(critical_value)
@@ -256,11 +258,11 @@ def small_sample(
 
 
 def skewed_values(critical_value: float | FloatArray, skewness: FloatArray) -> FloatArray:
-    """Return critical values (P,) of differences whose replicates are skewed, none lowered.
+    """Return critical values (P,) for differences with skewed replicates, never lowered.
 
-    Where the (P,) ``skewness``, that of single items divided by sqrt(n), is negative, the estimate
-    is low when its standard error is high, so that a large difference goes with a small error.
-    Beyond 1/3 either way it counts as that: the approximation is one for small skewness.
+    If the (P,) ``skewness``, which is that of single items divided by sqrt(n), is negative, the
+    estimate is low when its standard error is high, so a large difference comes with a small error.
+    Skewness is limited to 1/3 in either direction, because the approximation is for small skewness.
 
     References
     ----------
@@ -293,8 +295,8 @@ def _standard_errors(replicates: FloatArray) -> FloatArray:
 def _upper_quantile(values: FloatArray, level: float, n: int = 1) -> float:
     """Return a quantile of the largest of n values; beyond the resamples, at least Bonferroni's.
 
-    With B resamples, the order statistic that is returned is exceeded with probability at most
-    ``1 - level`` plus 1 / (B + 1), so resamples resolve no level beyond ``1 - 1 / B``.
+    With B resamples, the returned order statistic is exceeded with probability at most ``1 -
+    level`` plus 1 / (B + 1), so resamples can't resolve levels beyond ``1 - 1 / B``.
     """
     quantile = float(np.quantile(values, level, method="higher"))
     if (1.0 - level) * len(values) >= 1.0:

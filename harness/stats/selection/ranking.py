@@ -1,4 +1,4 @@
-"""Places of judges by a metric, and the difference of two."""
+"""Ranking of judges by a metric, and the difference between two."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Paired difference of two judges: how much worse the first is than the second.
+    """Paired difference between two judges: how much worse the first is than the second.
 
     Attributes
     ----------
     judge, reference : str
-        Who is compared with whom.
+        The two judges.
     value : float or None
-        Loss of the judge minus loss of the reference: positive when the judge is worse, whatever
-        the metric's direction. None where either is undefined.
+        Loss of the judge minus loss of the reference: positive if the judge is worse, whatever the
+        metric's direction. None if either is undefined.
     interval : Interval or None
-        Of the same items for both; None where either is undefined, where fewer than five units
-        enter, and without replicates.
+        Interval on the same items for both; None if either is undefined, if fewer than five units
+        enter, or without replicates.
     """
 
     judge: str
@@ -47,9 +47,9 @@ class Ranked:
     Attributes
     ----------
     judge : str
-        Its name.
+        Name of the judge.
     rank : int or None
-        1 is best; equal values share a rank; None where the metric is undefined.
+        1 is best; equal values share a rank; None if the metric is undefined.
     """
 
     judge: str
@@ -63,13 +63,13 @@ class Ranking:
     Attributes
     ----------
     metric : str
-        Its name.
+        Name of the metric.
     better : {"higher", "lower", "zero"}
-        Its direction.
+        Direction of the metric.
     unit : str
-        Its unit: "bits", "nats", or "" for a pure number.
+        Unit of the metric: "bits", "nats", or "" for a pure number.
     rows : tuple of Ranked
-        In order.
+        Lines in order.
     """
 
     metric: str
@@ -87,7 +87,7 @@ class Ranking:
 
 
 def ranks_of(losses: FloatArray) -> list[int | None]:
-    """Rank (J,) losses: 1 and the number of lower ones; None for nan."""
+    """Rank (J,) losses: 1 plus the number of lower ones; None for nan."""
     return [
         None if np.isnan(of_judge) else 1 + int((losses < of_judge - TOLERANCE).sum())
         for of_judge in losses.tolist()
@@ -112,17 +112,17 @@ def compare(
     names : (judge, reference)
         Who is compared with whom.
     losses : (2,) array
-        Of both, lower is better.
+        Losses of both, lower is better.
     replicates : (2, B) array
-        Of the same resamples for both.
+        Values in the same resamples for both.
     level, unit
-        Of the interval, see `Interval`.
+        Properties of the interval, see `Interval`.
     n_units : int
-        Units behind both losses.
+        Number of units in both losses.
     largest : float, optional
-        The greatest possible difference.
+        The largest possible difference.
     raters : RaterVariance, optional
-        Of the difference, where raters are a sample, too.
+        Variance of the difference due to raters, if they are a sample too.
     """
     value = float(losses[0] - losses[1])
     sampled = Sampled(

@@ -1,4 +1,4 @@
-"""Variance that the choice of raters adds to each metric."""
+"""Variance of each metric due to the selection of raters."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RaterPanel:
-    """Who gave which rating, by elicitation; None where raters are not crossed with items.
+    """Raters of each rating, by elicitation; None if raters are not crossed with items.
 
     Attributes
     ----------
     forced_choice, response_set : CrossedRatings or None
-        Of the options and of the response sets.
+        Ratings of options and of response sets.
     """
 
     forced_choice: CrossedRatings | None
@@ -48,9 +48,9 @@ class RaterPanel:
         return any(ratings is not None and ratings.is_crossed for ratings in both)
 
     def of(self, human: RatingTable, form: Form) -> CrossedRatings | None:
-        """Return the ratings behind a form of the raters' table.
+        """Return the ratings for a form of the raters' table.
 
-        None where they are not known, and for a form that is of these raters alone.
+        None if they aren't known, or for a form that only applies to these raters.
         """
         if FORMS[form].names_raters:
             return None
@@ -69,10 +69,10 @@ def rater_covariances(
     scores: Sequence[Callable[[Metric, FloatArray, IntArray], FloatArray]],
     cut: Cut,
 ) -> dict[str, RaterCovariance]:
-    """Return the covariances of judges by the raters, by metric, for those of a crossed panel.
+    """Return judges' covariances due to the raters of a crossed panel, by metric.
 
-    ``scores`` has a function of each judge, from a metric, (n', D) vectors of the raters and the
-    (n',) rows that they are of to (n', d) contributions.
+    ``scores`` contains a function per judge, from a metric, (n', D) vectors of the raters and their
+    (n',) rows to (n', d) contributions.
     """
     covariances: dict[str, RaterCovariance] = {}
     for members in by_contributions(metrics):
@@ -94,7 +94,7 @@ def rater_covariances(
 def with_rater_variance(
     groups: Sequence[ItemSums], panel: RaterPanel, human: RatingTable
 ) -> list[ItemSums]:
-    """Add to metrics of agreement among raters what the choice of raters adds to their variance."""
+    """Add the variance due to the selection of raters to metrics of rater agreement."""
     ratings = panel.of(human, "s")
     if ratings is None:
         return list(groups)
@@ -125,7 +125,7 @@ def _counted(
 
 
 def _vectors_of_counts(vectors: Vectors) -> Callable[[IntArray], FloatArray]:
-    """Return the raters' vectors as a function of their counts; judges share those of the same."""
+    """Return the raters' vectors as a function of their counts; judges with the same share them."""
 
     @remembered
     def of_counts(counts: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What judges are compared with: baselines computed from the ratings, and a human rater."""
+"""Points of comparison for judges: baselines computed from the ratings, and a human rater."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DRAWS_PER_PRODUCT = 32  # of replies, whose totals one matrix product adds up
 
 
 def most_frequent_answers(pooled: FloatArray) -> BoolArray:
-    """Return (B, W): the answers given most often, several when tied; none without ratings."""
+    """Return (B, W): the most common answers, several if tied; none without ratings."""
     greatest = pooled.max(axis=1, keepdims=True)
     return np.asarray((pooled >= greatest - TOLERANCE) & (greatest > 0), dtype=np.bool_)
 
@@ -47,29 +47,29 @@ def baseline_values(
     evaluated: BoolArray | None = None,
     weights: Weights | None = None,
 ) -> dict[str, FloatArray]:
-    """Return a metric's (B,) values of each baseline, fitted anew under each row of weights.
+    """Return a metric's (B,) values for each baseline, fitted again for each row of weights.
 
-    Of several most common answers, or best constants, the mean of the values that always giving
-    one of them has; nan where undefined. The best constant is the answer that would be best on all
-    items: under the ranked probability score the median, under ``mse(srs/srs)`` the set of the
-    options that at least half of the raters accept, where it is admissible.
+    If several most common answers or best constants tie, the value is the mean over them; nan if
+    undefined. The best constant is the answer that would be best on all items: for the ranked
+    probability score the median, and for ``mse(srs/srs)`` the set of options that at least half of
+    the raters accept, if it is admissible.
 
     Parameters
     ----------
     metric : Metric
-        What the values are of.
+        Metric of the values.
     human : (n, D) array
-        Rating vectors of the raters; nan rows where an item has none.
+        Rating vectors of the raters; nan rows if an item has none.
     counts : (n, W) array
-        Ratings on which the baselines are fitted.
+        Ratings for fitting the baselines.
     n_replies : int or inf
         Replies per item, drawn independently from the baseline's distribution.
     vectors : callable
         ``(n, W) shares -> (n, D')``: rating vectors in the judge's form.
     evaluated : (n,) bool array, optional
-        The items on which the metric is computed; the baselines are fitted on all.
+        Items for computing the metric; the baselines are fitted on all.
     weights : (B, n) array, optional
-        How often each item counts, in fitting and in the metric. Default: once.
+        Number of times each item counts, in fitting and in the metric. Default: once.
     """
     n, W = np.shape(counts)
     weights = np.ones((1, n)) if weights is None else weights
@@ -111,9 +111,9 @@ def baseline_values(
 
 
 def best_constants(losses: FloatArray) -> BoolArray:
-    """Return (B, W): the answers that are best if always given, by their (B, W) losses, nan aside.
+    """Return (B, W): the answers that are best if always given, from their (B, W) losses.
 
-    Several when tied; none where no loss is defined.
+    Several if tied; none if no loss is defined; nan losses are ignored.
     """
     losses = np.where(np.isnan(losses), np.inf, losses)
     least = losses.min(axis=1, keepdims=True)
@@ -130,10 +130,10 @@ def values_of_constants(
     weights: Weights,
     squared: SquaredDistance | None = None,
 ) -> FloatArray:
-    """Return (B, W): what always giving an answer is worth on all items.
+    """Return (B, W): the metric's value if each answer is always given.
 
-    In closed form for a squared distance; else nan, where there are more than 32 answers, for those
-    that no rater gave.
+    A squared distance has a closed form. Otherwise, with more than 32 answers, those that no rater
+    gave are nan.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def values_of_constants(
     human, counts, vectors
         As in `baseline_values`.
     weights : (B, n) array
-        How often each item counts.
+        Number of times each item counts.
     """
     n, W = np.shape(counts)
     if squared is not None:
@@ -163,7 +163,7 @@ def _totals_of_constants(
     n_answers: int,
     squared: SquaredDistance,
 ) -> FloatArray:
-    """Return the (B, W, 2) totals of always giving each answer, for a squared distance."""
+    """Return the (B, W, 2) totals if each answer is always given, for a squared distance."""
     sums, squares, n_items = _squared_sums(human, weights, squared)
     judge = squared.linear(vectors(np.eye(n_answers)))
     distance = squares[:, None] - 2.0 * sums @ judge.T + n_items[:, None] * (judge**2).sum(axis=1)
@@ -177,7 +177,7 @@ def _constant_values(
     weights: Weights,
     most_frequent: BoolArray,
 ) -> FloatArray:
-    """Return (B,) means over the tied answers of what always giving that answer is worth."""
+    """Return (B,) mean values over the tied answers, each of them always given."""
     B, W = most_frequent.shape
     values = np.zeros((B, W))
     for k in np.flatnonzero(most_frequent.any(axis=0)):
@@ -187,7 +187,7 @@ def _constant_values(
 
 
 def _totals_by_draw(score: Vectors, weights: Weights, W: int, n_replies: float) -> Totals:
-    """Return a function from (B, W) distributions to (B, d) totals expected from r replies."""
+    """Return a function from (B, W) distributions to the (B, d) totals expected from r replies."""
 
     def at_distribution(shares: FloatArray) -> FloatArray:
         rows = [weights[b] @ score(shares[b : b + 1]) for b in range(len(shares))]
@@ -198,7 +198,7 @@ def _totals_by_draw(score: Vectors, weights: Weights, W: int, n_replies: float) 
     r = int(n_replies)
 
     def at_draws(drawn: FloatArray, probability: FloatArray) -> FloatArray:
-        """Add up the totals of (M, W) draws by their (B, M) probability."""
+        """Sum the totals of (M, W) draws, weighted by their (B, M) probability."""
         totals = np.zeros(())
         for start in range(0, len(drawn), DRAWS_PER_PRODUCT):
             batch = slice(start, start + DRAWS_PER_PRODUCT)
@@ -222,12 +222,12 @@ def _enumerated_draws(shares: FloatArray, n_replies: int) -> tuple[FloatArray, F
 
 
 def _sampled_draws(shares: FloatArray, n_replies: int) -> tuple[FloatArray, FloatArray]:
-    """Return some draws as (M, W) counts, and the (B, M) weight that each has.
+    """Return some draws as (M, W) counts, and each one's (B, M) weight.
 
     The B distributions take turns in drawing, and each of them uses all draws. The weight of a draw
-    is its probability under that distribution over its mean probability under all (Veach and Guibas
-    1995). Where they are equal, the standard error of an expected score is at most
-    ``0.5 / sqrt(M)``, 1.2 %, of the score's range.
+    is its probability under that distribution divided by its mean probability under all (Veach and
+    Guibas 1995). If they are equal, the standard error of an expected score is at most ``0.5 /
+    sqrt(M)``, 1.2 %, of the score's range.
     """
     turns = np.arange(max(MAX_DRAWS, len(shares))) % len(shares)
     drawn = np.random.default_rng(0).multinomial(n_replies, shares[turns]).astype(np.float64)
@@ -244,7 +244,7 @@ def _totals_in_closed_form(
     n_replies: float,
     squared: SquaredDistance,
 ) -> Totals:
-    """Do as `_totals_by_draw` for a squared distance."""
+    """Compute `_totals_by_draw` in closed form for a squared distance."""
     sums, squares, n_items = _squared_sums(human, weights, squared)
 
     def totals(shares: FloatArray) -> FloatArray:
@@ -276,16 +276,16 @@ MIN_RATINGS = 2  # one is left out, one remains
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OneHuman:
-    """What each item adds to a metric's mean of a rater, and of the judge in that human's place.
+    """Each item's contributions to a metric's mean for a rater, and for the judge in its place.
 
     Attributes
     ----------
     human, judge : (n, 2) arrays
-        Mean over the item's ratings, and the item's weight; zeros where the item does not enter.
+        Mean over the item's ratings, and the item's weight; zeros if the item doesn't enter.
     used : (n,) bool array
         Items with a verdict and at least two ratings.
     n_ratings : int
-        Ratings left out in turn.
+        Number of ratings left out in turn.
     """
 
     human: FloatArray
@@ -310,12 +310,12 @@ def one_human(
     human_vectors: Vectors,
     judge_vectors: Vectors,
 ) -> OneHuman:
-    """Score a rater and the judge on the same other ratings of each item, as one reply each.
+    """Score a rater and the judge on the same other ratings of each item, at one reply each.
 
-    Every rating is left out in turn. The value that was left out, and one reply of the judge, are
-    both compared with the shares of the m - 1 ratings that remain. Scoring the human by m - 1
-    ratings and the judge by m would favour the judge. ``counts`` and ``judge_shares`` are (n, W);
-    who gave a rating does not matter.
+    Every rating is left out in turn. The left-out value and one reply of the judge are both
+    compared with the shares of the remaining m - 1 ratings. Scoring the human on m - 1 ratings and
+    the judge on m would favour the judge. ``counts`` and ``judge_shares`` are (n, W); raters
+    needn't be identified.
     """
     counts = np.asarray(counts, dtype=np.float64)
     n, W = counts.shape
@@ -347,27 +347,27 @@ def one_human(
 
 @dataclass(frozen=True, slots=True)
 class HumanReference:
-    """A judge in the place of one rater, scored on the same remaining ratings.
+    """A judge in the place of a rater, scored on the same remaining ratings.
 
     Attributes
     ----------
     human, judge : float or None
-        The metric of a rater who was left out, and of one reply of the judge.
+        The metric of a left-out rater, and of one reply of the judge.
     judge_by_all : float or None
-        The metric of one reply of the judge, scored on all ratings: less ``difference``, it places
-        a rater beside judges that are scored on all ratings.
+        The metric of one reply of the judge, scored on all ratings. Minus ``difference``, it makes
+        a rater comparable with judges that are scored on all ratings.
     difference : float or None
-        Judge minus human, as losses: positive where the judge is worse.
+        Judge minus human, as losses: positive if the judge is worse.
     low, high : float or None
-        Interval of the difference by the test that decides, see `mean_interval`: over raters and
-        groups, too, if they are a sample. None with fewer than five items or groups.
+        Interval for the difference from the deciding test, see `mean_interval`; also over raters
+        and groups, if they are a sample. None with fewer than five items or groups.
     n_items, n_ratings : int
-        Items that entered, and ratings left out in turn.
+        Number of items that entered, and of ratings left out in turn.
     p : float or None
-        One-sided p-value of H0: the difference is at least the margin; None without a margin, or
-        where it is undefined.
+        One-sided p-value of H0: the difference is at least the margin; None without a margin, or if
+        undefined.
     n_units : int
-        Items or groups that entered.
+        Number of items or groups that entered.
     """
 
     human: float | None

@@ -1,4 +1,4 @@
-"""Regret of choosing a judge by a metric, and discordant pairs."""
+"""Regret of selecting a judge by a metric, and discordant pairs."""
 
 from __future__ import annotations
 
@@ -23,28 +23,30 @@ GOALS = ("decision_consistency", "prevalence_bias")
 
 @dataclass(frozen=True, slots=True)
 class Regret:
-    """Regret of choosing a judge by a metric, on a downstream goal.
+    """Regret of selecting a judge by a metric, in terms of a downstream goal.
 
     Attributes
     ----------
     metric, goal : str
-        The metric one selects by, and what the judge is selected for.
+        The metric to select by, and the goal of the selection.
     selected : tuple of str
-        The best by the metric; several where they are equal, and then chosen from at random.
+        Best judges by the metric; if several tie, one is selected at random.
     best : tuple of str
-        The best by the goal.
+        Best judges by the goal.
     value : float or None
-        Loss of the selected less loss of the best, 0 or more, in units of the goal. None where
+        Loss of the selected judge minus loss of the best, 0 or more, in units of the goal. None if
         either is undefined.
     reason : str
-        "no_metric" or "no_goal" where no judge has a value there, "selected_undefined" where the
-        selected has none downstream; else "".
+        "no_metric" or "no_goal" if no judge has a value there, "selected_undefined" if the selected
+        judge has none for the goal; else "".
     interval : Interval or None
-        Of the regret, selection and best judge being worked out anew in every replicate.
+        Interval for the regret, with the selection and the best judge determined again in every
+        replicate.
     undefined_share : float
         Share of replicates without a value.
     inversions, n_pairs : int
-        Pairs of judges that the metric orders against the goal, of those that both order.
+        Number of pairs of judges that metric and goal order oppositely, and of pairs that both
+        order.
     """
 
     metric: str
@@ -68,11 +70,11 @@ def regret_of(
     level: float,
     unit: ResampledUnit,
 ) -> Regret:
-    """Return one cell of the regret matrix; NA with its reason where a side is undefined.
+    """Return one cell of the regret matrix; NA with its reason if a side is undefined.
 
-    ``by`` and ``goal`` are (J,) losses and (J, B) replicates of the metric and of the goal, lower
-    better, replicate ``b`` from the same items in both. The reductions in parentheses of Guerdan
-    et al. 2025, figure 7 and tables 3 and 4.
+    ``by`` and ``goal`` are (J,) losses and (J, B) replicates of the metric and of the goal. Lower
+    is better, and replicate ``b`` uses the same items in both. The reductions in parentheses of
+    Guerdan et al. 2025, figure 7 and tables 3 and 4.
     """
     check_level(level)
     selected, best = chosen_by(by[0]), chosen_by(goal[0])
@@ -103,16 +105,16 @@ def regret_matrix(
     metrics: Sequence[str] | None = None,
     goals: Sequence[str] = GOALS,
 ) -> dict[str, dict[str, Regret]]:
-    """Return the regret of choosing by each metric, on each downstream goal.
+    """Return the regret of selecting by each metric, for each downstream goal.
 
     Parameters
     ----------
     evaluation : Evaluation
-        Of the judges, with replicates for the intervals.
+        Evaluation of the judges, with replicates for the intervals.
     metrics : sequence of str, optional
-        Rows of the matrix. Default: all that were evaluated.
+        Rows of the matrix. Default: all evaluated metrics.
     goals : sequence of str, optional
-        Columns: metrics that were evaluated. Default: decision consistency and prevalence bias.
+        Columns of the matrix: evaluated metrics. Default: decision consistency and prevalence bias.
 
     Returns
     -------
@@ -143,13 +145,13 @@ def regret_matrix(
 
 
 def chosen_by(losses: FloatArray) -> BoolArray:
-    """Return (J, ...) bool: who has the least of (J, ...) losses, ties included; nan never has."""
+    """Return (J, ...) bool: judges with the lowest of (J, ...) losses, including ties; not nan."""
     least = np.where(np.isnan(losses), np.inf, losses).min(axis=0, initial=np.inf)
     return np.asarray(losses <= least + TOLERANCE, dtype=np.bool_)
 
 
 def _cost(by: FloatArray, goal: FloatArray) -> FloatArray:
-    """Return (...) regrets of (J, ...) losses: mean over the selected, less the least."""
+    """Return (...) regrets from (J, ...) losses: mean over the selected minus the minimum."""
     selected = chosen_by(by)
     suffered = np.where(selected, goal, 0.0).sum(axis=0)  # nan where a selected one is nan
     least = np.where(np.isnan(goal), np.inf, goal).min(axis=0, initial=np.inf)
@@ -158,7 +160,7 @@ def _cost(by: FloatArray, goal: FloatArray) -> FloatArray:
 
 
 def _inversions(by: FloatArray, goal: FloatArray) -> tuple[int, int]:
-    """Count the pairs ordered oppositely, and those that both sides order."""
+    """Count the pairs in opposite order, and those that both sides order."""
     i, j = np.triu_indices(len(by), 1)
     first, second = by[i] - by[j], goal[i] - goal[j]
     ordered = (np.abs(first) > TOLERANCE) & (np.abs(second) > TOLERANCE)  # nan compares False

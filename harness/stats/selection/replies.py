@@ -1,4 +1,4 @@
-"""Judges that are ranked, the items that all of them answered, and metrics at equal replies."""
+"""Ranked judges, the items that all of them answered, and metrics at equal replies."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ MIN_ANSWERED = 0.9
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedItems:
-    """Judges that answered enough, and the items that all of them answered.
+    """Judges that answered enough items, and the items that all of them answered.
 
     Attributes
     ----------
     answered_fraction : (J,) array
         Share of all items that each judge answered; nan without items.
     ranked : (J,) bool array
-        Judges whose answered fraction reaches the minimum.
+        Whether a judge's answered fraction reaches the minimum.
     shared : (n,) bool array
-        Items that every ranked judge answered; none if no judge is ranked.
+        Whether every ranked judge answered an item; false if no judge is ranked.
     """
 
     answered_fraction: FloatArray
@@ -49,18 +49,18 @@ class SharedItems:
 
 
 def shared_items(answered: BoolArray, *, min_answered: float = MIN_ANSWERED) -> SharedItems:
-    """Choose the judges that are ranked and the items on which they are compared.
+    """Select the judges to rank and the items to compare them on.
 
-    A judge that answers only what is easy would win on its own items. Judges are therefore
-    compared on the items that all of them answered, and one that answered too few is not ranked,
-    so that it does not take items away from the others.
+    A judge that only answers easy items would win on its own items. So judges are compared on the
+    items that all of them answered. A judge that answered too few isn't ranked, so that it doesn't
+    reduce the items for the others.
 
     Parameters
     ----------
     answered : (J, n) bool array
-        Which items each judge answered; every judge was asked every item.
+        Whether each judge answered each item, if every judge ran on every item.
     min_answered : float in [0, 1], optional
-        Share of the items that a ranked judge has answered, at least.
+        Minimum share of the items that a ranked judge has answered.
     """
     J, n = answered.shape
     fraction = answered.mean(axis=1) if n else np.full(J, np.nan)
@@ -78,15 +78,15 @@ MIN_SAMPLES = 2  # one sample shows no reply noise
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Replies:
-    """What a judge answered per item, as shares of the answers that are possible.
+    """A judge's answers per item, as shares of the possible answers.
 
     Attributes
     ----------
     shares : (n, W) array
-        Shares of the W options or response sets; nan rows where the item was not answered.
+        Shares of the W options or response sets; nan rows if the item wasn't answered.
     n_samples : (n,) array
-        Answered samples s behind each row; infinite for a judge that gives a distribution, 0 where
-        the item was not answered.
+        Number s of answered samples in each row; infinite for a judge that returns a distribution,
+        0 if the item wasn't answered.
     """
 
     shares: FloatArray
@@ -106,7 +106,7 @@ class Replies:
 
     @classmethod
     def of_counts(cls, counts: IntArray) -> Replies:
-        """Make them of (n, W) counts of answered samples."""
+        """Create replies from (n, W) counts of answered samples."""
         n_samples = reduced(np.add, np.asarray(counts, dtype=np.float64))
         shares = np.full(np.shape(counts), np.nan)
         np.divide(counts, n_samples[:, None], out=shares, where=n_samples[:, None] > 0)
@@ -114,14 +114,15 @@ class Replies:
 
     @classmethod
     def of_distribution(cls, distribution: FloatArray) -> Replies:
-        """Make them of (n, W) distributions, nan rows where the judge gave none."""
+        """Create replies from (n, W) distributions, with nan rows if the judge gave none."""
         unanswered = np.isnan(distribution).any(axis=1)
         return cls(distribution, np.where(unanswered, 0.0, inf))
 
     def answered(self, n_replies: float) -> BoolArray:
-        """Return (n,) bool: which items have enough samples for so many replies.
+        """Return (n,) bool: whether items have enough samples for a number of replies.
 
-        Without reply noise (``n_replies`` infinite) an item needs two samples, which show it.
+        To remove reply noise (``n_replies`` infinite), an item needs two samples, which show the
+        noise.
         """
         needed = MIN_SAMPLES if isinf(n_replies) else n_replies
         return np.asarray(self.n_samples >= needed, dtype=np.bool_)
@@ -129,16 +130,16 @@ class Replies:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CommonItems:
-    """The items, and the number of replies, at which judges are compared in one elicitation.
+    """Items and number of replies used to compare judges in one elicitation.
 
     Attributes
     ----------
     n_replies : float
-        Replies per item; infinite where reply noise was removed.
+        Replies per item; infinite if reply noise was removed.
     judges : frozenset of str
-        Judges that are compared.
+        The compared judges.
     shared : (n,) bool array
-        Items that all of them answered with so many replies.
+        Whether all of them answered an item with this many replies.
     """
 
     n_replies: float
@@ -160,12 +161,12 @@ def common_items(
     n_replies: float | None = None,
     min_answered: float = MIN_ANSWERED,
 ) -> tuple[float, SharedItems]:
-    """Return the replies per item at which judges are compared, and the items among those rated.
+    """Return the replies per item for comparing judges, and the rated items to use.
 
     Parameters
     ----------
     replies : sequence of Replies
-        Of each judge, over the same n items.
+        Replies of each judge, over the same n items.
     rated : (n,) bool array
         Items that the raters rated.
     n_replies : float, optional
@@ -189,9 +190,9 @@ def replies_in_common(replies: Sequence[Replies], rated: BoolArray, min_answered
 
 
 def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) -> float:
-    """Return the most replies that at least ``min_answered`` of (n,) items have, and at least 1.
+    """Return the most replies that ``min_answered`` of (n,) items have, at least 1.
 
-    A judge that gives distributions has infinitely many.
+    A judge that returns distributions has infinitely many.
     """
     n = len(n_samples)
     if not n:
@@ -202,12 +203,12 @@ def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) 
 
 
 def counts_of(table: RatingTable, form: Form) -> Counts:
-    """Return the (n, W) counts of answers that a form is made of."""
+    """Return the (n, W) counts of answers that a form uses."""
     return answers_to(table, ELICITATION_OF[form])[0]
 
 
 def replies_of(table: RatingTable, form: Form) -> Replies:
-    """Return what a judge answered, as the (n, W) answers that a form is made of."""
+    """Return a judge's answers, as the (n, W) answers that a form uses."""
     counts, is_exact = answers_to(table, ELICITATION_OF[form])
     if not is_exact:
         return Replies.of_counts(np.asarray(counts, dtype=np.int64))
@@ -217,22 +218,22 @@ def replies_of(table: RatingTable, form: Form) -> Replies:
 def drawn_replies(
     replies: Replies, n_replies: float, rng_of: Callable[[int], np.random.Generator]
 ) -> FloatArray:
-    """Draw the same number of replies to every item, so that judges are tested alike.
+    """Draw the same number of replies for every item, so that judges are tested equally.
 
     Parameters
     ----------
     replies : Replies
-        Of a judge.
+        Replies of a judge.
     n_replies : int or inf
-        How many; infinite for the distributions themselves.
+        Number of replies; infinite for the distributions themselves.
     rng_of : callable
-        The generator of an item.
+        Returns the random generator for an item.
 
     Returns
     -------
     (n, W) array
-        Counts of r of the replies to each item, without replacement, or of r independent draws from
-        a distribution; zeros where an item has fewer replies.
+        Counts of r replies per item, drawn without replacement, or of r independent draws from a
+        distribution; zeros if an item has fewer replies.
     """
     counts = np.zeros(replies.shares.shape)
     answered = np.flatnonzero(replies.answered(n_replies))
@@ -253,9 +254,10 @@ def drawn_replies(
 
 
 def vectors_of(table: RatingTable, form: Form, cut: Cut) -> Vectors:
-    """Return how answers become rating vectors of a form.
+    """Return the function that converts answers to rating vectors of a form.
 
-    A function of (n, W) shares of answers and, where it matters, of (n,) numbers of them: (n, D).
+    Its arguments are (n, W) shares of answers and, if it matters, their (n,) numbers; its result is
+    (n, D).
     """
     space, choices = table.space, ELICITATION_OF[form] == "forced_choice"
 
@@ -272,11 +274,11 @@ def vectors_of(table: RatingTable, form: Form, cut: Cut) -> Vectors:
 
 
 def decisions_at_replies(table: RatingTable, cut: Cut, n_replies: float | None) -> FloatArray:
-    """Return the (n, 1) chances that a judge decides positively by r of its replies to each item.
+    """Return the (n, 1) probabilities that a judge decides positively from r replies per item.
 
-    The r replies are drawn as in `contributions_at_replies`; None or infinity for all that it gave,
-    and 0.0 or 1.0 then. Consistency and bias are linear in a decision, so that those of its chance
-    are their expectation. Rows are nan where the judge gave no replies.
+    The r replies are drawn as in `contributions_at_replies`; With None or infinity, all replies are
+    used and the result is 0.0 or 1.0. Consistency and bias are linear in the decision, so computing
+    them from its probability gives their expectation. Rows are nan if the judge has no replies.
     """
     vectors, replies = vectors_of(table, "decision", cut), replies_of(table, "decision")
     decisions = vectors(replies.shares)
@@ -298,30 +300,31 @@ def contributions_at_replies(
     vectors: Vectors,
     squared: SquaredDistance | None = None,
 ) -> FloatArray:
-    """Return the (n, d) contributions of a metric expected from r replies per item.
+    """Return a metric's expected (n, d) contributions from r replies per item.
 
     The r replies are drawn from an item's s answered samples without replacement, each subset
-    equally likely; from a judge's distribution they are drawn independently. Where there are too
-    many different draws to enumerate, some are sampled, with a fixed seed. Rows are nan where the
-    judge has fewer than r samples.
+    equally likely; from a judge's distribution they are drawn independently. If there are too many
+    distinct draws to enumerate, some are sampled with a fixed seed. Rows are nan if the judge has
+    fewer than r samples.
 
     Parameters
     ----------
     contributions, squared
-        Of a `Metric`; the expectation of a squared distance has a closed form.
+        Fields of a `Metric`; the expectation of a squared distance has a closed form.
     human : (n, D) array
         Rating vectors of the raters.
     replies : Replies
-        What the judge answered on the same items.
+        The judge's answers on the same items.
     n_replies : int or inf
-        r, 1 or more. Infinite: without reply noise, for quadratic metrics and distributions alone.
+        r, 1 or more. Infinite means without reply noise, which only quadratic metrics and
+        distributions support.
     vectors : callable
         ``(n, W) shares -> (n, D')``: rating vectors in the judge's form.
 
     Notes
     -----
     The closed form of ``sum_k (H_k - J_k)^2`` adds ``(1/r - 1/s) s/(s - 1) J_k (1 - J_k)`` per
-    entry, where J are the shares of all s samples, and ``J_k (1 - J_k) / r`` where s is infinite.
+    entry, where J are the shares of all s samples, and ``J_k (1 - J_k) / r`` if s is infinite.
     """
     if not n_replies > 0:
         raise ValueError(f"n_replies is {n_replies}; wanted 1 or more")
@@ -359,7 +362,7 @@ def contributions_at_replies(
 
 
 def _noise_factor(s: FloatArray, n_replies: float) -> FloatArray:
-    """Return (n,): what J (1 - J) is multiplied with for r replies in place of all s samples."""
+    """Return (n,): the factor of J (1 - J) for r replies instead of all s samples."""
     factor = np.zeros(len(s))
     finite = ~np.isinf(s)
     if isinf(n_replies):
@@ -376,7 +379,7 @@ def _expected(
     replies: Replies,
     n_replies: int,
 ) -> FloatArray:
-    """Average the (n, d) score of (n, W) or (1, W) shares over the draws of replies."""
+    """Average the (n, d) scores of (n, W) or (1, W) shares over the draws of replies."""
     possible = np.flatnonzero((replies.shares > 0).any(axis=0))
     expected = np.zeros(0)
     if comb(len(possible) + n_replies - 1, n_replies) <= MAX_DRAWS:
@@ -391,7 +394,7 @@ def _expected(
 def _enumerated(
     replies: Replies, n_replies: int, possible: IntArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield every draw as (1, W) shares and the (n,) probability that each item gives it."""
+    """Yield every draw as (1, W) shares and each item's (n,) probability of it."""
     for answers in combinations_with_replacement(possible.tolist(), n_replies):
         drawn = np.bincount(answers, minlength=replies.shares.shape[1]).astype(np.float64)
         yield drawn[None] / n_replies, draw_probability(replies, drawn)
@@ -416,7 +419,7 @@ def draw_probability(replies: Replies, drawn: FloatArray) -> FloatArray:
 def _sampled(
     replies: Replies, n_replies: int, rng: np.random.Generator
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield (n, W) shares of drawn replies, each draw as probable as the others."""
+    """Yield (n, W) shares of drawn replies, all draws equally probable."""
     equal = np.full(len(replies.shares), 1.0 / N_SAMPLED)
     finite = ~np.isinf(replies.n_samples)
     counts = np.rint(replies.shares[finite] * replies.n_samples[finite, None]).astype(np.int64)

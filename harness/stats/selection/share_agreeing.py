@@ -1,4 +1,4 @@
-"""How often an answer agrees with that of another rater: a judge's, and a rater's in its place."""
+"""How often an answer agrees with another rater's: a judge's, and a rater's instead."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ def share_agreeing(
     weights: FloatArray | None = None,
     criteria: Sequence[str] | None = None,
 ) -> HumanReference:
-    """Return how often one forced choice of a judge agrees with another rater's, beside a rater's.
+    """Return how often a judge's forced choice agrees with another rater's, and a rater's does.
 
-    Every choice of a rater is left out in turn: the share of the remaining choices of the item that
-    equal it, and the share that equal the judge's reply, on the same items and choices. Means
-    within the item, then over items.
+    Every rater's choice is left out in turn. The result compares the share of the item's remaining
+    choices that equal it with the share that equal the judge's reply, on the same items and
+    choices. Shares are averaged within items, then over items.
 
     Parameters
     ----------
     human, judge : RatingTable
-        Over the same items.
+        Tables over the same items.
     items : (n,) bool array
-        Those that enter, where they have a reply and at least two choices.
+        Items that enter, if they have a reply and at least two choices.
     resampling : Resampling
-        Its groups and level: the interval is over items or groups, and over raters
-        where ``panel`` says who they are.
+        Supplies groups and level. The interval is over items or groups, and over raters if
+        ``panel`` identifies them.
     panel, weights, criteria
         As in `common_footing`.
 
     Returns
     -------
     HumanReference
-        ``judge`` and ``human`` in [0, 1]; ``difference`` is human minus judge, since it is one of
-        losses. All None without items.
+        ``judge`` and ``human`` in [0, 1]; ``difference`` is human minus judge, because it is a
+        difference of losses. All None without items.
     """
     scoring = Scoring.of(human, SHARE_AGREEING, Cut(1.0, ()), weights=weights)
     if criteria is not None:

@@ -1,8 +1,8 @@
-"""Three resolutions of CANNOT_ASSESS, with different estimands.
+"""Three ways to handle CANNOT_ASSESS, with different estimands.
 
 Cells are those of `confusion` over the K options and, last, abstention: (K + 1, K + 1), human by
 judge. Each mode is a sum of cells: *exclude* drops the pairs in which either side abstained,
-*recode* makes abstention one of the options, *third_class* keeps it as a separate option
+*recode* converts abstention to one of the options, and *third_class* keeps it as a separate option
 (Rao and Callison-Burch 2026, section 6).
 """
 
@@ -47,13 +47,13 @@ NO_VERDICT = ("refused", "invalid", "failed")
 
 
 def with_abstention(table: RatingTable) -> FloatArray:
-    """Return (n, K + 1): how often each option was chosen and, last, how often none could be."""
+    """Return (n, K + 1): number of choices of each option and, last, of abstentions."""
     abstained = table.outcomes[:, SINGLE_CHOICES, OUTCOMES.index("abstained")].sum(axis=1)
     return np.column_stack([table.forced_choice, abstained]).astype(np.float64)
 
 
 def with_outcomes(table: RatingTable) -> FloatArray:
-    """Return (n, K + 4): `with_abstention`, then how often refused, invalid and failed."""
+    """Return (n, K + 4): `with_abstention`, then numbers of refused, invalid and failed replies."""
     others = [OUTCOMES.index(outcome) for outcome in NO_VERDICT]
     lost = table.outcomes[:, SINGLE_CHOICES][:, :, others].sum(axis=1)
     return np.column_stack([with_abstention(table), lost]).astype(np.float64)
@@ -62,7 +62,7 @@ def with_outcomes(table: RatingTable) -> FloatArray:
 def outcome_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Return (n, A, B): cells of the modes of (n, A) and (n, B) tables of counts.
 
-    An item adds 1 in all, tied modes in equal parts, or nothing where a side has no count.
+    An item's cells sum to 1, with tied modes in equal parts, or to 0 if a side has no count.
     """
     one_hot = [modes(side) for side in (human, judge)]
     cells = np.einsum("na,nb->nab", *one_hot)
@@ -92,22 +92,23 @@ def mode_sums(
     weights: ArrayLike | None = None,
     excluded: tuple[Exclusion, ...] = (),
 ) -> dict[str, ItemSums]:
-    """Return what is estimated in each mode, all from one array of contributions.
+    """Return the estimates of each mode, all from one array of contributions.
 
     Parameters
     ----------
     cells : (n, (K + 1)^2) array
-        Cells of each item as of `outcome_cells`, raveled.
+        Cells of each item from `outcome_cells`, raveled.
     options : K names
-        Without the abstention.
+        Options without the abstention.
     positive : sequence of str
         The positive options of f1 and phi, which are NA without any.
     recode_to : str or None
         The option that abstention becomes; None leaves out mode recode.
     weights : (K, K) or (K + 1, K + 1) array, optional
-        Disagreements for weighted coefficients: of answers in mode exclude, or of classes.
+        Disagreements for weighted coefficients: between answers in mode exclude, or between
+        classes.
     excluded : tuple of Exclusion
-        Why items add nothing in any mode.
+        Why items don't enter in any mode.
 
     Returns
     -------
@@ -117,7 +118,7 @@ def mode_sums(
     Raises
     ------
     ValueError
-        If an option is unknown, or a shape does not fit.
+        If an option is unknown, or a shape doesn't fit.
     """
     names, width = tuple(options), (len(options) + 1) ** 2
     sums = np.asarray(cells, dtype=np.float64)
@@ -154,7 +155,7 @@ def mode_sums(
 
 
 def reading(metric: Metric, cells: Callable[[FloatArray], FloatArray]) -> Metric:
-    """Return the metric of sums that are first turned into others by ``cells``."""
+    """Return a metric whose sums are first converted by ``cells``."""
     return replace(
         metric,
         value=lambda totals: metric.value(cells(totals)),
@@ -163,7 +164,7 @@ def reading(metric: Metric, cells: Callable[[FloatArray], FloatArray]) -> Metric
 
 
 def weighted_metrics(weights: FloatArray | None) -> tuple[Metric, ...]:
-    """Make weighted kappa, and alpha of the two sides, of disagreements given by the user."""
+    """Return weighted kappa, and alpha of the two sides, from the user's disagreements."""
     if weights is None:
         return ()
     alpha = alpha_metric(weights=weights)

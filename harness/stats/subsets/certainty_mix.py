@@ -1,4 +1,4 @@
-"""Agreement on subsets with more or fewer items on which all raters agree."""
+"""Agreement on subsets with varying shares of items on which all raters agree."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ MIN_OF_KIND = 10  # items with or without full agreement, drawn with replacement
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CertaintyMix:
-    """Krippendorff's alpha on subsets with a share of items on which all raters agree.
+    """Krippendorff's alpha on subsets with a given share of items on which all raters agree.
 
     Attributes
     ----------
     shares : (S,) tuple of float
-        Share of such items in a subset.
+        Shares of such items in a subset.
     n_items, n_draws : int
-        Items of a subset, and subsets per share.
+        Number of items in a subset, and of subsets per share.
     n_certain, n_uncertain : int
-        Items to draw from: those on which all raters agree, and the others.
+        Number of items to draw from: those on which all raters agree, and the others.
     alpha, error : dict of str to tuple of float or None
-        By who is compared with the raters' mode (median on ordered scales): "one rater", left out
-        of that mode; "random rater"; each judge. "raters": raters among themselves. Mean over
-        subsets, and its standard deviation: the standard error on so many items. None where fewer
-        than two subsets have an alpha.
+        Mean and standard deviation over subsets, the latter being the standard error for this
+        number of items. Keys are who is compared with the raters' mode (median on ordered scales):
+        "one rater", left out of that mode; "random rater"; each judge. "raters" compares raters
+        among themselves. None if fewer than two subsets have an alpha.
     """
 
     shares: tuple[float, ...]
@@ -69,16 +69,16 @@ def certainty_mix(
     n_items: int = N_ITEMS,
     n_draws: int = N_DRAWS,
 ) -> CertaintyMix:
-    """Draw subsets by the share of items on which all raters agree, and evaluate alpha on each.
+    """Draw subsets by their share of items on which all raters agree, and compute alpha on each.
 
-    Items with two ratings or more are drawn with replacement, the same ones for all judges.
+    Items with at least two ratings are drawn with replacement, the same ones for all judges.
 
     Parameters
     ----------
     human : (n, K) array
-        How often each option was chosen.
+        Number of times each option was chosen.
     judges : mapping of judge to (n, K) array
-        The same of each judge; items that one of them did not answer are left out.
+        The same for each judge; items that any of them did not answer are left out.
     level, scale
         As of `stratify`.
 
@@ -129,7 +129,7 @@ def certainty_mix(
 def _drawn(
     certain: BoolArray, n_certain: int, n_items: int, n_draws: int, rng: np.random.Generator
 ) -> IntArray:
-    """Return how often each item is in each subset: (B, n)."""
+    """Return the number of times each item is in each subset: (B, n)."""
     times = np.zeros((n_draws, len(certain)), dtype=np.int64)
     for inside, n in ((certain, n_certain), (~certain, n_items - n_certain)):
         places = np.flatnonzero(inside)
@@ -140,7 +140,7 @@ def _drawn(
 def _measures(
     h: FloatArray, judges: Mapping[str, FloatArray], level: Level, scale: ArrayLike | None
 ) -> Iterator[tuple[str, tuple[FloatArray, Metric]]]:
-    """Yield what each item adds, (n, d), and alpha as a function of the sums."""
+    """Yield each item's contributions, (n, d), and alpha as a function of their sums."""
     name = alpha_name(level)
     for sums in among(h, level, scale):
         for metric in sums.metrics:
@@ -166,7 +166,7 @@ def _measures(
 
 
 def _numbers(tables: Sequence[FloatArray], level: Level, scale: ArrayLike | None) -> FloatArray:
-    """Return the numbers of labels, in order: medians may lie between options."""
+    """Return the numbers of labels, in order; medians can be between options."""
     K = tables[0].shape[1]
     if level == "nominal":
         return np.arange(float(K))
@@ -177,7 +177,7 @@ def _numbers(tables: Sequence[FloatArray], level: Level, scale: ArrayLike | None
 def _labels(
     counts: FloatArray, level: Level, scale: ArrayLike | None, numbers: FloatArray
 ) -> FloatArray:
-    """Return each row's mode or median as a row over the numbers; 0 where there is no label."""
+    """Return each row's mode or median as a row over the numbers; 0 if there is no label."""
     if level == "nominal":
         return np.nan_to_num(modes(counts))
     middles = medians(counts, scale)

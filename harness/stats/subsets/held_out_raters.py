@@ -1,7 +1,7 @@
 """Agreement of held-out raters, and of a judge in their place, by stratum.
 
-Where the ratings that define a stratum are also compared with the judge, their agreement is a
-matter of selection. Here the remaining raters of an item define its stratum.
+If the ratings that define a stratum are also compared with the judge, their agreement is subject to
+selection. Here an item's remaining raters define its stratum.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ MIN_RATINGS = MIN_FOR_AGREEMENT + 1  # the held-out rating, and those that defin
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class HeldOutStratum:
-    """Agreement with the remaining raters in one stratum, on average over held-out ratings.
+    """Agreement with the remaining raters in one stratum, averaged over held-out ratings.
 
     Attributes
     ----------
     stratum : str
-        Its name.
+        Name of the stratum.
     n_items, n_ratings : int
-        Held-out ratings that the judge answered the item of, and their items. An item is in
-        several strata if its remaining raters are not equally certain for each held-out rating.
+        Number of held-out ratings on items that the judge answered, and of their items. An item is
+        in several strata if its remaining raters differ in certainty between held-out ratings.
     hh : Estimate
         Share of the remaining ratings that equal the held-out one.
     hm : Estimate
-        Share of the same ratings that equal a reply of the judge: the expectation.
+        Expected share of the same ratings that equal a reply of the judge.
     difference : Estimate
         ``hh`` minus ``hm``; its expectation is 0 for a judge that answers like a random rater.
     """
@@ -71,14 +71,14 @@ def held_out_strata(
     resampling: Resampling,
     scale: ArrayLike | None = None,
 ) -> dict[str, tuple[HeldOutStratum, ...]]:
-    """Compare a held-out rater with the judge in strata that the remaining raters define.
+    """Compare a held-out rater with the judge in strata defined by the remaining raters.
 
     Parameters
     ----------
     human : (n, K) array
-        How often each option was chosen. Items with fewer than three ratings do not enter.
+        Number of times each option was chosen. Items with fewer than three ratings don't enter.
     judges : mapping of judge to (n, K) array
-        The same of each judge.
+        The same for each judge.
     strata : sequence of Stratum
         They may overlap.
     resampling : Resampling
@@ -118,20 +118,20 @@ def held_out_strata(
 def _left_out(
     h: FloatArray, strata: Sequence[Stratum], scale: ArrayLike | None
 ) -> list[FloatArray]:
-    """Count the ratings (n, K) whose item is in each stratum by its other ratings."""
+    """Count the ratings (n, K) whose item is in each stratum according to its other ratings."""
     by_option = [members_of(strata, _without(h, k), scale) for k in range(h.shape[1])]
     return [np.where(np.stack(inside, axis=1), h, 0.0) for inside in zip(*by_option, strict=True)]
 
 
 def _without(h: FloatArray, k: int) -> FloatArray:
-    """Take a rating of option k from each item; no ratings remain where there is none."""
+    """Remove a rating of option k from each item; no ratings remain if there is none."""
     remaining = h.copy()
     remaining[:, k] -= 1.0
     return np.where(h[:, [k]] > 0, remaining, 0.0)
 
 
 def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, of_item: IntArray) -> ItemSums:
-    """Return what n items add, given the (n,) place of each among the kinds of items here."""
+    """Return the contributions of n items, given each one's (n,) index among the kinds of items."""
     answered = reduced(np.add, judge) > 0
     inside = reduced(np.logical_or, left_out)
     n_unanswered = int((inside & ~answered)[of_item].sum())
@@ -147,7 +147,7 @@ def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, of_item: IntAr
 
 
 def _contributions(h: FloatArray, judge: FloatArray, left_out: FloatArray) -> FloatArray:
-    """Return (n, 3): agreement of held-out ratings, of the judge in their place, and ratings."""
+    """Return (n, 3): agreement of held-out ratings, of the judge instead, and ratings."""
     shares = np.nan_to_num(row_shares(judge))
     remaining = reduced(np.add, h)[:, None] - 1.0
     hh = left_out * (h - 1.0)

@@ -1,4 +1,4 @@
-"""A permutation test of whether the mean of items depends on a label of theirs."""
+"""A permutation test of whether the mean of items depends on a label."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ CELLS = 1 << 22  # labels that are permuted in all, if items are many
 def permutation_p(
     values: FloatArray, labels: IntArray, blocks: IntArray, rng: np.random.Generator
 ) -> float | None:
-    """Return the p-value of equal means by label, labels being permuted within blocks.
+    """Return the p-value for equal means by label, permuting labels within blocks.
 
     Parameters
     ----------
     values : (n,) array
-        Of the items.
+        Values of the items.
     labels : (n,) int array
-        From 0 on; -1 for an item without one, which doesn't enter.
+        Labels from 0; -1 for an item without one, which doesn't enter.
     blocks : (n,) int array
-        Items that are exchangeable share a number: all have the same, unless they are in groups.
+        Exchangeable items share a number; without groups, all have the same one.
     rng : numpy Generator
         Draws the permutations.
 
     Returns
     -------
     float or None
-        (1 + permutations with at least as large a sum of squares between labels) over (1 + all).
-        None if no permutation changes anything: one label, or one in each block.
+        (1 + permutations with at least as large a sum of squares between labels) / (1 + all). None
+        if no permutation changes anything, because there is one label in total or in each block.
 
     Notes
     -----
-    Exact: at most a share alpha of data sets without an effect has a p-value of at most alpha
-    (E. J. G. Pitman, Significance tests which may be applied to samples from any populations,
-    Supplement to the Journal of the Royal Statistical Society 4 (1937), 119-130).
+    The test is exact: without an effect, at most a share alpha of data sets has a p-value of at
+    most alpha (E. J. G. Pitman, Significance tests which may be applied to samples from any
+    populations, Supplement to the Journal of the Royal Statistical Society 4 (1937), 119-130).
     """
     enters = labels >= 0
     values, labels, blocks = values[enters], labels[enters], blocks[enters]
@@ -62,6 +62,6 @@ def permutation_p(
 
 
 def _between(centred: FloatArray, labels: IntArray) -> float:
-    """Return the sum of squares between labels of (n,) values about their mean."""
+    """Return the sum of squares between labels for (n,) centred values."""
     sums, counts = np.bincount(labels, weights=centred), np.bincount(labels)
     return float(np.nansum(ratio(sums**2, counts)))

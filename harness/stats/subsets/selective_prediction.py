@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RiskCoverage:
-    """Risk of a judge that answers only where its score is high enough.
+    """Risk of a judge that only answers if its score is high enough.
 
     Attributes
     ----------
     threshold, answered_fraction, risk : (t,) arrays
-        For each different score, from the highest down: share of items that reach it, and share
-        of those that are wrong. Equal scores are never split.
+        For each distinct score, from the highest down: share of items that reach it, and share of
+        those that are wrong. Equal scores are never split.
     area : float or None
-        Mean risk over the answered items, each as the last one admitted (smaller is better); None
+        Mean risk over the answered items, each as the last one included (lower is better); None
         without items.
     reason : str
-        "all_abstained" or "no_items" where there is no curve.
+        "all_abstained" or "no_items" if there is no curve.
     n_used, n_excluded : int
-        Items with a label, whether or not they have a score; items without a label.
+        Number of items with a label, with or without a score; number of items without a label.
     """
 
     threshold: FloatArray
@@ -49,9 +49,9 @@ class RiskCoverage:
         return f"RiskCoverage({len(self.threshold)} thresholds, area {self.area})"
 
     def thinned(self, n_points: int, digits: int) -> RiskCoverage:
-        """Return evenly spaced points of a longer curve, its ends among them, rounded to be drawn.
+        """Return evenly spaced, rounded points of a longer curve, including its ends, for drawing.
 
-        ``area`` and counts stay those of the whole curve.
+        ``area`` and counts remain those of the whole curve.
         """
         n = len(self.threshold)
         kept = np.unique(np.linspace(0, n - 1, min(n, n_points)).round().astype(np.int64))
@@ -64,20 +64,20 @@ class RiskCoverage:
 
 
 def risk_coverage(score: ArrayLike, correct: ArrayLike) -> RiskCoverage:
-    """Trace risk against coverage.
+    """Compute risk as a function of coverage.
 
     Parameters
     ----------
     score : (n,) array
-        Confidence of each verdict (said, agreement of samples, or log probability): higher is
-        surer; nan where the judge did not answer.
+        Confidence of each verdict (stated, agreement of samples, or log-probability), where higher
+        is surer; nan if the judge did not answer.
     correct : (n,) array in [0, 1]
-        Whether, or how probably, the verdict is right; nan where there is no label.
+        Whether, or how probably, the verdict is right; nan if there is no label.
 
     Raises
     ------
     ValueError
-        If the shapes differ or ``correct`` leaves [0, 1].
+        If the shapes differ or ``correct`` is outside [0, 1].
 
     Notes
     -----
@@ -87,7 +87,7 @@ def risk_coverage(score: ArrayLike, correct: ArrayLike) -> RiskCoverage:
     if s.ndim != 1 or s.shape != right.shape:
         raise ValueError(f"score has shape {s.shape} and correct {right.shape}; wanted (n,)")
     if (right < -TOLERANCE).any() or (right > 1.0 + TOLERANCE).any():
-        raise ValueError("correct holds a number outside [0, 1]")
+        raise ValueError("correct contains a number outside [0, 1]")
     answered = ~np.isnan(s)
     labelled = ~np.isnan(right) | ~answered
     n_used = int(labelled.sum())
@@ -115,26 +115,26 @@ NOT_A_PROBABILITY: Final = "not_a_probability"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationCurve:
-    """Confidence of a judge beside the share of raters who agree with it.
+    """Confidence of a judge compared with the share of raters who agree with it.
 
     Attributes
     ----------
     score : str
-        What the confidence was read from.
+        Source of the confidence.
     confidence, agreement : tuple of float
         Means over the items of a bin, from the lowest confidence up.
     n_items : tuple of int
-        Items of each bin.
+        Number of items in each bin.
     brier, brier_low, brier_high : float or None
         The squared difference between the confidence and whether a rater agrees, with its interval;
-        None without items. 0 is best; a confidence of one half always gives 1/4.
+        None without items. 0 is best; a confidence of one half always results in 1/4.
     log_loss : float or None
-        The negative log of the confidence in what a rater says; None without items, or where a
-        judge is certain and a rater disagrees.
+        The negative log of the confidence in a rater's answer; None without items, or if a judge is
+        certain and a rater disagrees.
     reason : str
-        "no_items" or "not_a_probability" where there is no curve.
+        "no_items" or "not_a_probability" if there is no curve.
     n_used, n_excluded : int
-        Items with confidence and agreement; the others.
+        Number of items with confidence and agreement; number of others.
     """
 
     score: str
@@ -164,28 +164,29 @@ def calibration_curve(
     Parameters
     ----------
     confidence : (n,) array in [0, 1]
-        Probability that the judge gives its verdict; nan where it gives none.
+        Probability of the judge's verdict; nan if it has none.
     agreement : (n,) array in [0, 1]
-        Share of the item's raters who agree with the verdict; nan where it has none.
+        Share of the item's raters who agree with the verdict; nan if it has none.
     clusters : (n,) int array
         The group of each item, for the standard errors.
     score : str
         What the confidence was read from.
     level : float
-        Of the interval.
+        Level of the interval.
     n_bins : int
-        Most bins; each holds about as many items as another, and equal confidences share one.
+        Maximum number of bins. Bins have about the same number of items, and equal confidences
+        share one.
 
     Returns
     -------
     CalibrationCurve
-        Without a curve where a confidence leaves [0, 1].
+        The curve; without points if a confidence is outside [0, 1].
 
     Notes
     -----
-    The Brier score and the logarithmic score are proper: what a judge believes scores best
-    (Gneiting and Raftery 2007). The event is that a rater, drawn at random, agrees: an item adds
-    ``(c - a)^2 + a (1 - a)`` and ``-a log c - (1 - a) log(1 - c)``.
+    The Brier score and the logarithmic score are proper: a judge scores best by reporting its
+    beliefs (Gneiting and Raftery 2007). The event is that a random rater agrees, so an item
+    contributes ``(c - a)^2 + a (1 - a)`` and ``-a log c - (1 - a) log(1 - c)``.
     """
     c, a = np.asarray(confidence, dtype=np.float64), np.asarray(agreement, dtype=np.float64)
     used = ~np.isnan(c) & ~np.isnan(a)
@@ -228,7 +229,7 @@ def calibration_curve(
 
 
 def _bins(confidence: FloatArray, n_bins: int) -> IntArray:
-    """Number bins of about equally many items from 0; equal values are never split."""
+    """Number bins with about the same number of items from 0; equal values are never split."""
     _, place, n = np.unique(confidence, return_inverse=True, return_counts=True)
     middle = (np.cumsum(n) - n / 2.0) / len(confidence)
     wanted = np.minimum((middle * n_bins).astype(np.int64), n_bins - 1)

@@ -1,9 +1,9 @@
-"""Slices: means over the items that share a value of a field, each compared with the other items.
+"""Slices: means over the items that share a field's value, compared with the other items.
 
-Whoever looks at many slices finds one that is worse by chance. Intervals are therefore simultaneous
-over all slices: the critical value is the quantile of the largest of the studentized differences,
-which are jointly normal with the covariance of the slices (plug-in sup-t; J. L. Montiel Olea, M.
-Plagborg-Moller, Simultaneous confidence bands, Journal of Applied Econometrics 34 (2019), 1-17).
+Among many slices, some are worse by chance. So intervals are simultaneous over all slices: the
+critical value is the quantile of the largest of the studentized differences, which are jointly
+normal with the covariance of the slices (plug-in sup-t; J. L. Montiel Olea, M. Plagborg-Moller,
+Simultaneous confidence bands, Journal of Applied Econometrics 34 (2019), 1-17).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ PRIOR_UNITS = 20.0  # that a slice is supposed to have, which vary like the othe
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class SliceMeans:
-    """Means of F slices, and how far each is from the mean of all other items.
+    """Means of F slices, and their distances from the mean of all other items.
 
     Attributes
     ----------
     n_items, n_units : (F,) arrays
-        Items of each slice that have a value, and the groups that they are in.
+        Number of items with a value in each slice, and of their groups.
     mean, low, high : (F,) arrays
-        Mean of each slice, and the ends of its interval; nan where undefined.
+        Mean of each slice, and the ends of its interval; nan if undefined.
     rest : (F,) array
         Mean of the other items.
     gap, gap_low, gap_high : (F,) arrays
@@ -68,13 +68,13 @@ class _Side(NamedTuple):
 
     @property
     def spread(self) -> FloatArray:
-        """(F,) variances of a unit."""
+        """(F,) variances per unit."""
         n = self.n_units
         return ratio(n * n * (self.influence**2).sum(axis=1), n - 1.0)
 
     @property
     def kurtosis(self) -> FloatArray:
-        """(F,) kurtoses of a unit; that of a normal distribution if units don't vary."""
+        """(F,) kurtoses per unit; that of a normal distribution if units don't vary."""
         squares = self.influence**2
         total = squares.sum(axis=1)
         kurtosis = ratio(self.n_units * (squares**2).sum(axis=1), total**2)
@@ -91,34 +91,35 @@ def slice_means(
     rng: np.random.Generator,
     weights: FloatArray | None = None,
 ) -> SliceMeans:
-    """Return the mean of each slice and its difference from the other items, for all at once.
+    """Return each slice's mean and its difference from the other items, for all at once.
 
     Parameters
     ----------
     values : (n,) array
-        Of the items; nan for an item that doesn't enter.
+        Values of the items; nan for an item that doesn't enter.
     members : (F, n) bool array
-        Which items are in each slice. Slices may overlap.
+        Whether each item is in each slice. Slices can overlap.
     units : (n,) int array
         The group of each item; items are independent if all differ.
     level : float in (0, 1)
-        Probability that all intervals of the means, and all of the differences, contain theirs.
+        Probability that all intervals for the means, and all for the differences, contain the true
+        values.
     bounds : (low, high)
-        Least and greatest possible value of an item.
+        Smallest and largest possible value of an item.
     rng : numpy Generator
         Draws the largest of the differences.
     weights : (n,) array, optional
-        How often each item counts. Default: once.
+        Number of times each item counts. Default: once.
 
     Notes
     -----
-    A few items that are all alike show no spread. The variance of a slice is therefore not taken
-    below what 20 more units that vary like the other items would make it, as in the moderated t
-    statistic (G. K. Smyth, Linear models and empirical Bayes methods for assessing differential
-    expression, Statistical Applications in Genetics and Molecular Biology 3 (2004), 3), nor that of
-    either side below what one more unit would make it that is as far away as any item; if all items
-    are alike, as far as the bounds. Degrees of freedom are Satterthwaite's, each side having those
-    of its own variance, which depend on the kurtosis (B. O'Neill, Some useful moment results in
+    A few items with equal values have no variance. So the variance of a slice is at least what it
+    would be with 20 more units that vary like the other items, as in the moderated t statistic (G.
+    K. Smyth, Linear models and empirical Bayes methods for assessing differential expression,
+    Statistical Applications in Genetics and Molecular Biology 3 (2004), 3), and that of either side
+    is at least what it would be with one more unit as far away as any item (or, if all items are
+    equal, as far as the bounds). Degrees of freedom are Satterthwaite's, each side having those of
+    its own variance, which depend on the kurtosis (B. O'Neill, Some useful moment results in
     sampling problems, The American Statistician 68 (2014), 282-296).
     """
     enters = ~np.isnan(values)
@@ -157,25 +158,26 @@ def worst_slice(
     *,
     less_is_worse: bool = True,
 ) -> int | None:
-    """Return the slice that is worst beside the rest, if it is shown to be worse; else None.
+    """Return the slice that is worst compared with the rest, if that is significant; else None.
 
     Parameters
     ----------
     judge : SliceMeans
-        How well, or how badly, the judge does.
+        Performance or loss of the judge.
     beyond_raters : SliceMeans
-        Of the same minus those of one rater: where raters are worse too, it isn't the judge.
+        The same minus a rater's, because a slice on which raters are worse too isn't the judge's
+        fault.
     eligible : (F,) bool array
-        Slices that may be returned.
+        Slices that can be returned.
     less_is_worse : bool, optional
-        False for values of which more is worse.
+        False if higher values are worse.
 
     Notes
     -----
-    Both intervals must lie on the worse side of 0. This is an intersection-union test (R. L.
-    Berger, Multiparameter hypothesis testing and acceptance sampling, Technometrics 24 (1982),
-    295-300): at a level of 95 %, it names a slice in at most 5 % of data sets if the judge isn't
-    worse in any by more than raters are.
+    Both intervals must be on the worse side of 0. This is an intersection-union test (R. L. Berger,
+    Multiparameter hypothesis testing and acceptance sampling, Technometrics 24 (1982), 295-300): at
+    a level of 95 %, it names a slice in at most 5 % of data sets if the judge isn't worse in any by
+    more than raters are.
     """
     with np.errstate(invalid="ignore"):
         if less_is_worse:
@@ -188,7 +190,7 @@ def worst_slice(
 
 
 def thirds(numbers: FloatArray) -> tuple[float, float] | None:
-    """Return the greatest numbers of the lower and of the middle third; None with fewer than three.
+    """Return the largest numbers in the lower and the middle third; None with fewer than three.
 
     Equal numbers stay together: the cuts are those nearest to thirds among the numbers that occur.
 
@@ -224,14 +226,14 @@ def _side(values: FloatArray, inside: BoolArray, weight: FloatArray, units: IntA
 
 
 def _extremes(values: FloatArray, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the least and the greatest of (n,) values; the bounds if they are the same."""
+    """Return the smallest and largest of (n,) values; the bounds if they are the same."""
     if len(values) and (least := float(values.min())) < (most := float(values.max())):
         return least, most
     return bounds
 
 
 def _allowing_for_more(side: _Side, ends: tuple[float, float]) -> FloatArray:
-    """Return (F,) variances of a unit that allow for one more at the end that is further away."""
+    """Return (F,) unit variances that account for one more unit at the farther end."""
     n, spread = side.n_units, side.spread
     if not isfinite(ends[1] - ends[0]):
         return spread
@@ -240,20 +242,20 @@ def _allowing_for_more(side: _Side, ends: tuple[float, float]) -> FloatArray:
 
 
 def _moderated(of_slice: _Side, of_rest: _Side) -> FloatArray:
-    """Return (F,) variances of a unit, those of the other items counting like so many units."""
+    """Return (F,) unit variances, with the other items counted as a number of units."""
     n = of_slice.n_units
     return np.asarray((n * of_slice.spread + PRIOR_UNITS * of_rest.spread) / (n + PRIOR_UNITS))
 
 
 def _shared(of_slice: _Side, of_rest: _Side) -> FloatArray:
-    """Return what groups with items on both sides add to the variances of the differences."""
+    """Return the contribution of groups with items on both sides to the differences' variances."""
     return np.asarray(-2.0 * (of_slice.influence * of_rest.influence).sum(axis=1))
 
 
 def _freedom(
     of_slice: _Side, of_rest: _Side, spread: FloatArray, rest_spread: FloatArray
 ) -> FloatArray:
-    """Return the (F,) degrees of freedom of the variances of the differences."""
+    """Return the (F,) degrees of freedom of the differences' variances."""
     kurtosis = np.maximum(of_slice.kurtosis, of_rest.kurtosis)
     own = ratio(spread, of_slice.n_units), _freedom_of(of_slice.n_units, kurtosis)
     rest = ratio(rest_spread, of_rest.n_units), _freedom_of(of_rest.n_units, of_rest.kurtosis)
@@ -261,13 +263,13 @@ def _freedom(
 
 
 def _freedom_of(n: FloatArray, kurtosis: FloatArray) -> FloatArray:
-    """Return the (F,) degrees of freedom of a variance of n units."""
+    """Return the (F,) degrees of freedom of a variance over n units."""
     n = np.maximum(n, 2.0)
     return 2.0 * n / np.maximum(kurtosis - (n - 3.0) / (n - 1.0), 2.0 / n)
 
 
 def _largest_tail(influence: FloatArray, level: float, rng: np.random.Generator) -> float:
-    """Return the chance of a normal value beyond the critical one, on both sides together.
+    """Return the two-sided normal tail probability beyond the critical value.
 
     The largest of the (F,) differences, each divided by its error, exceeds that value with
     probability 1 - level.
@@ -295,7 +297,7 @@ def _intervals(
     quantiles: FloatArray,
     bounds: tuple[float, float],
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of the intervals of the means of the slices."""
+    """Return the ends of the intervals for the slices' means."""
     low, high = np.full(len(spread), np.nan), np.full(len(spread), np.nan)
     for f in np.flatnonzero(compared).tolist():
         mean, n, quantile = float(side.mean[f]), float(side.n_units[f]), float(quantiles[f])

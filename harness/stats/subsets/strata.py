@@ -1,10 +1,10 @@
 """Agreement by human certainty.
 
-Over all items a judge may agree with the humans as well as they agree with each other because of
-items on which they disagree, where a random rater does so, too. Each stratum therefore compares
-humans among themselves, the judge with itself, both modes (or medians), a rater with the judge,
-and a random rater (Elangovan et al. 2025, section 3.1). The ratings that are compared also define
-the strata, so a difference between strata is partly selection; `held_out_raters` has none.
+Over all items, a judge can agree with the humans as well as they agree with each other only because
+of items on which they disagree, where even a random rater does so. So each stratum compares humans
+among themselves, the judge with itself, both modes (or medians), a human with the judge, and a
+random rater (Elangovan et al. 2025, section 3.1). The compared ratings also define the strata, so
+differences between strata are partly due to selection; `held_out_raters` avoids that.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ _SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # of t
 
 
 def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> list[ItemSums]:
-    """Make the coefficients among the raters of items with two ratings or more, from (n, K) counts.
+    """Return the coefficients among raters of items with at least two ratings, from (n, K) counts.
 
-    Every row of `HUMAN_AGREEMENT`, and alpha at the level if it is not nominal.
+    These are every row of `HUMAN_AGREEMENT`, and alpha at the level if it isn't nominal.
     """
     c = np.asarray(counts, dtype=np.float64)
     several = np.asarray(c.sum(axis=1) >= MIN_FOR_AGREEMENT, dtype=np.bool_)
@@ -92,9 +92,9 @@ def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> list[
 
 
 def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...]:
-    """Make the coefficients of two sides from the (L * L) cells of their labels.
+    """Return the coefficients of two sides from the (L * L) cells of their labels.
 
-    The axes stand for (L,) ``numbers``, in order: medians may lie between the K declared options.
+    The axes have (L,) ``numbers``, in order; medians can be between the K declared options.
     """
     agreement, randolph = (
         _measure(name="agreement", value=share_alike, bounds=SHARE),
@@ -115,9 +115,9 @@ def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...
 
 
 def against_random(metrics: Iterable[Metric], chances: FloatArray) -> tuple[Metric, ...]:
-    """Let `pair_metrics` read the sums of one side: the other is a rater who draws labels.
+    """Make `pair_metrics` use one side's sums, against a rater who draws random labels.
 
-    Each of the L labels has one of the (L,) ``chances``, whatever the item.
+    The L labels have the (L,) probabilities ``chances``, whatever the item.
     """
 
     @remembered
@@ -144,9 +144,10 @@ def against_random(metrics: Iterable[Metric], chances: FloatArray) -> tuple[Metr
 
 
 def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
-    """Return coefficients among many raters that two sides have too, and what those call them.
+    """Return coefficients among many raters that also exist for two sides, with the names there.
 
-    Percentages are not among them: those of three raters and of two modes are different quantities.
+    Percentages are not included, because those of three raters and of two modes are different
+    quantities.
     """
     names = set(two)
     return {name: _SAME.get(name, name) for name in many if _SAME.get(name, name) in names}
@@ -161,15 +162,15 @@ _NO_OVERLAP: Final = "no_overlap"
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Items whose certainty lies in [at_least, below).
+    """Items whose certainty is in [at_least, below).
 
     Attributes
     ----------
     name : str
-        As it is printed.
+        Name for output.
     by : {"majority_share", "median_share", "median_share_floor", "n_labels"}
-        Share of the labels equal to the most common one, or to the median (rounded down, as the
-        published code has it); or the number of different labels.
+        Share of the labels equal to the most common one, or to the median (rounded down, as in the
+        published code); or the number of distinct labels.
     at_least : float
         Closed lower end.
     below : float or None
@@ -188,12 +189,12 @@ class Stratum:
             raise ValueError(f"stratum {self.name!r}: [{self.at_least}, {self.below}) is empty")
 
     def members(self, human: Counts, scale: ArrayLike | None = None) -> BoolArray:
-        """Return (n,) bool: which items with two ratings or more lie in the stratum."""
+        """Return (n,) bool: which items with at least two ratings are in the stratum."""
         [inside] = members_of([self], human, scale)
         return inside
 
     def holds(self, certainty: FloatArray) -> BoolArray:
-        """Return which of (n,) certainties lie in the stratum; nan does not."""
+        """Return which of (n,) certainties are in the stratum; False for nan."""
         inside = certainty >= self.at_least - TOLERANCE
         if self.below is not None:
             inside &= certainty < self.below - TOLERANCE
@@ -203,7 +204,7 @@ class Stratum:
 def members_of(
     strata: Sequence[Stratum], human: Counts, scale: ArrayLike | None = None
 ) -> list[BoolArray]:
-    """Return (n,) bool of each stratum: which items with two ratings or more lie in it."""
+    """Return (n,) bool for each stratum: which items with at least two ratings are in it."""
     certainty_by: dict[StratifiedBy, Callable[[], FloatArray]] = {
         "majority_share": lambda: majority_shares(human),
         "median_share": lambda: median_shares(human, scale),
@@ -235,27 +236,28 @@ class StratumResult:
     Attributes
     ----------
     stratum : Stratum
-        Which one.
+        The stratum.
     n_items : int
-        Items in it.
+        Number of items in it.
     share_of_items : float or None
-        Of all items; None if there are no items at all.
+        Share of all items; None if there are no items at all.
     n_labels_seen : int
-        Different human labels in it.
+        Number of distinct human labels in it.
     hh, mm : mapping of str to Estimate
         Humans among themselves; samples of the judge among themselves.
     hw_mw : mapping of str to Estimate
         Human mode (median on ordered scales) against the judge's.
     h_mw : mapping of str to Estimate
-        A human rater, drawn at random, against the judge's mode: the expectation, not one draw.
+        A random human against the judge's mode: the expectation, not one draw.
     random : mapping of str to Estimate
         Human mode against a rater who answers at random: the expectation.
     random_h : mapping of str to Estimate
-        A human rater against a rater who answers at random; its ``agreement`` is 1 / K.
+        A random human against a rater who answers at random; its ``agreement`` is 1 / K.
     delta : mapping of str to Estimate
-        ``hh`` minus ``hw_mw`` of the same coefficient, both on the items that the judge answered.
-        None for percentages: those of three raters and of two modes are different quantities.
-        Partly selection: not 0 in expectation for a judge that answers like a random rater.
+        ``hh`` minus ``hw_mw`` for the same coefficient, both on the items that the judge answered.
+        None for percentages, because those of three raters and of two modes are different
+        quantities. It is partly due to selection: the expectation isn't 0 for a judge that answers
+        like a random rater.
     js_b : mapping of str to Estimate
         Binned divergence of the labels, in bits and as a distance.
     """
@@ -287,7 +289,7 @@ def stratify(
     scale: ArrayLike | None = None,
     measures: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, tuple[StratumResult, ...]]:
-    """Measure the agreement of judges with the raters in each stratum, all on one bootstrap.
+    """Measure the judges' agreement with the raters in each stratum, on one bootstrap.
 
     Parameters
     ----------
@@ -298,30 +300,30 @@ def stratify(
     strata : sequence of Stratum
         They may overlap.
     level : {"nominal", "ordinal", "interval", "ratio"}
-        Of the scale: modes are compared on the nominal one, medians on the others.
+        Level of the scale: modes are compared on the nominal level, medians on the others.
     resampling : Resampling
         How intervals are made.
     scale : (K,) numbers, optional
         What the options stand for, increasing; by default 1 to K.
     measures : mapping of str to collection of str, optional
-        By part of the result, names of the coefficients to estimate; by default, and in parts that
-        aren't named, all. The resamples are the same.
+        Names of the coefficients to estimate, by part of the result; by default, and in parts not
+        listed, all. The resamples are the same.
 
     Returns
     -------
     dict of judge to tuple of StratumResult
-        One result per stratum, empty ones included: they are NA, ``empty_stratum``. What concerns
-        the raters alone is the same for all judges.
+        One result per stratum; empty ones are NA, ``empty_stratum``. Results that only concern the
+        raters are the same for all judges.
 
     Raises
     ------
     ValueError
-        If shapes do not fit or no stratum is given.
+        If shapes don't fit or there is no stratum.
     """
     h = np.asarray(human, dtype=np.float64)
     counts = {name: _of_shape(h, judge) for name, judge in judges.items()}
     if not strata:
-        raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
+        raise ValueError("strata is empty; pass at least one, e.g. Stratum('all', 'n_labels')")
     wanted = measures or {}
     engine = Engine.draw(resampling.units(len(h)), resampling).kept()
     members = members_of(strata, h, scale)
@@ -385,9 +387,9 @@ def _named(metrics: tuple[Metric, ...], names: Collection[str] | None) -> tuple[
 def _in_stratum(
     groups: Iterable[Sequence[ItemSums]], engine: Engine, inside: BoolArray
 ) -> tuple[list[list[ItemSums]], Engine]:
-    """Return what the items of a stratum, (n,) bool, add, and how they are resampled.
+    """Return the contributions of a stratum's items, (n,) bool, and their units.
 
-    The other items are left out of their groups; where items are resampled, they add nothing.
+    Other items are left out of their groups; if items are resampled, they contribute nothing.
     """
     if engine.units.by_item:
         times = engine.units.times
@@ -407,7 +409,7 @@ def _of_shape(human: FloatArray, judge: Counts) -> FloatArray:
 
 
 def _human_parts(h: FloatArray, level: Level, scale: ArrayLike | None) -> dict[str, list[ItemSums]]:
-    """Make the comparisons of the humans among themselves and with random raters."""
+    """Compare the humans with each other and with random raters."""
     options, of_h, _, numbers = _labels(h, h, level, scale)
     metrics = against_random(pair_metrics(level, numbers, h.shape[1]), options.mean(axis=0))
     return {
@@ -420,10 +422,10 @@ def _human_parts(h: FloatArray, level: Level, scale: ArrayLike | None) -> dict[s
 def _judge_parts(
     h: FloatArray, j: FloatArray, level: Level, scale: ArrayLike | None
 ) -> dict[str, list[ItemSums]]:
-    """Make the comparisons of a judge with itself and with the humans.
+    """Compare a judge with itself and with the humans.
 
-    Those of the humans among themselves are the ones that a coefficient of modes is taken from, on
-    the items that the judge answered.
+    The agreement among humans is the one that a coefficient of modes is subtracted from, on the
+    items that the judge answered.
     """
     K = h.shape[1]
     options, of_h, of_j, numbers = _labels(h, j, level, scale)
@@ -454,7 +456,8 @@ def _labels(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return options, human and judge labels as rows over L numbers, and those numbers.
 
-    Modes over the options on the nominal level; else medians, which may lie between options.
+    These are modes over the options on the nominal level; else medians, which can be between
+    options.
     """
     K = h.shape[1]
     if level == "nominal":

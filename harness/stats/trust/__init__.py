@@ -1,1 +1,1 @@
-"""Which verdicts can stand without a person, at a bounded error."""
+"""Verdicts that don't need a person's check, at a bounded error."""

@@ -1,4 +1,4 @@
-"""One confidence made of several, which grows with each of them."""
+"""A combination of several confidences that increases with each of them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CombinedConfidence:
-    """A sum of confidences, each by its rank among the items that it was fitted on.
+    """A weighted sum of confidences, each by its rank among the items used for fitting.
 
     Attributes
     ----------
     ordered : dict of str to (k,) array
-        The values of each confidence on these items, in order.
+        The sorted values of each confidence on these items.
     weights : dict of str to float
         At least 0, so that a higher confidence never lowers the sum.
     """
@@ -34,14 +34,14 @@ class CombinedConfidence:
 
     @classmethod
     def fit(cls, signals: Mapping[str, FloatArray], correct: FloatArray) -> Self:
-        """Fit the weights by least squares to how right the verdicts are.
+        """Fit the weights by least squares to the correctness of the verdicts.
 
         Parameters
         ----------
         signals : mapping of str to (n,) array
-            Confidences by name; nan where a verdict has none.
+            Confidences by name; nan if a verdict has none.
         correct : (n,) array in [0, 1]
-            One less the error of each verdict.
+            One minus the error of each verdict.
         """
         from scipy.optimize import nnls  # noqa: PLC0415 -- 0.1 s, for several confidences alone
 
@@ -53,7 +53,7 @@ class CombinedConfidence:
         return cls(ordered, dict(zip(signals, weights.tolist(), strict=True)))
 
     def of(self, signals: Mapping[str, FloatArray]) -> FloatArray:
-        """Return (n,) combined confidences; nan where a verdict has none of those combined."""
+        """Return (n,) combined confidences; nan if a verdict has none of the components."""
         ranks = {name: _ranks(signals[name], values) for name, values in self.ordered.items()}
         total = np.sum([self.weights[name] * rank for name, rank in ranks.items()], axis=0)
         missing = np.all([np.isnan(signals[name]) for name in ranks], axis=0)
@@ -61,6 +61,6 @@ class CombinedConfidence:
 
 
 def _ranks(values: FloatArray, ordered: FloatArray) -> FloatArray:
-    """Return the share of the ordered values that a value reaches; 0 for nan."""
+    """Return the share of the sorted values that a value reaches; 0 for nan."""
     places: IntArray = np.searchsorted(ordered, values, side="right")
     return np.where(np.isnan(values), 0.0, places / max(len(ordered), 1))

@@ -1,9 +1,9 @@
-"""The lowest confidence at which verdicts can stand, by tests in a fixed sequence.
+"""The lowest confidence at which verdicts can be accepted, by tests in a fixed sequence.
 
 Angelopoulos, Bates, Candès, Jordan and Lei, Learn then Test: Calibrating predictive algorithms to
-achieve risk control (2021): thresholds are tested from a strict one on to looser ones, and the
-first one that isn't significant ends the sequence. Alpha can be shared by several starts. A start
-then passes its share on from threshold to threshold, as long as all are significant.
+achieve risk control (2021): thresholds are tested from a strict one to looser ones, and the first
+one that isn't significant ends the sequence. Several starts can share alpha. Each start then passes
+its share from threshold to threshold, as long as all are significant.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ HALF = 0.5  # of the items, which the second start accepts
 
 
 def candidate_thresholds(confidence: FloatArray) -> FloatArray:
-    """Return (t,) thresholds, strictest first, that accept steps of a twentieth of the items.
+    """Return (t,) thresholds, strictest first, in steps of a twentieth of the items.
 
     Parameters
     ----------
     confidence : (n,) array
-        Of each verdict; nan where there is none. Errors play no part.
+        Confidence of each verdict; nan if there is none. Errors aren't used.
     """
     ordered = -np.sort(-confidence[~np.isnan(confidence)])
     if not len(ordered):
@@ -40,16 +40,16 @@ def candidate_thresholds(confidence: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTests:
-    """Tests of thresholds of a confidence on rated items.
+    """Tests of confidence thresholds on rated items.
 
     Attributes
     ----------
     confidence : (n,) array
-        Of each verdict; nan where there is none, which is never accepted.
+        Confidence of each verdict; nan if there is none, which is never accepted.
     thresholds : (t,) array
-        Strictest first. They must not depend on the errors of these items.
+        Thresholds, strictest first. They must not depend on the errors of these items.
     test : RiskTest
-        Of the same items.
+        Test on the same items.
     """
 
     confidence: FloatArray
@@ -61,9 +61,9 @@ class ThresholdTests:
         return np.asarray(self.confidence >= self.thresholds[place])
 
     def first_testable(self, alpha: float) -> int | None:
-        """Return the strictest threshold that is significant if no accepted item has an error.
+        """Return the strictest threshold that would be significant without accepted errors.
 
-        For errors of 0 or 1 that are independent, the first with ln(alpha) / ln(1 - bound) items.
+        For independent errors of 0 or 1, it is the first with ln(alpha) / ln(1 - bound) items.
         """
         for place in range(len(self.thresholds)):
             if self.test.least_p_value(self.accepted(place)) <= alpha:
@@ -71,9 +71,9 @@ class ThresholdTests:
         return None
 
     def two_starts(self, alpha: float) -> dict[int, float]:
-        """Return alpha by start: the first that can be significant, and where half is accepted.
+        """Return alpha by start: the first that can be significant, and one accepting half.
 
-        There is one start where the second isn't later than the first.
+        If the second isn't later than the first, there is only one start.
         """
         answered = (~np.isnan(self.confidence)).sum()
         shares = [self.accepted(place).sum() / answered for place in range(len(self.thresholds))]
@@ -85,13 +85,13 @@ class ThresholdTests:
         return {first: alpha / 2.0, half: alpha / 2.0}
 
     def loosest(self, alphas: Mapping[int, float]) -> int | None:
-        """Return the place of the loosest threshold that is significant; None without any.
+        """Return the index of the loosest significant threshold; None if there isn't one.
 
         Parameters
         ----------
         alphas : mapping of int to float
-            The alpha of each start, by its place; together the chance that the error at the
-            returned threshold is above the bound, at most.
+            The alpha of each start, by its index. Their sum bounds the probability that the error
+            at the returned threshold exceeds the bound.
         """
         carried, loosest = 0.0, None
         for place in range(min(alphas, default=0), len(self.thresholds)):

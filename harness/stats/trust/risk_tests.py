@@ -1,12 +1,12 @@
 """Tests that the error among accepted verdicts is at most a bound.
 
 The null hypothesis is that the mean error of accepted verdicts in the population is above the
-bound. Errors of 0 or 1 on independent items have an exact binomial test (Angelopoulos, Bates,
-Candès, Jordan and Lei, Learn then Test, 2021, whose p-values need only be valid under the null).
-Other errors are tested by betting: the capital of a bettor who stakes a share of it on each error
-being below the bound is a nonnegative supermartingale under the null (Waudby-Smith and Ramdas,
-Estimating means of bounded random variables by betting, Journal of the Royal Statistical Society
-B, 2024), here with a mixture of fixed bets.
+bound. Errors of 0 or 1 on independent items are tested with an exact binomial test (Angelopoulos,
+Bates, Candès, Jordan and Lei, Learn then Test, 2021, whose p-values need only be valid under the
+null). Other errors are tested by betting: the capital of a bettor who stakes a share of it on each
+error being below the bound is a nonnegative supermartingale under the null (Waudby-Smith and
+Ramdas, Estimating means of bounded random variables by betting, Journal of the Royal Statistical
+Society B, 2024), here with a mixture of fixed bets.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ BETS = np.array([0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95])  # shares of the largest
 
 @dataclass(frozen=True, slots=True)
 class RiskTest:
-    """Tests sets of accepted items against a bound of their mean error.
+    """Tests of whether the mean error of accepted items is within a bound.
 
     Attributes
     ----------
     errors : (n,) array in [0, 1]
         Error of the verdict on each item.
     units : (n,) array of int
-        The group of each item, or a number of its own. Bets are made in the order of these
-        numbers, which must not depend on the errors.
+        The group of each item, or a separate number. Bets follow the order of these numbers, which
+        must not depend on the errors.
     bound : float in (0, 1)
-        Of the mean error.
+        Bound on the mean error.
     method : {"binomial", "betting"}
         The test: exact for errors of 0 or 1 on independent items.
     """
@@ -50,10 +50,10 @@ class RiskTest:
 
     @classmethod
     def of(cls, errors: FloatArray, units: IntArray, bound: float) -> Self:
-        """Return the test that fits the errors and the units.
+        """Return the test that suits the errors and the units.
 
-        A few errors between 0 and 1, such as those of tied raters, are rounded up for the exact
-        test, if that raises the mean error by no more than a fifth of the bound.
+        A few errors between 0 and 1, for example from tied raters, are rounded up for the exact
+        test if that increases the mean error by at most a fifth of the bound.
         """
         rounded = np.ceil(errors)
         grouped = len(np.unique(units)) < len(units)
@@ -62,7 +62,7 @@ class RiskTest:
         return cls(errors, units, bound, "binomial")
 
     def p_value(self, accepted: BoolArray) -> float:
-        """Return the p-value of the null that accepted items have a mean error above the bound."""
+        """Return the p-value for the null that accepted items have a mean error above the bound."""
         errors = self.errors[accepted]
         if self.method == "binomial":
             return binomial_p(int(np.ceil(errors).sum()), len(errors), self.bound)
@@ -81,12 +81,12 @@ class RiskTest:
 
 
 def binomial_p(n_errors: int, n: int, bound: float) -> float:
-    """Return the chance of at most so many errors in n trials whose error rate is the bound.
+    """Return the probability of at most this many errors in n trials at the bound's error rate.
 
     Parameters
     ----------
     n_errors, n : int
-        Errors, and trials; 1.0 without any trial.
+        Number of errors and of trials; the result is 1.0 without trials.
     bound : float in (0, 1)
         Error rate.
     """
@@ -94,19 +94,20 @@ def binomial_p(n_errors: int, n: int, bound: float) -> float:
 
 
 def betting_p(errors: FloatArray, units: IntArray, bound: float) -> float:
-    """Return the p-value of a mean error above the bound, by betting on groups of items.
+    """Return the p-value for a mean error above the bound, by betting on groups of items.
 
-    A unit's excess is the sum of error less bound over its items, so that the mean is over items
-    whatever the sizes of units. The p-value is one over the greatest capital (Ville's inequality).
+    A unit's excess is the sum of error minus bound over its items, so that the mean is over items
+    whatever the sizes of units. The p-value is the inverse of the maximum capital (Ville's
+    inequality).
 
     Parameters
     ----------
     errors : (n,) array in [0, 1]
-        Of accepted items.
+        Errors of accepted items.
     units : (n,) array of int
-        Their groups, numbered by the order of the bets.
+        Groups of the items, numbered in the order of the bets.
     bound : float in (0, 1)
-        Of the mean error.
+        Bound on the mean error.
     """
     if not len(errors):
         return 1.0

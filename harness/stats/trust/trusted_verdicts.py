@@ -1,4 +1,4 @@
-"""Which verdicts can stand without a person, by the confidence that accepts most."""
+"""Selection of verdicts that don't need a person's check, by the best confidence."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ ALIKE = "all_alike"  # the confidence of verdicts that carry none
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class TrustedVerdicts:
-    """Which verdicts are accepted.
+    """Accepted verdicts, with the evidence.
 
     Attributes
     ----------
     accepted : (n,) bool array
-        In the order of the given items; none if nothing is shown.
+        Whether each verdict is accepted, in the order of the items; none without evidence.
     confidence : (n,) array
-        What is compared with the threshold; nan where there is none.
+        Confidence to compare with the threshold; nan if there is none.
     signal : str
-        Its name: one that was given, ``combined``, or ``all_alike`` if none was given.
+        Name of the confidence: one of the arguments, ``combined``, or ``all_alike`` without any.
     threshold : float or None
-        The least confidence of an accepted verdict; None if none is accepted.
+        The lowest confidence of an accepted verdict; None if none is accepted.
     n_tested, n_tested_accepted : int
-        Rated items of the deciding tests, and those that the threshold accepts.
+        Number of rated items in the deciding tests, and of those that the threshold accepts.
     error : float or None
-        Mean error of the latter; None without any.
+        Mean error of the accepted ones; None if there are none.
     method : {"binomial", "betting"}
         The test.
     reason : str
-        Why none is accepted: ``too_few_items`` or ``error_not_shown``; "" otherwise.
+        Reason if none is accepted: ``too_few_items`` or ``error_not_shown``; "" otherwise.
     chosen_on : int
-        Rated items on which the confidence was chosen; 0 where only one was given.
+        Number of rated items for selecting the confidence; 0 if there was only one.
     combined : CombinedConfidence or None
-        Where that is the confidence.
+        The combination, if that is the confidence.
     """
 
     accepted: BoolArray
@@ -66,7 +66,7 @@ class TrustedVerdicts:
         return f"TrustedVerdicts({n} of {of} accepted by {self.signal})"
 
     def confidence_of(self, signals: Mapping[str, FloatArray], n: int) -> FloatArray:
-        """Return (n,) confidences of other verdicts, from their signals; nan without them."""
+        """Return (n,) confidences of other verdicts from their signals; nan without signals."""
         if self.signal == ALIKE:
             return np.zeros(n)
         missing = np.full(n, np.nan)
@@ -75,7 +75,7 @@ class TrustedVerdicts:
         return signals.get(self.signal, missing)
 
     def accepts(self, confidence: FloatArray) -> BoolArray:
-        """Return (n,) bool: which verdicts of these confidences are accepted."""
+        """Return (n,) bool: whether verdicts with these confidences are accepted."""
         lowest = np.inf if self.threshold is None else self.threshold
         return np.asarray(confidence >= lowest, dtype=np.bool_)
 
@@ -89,25 +89,26 @@ def trust_verdicts(
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> TrustedVerdicts:
-    """Return the verdicts whose mean error is shown to be at most a bound.
+    """Return the verdicts for which there is evidence that their mean error is within a bound.
 
     With one confidence, thresholds are tested on all rated items, from two starts. With several,
-    half of the rated items (or groups) decide which of them, or which monotone combination,
-    accepts most, and at which threshold the sequence starts; the others are tested.
+    half of the rated items (or groups) determine which of them, or which monotone combination,
+    accepts most verdicts, and where the sequence starts. The other half is tested.
 
     Parameters
     ----------
     signals : mapping of str to (n,) array
-        Confidences by name, higher is surer; nan where a verdict has none. Without any, all
-        verdicts are accepted or none.
+        Confidences by name, where higher is surer; nan if a verdict has none. Without confidences,
+        either all verdicts are accepted or none.
     errors : (n,) array in [0, 1]
-        Error of each verdict; nan where nobody rated the item or the judge has no answer.
+        Error of each verdict; nan if nobody rated the item or the judge has no answer.
     groups : (n,) array of int, optional
         The group of each item; items are independent by default.
     bound : float in (0, 1)
-        Of the mean error of accepted verdicts.
+        Bound on the mean error of accepted verdicts.
     level : float in (0, 1)
-        Chance that the mean error in the population is at most the bound, if any are accepted.
+        Probability that the mean error in the population is within the bound, if any verdicts are
+        accepted.
     rng : numpy.random.Generator
         Splits the items, and orders the bets.
 
@@ -133,14 +134,14 @@ def trust_verdicts(
 
 
 class _Rule(NamedTuple):
-    """What is to be shown: a bound of the mean error, and the chance that it's exceeded."""
+    """The claim to test: a bound on the mean error, and the probability of exceeding it."""
 
     bound: float
     alpha: float
 
 
 def _shuffled_units(groups: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return the group of each item, numbered in a random order."""
+    """Return each item's group, numbered in random order."""
     names, place = np.unique(groups, return_inverse=True)
     return np.asarray(rng.permutation(len(names))[place])
 
@@ -148,7 +149,7 @@ def _shuffled_units(groups: IntArray, rng: np.random.Generator) -> IntArray:
 def _by_halves(
     signals: Mapping[str, FloatArray], errors: FloatArray, units: IntArray, rule: _Rule
 ) -> TrustedVerdicts:
-    """Choose a confidence on half of the units, and test it on the others."""
+    """Select a confidence on half of the units, and test it on the others."""
     rated = np.flatnonzero(~np.isnan(errors))
     numbers = np.unique(units[rated])
     is_chosen_on = np.isin(units[rated], numbers[: len(numbers) // 2])
@@ -183,7 +184,7 @@ def _by_halves(
 
 
 def _acceptance(tests: ThresholdTests, alpha: float) -> tuple[float, float]:
-    """Return the share that a confidence accepts, and how it orders errors, to compare it by."""
+    """Return the share that a confidence accepts, and how it orders errors, for comparisons."""
     confidence = tests.confidence
     place = tests.loosest(tests.two_starts(alpha))
     share = 0.0 if place is None else float((confidence >= tests.thresholds[place]).mean())
@@ -193,7 +194,7 @@ def _acceptance(tests: ThresholdTests, alpha: float) -> tuple[float, float]:
 
 
 def _likeliest(tests: ThresholdTests, least: int) -> int:
-    """Return the threshold, not before the least, whose error is most surely below the bound."""
+    """Return the threshold, from the first allowed one, with the strongest evidence."""
     p_values = [
         tests.test.p_value(tests.accepted(place)) for place in range(least, len(tests.thresholds))
     ]

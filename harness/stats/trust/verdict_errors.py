@@ -1,4 +1,4 @@
-"""Errors of single verdicts against several raters, and the raters' own errors by the same rule."""
+"""Errors of single verdicts against several raters, and raters' errors by the same rule."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NO_ANSWER = -1
 
 
 def single_answers(choices: FloatArray) -> IntArray:
-    """Return (n,) int: the place of each item's most common option, or -1.
+    """Return (n,) int: the index of each item's most common option, or -1.
 
-    An item without an answer, or whose most common options tie, has none.
+    Items without an answer, or with a tie for the most common option, have -1.
 
     Parameters
     ----------
     choices : (n, K) array
-        How often a judge chose each option, or its probabilities.
+        Number of times a judge chose each option, or its probabilities.
     """
     is_mode = modes(choices) == 1.0
     return np.where(is_mode.any(axis=1), is_mode.argmax(axis=1), NO_ANSWER)
@@ -37,12 +37,13 @@ def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> Fl
     Parameters
     ----------
     human : RatingTable
-        What the raters answered.
+        The raters' answers.
     answers : (n,) array of int
-        The place of the option that the judge chose; -1 where it chose none.
+        The index of the judge's chosen option; -1 if there is none.
     kind : {"majority", "rater", "set"}
-        Whether it differs from the option that most raters chose, ties in equal parts; the share
-        of raters who chose another; or the share of those whose response set doesn't have it.
+        Whether it differs from the option that most raters chose, with ties in equal parts; the
+        share of raters who chose a different one; or the share of raters whose response set doesn't
+        contain it.
     """
     shares = {
         "majority": lambda: modes(human.forced_choice),
@@ -59,9 +60,9 @@ def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
     Parameters
     ----------
     human : RatingTable
-        What the raters answered. A rater's choice isn't compared with the same rater's set.
+        The raters' answers. A rater's choice isn't compared with the same rater's set.
     kind : {"majority", "rater", "set"}
-        As of `verdict_errors`.
+        As in `verdict_errors`.
     """
     chosen = np.asarray(human.forced_choice, dtype=np.float64)
     if kind == "set":
@@ -77,7 +78,7 @@ def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
 
 
 def _outside_sets(human: RatingTable, chosen: FloatArray) -> FloatArray:
-    """Return (n,): how often a rater's choice lies outside another rater's set."""
+    """Return (n,): how often a rater's choice is outside another rater's set."""
     sets = np.asarray(human.response_set, dtype=np.float64)
     members = np.asarray(human.space.membership, dtype=np.float64)
     n_pairs = chosen.sum(axis=1) * sets.sum(axis=1)
