@@ -167,7 +167,7 @@ def test_runs_and_judges_that_cannot_be_confirmed_are_named(task):
     items = other / "items.jsonl"
     items.write_text(items.read_text("utf-8").replace("comment", "reply"), encoding="utf-8")
     plain = run_of(other)
-    assert "holds no items out" in str(confirm(plain).exception)
+    assert "has no held-out items" in str(confirm(plain).exception)
 
 
 def test_a_confirmed_run_is_history_of_the_ledger(task):

@@ -1,1 +1,1 @@
-"""The work of a command: plan, ask, run; gates and the doctor."""
+"""The work of a command: plan, run, gates and the doctor."""

@@ -1,4 +1,4 @@
-"""Ask what the log of a run folder does not answer yet."""
+"""Send the requests that a run folder's log does not answer yet."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OVER = (ExitCode.DONE, ExitCode.INCOMPLETE)  # nothing more would come of asking
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How asking ended, what the run has cost so far, and how complete each judge is."""
+    """End of a session, the run's cost so far, and the completeness of each judge."""
 
     exit_code: ExitCode
     budget: CostBudget
@@ -57,24 +57,24 @@ def ask_open_units(
     follow: Callable[[Store, Observer, StopRequests], str] | None = None,
     shows_text: bool | None = None,
 ) -> Asked:
-    """Ask what the log of a run folder does not answer; the store is closed at the end.
+    """Request what a run folder's log doesn't answer; closes the store at the end.
 
     Parameters
     ----------
     plan, folder, observer, retry, stop
         See `run_plan`.
     store : Store
-        Where replies are looked up and stored.
+        Store for replies.
     follow : callable, optional
         Starts other processes of the run and returns when they have ended, with the reason if they
-        did not end well. Their replies are then taken from the store.
+        failed. Their replies are then read from the store.
     shows_text : bool, optional
-        Whether the observer may be shown replies; by default if the folder keeps them.
+        Whether the observer may see replies; by default if the folder keeps them.
 
     Raises
     ------
     RunError
-        If the run folder or the store cannot be used.
+        If the run folder or the store can't be used.
     """
     stop = stop or StopRequests()
     with folder.open_log() as log:
@@ -140,7 +140,7 @@ def ask_open_units(
 def _completeness(
     jobs: Iterable[Job], verdicts: Mapping[str, Sequence[Verdict]], config: RunConfig
 ) -> dict[str, Completeness]:
-    """Return the completeness of each judge, of what it was asked."""
+    """Return the completeness of each judge, relative to its requests."""
     least = config.choices.min_answered
     return {
         job.judge.spec.name: completeness_of(
@@ -154,10 +154,10 @@ def _completeness(
 
 
 def _jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> Sequence[Job]:
-    """Return what is asked, in batches if the run uses them.
+    """Return the jobs, in batches if the run uses them.
 
-    Where processes share the run each begins at a different item, so that they do not all wait
-    for the same replies.
+    If processes share the run, each begins at a different item, so that they don't all wait for the
+    same replies.
     """
     jobs: Sequence[Job] = plan.jobs
     if plan.config.batch:
@@ -178,12 +178,12 @@ def shared_store(
     folder: str = "",
     is_started: bool = False,
 ) -> Store:
-    """Return the store at an address for a run of some name; see `open_store` of the cluster.
+    """Return the store at an address for a named run; see `open_store` of the cluster.
 
     Raises
     ------
     RunError
-        If it cannot be used.
+        If it can't be used.
     """
     if plan.config.batch:
         raise RunError("--batch cannot be used with --store. Leave one of the two out.")
@@ -201,24 +201,24 @@ def shared_store(
 
 
 class ClusterEdge(Protocol):
-    """What the edge of clusters offers: a store and a budget for all processes of a run."""
+    """Interface to clusters: a store and a budget for all processes of a run."""
 
     def describe_cluster(self, executor: str) -> str:
-        """Return what a cluster consists of; one on this machine is started for that."""
+        """Describe a cluster, starting one on this machine for that."""
 
     def describe_store(self, address: str) -> str:
-        """Return what a shared store is and holds."""
+        """Describe a shared store and its contents."""
 
     def check_address(self, address: str) -> None:
-        """Refuse an address of a store that cannot be used, without connecting."""
+        """Reject an unusable store address, without connecting."""
 
     def copy_replies(self, source: str, target: str) -> int:
-        """Copy all replies of a cache folder, run folder or shared store; return how many."""
+        """Copy all replies of a cache folder, run folder or shared store; return their number."""
 
     def launcher(
         self, plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
     ) -> Callable[[Store, Observer, StopRequests], str]:
-        """Return what starts processes of a run on a cluster and follows them to their end."""
+        """Return a function that starts processes on a cluster and follows them to their end."""
 
     def open_store(
         self,
@@ -237,13 +237,13 @@ class ClusterEdge(Protocol):
     def session_limits(
         self, store: Store, limit_usd: float | None, spent_usd: float, *, is_soft: bool = ...
     ) -> SessionLimits:
-        """Return budget and rate limits of a session that hold for all processes of its run."""
+        """Return budget and rate limits of a session that apply to all processes of its run."""
 
 
 def _limits(
     store: Store, config: RunConfig, folder: RunFolder, logged: LogReading
 ) -> SessionLimits:
-    """Return the budget of a session and what makes its rate limits."""
+    """Return the budget of a session and the factory for its rate limits."""
     budget = _budget(config, folder, run_cost_usd(folder, logged))
     if config.max_cost is not None:
         budget.dearest_usd = _dearest_usd(logged)
@@ -257,7 +257,7 @@ def _limits(
 
 
 def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudget:
-    """Return the budget of a run whose logged replies cost so much.
+    """Return the budget of a run with a given cost of logged replies.
 
     What was recorded before a call counts even if the run was killed before its reply was
     logged; what is reserved for batches is reserved anew.
@@ -276,7 +276,7 @@ def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudg
 
 
 def _dearest_usd(logged: LogReading) -> float:
-    """Return the cost of the dearest reply in a log."""
+    """Return the cost of the most expensive reply in a log."""
     replies = (reply for verdict in logged.final.values() for reply in verdict.replies)
     return max((reply.cost_usd or 0.0 for reply in replies), default=0.0)
 
@@ -287,24 +287,24 @@ def total_budget(plan: Plan, folder: RunFolder) -> CostBudget:
 
 
 def _unshared(budget: CostBudget, config: RunConfig, folder: RunFolder) -> CostBudget:
-    """Return a budget of this process alone: the store of a shared one is closed."""
+    """Return a budget for only this process, and close the store of a shared one."""
     logged_usd = budget.spent_usd - budget.assumed_usd
     return _budget(config, folder, logged_usd)
 
 
 def note_paid(folder: RunFolder, budget: CostBudget) -> None:
-    """Record the most that a run under a limit may have cost; batches may still be billed."""
+    """Record the maximum that a run under a limit may have cost; batches may still be billed."""
     if budget.limit_usd is not None:
         folder.update(paid_at_most_usd=budget.spent_usd + budget.reserved_usd)
 
 
 def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> None:
-    """Move the damaged lines of a log into a file beside it."""
+    """Move the damaged lines of a log to a separate file in the same folder."""
     if logged.damaged:
         file = folder.write("verdicts.damaged", b"".join(logged.damaged))
         observer.say(
-            f"{len(logged.damaged)} damaged lines of verdicts.jsonl were moved to {file}; their "
-            "replies are taken from the store, or asked for again"
+            f"{len(logged.damaged)} damaged lines of verdicts.jsonl were moved to {file}. Their "
+            "replies are read from the store or requested again"
         )
 
 
@@ -315,7 +315,7 @@ def _ask(
     observer: Observer,
     stop: StopRequests,
 ) -> tuple[dict[str, str], float]:
-    """Run to the end or to a stop; return why each judge is incomplete, and the seconds it took."""
+    """Run to the end or to a stop; return why each judge is incomplete, and the seconds."""
     import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands ask nothing
 
     started_s = time.monotonic()
@@ -328,7 +328,7 @@ def _ask(
 
 
 def _log_rates(folder: RunFolder, session: Session) -> None:
-    """Append to ``rate.jsonl`` how fast each remote judge was asked, and why that changed."""
+    """Append to ``rate.jsonl`` each remote judge's request rate, and why it changed."""
     monotonic_zero = time.time() - time.monotonic()
     lines = [
         {

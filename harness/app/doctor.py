@@ -1,7 +1,8 @@
-"""`harness doctor`: check keys, addresses, cache and shared store without asking a judge.
+"""`harness doctor`: check keys, addresses, cache and shared store without running a judge.
 
-Nothing is contacted unless requested. Then servers at the user's own addresses (``base_url`` of a
-judge, or on this machine) are contacted; redirects are refused, and providers never contacted.
+Nothing is contacted unless requested, and then only servers at the user's own addresses
+(``base_url`` of a judge, or on this machine). Redirects are rejected, and providers are never
+contacted.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ class CheckResult:
     area : str
         ``judge``, ``cache``, ``store`` or ``cluster``.
     subject : str
-        What was checked.
+        Subject of the check.
     state : {"ok", "note", "unusable"}
-        ``unusable`` only for what the user named; at most ``note`` for everything else.
+        ``unusable`` only for things that the user named; at most ``note`` for everything else.
     message : str
-        What was found. Of a key, only whether it is set.
+        Result. For a key, only whether it is set.
     advice : str
-        What to do; empty if nothing need be done.
+        What to do; empty if there is nothing to do.
     """
 
     area: str
@@ -78,18 +79,18 @@ def examine(
     Parameters
     ----------
     judges : sequence of str, optional
-        Judges that must be usable; by default all aliases are checked and none must be.
+        Judges that must be usable; by default, all aliases are checked but needn't be usable.
     server : Server
-        Where judges are that are no aliases.
+        Server of judges that aren't aliases.
     place : Place
-        Where they would be asked; a store and a cluster are contacted.
+        Where judges would run; a store and a cluster are contacted.
     contact : bool
-        Whether servers at the user's own addresses are contacted.
+        Whether to contact servers at the user's own addresses.
 
     Raises
     ------
     JudgeError
-        If the judges file cannot be read, or a name in ``judges`` is unknown.
+        If the judges file can't be read, or a name in ``judges`` is unknown.
     """
     registry = load_judges(server.judges_file or user_file())
     check_server_is_used(judges, registry, server)
@@ -113,7 +114,7 @@ def examine(
 def _checked(
     area: str, subject: str, check: Callable[[], str], fault: CheckState = "unusable"
 ) -> CheckResult:
-    """Return what a check says, or the error that it raises."""
+    """Return the result of a check, or the error that it raises."""
     try:
         return CheckResult(area, subject, "ok", check())
     except HarnessError as error:
@@ -122,7 +123,7 @@ def _checked(
 
 
 def _judge(spec: JudgeSpec) -> str:
-    """Check the key and the address of a judge; say them."""
+    """Check a judge's key and address, and report them."""
     address = f"{_address_of(spec)}; " if spec.remote else ""
     try:
         check(spec)
@@ -134,7 +135,7 @@ def _judge(spec: JudgeSpec) -> str:
 
 
 def _address_of(spec: JudgeSpec) -> str:
-    """Return where a judge's requests go, and who set it."""
+    """Return the address of a judge's requests, and who set it."""
     if spec.base_url:
         return f"{', '.join((spec.base_url, *spec.other_urls))} (its own base_url)"
     name = provider_of(spec.model)
@@ -143,7 +144,7 @@ def _address_of(spec: JudgeSpec) -> str:
 
 
 def _own_addresses(specs: Sequence[JudgeSpec]) -> Iterator[tuple[JudgeSpec, str]]:
-    """Yield addresses that the user has set, or that are on this machine."""
+    """Yield addresses that the user set, or that are on this machine."""
     for spec in specs:
         provider = PROVIDERS.get(provider_of(spec.model)) if spec.kind == "litellm" else None
         url = spec.base_url or (provider and provider.address) or ""
@@ -165,7 +166,7 @@ def _contact(spec: JudgeSpec, url: str) -> str:
 
 
 async def _status_of(url: str, spec: JudgeSpec) -> int | None:
-    """Return the status of a response, asked for with the judge's key if it is set."""
+    """Return the status of a response, requested with the judge's key if it is set."""
     import aiohttp  # noqa: PLC0415 -- only when a server is contacted
 
     try:
@@ -202,5 +203,5 @@ def _cache(folder: Path) -> str:
 
 
 def _store(address: str) -> str:
-    """Check a shared store, which creates its tables."""
+    """Check a shared store, creating its tables."""
     return edge("cluster", ClusterEdge).describe_store(address)

@@ -1,4 +1,4 @@
-"""Embed the texts of raters and judges, where a task compares them by their vectors."""
+"""Embed the texts of raters and judges, for tasks that compare them by vectors."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 
 def embedder_of(task: Task, registry: Callable[[], Mapping[str, JudgeSpec]]) -> JudgeSpec | None:
-    """Return the model that embeds the texts of a task, if its similarity needs one.
+    """Return the embedding model of a task, if its similarity needs one.
 
-    Only then is the registry made, since a judges file may be wrong.
+    The registry is only built in that case, because a judges file may have errors.
 
     Raises
     ------
     JudgeError
-        If the task names no model of that kind.
+        If the task doesn't name a model of that kind.
     """
     if task.embedding is None:
         return None
@@ -70,33 +70,33 @@ def embed(
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> None:
-    """Ask for the vectors of all texts of a source that a log does not hold; each once.
+    """Request the vectors of a source's texts that a log doesn't contain, each text once.
 
     Parameters
     ----------
     source : Source
-        Verdicts, and the task with its ratings.
+        The verdicts, and the task with its ratings.
     spec : JudgeSpec
         The model.
     log : Path
-        Where replies are written as they come, as in a verdict log.
+        Log to write replies to as they arrive, like a verdict log.
     store : Store
-        Where replies are looked up and stored; it is closed at the end.
+        Store for replies; it is closed at the end.
     observer : Observer
-        Is told what the user should know.
+        Receives messages for the user.
     budget : CostBudget, optional
-        Of the run, with what it has cost so far, calls in this log included.
+        Budget of the run, with its cost so far, including calls in this log.
     retry : RetryPolicy, optional
-        How calls are retried.
+        Policy for retrying calls.
     stop : StopRequests, optional
-        Stops asking from another thread.
+        Stop requests from another thread.
 
     Raises
     ------
     BudgetSpent
-        If the budget does not suffice for all texts.
+        If the budget doesn't suffice for all texts.
     RunError
-        If not all texts were embedded for another reason, or the log cannot be written.
+        If not all texts were embedded for a different reason, or the log can't be written.
     """
     import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands ask nothing
 
@@ -129,7 +129,7 @@ def embed(
 def _check_complete(
     spec: JudgeSpec, n_texts: int, logged: LogReading, end: str | None, budget: CostBudget
 ) -> None:
-    """Refuse texts without an embedding: asking ended early, or else a call failed."""
+    """Reject texts without an embedding, because the session ended early or a call failed."""
     verdicts = logged.final.values()
     failed = [verdict.reason for verdict in verdicts if verdict.outcome == "failed"]
     n_missing = n_texts - len(verdicts) + len(failed)
@@ -149,7 +149,7 @@ def _check_complete(
 def run_cost_usd(folder: RunFolder, verdicts: LogReading | None = None) -> float:
     """Return the cost of all replies of a run in USD, embeddings among them.
 
-    ``verdicts`` are those of the run, where they were read already.
+    ``verdicts`` are the run's, if they were read already.
     """
     cost_usd = logged_cost_usd(verdicts or folder.read_verdicts())
     if folder.embeddings.exists():
@@ -158,12 +158,12 @@ def run_cost_usd(folder: RunFolder, verdicts: LogReading | None = None) -> float
 
 
 def embedded(source: Source) -> Source:
-    """Return a source of verdicts from another tool with the vectors of its texts.
+    """Return a source of another tool's verdicts with the vectors of its texts.
 
     Raises
     ------
     HarnessError
-        If the model is not available, or a text could not be embedded.
+        If the model isn't available, or a text could not be embedded.
     """
     spec = embedder_of(source.task, load_judges)
     if spec is None:
@@ -181,7 +181,7 @@ def _ignore(line: str) -> None:
 
 
 class _Messages(NoObserver):
-    """Passes messages on, and no progress; what is missing is raised."""
+    """Observer that passes on messages but not progress, and raises if something is missing."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say

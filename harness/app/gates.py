@@ -1,4 +1,4 @@
-"""Requirements on a run's numbers: read from text, checked, and reported."""
+"""Requirements on a run's numbers: parsing, checking and reporting."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ SUITE = "harness gate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
-    """Whether one requirement is met.
+    """Result of one requirement.
 
     Attributes
     ----------
     requirement : str
-        As the user wrote it.
+        The requirement as written by the user.
     passed : bool
-        False, too, where the number is NA.
+        Whether it is met; also False if the number is NA.
     judge : str or None
-        Whose number; None where no judge is recommended.
+        Judge of the number; None if no judge is recommended.
     value : float or str or None
-        The number or the verdict; None for NA.
+        The number or the recommendation; None for NA.
     interval : Interval or None
-        Of the number; None where there is none.
+        Interval for the number; None if there is none.
     n : int or None
-        Items, or replies for ``usable_replies``; None for a verdict.
+        Number of items, or of replies for ``usable_replies``; None for a recommendation.
     n_replies : float or None
-        Replies per item at which a metric is evaluated; None where they are not set.
+        Replies per item in the evaluation of a metric; None if not set.
     reason : str
-        Why the number, or the end of its interval, is NA; "" otherwise.
+        Reason if the number, or the end of its interval, is NA; else "".
     """
 
     requirement: str
@@ -92,14 +92,14 @@ def check_requirements(
     validation : Validation
         The numbers of a run.
     texts : iterable of str
-        Such as ``decision=use`` or ``cohen_kappa(h/h)>0.6:lower``.
+        Requirements such as ``decision=use`` or ``cohen_kappa(h/h)>0.6:lower``.
     differences : mapping of str to mapping of str to Estimate, optional
-        Differences between systems that a judge of the run estimated, by judge and by name.
+        Estimated differences between systems, by judge and by name.
 
     Raises
     ------
     HarnessError
-        If a requirement cannot be read, or names a judge or metric that the run does not have.
+        If a requirement can't be read, or names a judge or metric that the run doesn't have.
     """
     judges = {judge.name: judge for judge in validation.judges}
     metrics = {name for judge in validation.judges for name in judge.metrics}
@@ -116,12 +116,12 @@ def check_requirements(
 
 
 def read_requirement(text: str, judges: Collection[str], metrics: Collection[str]) -> Condition:
-    """Read a condition, given the judges and metrics that a run has.
+    """Parse a condition, given a run's judges and metrics.
 
     Raises
     ------
     HarnessError
-        If it is not a condition on a number or the decision, or has an unknown name.
+        If it isn't a condition on a number or the decision, or has an unknown name.
     """
     condition = Condition.read(text)
     if condition is None or condition.word or condition.is_multiple:
@@ -188,7 +188,7 @@ def _check(
 def _check_estimated(
     differences: Differences, text: str, condition: Condition, chosen: str | None
 ) -> GateResult:
-    """Check a difference of the named judge, of the only one that has any, or of the chosen one."""
+    """Check a difference for the named judge, the only one with differences, or the best one."""
     assert condition.quantity is not None, "the caller checks that it's about a number"
     name = condition.judge or (next(iter(differences)) if len(differences) == 1 else chosen)
     estimate = differences.get(name or "", {}).get(condition.quantity.name)
@@ -199,7 +199,7 @@ def _check_estimated(
 
 
 def _compared(text: str, condition: Condition, name: str, estimate: Estimate) -> GateResult:
-    """Compare a number of a judge with the limit."""
+    """Compare a judge's number with the limit."""
     assert condition.quantity is not None, "the caller checks that it's about a number"
     compared = condition.quantity.of(estimate)
     return GateResult(
@@ -227,7 +227,7 @@ def _estimate(validation: Validation, judge: JudgeResult, name: str) -> Estimate
 
 
 def _annotator_test(validation: Validation, judge: JudgeResult) -> Estimate:
-    """Return the p-value of the deciding annotator test, on the raters that could be tested."""
+    """Return the p-value of the deciding annotator test, for the raters that could be tested."""
     assert validation.evidence is not None, "a validation with judges has evidence"
     test = validation.evidence_of(judge.name).annotator_test
     if test is None:
@@ -259,7 +259,7 @@ def gate_summary(run: str, results: Sequence[GateResult]) -> str:
 
 
 def gate_junit(run: str, results: Sequence[GateResult]) -> str:
-    """Return the results as JUnit XML, a test case for each requirement."""
+    """Return the results as JUnit XML, with a test case per requirement."""
     n_failed = sum(not result.passed for result in results)
     counts = {"tests": str(len(results)), "failures": str(n_failed), "errors": "0"}
     suites = ET.Element("testsuites", counts)
@@ -277,7 +277,7 @@ def gate_junit(run: str, results: Sequence[GateResult]) -> str:
 
 
 def failure(result: GateResult) -> str:
-    """Return what was measured, on one line: judge, value with interval, and n."""
+    """Return the measured value on one line: judge, value with interval, and n."""
     n = "" if result.n is None else f" on n = {_n(result)}"
     judge = f"{result.judge}: " if result.judge else ""
     return f"{judge}{_value(result)}{n}; required: {result.requirement}"

@@ -1,4 +1,4 @@
-"""What a search for a better way of asking a judge is about; the edge of races searches."""
+"""Settings of a search for a better way to query a judge, and the interface to searches."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ JUDGES = "judges.yaml"  # in its folder, where a model writes candidates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSearch:
-    """What is improved, on which items, and how long.
+    """Judge to improve, on which items, and for how long.
 
     Attributes
     ----------
     task : Task
         The rated items.
     judge : str
-        An alias or a model, as it is asked now.
+        An alias or a model, with its current strategy.
     options : Searching
-        How long the search goes on.
+        Limits of the search.
     settings : RunOptions
-        Criterion, seed, samples, ``within``, ``holdout`` and the limit of cost of the search.
+        Criterion, seed, samples, ``within``, ``holdout`` and the cost limit of the search.
     server : Server
-        Where judges are that are not aliases.
+        Server of judges that aren't aliases.
     place : RunPlace
-        Where replies and runs are kept.
+        Where to keep replies and runs.
     command : tuple of str
-        The words of the command that goes on, without the limit of cost.
+        The command that continues the search, without the cost limit.
     writer : str
         An alias or a model that writes other instructions and descriptions; "" for none.
     """
@@ -65,14 +65,14 @@ class JudgeSearch:
 
     @property
     def asked_server(self) -> Server:
-        """Where judges are, those among them whose wording was written for the search."""
+        """Server of the judges, including those with wording written for the search."""
         if not self.writer:
             return self.server
         return self.server.model_copy(update={"judges_file": self.path / JUDGES})
 
     @property
     def path(self) -> Path:
-        """The folder of the search, which follows from what is searched."""
+        """The search's folder, which is determined by its subject."""
         own = self.settings
         said = (
             *(self.task.content_hash, self.judge, self.server.base_url, *self.options.words()),
@@ -84,23 +84,23 @@ class JudgeSearch:
 
     @property
     def within(self) -> float:
-        """Difference of mean losses that does not matter."""
+        """Difference in mean losses that doesn't matter."""
         return WITHIN if self.settings.within is None else self.settings.within
 
     def folders(self) -> list[RunFolder]:
-        """Return the rounds that were begun, in their order."""
+        """Return the rounds that were begun, in order."""
         numbers = range(1, self.options.rounds + 1)
         paths = (self.path / f"round-{number}" for number in numbers)
         return [RunFolder.open(path) for path in paths if (path / "manifest.json").exists()]
 
 
 def search_of_run(folder: RunFolder, judge: str) -> tuple[Task, dict[str, object]]:
-    """Return the task of a run, and the options of a search that are the run's own.
+    """Return a run's task, and the search options taken from the run.
 
     Raises
     ------
     RunError
-        If the run did not ask the judge, or its task can't be read.
+        If the run didn't include the judge, or its task can't be read.
     """
     config = folder.manifest.config
     asked = [spec.name for spec in folder.manifest.asked_judges]
@@ -118,12 +118,12 @@ def search_of_run(folder: RunFolder, judge: str) -> tuple[Task, dict[str, object
 
 
 class SearchEdge(Protocol):
-    """What the edge of races offers to searches."""
+    """Interface to races, which implement searches."""
 
     def plan_first_round(self, search: JudgeSearch) -> Plan | None:
-        """Plan the first round of a search; nothing is asked."""
+        """Plan the first round of a search without sending requests."""
 
     def improve(
         self, search: JudgeSearch, watch: Watch, stop: StopRequests | None = None
     ) -> Improvement:
-        """Search for a better way of asking a judge, and test what it gains."""
+        """Search for a better way to query a judge, and test its gain."""

@@ -1,4 +1,4 @@
-"""Plans of runs: what is asked of whom, checked before anything is asked or written."""
+"""Plans of runs: who is asked what, checked before anything is sent or written."""
 
 from __future__ import annotations
 
@@ -102,21 +102,21 @@ class Plan:
     jobs : tuple of Job
         One per judge.
     skipped : dict of str to str
-        Judges that do not apply, with the reason.
+        Judges that don't apply, with the reason.
     folder : RunFolder or None
         The run to resume; None for a new one.
     ensembles : tuple of JudgeSpec
-        Judges whose verdicts are computed from those of others.
+        Judges whose verdicts are computed from other judges' verdicts.
     embedder : JudgeSpec or None
-        Model whose vectors are compared, where the task asks for that.
+        Embedding model, if the task compares vectors.
     resume_options : tuple of str
-        Options that a resume of the run needs, as its folder does not say where judges are.
+        Options needed to resume the run, because its folder doesn't record where judges are.
     is_part : bool
-        Whether its caller says how it is resumed.
+        Whether its caller explains how to resume it.
     is_closed : bool
-        Whether nothing more is sent, and only batches that were handed in are collected.
+        Whether no more requests are sent, and only submitted batches are collected.
     kept_answers : tuple of str
-        Lines on judges of a resumed run that a new run would ask for another form of answer.
+        Lines on judges of a resumed run for which a new run would use a different form of answer.
     """
 
     task: Task
@@ -134,7 +134,7 @@ class Plan:
 
     @property
     def specs(self) -> tuple[JudgeSpec, ...]:
-        """Specifications of the judges that are asked."""
+        """Specifications of the judges that receive requests."""
         return tuple(job.judge.spec for job in self.jobs)
 
     @property
@@ -157,22 +157,22 @@ def plan_run(
     pool: Task | None = None,
     changed_by: str = "",
 ) -> Plan:
-    """Check everything that a new run needs; nothing is asked and nothing is written.
+    """Check everything that a new run needs, without sending or writing anything.
 
     Parameters
     ----------
     task : str or Task
-        Name or path of a task, or a task that was loaded.
+        Name or path of a task, or a loaded task.
     judges : sequence of str, optional
-        Aliases and model strings; every embedded judge that applies by default.
+        Aliases and model strings; by default every embedded judge that applies.
     options : RunOptions
-        How the judges are asked about which items.
+        How to run the judges, and on which items.
     choices : Choices
-        How the verdicts are validated.
+        Choices for validating the verdicts.
     server : Server
-        Where judges are that are not aliases.
+        Server of judges that aren't aliases.
     pool : Task, optional
-        Where demonstrations of few-shot judges are drawn from, by default the task.
+        Source of demonstrations for few-shot judges; by default the task.
     changed_by : str
         Name of the probe that changed the items, which are then shown in one order of the answers;
         "" for none.
@@ -246,7 +246,7 @@ def _check_prompts(folder: Path | None, specs: Iterable[JudgeSpec]) -> None:
 
 
 def without_held_out(pool: Task, holdout: float | None) -> Task:
-    """Return where demonstrations are drawn from: a task without the items that are held out."""
+    """Return the source of demonstrations: a task without its held-out items."""
     if holdout is None:
         return pool
     items = tuple(item for item in pool.items if not is_held_out(item, holdout))
@@ -259,7 +259,7 @@ def without_held_out(pool: Task, holdout: float | None) -> Task:
 
 
 def estimate_costs(plan: Plan) -> list[JudgeQuote]:
-    """Return calls, tokens and cost per judge if no reply were cached; nothing is asked."""
+    """Return calls, tokens and cost per judge if no reply is cached, without sending requests."""
     asked = [quote_of(job, plan.task) for job in plan.jobs]
     quotes = asked + [quote_of_ensemble(spec, asked) for spec in plan.ensembles]
     if plan.embedder is not None:
@@ -268,12 +268,12 @@ def estimate_costs(plan: Plan) -> list[JudgeQuote]:
 
 
 def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
-    """Return the request of the plan's first judge for a sample, in its first elicitation.
+    """Return the plan's first judge's request for a sample, in its first elicitation.
 
     Raises
     ------
     TaskError
-        If the plan has no such item, or it has no text.
+        If the plan has no such item, or the item has no text.
     """
     job = plan.jobs[0]
     if plan.ensembles:
@@ -301,7 +301,7 @@ def _configured(spec: JudgeSpec, config: RunConfig, task: Task, server: Server) 
 
 
 def priced_in_batch(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
-    """Return a judge with the price of a batch, where it is asked in one."""
+    """Return a judge with batch prices, if its requests are sent in batches."""
     if not in_batches(config, spec):
         return spec
     price = price_of(spec)
@@ -311,7 +311,7 @@ def priced_in_batch(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
 def _drawn(
     pool: Task, items: ItemsByElicitation, strategies: Iterable[Strategy], seed: int
 ) -> Demonstrations | None:
-    """Draw demonstrations where a judge is few-shot."""
+    """Draw demonstrations if a judge is few-shot."""
     if not (n := max((strategy.n_demonstrations for strategy in strategies), default=0)):
         return None
     judged: dict[AnswerKind, list[Item]] = {}
@@ -327,7 +327,7 @@ def checked_plan(
     prompts: Prompts,
     **fields: Any,  # noqa: ANN401 -- the other ones of the plan
 ) -> Plan:
-    """Make a plan of a task, its items and judges, and refuse choices that don't fit."""
+    """Create a plan from a task, its items and judges, and reject incompatible choices."""
     config = without_blank(config, task)
     items = items_of(task, config)
     check_choices(task, items, config.choices)
@@ -370,7 +370,7 @@ def make_job(
     config: RunConfig,
     look: int = 0,
 ) -> Job:
-    """Return all that a judge is asked about items, in a run or in a later round."""
+    """Return all requests for a judge on some items, in a run or in a later round."""
     return Job(
         judge=build(spec, task, prompts, seed=config.seed),
         items=in_random_order(items, task, config.seed),
@@ -383,9 +383,9 @@ def make_job(
 
 
 def in_random_order(items: tuple[Item, ...], task: Task, seed: int) -> tuple[Item, ...]:
-    """Return items in a seeded random order, first those that a strategy added.
+    """Return items in a seeded random order, but first those that a strategy added.
 
-    So the first replies are about items like the others, however a table is sorted.
+    So the first replies concern typical items, however a table is sorted.
     """
     own = [item for item in items if item.id in task.by_id]
     added = [item for item in items if item.id not in task.by_id]
@@ -393,7 +393,7 @@ def in_random_order(items: tuple[Item, ...], task: Task, seed: int) -> tuple[Ite
 
 
 def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Return the items that a judge is asked about, first those that its strategy adds."""
+    """Return the items for a judge, first those that its strategy adds."""
     added = spec.asking.extra_items(task, items)
     if taken := [item.id for item in added if item.id in task.by_id]:
         raise TaskError(
@@ -403,12 +403,12 @@ def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[
 
 
 def check_race(options: RunOptions, place: Place = HERE) -> None:
-    """Refuse what needs a race, and what a race cannot be.
+    """Reject options that need a race, or that races don't support.
 
     Raises
     ------
     OptionError
-        If options do not fit.
+        If options are incompatible.
     """
     if not options.race:
         given = {"within": options.within is not None, "complete_winner": options.complete_winner}
@@ -424,7 +424,7 @@ def check_race(options: RunOptions, place: Place = HERE) -> None:
 
 
 def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
-    """Refuse a task whose property was not described, where it would be sent anywhere."""
+    """Reject a task without a described property, if it would be sent anywhere."""
     remote = next((spec.name for spec in specs if spec.remote), "")
     if remote and task.property == DEFAULT_PROPERTY:
         raise TaskError(
@@ -436,7 +436,7 @@ def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
 def check_strategies(
     specs: Sequence[JudgeSpec], jobs: Sequence[Job], task: Task, prompts: Prompts
 ) -> None:
-    """Refuse strategies that do not fit the options, their order or the elicitations."""
+    """Reject strategies that don't suit the options, their order or the elicitations."""
     for spec in specs:
         if spec.asking.needs_options:
             task.require_options(spec.name)
@@ -453,7 +453,7 @@ def check_strategies(
 
 
 def check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int) -> None:
-    """Refuse a number of replies per item that no judge is asked for."""
+    """Reject a number of replies per item that no judge has."""
     specs = [job.judge.spec for job in jobs]
     samples = [
         job.samples // spec.asking.replies_per_verdict(n_options)
@@ -470,12 +470,12 @@ def check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int
 
 
 def check_judges(plan: Plan) -> None:
-    """Check that every judge can be asked and, under a cost limit, what it costs at most.
+    """Check that every judge can run and, under a cost limit, has a known maximum cost.
 
     Raises
     ------
     JudgeUnavailable
-        If a key is missing, or the limit cannot be kept; all judges that cannot be asked are named.
+        If a key is missing, or the limit can't be kept. All judges that can't be run are named.
         Nothing was spent.
     """
     reasons: list[str] = []
@@ -490,14 +490,14 @@ def check_judges(plan: Plan) -> None:
 
 
 def check_limits(plan: Plan) -> None:
-    """Check that the cost limit of a plan can be kept; see `check_limited`."""
+    """Check that a plan's cost limit can be kept; see `check_limited`."""
     if plan.config.max_cost is not None:
         for spec in _remote_and_own(plan):
             check_limited(spec, is_soft=plan.config.max_cost_soft)
 
 
 def overshoots(plan: Plan) -> list[Overshoot]:
-    """Return how far a soft limit may be exceeded, for each judge that is asked over a network."""
+    """Return how far each remote judge can exceed a soft limit."""
     if plan.config.max_cost is None or not plan.config.max_cost_soft:
         return []
     return [
@@ -513,40 +513,40 @@ def overshoots(plan: Plan) -> list[Overshoot]:
 
 
 def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
-    """Return the specifications of all that is asked: the judges, and what embeds texts."""
+    """Return all specifications that receive requests: the judges, and the embedding model."""
     return (*plan.specs, *([plan.embedder] if plan.embedder else []))
 
 
 def in_batches(config: RunConfig, spec: JudgeSpec) -> bool:
-    """Return whether a judge is asked in batches."""
+    """Return whether a judge's requests are sent in batches."""
     return config.batch and edge("batch", BatchEdge).takes_batches(spec)
 
 
 class Race(Observer, Protocol):
-    """Rounds in which judges are asked; it watches what they reply."""
+    """Rounds of requests that depend on the judges' replies."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more is asked."""
+        """Whether there are no more requests."""
 
     def next_jobs(self, stopped: Mapping[str, str]) -> Sequence[Job]:
-        """Return what the judges are asked next; empty when there is nothing more."""
+        """Return the judges' next jobs; empty if there are none."""
 
     def asked_jobs(self) -> list[Job]:
-        """Return what the judges were asked in all rounds."""
+        """Return the judges' jobs from all rounds."""
 
 
 class RaceEdge(RacedSources, Protocol):
-    """What the edge of races offers."""
+    """Interface to races."""
 
     def race_options(self, task: Task, options: RunOptions, choices: Choices) -> RunOptions:
-        """Return the options of a race with what follows from its loss."""
+        """Return the options of a race, completed with what its loss implies."""
 
     def pool_of(self, task: Task, specs: tuple[JudgeSpec, ...], config: RunConfig) -> object:
-        """Return the pool of a race, or refuse what cannot race."""
+        """Return the pool of a race, or reject what can't race."""
 
     def rounds(self, plan: Plan, logged: Mapping[UnitKey, Verdict], observer: Observer) -> Race:
-        """Return the rounds of a race from what its log holds."""
+        """Return the rounds of a race from the contents of its log."""
 
 
 class CheckEdge(Protocol):
@@ -575,15 +575,15 @@ class CheckEdge(Protocol):
 
 
 class BatchEdge(Protocol):
-    """What the edge of batches offers."""
+    """Interface to batches."""
 
     def takes_batches(self, spec: JudgeSpec) -> bool:
-        """Return whether a judge's provider takes its requests in batches."""
+        """Return whether a judge's provider accepts its requests in batches."""
 
     def reserved_usd(self, folder: RunFolder) -> float:
-        """Return the most that batches not yet collected may cost."""
+        """Return the maximum cost of batches that are not collected yet."""
 
     def batched_jobs(
         self, plan: Plan, folder: RunFolder, store: Store, observer: Observer
     ) -> list[Job]:
-        """Return the jobs of a plan, in batches where the judge's provider takes them."""
+        """Return a plan's jobs, in batches if the judge's provider accepts them."""

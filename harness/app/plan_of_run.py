@@ -1,4 +1,4 @@
-"""Plans that start from an existing run: resuming or confirming it, or asking about other items."""
+"""Plans based on an existing run: resuming or confirming it, or running on other items."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def plan_resumed_run(
     folder : RunFolder
         The run.
     limit : Limit
-        Replaces the run's own limit of cost where it names one.
+        Replaces the run's own cost limit if it sets one.
     task : str, optional
-        The task, where the folder keeps no texts and the task is not where it was.
+        The task, if the folder doesn't contain texts and the task has moved.
     server : Server
-        Where the judges are: they are asked as the user defines them, never as the folder does.
+        Server of the judges. The user's own definitions of judges apply, never the folder's.
     changed_by : str
-        The probe that it must be; "" for a run that ranks judges.
+        Name of the probe that it must be; "" for a run that ranks judges.
 
     Raises
     ------
     RunError
-        If the task or the prompts have changed since the run was started, or it is another probe,
-        or none.
+        If the task or the prompts have changed since the run started, or if it isn't the right
+        probe.
     JudgeError
-        If the user does not have a judge of the run.
+        If the user doesn't have one of the run's judges.
     """
     _check_probe(folder, changed_by)
     loaded = _task_and_own_judges(folder, task, server)
@@ -72,7 +72,7 @@ def _check_probe(folder: RunFolder, probe: str) -> None:
 
 
 def _task_and_own_judges(folder: RunFolder, task: str | None, server: Server) -> Task:
-    """Return the task of a run, whose judges become the user's own ones."""
+    """Return a run's task, with the user's own definitions of its judges."""
     manifest = folder.manifest
     embedders = own_judges(
         filter(None, [manifest.embedder]), load_judges(server.judges_file), server
@@ -86,7 +86,7 @@ def _task_and_own_judges(folder: RunFolder, task: str | None, server: Server) ->
 
 
 def _own(specs: Sequence[JudgeSpec], config: RunConfig, server: Server) -> tuple[JudgeSpec, ...]:
-    """Return judges of a run as the user defines them, with the options of the run."""
+    """Return a run's judges as the user defines them, with the run's options."""
     registry = load_judges(server.judges_file)
     remote = [spec.name for spec in specs if spec.remote]
     check_server_is_used(remote, registry, server)
@@ -133,21 +133,20 @@ def plan_confirmation(
     server: Server = NO_SERVER,
     compared_with: str = "",
 ) -> Plan:
-    """Plan to ask a judge of a run about the items that were held out, or the rest of that.
+    """Plan to run a judge on a run's held-out items, or the rest of that.
 
-    Its run folder is ``confirmation`` in that of the run. Parameters are those of
-    `plan_resumed_run`; ``compared_with`` is another judge of the run to ask beside it, which is not
-    ranked.
+    Its run folder is ``confirmation`` in the run's folder. Parameters are as for
+    `plan_resumed_run`. ``compared_with`` is another judge to run in addition, which isn't ranked.
 
     Raises
     ------
     RunError
-        If the run holds nothing out, has no such judge, or the items were used; else as
-        `plan_resumed_run`.
+        If the run has no held-out items or no such judge, or the items were used before; otherwise
+        as for `plan_resumed_run`.
     """
     manifest = folder.manifest
     if manifest.config.holdout is None or manifest.config.confirms:
-        raise RunError(f"{folder.path}: holds no items out. Start a run with --holdout 0.3.")
+        raise RunError(f"{folder.path}: has no held-out items. Start a run with --holdout 0.3.")
     asked = [_asked_judge(folder, name) for name in (judge, compared_with) if name]
     if (folder.path / CONFIRMATION / "manifest.json").exists():
         begun = RunFolder.open(folder.path / CONFIRMATION)
@@ -180,25 +179,25 @@ def plan_other_items(
     limit: Limit = NO_LIMIT,
     server: Server = NO_SERVER,
 ) -> Plan:
-    """Plan to ask a judge of a run once about items that are not in its task.
+    """Plan to run a run's judge once on items that aren't in its task.
 
     Parameters
     ----------
     folder : RunFolder
-        The run: task, prompts, judge and options are its own.
+        The run with the task, prompts, judge and options.
     judge : str
-        Name of a judge that was asked.
+        Name of a judge in the run.
     items : tuple of Item
         The items, without ratings.
     answers : str
-        What the judge is asked for.
+        The kind of answer to ask for.
     limit, server
-        As of `plan_resumed_run`.
+        As for `plan_resumed_run`.
 
     Raises
     ------
     RunError
-        If the run has no such judge; else as `plan_resumed_run`.
+        If the run has no such judge; otherwise as for `plan_resumed_run`.
     """
     task, prompts = other_items(folder, judge, items)
     changes = {"elicitations": (answers,), "samples": 1}
@@ -254,7 +253,7 @@ def _plan_alone(
 
 
 def other_items(folder: RunFolder, judge: str, items: tuple[Item, ...]) -> tuple[Task, Prompts]:
-    """Return the task of a run with other items, without ratings, and the prompts of a judge."""
+    """Return a run's task with other items, without ratings, and a judge's prompts."""
     loaded = folder.load_task()
     prompts = prompts_of(folder, loaded, [_asked_judge(folder, judge)])
     return loaded.model_copy(update={"items": items, "ratings": (), "ignored": ()}), prompts
@@ -266,7 +265,7 @@ def prompts_of(
     judges: Sequence[JudgeSpec] | None = None,
     config: RunConfig | None = None,
 ) -> Prompts:
-    """Read the templates of a run, or those of some of its judges, bound to its task.
+    """Read the templates of a run or of some of its judges, bound to its task.
 
     With another configuration, options are shown in the orders of that one.
 

@@ -1,4 +1,4 @@
-"""Plan a run, ask its judges, and write its results: plan -> run -> finish."""
+"""Plan a run, run its judges, and write its results: plan -> run -> finish."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended.
+    """Result of a run.
 
     Attributes
     ----------
     cost_usd : float
-        Cost of all replies that have a price.
+        Cost of all replies with a price.
     assumed_usd : float
-        Under a cost limit, the most that calls may have cost which were perhaps billed, and whose
-        reply has no price.
+        Under a cost limit, the maximum cost of calls that may have been billed but whose reply has
+        no known price.
     """
 
     folder: RunFolder
@@ -88,10 +88,10 @@ class RunResult:
 
 
 class LineObserver(NoObserver):
-    """Says why judges are incomplete, and nothing of their progress."""
+    """Observer that reports why judges are incomplete, but not their progress."""
 
     def ended(self, judge: str, reason: str) -> None:
-        """Say why a judge is incomplete."""
+        """Report why a judge is incomplete."""
         if reason:
             self.say(f"{judge} is incomplete ({explain(reason)})")
 
@@ -112,7 +112,7 @@ def start(plan: Plan, out: Path, name: str | None = None) -> RunFolder:
 
 
 def part_name(task: Task, prompts: Prompts, judge: str) -> str:
-    """Return the name of the folder of a part, which follows from what a judge is asked."""
+    """Return the folder name of a part, which is determined by the judge's requests."""
     asked_for = [task.content_hash, prompts.hash, judge]
     return hashlib.sha256("\0".join(asked_for).encode()).hexdigest()[:16]
 
@@ -120,23 +120,23 @@ def part_name(task: Task, prompts: Prompts, judge: str) -> str:
 def ask_part(
     plan: Plan, out: Path, *, observer: Observer, place: Place = HERE, shows_text: bool = False
 ) -> tuple[RunFolder, Asked]:
-    """Ask about a part of many items, in a folder named by what is asked; nothing is validated.
+    """Run a part of many items in a folder named after its requests, without validation.
 
     Parameters
     ----------
     plan : Plan
         The part, see `harness.app.plan_of_run.plan_other_items`.
     out : Path
-        Where its folder is created, or goes on.
+        Folder in which its folder is created or continued.
     observer, place
-        As of `run_plan`.
+        As for `run_plan`.
     shows_text : bool
-        Whether the observer may be shown replies, which the folder doesn't keep.
+        Whether the observer may see replies, which the folder doesn't keep.
 
     Raises
     ------
     RunError
-        If the folder cannot be used.
+        If the folder can't be used.
     """
     check_place(place)
     check_judges(plan)
@@ -163,7 +163,7 @@ def run_plan(
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> RunResult:
-    """Run a plan to its end: check its judges, create or reopen its folder, ask, write results.
+    """Run a plan to its end: check judges, create or reopen its folder, run, write results.
 
     Both ``harness.run`` and the command line end here.
 
@@ -172,20 +172,20 @@ def run_plan(
     plan : Plan
         See `plan_run` and `plan_resumed_run`.
     observer : Observer
-        Is informed of progress.
+        Receives progress.
     out : Path, optional
-        Folder of a new run's folder; see `harness.runs.run_folder.default_out`.
+        Folder in which a new run's folder is created; see `harness.runs.run_folder.default_out`.
     place : Place
-        Where judges are asked, and replies kept.
+        Where to run judges, and to keep replies.
     retry : RetryPolicy, optional
-        How calls are retried.
+        Policy for retrying calls.
     stop : StopRequests, optional
-        Stops the run from another thread.
+        Stop requests from another thread.
 
     Raises
     ------
     HarnessError
-        If a judge is not available, or the run folder or the cache cannot be used.
+        If a judge isn't available, or the run folder or the cache can't be used.
     """
     check_place(place)
     is_asked = plan.folder is not None and plan.folder.manifest.state == "asked"
@@ -204,7 +204,7 @@ def ask_plan(
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> tuple[RunFolder, Asked]:
-    """Ask all that is open of a plan, in its run folder; nothing is validated.
+    """Send a plan's open requests, in its run folder, without validation.
 
     Parameters are those of `run_plan`, and so are the errors.
     """
@@ -216,7 +216,7 @@ def ask_plan(
 def _folder_of(
     plan: Plan, out: Path | None, place: Place, observer: Observer
 ) -> Iterator[RunFolder]:
-    """Check the judges of a plan and yield its run folder, which is removed if nothing is asked."""
+    """Check a plan's judges and yield its run folder, which is removed if nothing is sent."""
     check_place(place)
     check_race(plan.config, place)
     check_judges(plan)
@@ -246,7 +246,7 @@ def execute(
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> RunResult:
-    """Ask all open units, then validate the verdicts and write the results; see `run_plan`."""
+    """Send all open requests, then validate the verdicts and write results; see `run_plan`."""
     asked = _ask(plan, folder, observer=observer, place=place, retry=retry, stop=stop)
     budget = asked.budget
     if plan.embedder:
@@ -286,7 +286,7 @@ def _ask(
     retry: RetryPolicy | None,
     stop: StopRequests | None,
 ) -> Asked:
-    """Ask all open units, and say how the rest is asked if some stay open."""
+    """Send all open requests, and report how to send the rest if some remain."""
     follow = _launched(plan, folder, place, retry)
     store = _opener(plan, folder, observer, place)()
     asked = ask_open_units(
@@ -303,7 +303,7 @@ def _ask(
 
 
 def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> Callable[[], Store]:
-    """Return what opens the cache, or the store in its place."""
+    """Return a function that opens the cache, or the store used instead."""
     if place.store is not None:
         name = folder.manifest.run_id
         return partial(
@@ -324,7 +324,7 @@ def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> 
 def _launched(
     plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
 ) -> Callable[[Store, Observer, StopRequests], str] | None:
-    """Return what starts and follows processes of this run elsewhere; None for none."""
+    """Return a function that starts and follows the run's other processes; None for none."""
     if place.executor == "local":
         return None
     if place.store is None:
@@ -333,23 +333,23 @@ def _launched(
 
 
 def _complete(plan: Plan, folder: RunFolder) -> RunResult:
-    """Write the results of a run that was asked everything and then killed."""
+    """Write the results of a run that was killed after its last reply."""
     validation = finish(folder, task=plan.task if plan.config.item_text else None)
     exit_code = folder.manifest.exit_code or ExitCode.DONE
     return RunResult(folder, validation, run_cost_usd(folder), exit_code)
 
 
 def finish(folder: RunFolder, *, task: Task | None = None, new_ledger: bool = False) -> Validation:
-    """Validate the verdicts of a run folder and write the results into it.
+    """Validate the verdicts of a run folder and write the results to it.
 
-    Its judges are counted in the ledger of the ratings, unless they were; see `count_run`.
+    Its judges are counted in the ledger of the ratings, unless they were already; see `count_run`.
 
     Parameters
     ----------
     folder : RunFolder
         The run.
     task : Task, optional
-        The folder's copy of the task, where it is loaded already.
+        The folder's copy of the task, if it is loaded already.
     new_ledger : bool
         Whether to forget the judges that were tried on these items before.
 
@@ -385,15 +385,16 @@ def write_report(folder: RunFolder, validation: Validation, source: Source) -> N
 def validate_run(
     folder: RunFolder, choices: Choices = NO_CHOICES, *, new_ledger: bool = False
 ) -> Validation:
-    """Validate the verdicts of a run folder again, and write the results into it.
+    """Validate the verdicts of a run folder again, and write the results to it.
 
-    Nothing is written with other choices than the run's own, or where another version of the
-    schema wrote ``metrics.json``: that folder stays as it is, and so does the ledger.
+    Nothing is written, neither to the folder nor to the ledger, if choices differ from the run's
+    own or if a different schema version wrote ``metrics.json``.
 
     Raises
     ------
     HarnessError
-        If the folder cannot be read or written, or a new ledger is asked for where nothing is.
+        If the folder can't be read or written, or a new ledger is requested but nothing would be
+        written.
     """
     chosen = choices.explicit()
     if not chosen and not folder.kept_metrics:
@@ -412,7 +413,7 @@ def validate_verdicts(
     options: Validating = ALL_ITEMS,
     choices: Choices = NO_CHOICES,
 ) -> Validation:
-    """Validate verdicts from another tool; without verdicts, describe the human ratings.
+    """Validate another tool's verdicts; without verdicts, summarise the human ratings.
 
     The judges are counted in the ledger of the ratings; see `source_of_verdicts`.
     """
@@ -437,14 +438,14 @@ def confirm_verdicts(
     options: Validating = ALL_ITEMS,
     choices: Choices = NO_CHOICES,
 ) -> Validation:
-    """Validate one judge of verdicts from another tool on the items that are held out, once.
+    """Validate one judge of another tool's verdicts on the held-out items, once.
 
-    It is tested as the only judge. The items are used when it has a result.
+    It is tested as the only judge. The items count as used once it has a result.
 
     Raises
     ------
     RunError
-        If nothing is held out, it has no verdicts there, or the items were used.
+        If no items are held out, the judge has no verdicts on them, or they were used before.
     """
     source = source_of_verdicts(task, verdicts, options, choices, confirmed=judge)
     tried = unspent_holdout(source.task, options.criterion)
@@ -454,11 +455,11 @@ def confirm_verdicts(
 
 
 def _possibly_spent(assumed_usd: float) -> str:
-    """Return a sentence about the part of a cost limit that nobody reported; mostly empty."""
+    """Return a sentence about the unreported part of a cost limit; usually empty."""
     if not assumed_usd:
         return ""
     return (
-        f" ${assumed_usd:.4f} of it is only possibly spent, on calls whose cost nobody reported, "
+        f" ${assumed_usd:.4f} of it may have been spent on calls whose cost nobody reported, "
         "such as those in flight when a run was killed."
     )
 
@@ -466,9 +467,9 @@ def _possibly_spent(assumed_usd: float) -> str:
 def how_to_resume(
     command: str, exit_code: ExitCode, max_cost: float | None, assumed_usd: float = 0.0
 ) -> str:
-    """Return why asking ended early, and the command that asks the rest.
+    """Return why the session ended early, and the command that continues it.
 
-    Under a limit ``max_cost``, ``assumed_usd`` of it is only possibly spent.
+    Under a limit ``max_cost``, ``assumed_usd`` of it may have been spent.
     """
     if exit_code in {ExitCode.INTERRUPTED, ExitCode.TERMINATED}:
         return f"interrupted. The replies are kept. Resume with: {command}"
@@ -477,4 +478,4 @@ def how_to_resume(
             f"--max-cost {max_cost:g} is reached.{_possibly_spent(assumed_usd)} Raise it and "
             f"resume: {command} --max-cost {2 * max_cost or 1:g}"
         )
-    return f"some units could not be asked. Resume with: {command}"
+    return f"some requests could not be sent. Resume with: {command}"

@@ -1,7 +1,7 @@
-"""Append-only files of lines that end with a checksum; one process writes, a torn line is cut off.
+"""Append-only files of lines with checksums, for one writer; incomplete lines are cut off.
 
-A line is a JSON object in ASCII without spaces, its CRC-32 last. Lines are never changed. A line
-whose checksum does not fit was damaged; readers set it aside.
+A line is a JSON object in ASCII without spaces, with its CRC-32 last. Lines are never changed. If a
+line's checksum doesn't match, it was damaged; readers set it aside.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class DamagedLine(ValueError):  # noqa: N818 -- a state of the file
-    """A line is incomplete, or its checksum does not fit. The message holds nothing of it."""
+    """A line is incomplete, or its checksum doesn't match. The message never quotes the line."""
 
 
 def encode(record: msgspec.Struct) -> bytes:
@@ -51,22 +51,22 @@ def encode(record: msgspec.Struct) -> bytes:
 
 
 def _escaped(text: re.Match[str]) -> str:
-    """Return characters of a JSON string as JSON escapes."""
+    """Return the characters of a JSON string as JSON escapes."""
     return encode_basestring_ascii(text[0])[1:-1]
 
 
 def _finite(value: object) -> object:
-    """Replace numbers that JSON lacks by null (a log probability of minus infinity)."""
+    """Replace numbers that JSON doesn't support by null (a log-probability of minus infinity)."""
     return json.loads(json.dumps(value), parse_constant=lambda _: None)
 
 
 def with_checksum(body: bytes) -> bytes:
-    """Make a line of a JSON object: its CRC-32 becomes the last member."""
+    """Turn a JSON object into a line: its CRC-32 becomes the last member."""
     return body[:-1] + CRC % zlib.crc32(body) + b"\n"
 
 
 def without_checksum(line: bytes) -> bytes:
-    """Return the JSON object in a line that `with_checksum` made.
+    """Return the JSON object in a line from `with_checksum`.
 
     Raises
     ------
@@ -78,28 +78,28 @@ def without_checksum(line: bytes) -> bytes:
     if checksum == CRC % zlib.crc32(body):
         return body
     if checksum.startswith(CRC[:CRC_PLACE]) and checksum.endswith(b'"}'):
-        raise DamagedLine("the line's checksum does not fit. It was changed or damaged")
+        raise DamagedLine("the line's checksum doesn't match. It was changed or damaged")
     raise DamagedLine("the line has no checksum at its end. It is incomplete or not of a log")
 
 
 class ChecksummedLog:
-    """An open log, locked until it is closed; a torn last line is cut off on opening.
+    """An open log, locked until it is closed; opening cuts off an incomplete last line.
 
     Parameters
     ----------
     path : Path
-        Created if it does not exist.
+        Path of the log, which is created if it doesn't exist.
     header : bytes
         First line of a new file.
     mode : int
         Permissions of a new file, reduced by the umask.
     durable : bool
-        Whether lines survive a power failure once they are written.
+        Whether written lines survive a power failure.
 
     Attributes
     ----------
     size : int
-        In bytes.
+        Size in bytes.
 
     Raises
     ------
@@ -125,12 +125,12 @@ class ChecksummedLog:
             raise
 
     def append(self, records: Iterable[msgspec.Struct]) -> None:
-        """Write records in one call; they are safe when it returns.
+        """Write records in one call; they are safe once it returns.
 
         Raises
         ------
         HarnessError
-            If they cannot be written, see `unwritable`. What the log holds is kept.
+            If they can't be written, see `unwritable`. Existing contents are kept.
         """
         try:
             self.write(b"".join(map(encode, records)))
@@ -138,16 +138,16 @@ class ChecksummedLog:
             raise self.unwritable(error) from None
 
     def unwritable(self, error: OSError) -> HarnessError:
-        """Return what the user is told where records cannot be written."""
+        """Return an error for the user if records can't be written."""
         return RunError(f"{self.path}: cannot be written ({error.strerror}).")
 
     def write(self, lines: bytes) -> None:
-        """Append whole lines; they are safe when it returns.
+        """Append whole lines; they are safe once it returns.
 
         Raises
         ------
         OSError
-            If not all could be written. Earlier lines and those written whole stay.
+            If not all could be written. Earlier lines and complete lines are kept.
         """
         written = 0
         try:
@@ -186,7 +186,7 @@ class ChecksummedLog:
             raise BlockingIOError(EAGAIN, "another process has it open") from None
 
     def _cut_torn_line(self) -> int:
-        """Cut off a last line that was not written whole; return the size of the file."""
+        """Cut off an incomplete last line; return the size of the file."""
         with reader(self.path) as file:
             n_whole = sum(len(line) for line in bounded_lines(file) if line.endswith(b"\n"))
         if n_whole != os.fstat(self._descriptor).st_size:

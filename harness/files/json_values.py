@@ -1,4 +1,4 @@
-"""JSON that is not ours: what servers and other tools write, schemas, and files before a check."""
+"""JSON from outside: what servers and other tools write, schemas, and unchecked files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Characters that a reader can't see: escaped on terminals, pages and in JSON; blank texts."""
+"""Characters that readers can't see: escaped on terminals, pages and in JSON; blank texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEEN = re.compile(f"[^\\s\0-\x1f{_OTHERS}{_UNSEEN}]|[\ud800-\udfff]")  # half a 
 
 
 def is_blank(text: str) -> bool:
-    r"""Return whether a reader sees nothing of a text: no characters, or only invisible ones.
+    r"""Return whether a text looks blank: no characters, or only invisible ones.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def is_blank(text: str) -> bool:
 
 
 def visible(text: str) -> str:
-    r"""Return a text on one line, with a picture in place of each control character.
+    r"""Return a text on one line, with a picture instead of each control character.
 
     Examples
     --------
@@ -43,12 +43,12 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Do as `visible` does, and keep line breaks."""
+    """Return the same as `visible`, but keep line breaks."""
     return CONTROL_IN_LINES.sub(picture, text)
 
 
 def picture(control: re.Match[str]) -> str:
-    """Return the picture of a control character, U+FFFD for those without."""
+    """Return the picture of a control character, or U+FFFD if it has none."""
     code = ord(control[0])
     if code == DELETE:
         return "\u2421"
@@ -56,7 +56,7 @@ def picture(control: re.Match[str]) -> str:
 
 
 def escaped_json(text: str) -> str:
-    """Return JSON, one value over any number of lines, with control characters as escapes."""
+    """Return JSON, one value on any number of lines, with control characters as escapes."""
     return CONTROL_IN_LINES.sub(_escape, text)
 
 

@@ -1,4 +1,4 @@
-"""Reading and writing files in folders that others may have made; links are never followed."""
+"""Reading and writing files in folders from others; links are never followed."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ NOT_REGULAR = "it is not a regular file"
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
-    """Return a descriptor of a regular file; a link, a FIFO or a device is never opened.
+    """Return a descriptor of a regular file; never opens a link, a FIFO or a device.
 
-    A file that is created gets the permissions ``mode``, reduced by the umask.
+    A new file gets the permissions ``mode``, reduced by the umask.
 
     Raises
     ------
     OSError
-        If it is not a regular file, or cannot be opened.
+        If it isn't a regular file, or can't be opened.
     """
     try:
         descriptor = os.open(path, flags | SAFE_FLAGS, mode)
@@ -53,20 +53,20 @@ def reader(path: Path) -> BufferedReader:
 
 
 class TooLarge(OSError):  # noqa: N818 -- a state of the file, not a mistake
-    """A file is larger than may be held in memory."""
+    """A file is too large to load into memory."""
 
 
 def read_file(path: Path, max_bytes: int = MAX_FILE_BYTES, *, follow_links: bool = False) -> bytes:
     """Return the content of a regular file; see `open_regular`.
 
-    Links are followed only to files that the user names, not in folders that others made.
+    Links are followed only for files that the user names, not in folders from others.
 
     Raises
     ------
     TooLarge
         If it has more than ``max_bytes``.
     OSError
-        As `open_regular`.
+        As for `open_regular`.
     """
     with path.open("rb") if follow_links else reader(path) as file:
         content = file.read(max_bytes + 1)
@@ -81,7 +81,7 @@ def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
     Raises
     ------
     OSError
-        If a line is too long to be held in memory.
+        If a line is too long for memory.
     """
     for number in count(1):
         line = file.readline(MAX_LINE_BYTES + 1)
@@ -93,32 +93,32 @@ def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def append_text(path: Path, text: str) -> None:
-    """Append to a regular file, which is created if need be; see `open_regular`."""
+    """Append to a regular file, which is created if needed; see `open_regular`."""
     descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with os.fdopen(descriptor, "ab") as file:
         file.write(text.encode())
 
 
 def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o666) -> Path:
-    """Write a file whole or not at all: a new file with a random name is renamed.
+    """Write a file whole or not at all, by renaming a new file with a random name.
 
-    A process that is killed here leaves ``.RANDOM.part`` beside the file, which nothing reads.
+    If the process is killed here, it leaves ``.RANDOM.part`` next to the file, which nothing reads.
 
     Parameters
     ----------
     path : Path
-        Where nothing is, or a regular file.
+        Path of a new file, or of a regular file to replace.
     data : bytes
-        Its content.
+        Content of the file.
     durable : bool
-        Whether it survives a power failure once this returns.
+        Whether the file survives a power failure once this returns.
     mode : int
-        Permissions, reduced by the umask.
+        Permissions of the file, reduced by the umask.
 
     Raises
     ------
     OSError
-        If something else is in its place, or it cannot be written.
+        If the path is something else, or can't be written.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise OSError(EINVAL, "what is there is not a regular file", str(path))
@@ -141,7 +141,7 @@ def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o
 
 @contextmanager
 def writing_to(path: Path, error: type[HarnessError]) -> Iterator[None]:
-    """Raise ``error``, which names the path, where something in it cannot be written."""
+    """Raise ``error``, which names the path, if something in it can't be written."""
     try:
         yield
     except OSError as fault:
@@ -158,7 +158,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def unsafe_entry(folder: Path) -> str:
-    """Return why a folder may not be used: what in it is neither a file nor a folder, or "".
+    """Return why a folder can't be used: an entry that is neither file nor folder, or "".
 
     Raises
     ------
@@ -170,7 +170,7 @@ def unsafe_entry(folder: Path) -> str:
             kind = "a link" if entry.is_symlink() else "neither a file nor a folder"
             return f"{os.path.relpath(entry.path, folder)} is {kind}"
         if n_entries >= MAX_ENTRIES:
-            return f"it holds more than {MAX_ENTRIES} files"
+            return f"it contains more than {MAX_ENTRIES} files"
     return ""
 
 

@@ -35,22 +35,22 @@ def read_yaml(
     path : Path
         A UTF-8 file; a byte order mark is tolerated.
     typed : bool, optional
-        Whether unquoted numbers, ``true``, ``false`` and ``null`` are read as such. By default
-        every value is text: an option called ``no`` stays ``no``.
+        Whether to read unquoted numbers, ``true``, ``false`` and ``null`` as such. By default every
+        value is text, so an option called ``no`` stays ``no``.
     error : type, optional
-        Which branch of the error tree problems belong to.
+        Class of the errors to raise.
 
     Returns
     -------
     dict
-        Of texts, lists and dicts (and, if ``typed``, of numbers, booleans and None).
+        Dict of texts, lists and dicts (and, if ``typed``, of numbers, booleans and None).
 
     Raises
     ------
     HarnessError
-        Of type ``error``, naming file and line, if the file cannot be read, is too big, not UTF-8,
-        not a YAML mapping, nested deeper than 16 levels, or has anchors, aliases, tags, repeated
-        keys or a second document.
+        Error of type ``error``, with file and line, if the file can't be read, is too big, not
+        UTF-8, not a YAML mapping, nested deeper than 16 levels, or has anchors, aliases, tags,
+        repeated keys or a second document.
     """
     with reading(path, error):
         return _parse(_read_text(path), typed=typed)
@@ -90,7 +90,7 @@ def _line(mark: yaml.Mark | None) -> str:
 
 
 class _StrictLoader(yaml.BaseLoader):
-    """Refuses what makes YAML surprising while the document is composed."""
+    """YAML loader that rejects surprising features while composing the document."""
 
     depth = 0
     typed = False

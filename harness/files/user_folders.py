@@ -25,7 +25,7 @@ def state_folder() -> Path:
 
 
 def keep_traceback(error: BaseException) -> str:
-    """Write where an error occurred, without its message, which may quote a text; say where."""
+    """Write where an error occurred, without its message, which may quote a text; return where."""
     now = datetime.now(UTC)
     path = state_folder() / "tracebacks" / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}.txt"
     try:
@@ -63,7 +63,7 @@ def resume_command(
     store: str | None = None,
     options: Sequence[str] = (),
 ) -> str:
-    """Return the command that resumes a run; names the cache unless it is the default one."""
+    """Return the command that resumes a run; it names the cache unless that is the default."""
     place = [] if cache in {None, cache_folder()} else ["--cache", str(cache)]
     place += ["--store", store] if store else []
     return shlex.join(["harness", "resume", str(run), *options, *place])

@@ -102,13 +102,14 @@ def as_in_run(setup: Setup, run: RunFolder) -> Setup:
         kept = run.manifest.config.item_text
         raise RunError(
             f"{run.path / 'task' if kept else setup.task.folder}: the task has changed since the "
-            "run was started, so that its replies cannot be a baseline. Restore the task, or "
+            "run started, so its replies can't serve as a baseline. Restore the task, or "
             f"validate its current version: {validate_anew(run)}"
         )
     if setup.prompts.hash != run.manifest.hashes["prompts"]:
         raise RunError(
             f"{run.prompts}: the prompts have changed since the run started, so its "
-            f"replies can't serve as a baseline. Restore them, or validate anew: {validate_anew(run)}"
+            "replies can't serve as a baseline. Restore them, or "
+            f"validate anew: {validate_anew(run)}"
         )
     return Setup(setup.task, setup.task, setup.prompts, setup.prompts.hash)
 

@@ -1,4 +1,4 @@
-"""Items that judges are shown in each elicitation of a run."""
+"""Items for judges in each elicitation of a run."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def items_of(task: Task, config: RunConfig) -> tuple[Item, ...]:
 
 
 def without_blank(config: RunConfig, task: Task) -> RunConfig:
-    """Return options of a run that leave out the items of a task that are blank.
+    """Return options of a run that leave out the task's blank items.
 
     Raises
     ------
     TaskError
-        If all of them are.
+        If all of them are blank.
     """
     blank = tuple(item.id for item in task.items if not task.has_text(item))
     if len(blank) == len(task.items):
@@ -55,7 +55,7 @@ def without_blank(config: RunConfig, task: Task) -> RunConfig:
 
 
 def blank_items(task: Task, config: RunConfig) -> list[str]:
-    """Return the ids of the blank items that a run leaves out, those after its limit aside."""
+    """Return the ids of the blank items that a run leaves out, except those beyond its limit."""
     whole = items_of(task, config.model_copy(update={"blank": (), "limit": None}))
     if config.limit is not None:
         whole = whole[: whole.index(items_of(task, config)[-1])]
@@ -63,7 +63,7 @@ def blank_items(task: Task, config: RunConfig) -> list[str]:
 
 
 def blank_lines(task: Task, config: RunConfig) -> Iterator[str]:
-    """Count the blank items that a run leaves out, and those of which one text of several is."""
+    """Report the blank items that a run leaves out, and items with one blank text of several."""
     if left_out := blank_items(task, config):
         yield f"The run leaves out {_named(left_out, 'blank item')}."
     partly = [item.id for item in items_of(task, config) if task.has_blank_part(item)]
@@ -72,32 +72,32 @@ def blank_lines(task: Task, config: RunConfig) -> Iterator[str]:
 
 
 def blank_note(task: Task, config: RunConfig) -> Iterator[str]:
-    """Count the blank items that a run left out, as a note on its results."""
+    """Report the blank items that a run left out, as a note on its results."""
     if left_out := blank_items(task, config):
         verb = "is" if len(left_out) == 1 else "are"
         yield f"{_named(left_out, 'blank item')} {verb} left out"
 
 
 def _named(ids: Sequence[str], noun: str) -> str:
-    """Return the number of some items and the first of their ids."""
+    """Return the number of some items and their first ids."""
     more = ", ..." if len(ids) > MAX_NAMED else ""
     return f"{len(ids):,} {noun}{'s' * (len(ids) > 1)} ({', '.join(ids[:MAX_NAMED])}{more})"
 
 
 def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
-    """Return the items of a run by elicitation, in the order of asking.
+    """Return the items of a run by elicitation, in the order of requests.
 
-    Named elicitations are for all items. By default forced choice is for all items, and
+    Named elicitations apply to all items. By default, forced choices apply to all items, and
 
-    - where raters gave response sets of these items, or the metric compares response sets, so is
-      the response set;
-    - elsewhere, where a negative option has ``sensitivity``, ``config.pairs`` random items are
+    - if raters gave response sets of these items, or the metric compares response sets, response sets
+      do too;
+    - otherwise, if a negative option has ``sensitivity``, ``config.pairs`` random items are
       rated in the paired form.
 
     Parameters
     ----------
     task : Task
-        Its options say which elicitations are possible.
+        The task, whose options determine which elicitations are possible.
     config : RunConfig
         Options of the run.
 
@@ -118,17 +118,17 @@ def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
 
 
 def elicitations_of(spec: JudgeSpec, planned: Iterable[Elicitation]) -> tuple[Elicitation, ...]:
-    """Return those of some elicitations that apply to a judge."""
+    """Return which of some elicitations apply to a judge."""
     return tuple(name for name in planned if name in spec.asking.elicitations)
 
 
 def orders_of(task: Task, config: RunConfig) -> OptionOrders | None:
-    """Return how the options are shuffled in a run; None where they are not.
+    """Return how options are shuffled in a run; None if they aren't.
 
     Raises
     ------
     TaskError
-        If they are to be, and the task has none.
+        If they should be shuffled but the task has no options.
     """
     if config.shuffle_options:
         task.require_options("--shuffle-options")
@@ -148,9 +148,10 @@ def _needs_sets(task: Task, items: Sequence[Item], config: RunConfig) -> bool:
 
 
 def random_items(items: Sequence[Item], n: int, *, seed: int) -> tuple[Item, ...]:
-    """Draw ``n`` items; an item is drawn or not whatever the order of the others.
+    """Draw ``n`` items, independently of the order of the others.
 
-    Those whose hash of seed and id is smallest; they keep their order. More items add to the draw.
+    The items with the smallest hashes of seed and id are drawn and keep their order. A larger ``n``
+    only adds items.
     """
     keys = {item.id: sha256(f"{seed}\0{item.id}".encode()).digest() for item in items}
     drawn = set(nsmallest(n, keys, key=keys.__getitem__))

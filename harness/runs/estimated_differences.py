@@ -1,4 +1,4 @@
-"""Differences between systems that the last estimate of a run found, kept for gates."""
+"""Differences between systems from the last estimate of a run, saved for gates."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class EstimatedDifference(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     judge, field : str
-        The judge that estimated it, and the field.
+        The judge of the estimate, and the field.
     first, second : str
-        The values; the difference is the mean of the second less that of the first.
+        The values; the difference is the mean of the second minus that of the first.
     value, low, high, level : float
-        The difference, and its interval at the level that all differences have together.
+        The difference, and its interval at the simultaneous level of all differences.
     n_rated : int
-        Rated items of both values.
+        Number of rated items of both values.
     """
 
     judge: str
@@ -46,7 +46,7 @@ class EstimatedDifference(msgspec.Struct, frozen=True, kw_only=True):
     n_rated: int
 
     def both_ways(self) -> dict[str, Estimate]:
-        """Return it by its name, and with the opposite sign by that of the values in turn."""
+        """Return it under its name, and with the opposite sign under the reversed name."""
         return {
             difference_name(self.second, self.first): self._estimate(
                 self.value, self.low, self.high
@@ -72,7 +72,7 @@ _DECODE = msgspec.json.Decoder(list[EstimatedDifference]).decode
 
 
 def write_differences(folder: RunFolder, differences: Iterable[EstimatedDifference]) -> None:
-    """Keep the differences of an estimate in place of those of the last one."""
+    """Save the differences of an estimate, replacing those of the last one."""
     folder.write(FILE, msgspec.json.format(msgspec.json.encode(list(differences))))
 
 

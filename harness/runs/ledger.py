@@ -1,9 +1,9 @@
-"""The ledger of judges that were tried on the same items: plain files, a line per event.
+"""The ledger of judges tried on the same items: plain files with a line per event.
 
-Validations that share an item, directly or through others, are of one series. Items are known by
-content (`harness.runs.used_items`), so that neither names nor changed ratings begin another one.
-The files lie in the user's data folder. A task folder can have one, too, to share it with the task.
-A run folder has a copy of its series, as it was when the run was validated.
+Validations that share an item, directly or through others, form one series. Items are identified by
+content (`harness.runs.used_items`), so neither names nor changed ratings begin a new series. The
+files are in the user's data folder. A task folder can contain one too, to share it with the task. A
+run folder contains a copy of its series, as of the run's validation.
 """
 
 from __future__ import annotations
@@ -65,26 +65,26 @@ class LedgerLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at : str
         UTC time.
     what : str
-        Digest of what is rated, see `Contents`.
+        Digest of the rated property, see `Contents`.
     items : str
         Keys of the items that the file didn't have before.
     sample : ItemDigests or None
-        Some of the items, for the line of a validation.
+        Sample of the items, for the line of a validation.
     validation : str
-        Digest of what was validated; "" if nothing was.
+        Digest of the validation; "" if there was none.
     standing : TriedJudges or None
-        Where its judges stood.
+        State of its judges.
     levels : dict of str to float, or None
-        Level at which each judge of ``validation`` was tested, by name: a line of its own, written
-        once that is known. Empty if none could be recommended, whatever it replied.
+        Level at which each judge of ``validation`` was tested, by name, in a separate line that is
+        written once it is known. Empty if no judge could be recommended, whatever its replies.
     run : str
         Name of the run folder; "" for verdicts from another tool.
     judges : dict of str to str
         The judges of the validation: names by fingerprint.
     new_ledger : bool
-        Whether the lines before it don't count any more.
+        Whether earlier lines no longer count.
     holdout : float or None
-        Share of the items that is held out from then on.
+        Share of the items held out from then on.
     confirmed : dict of str to str
         The judge that was confirmed on the held-out items, of ``run`` or of verdicts from another
         tool: name by fingerprint.
@@ -105,7 +105,7 @@ class LedgerLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_test(self) -> bool:
-        """Whether it spends: a validation of all items, or a confirmation."""
+        """Whether it spends error probability: a validation of all items, or a confirmation."""
         limited = self.standing is not None and self.standing.limited
         return bool(self.confirmed) or (bool(self.judges) and not limited)
 
@@ -115,14 +115,14 @@ _DECODE = msgspec.json.Decoder(LedgerLine).decode
 
 @dataclass(frozen=True, slots=True)
 class LedgerFile:
-    """A file of a ledger, its lines, and the keys of all its items."""
+    """A ledger file with its lines and the keys of all its items."""
 
     file: Path
     lines: tuple[LedgerLine, ...]
     keys: Keys
 
     def is_about(self, contents: Contents) -> bool:
-        """Whether it's about the same property, or most of the ratings are the same."""
+        """Return whether it has the same property, or mostly the same ratings."""
         samples = [line.sample for line in self.lines if line.sample]
         return any(line.what == contents.what for line in self.lines) or any(
             rated_alike(sample, contents.sample) for sample in samples
@@ -131,14 +131,14 @@ class LedgerFile:
 
 @dataclass(frozen=True, slots=True)
 class ItemSeries:
-    """The files of a ledger that share items with a validation, directly or through others.
+    """Ledger files that share items with a validation, directly or through others.
 
     Attributes
     ----------
     ledgers : tuple of LedgerFile
-        At least one, which may be new and empty.
+        One or more files, which can be new and empty.
     lines : tuple of LedgerLine
-        Of all files, in the order of their times.
+        Lines of all files, in the order of their times.
     """
 
     ledgers: tuple[LedgerFile, ...]
@@ -154,12 +154,12 @@ class ItemSeries:
 
     @property
     def current(self) -> Sequence[LedgerLine]:
-        """The lines after the newest that begins a new ledger."""
+        """The lines after the newest one that begins a new ledger."""
         return since_reset(self.lines)
 
     @property
     def confirmed(self) -> LedgerLine | None:
-        """The line by which the held-out items were used."""
+        """The line that records the use of the held-out items."""
         return next((line for line in self.current if line.confirmed), None)
 
     @property
@@ -169,7 +169,7 @@ class ItemSeries:
 
 
 def tried_in_run(folder: RunFolder) -> TriedJudges | None:
-    """Return where the judges of a run stood when it was validated; None before that.
+    """Return the state of a run's judges at its validation; None before that.
 
     Raises
     ------
@@ -183,9 +183,9 @@ def tried_in_run(folder: RunFolder) -> TriedJudges | None:
 
 
 def count_run(folder: RunFolder, source: Source, *, new_ledger: bool = False) -> TriedJudges | None:
-    """Count the validation of a run in the ledger, and copy its series into the run's folder.
+    """Count a run's validation in the ledger, and copy its series to the run's folder.
 
-    A run that was validated with the same replies and ratings isn't counted again: it has the same
+    A validation with the same replies and ratings isn't counted again, because it has the same
     result anywhere.
 
     Raises
@@ -223,7 +223,7 @@ def count_verdicts(
     holdout: float | None = None,
     new_ledger: bool = False,
 ) -> TriedJudges | None:
-    """Count the validation of verdicts from another tool, and hold items out; see `count_run`.
+    """Count the validation of another tool's verdicts, and hold out items; see `count_run`.
 
     A ``holdout`` is recorded with the first judge.
     """
@@ -242,9 +242,9 @@ def count_verdicts(
 def settle(
     tried: TriedJudges | None, validation: Validation, task_folder: Path | None = None
 ) -> None:
-    """Record the level at which each judge of a validation was tested.
+    """Record the level at which each judge in a validation was tested.
 
-    If the program is killed before, the judges are later tested as if they were new.
+    If the program is killed before this, the judges are later tested as if they were new.
 
     Raises
     ------
@@ -262,7 +262,7 @@ def settle(
 
 
 def _levels(validation: Validation) -> dict[str, float]:
-    """Return the level of each judge; none if the first one answered too little, as in a part."""
+    """Return the level of each judge; none if the first one answered too little."""
     evidence, checks = validation.evidence, validation.decision.checks
     if evidence is None or not all(kind in checks and checks[kind].passed for kind in COMPLETE):
         return {}
@@ -270,12 +270,12 @@ def _levels(validation: Validation) -> dict[str, float]:
 
 
 def fix_holdout(folder: RunFolder, task: Task) -> None:
-    """Record which share of the items a new run holds out, or that it uses them.
+    """Record the share of the items that a new run holds out, or that it uses all.
 
     Raises
     ------
     RunError
-        If the held-out items were used, or the ledger can't be read or written.
+        If the held-out items were used before, or the ledger can't be read or written.
     """
     config = folder.manifest.config
     if config.holdout is None:
@@ -307,7 +307,7 @@ def holdout_of(
     Raises
     ------
     RunError
-        If another share is fixed, or judges were tried on the items that are to be held out.
+        If a different share is fixed, or judges were already tried on the items to hold out.
     TaskError
         If the share has no item.
     """
@@ -330,7 +330,7 @@ def holdout_of(
 
 
 def judges_tried(task: Task, criterion: str | None) -> list[str]:
-    """Return the judges that were tried on items of a task since its ledger began.
+    """Return the judges tried on a task's items since its ledger began.
 
     Raises
     ------
@@ -342,7 +342,7 @@ def judges_tried(task: Task, criterion: str | None) -> list[str]:
 
 
 def recorded_holdout(task: Task, criterion: str | None) -> float | None:
-    """Return the share of the items of a task that is held out; None for none."""
+    """Return the held-out share of a task's items; None if there is none."""
     lines = chain.from_iterable(map(read_ledger, _files(task.folder)))
     if all(line.holdout is None for line in lines):  # as a rule, and quick
         return None
@@ -350,12 +350,12 @@ def recorded_holdout(task: Task, criterion: str | None) -> float | None:
 
 
 def check_unspent(folder: RunFolder, task: Task) -> None:
-    """Check, before any request, that no judge was confirmed on the held-out items of a run.
+    """Check, before any request, that no judge was confirmed on a run's held-out items.
 
     Raises
     ------
     RunError
-        If one was, or a ledger can't be read.
+        If a judge was, or a ledger can't be read.
     """
     contents = _scope(task, folder.manifest.config.criterion)
     series = _series(contents, _folder_of(folder, contents))
@@ -364,12 +364,12 @@ def check_unspent(folder: RunFolder, task: Task) -> None:
 
 
 def unspent_holdout(task: Task, criterion: str | None) -> TriedJudges:
-    """Return the standing of a judge that is confirmed on the held-out items of a task.
+    """Return the state of a judge to confirm on a task's held-out items.
 
     Raises
     ------
     RunError
-        If they were used, or the ledger can't be read.
+        If the items were used before, or the ledger can't be read.
     """
     series = _series_of_task(task, criterion)
     _check_unspent(series)
@@ -377,12 +377,12 @@ def unspent_holdout(task: Task, criterion: str | None) -> TriedJudges:
 
 
 def spend_holdout(source: Source, criterion: str | None) -> None:
-    """Record that the held-out items are used for the one judge of a source.
+    """Record that the held-out items are used for a source's only judge.
 
     Raises
     ------
     RunError
-        If they were used already, or the ledger can't be read or written.
+        If the items were used before, or the ledger can't be read or written.
     """
     judges = {judge.fingerprint: judge.name for judge in source.judges}
     with _locked(_scope(source.task, criterion), source.task.folder) as writer:
@@ -397,7 +397,7 @@ def read_ledger(file: Path) -> tuple[LedgerLine, ...]:
     Raises
     ------
     RunError
-        If it can't be read, or a line isn't one of a ledger.
+        If it can't be read, or a line isn't a ledger line.
     """
     lines = []
     try:
@@ -418,7 +418,7 @@ def read_ledger(file: Path) -> tuple[LedgerLine, ...]:
 
 
 def since_reset(lines: Sequence[LedgerLine]) -> Sequence[LedgerLine]:
-    """Return the lines after the newest that begins a new ledger."""
+    """Return the lines after the newest one that begins a new ledger."""
     starts = [i for i, line in enumerate(lines) if line.new_ledger]
     return lines[starts[-1] + 1 :] if starts else lines
 
@@ -430,10 +430,10 @@ def standing_of(
     *,
     limited: bool = False,
 ) -> TriedJudges:
-    """Return where the judges of a new validation stand after all lines of their series.
+    """Return the state of a new validation's judges after all lines of their series.
 
-    ``judges`` are their names by fingerprint, where a judge that replied as an earlier one did has
-    that one's; see `as_before`.
+    ``judges`` are their names by fingerprint. A judge with the same replies as an earlier one has
+    that one's fingerprint; see `as_before`.
     """
     current = since_reset(lines)
     untested = {line.validation for line in current if line.levels == {}}
@@ -463,7 +463,7 @@ def standing_of(
 def _earlier(
     lines: Sequence[LedgerLine], sample: ItemDigests, judge: str
 ) -> tuple[tuple[float, float], ...]:
-    """Return level and correlation of the earlier tests of a judge that are most like the next."""
+    """Return level and correlation of a judge's earlier tests that are most like the next one."""
     levels = {line.validation: line.levels for line in lines if line.levels}
     tests = [
         (levels[line.validation].get(name, 0.0), correlation((line.sample, name), (sample, judge)))
@@ -478,7 +478,7 @@ def _earlier(
 def as_before(
     lines: Sequence[LedgerLine], sample: ItemDigests, judges: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return judges by fingerprint: by an earlier one's if they replied as that one did."""
+    """Return judges by fingerprint, using an earlier judge's if the replies are the same."""
     counted = {p for line in lines for p in line.judges}
     renamed = {}
     for own, name in judges.items():
@@ -496,7 +496,7 @@ def _replied_alike(lines: Iterable[LedgerLine], sample: ItemDigests, judge: str)
 
 
 def _confirming(lines: Sequence[LedgerLine]) -> TriedJudges:
-    """Return the standing of the judge that is confirmed: the only one on its items."""
+    """Return the state of a judge in a confirmation: the only one on its items."""
     n_forgotten = len({p for line in lines for p in line.confirmed}) - 1
     return TriedJudges(n_forgotten=max(n_forgotten, 0), held_out=True)
 
@@ -512,7 +512,7 @@ def _check_unspent(series: ItemSeries) -> None:
 
 
 def _answering(source: Source) -> list[str]:
-    """Return the judges that raced or gave an answer: of the others, nothing was learnt."""
+    """Return the judges that raced or gave an answer; nothing was learnt about others."""
     if source.race is not None:
         return [row.judge for row in source.race.judges]
     return [
@@ -529,7 +529,7 @@ def _contents(source: Source, task: Task, judges: Mapping[str, str]) -> Contents
 
 
 def _original(folder: RunFolder, copied: Task) -> Task:
-    """Return the task of a run with the texts of its items, if they can be had."""
+    """Return a run's task with the texts of its items, if available."""
     if not folder.manifest.config.item_text:
         with suppress(HarnessError):
             return folder.load_task()
@@ -537,12 +537,12 @@ def _original(folder: RunFolder, copied: Task) -> Task:
 
 
 def _is_of(line: LedgerLine, *, limited: bool) -> bool:
-    """Whether a line is of a validation of all items, or of a limited one."""
+    """Return whether a line is from a validation of all items, or from a limited one."""
     return line.standing is not None and line.standing.limited == limited
 
 
 def _is_limited(source: Source, limit: int | None) -> bool:
-    """Whether items were left out by a limit."""
+    """Return whether a limit left out items."""
     return limit is not None and limit == len(source.items) < len(source.task.items)
 
 
@@ -561,9 +561,9 @@ def _series_of_task(task: Task, criterion: str | None) -> ItemSeries:
 
 
 def _folder_of(folder: RunFolder, contents: Contents) -> Path | None:
-    """Return the folder of a run's task; None unless it has a ledger and the items of the run.
+    """Return the folder of a run's task; None unless it has a ledger and the run's items.
 
-    A run folder can be somebody else's: only a ledger of the same items is written.
+    A run folder can come from someone else, so only a ledger with the same items is written.
     """
     with suppress(HarnessError):
         path = find_task(folder.manifest.config.task)
@@ -582,14 +582,14 @@ def task_folder_of(folder: RunFolder) -> Path | None:
 
 
 def _files(task_folder: Path | None) -> list[Path]:
-    """Return the ledgers of the user and the one in a task's folder, if it has one."""
+    """Return the user's ledgers and the one in a task's folder, if it has one."""
     own = sorted((data_folder() / LEDGERS).glob("*.jsonl"))
     shared = [] if task_folder is None else [task_folder / LEDGER]
     return [*own, *(file for file in shared if file.exists())]
 
 
 def _series(contents: Contents, task_folder: Path | None) -> ItemSeries:
-    """Read the files that share items with some, directly or through each other."""
+    """Read the files that share items with given ones, directly or through each other."""
     shared = None if task_folder is None else task_folder / LEDGER
     left, linked, keys = list(map(_read, _files(task_folder))), [], contents.keys
     while near := [
@@ -633,7 +633,7 @@ class _Writer:
         holdout: float | None = None,
         new_ledger: bool = False,
     ) -> LedgerLine:
-        """Return the line of a validation, after appending it unless the series has it."""
+        """Return a validation's line, after appending it unless the series contains it."""
         contents = self._contents
         if new_ledger:
             self.reset()
@@ -662,7 +662,7 @@ class _Writer:
             self.write(LedgerLine(at=_now(), new_ledger=True), None)
 
     def write(self, line: LedgerLine, contents: Contents | None) -> None:
-        """Append a line to each file, with the keys of the items that the file doesn't have."""
+        """Append a line to each file, with the keys of the items that are new to the file."""
         ledgers = []
         for ledger in self.series.ledgers:
             added, keys = line, ledger.keys
@@ -678,7 +678,7 @@ class _Writer:
 
 @contextmanager
 def _locked(contents: Contents, task_folder: Path | None) -> Iterator[_Writer]:
-    """Read the series of some contents, and let no other process write until the end."""
+    """Read the series for some contents, and prevent other processes from writing until the end."""
     with ExitStack() as stack:
         stack.callback(_opened(data_folder() / LOCK).close)
         yield _Writer(contents, task_folder)
@@ -695,7 +695,7 @@ def _append(file: Path, lines: Sequence[LedgerLine]) -> None:
 
 
 def _copy(folder: RunFolder, series: ItemSeries) -> None:
-    """Copy the lines of a series into a run folder, without the keys of its items."""
+    """Copy the lines of a series to a run folder, without the keys of its items."""
     lines = (msgspec.structs.replace(line, items="", sample=None) for line in series.lines)
     folder.write(LEDGER, b"".join(map(_encoded, lines)))
 

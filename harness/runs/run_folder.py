@@ -1,4 +1,4 @@
-"""Run folders: ``runs/<task>-<UTC time>-<short id>/``, enough to recompute every number in them.
+"""Run folders: ``runs/<task>-<UTC time>-<short id>/``, from which all numbers can be recomputed.
 
 manifest.json     configuration, judges, versions and how the run ended
 task/             task.yaml, items and ratings as read; without item texts on request
@@ -85,26 +85,26 @@ VERSIONED = (
 
 
 class RunConfig(RunOptions):
-    """Options of a run, and what follows from them.
+    """Options of a run, and values derived from them.
 
     Attributes
     ----------
     task : str
         Name or path of the task.
     choices : Choices
-        How the verdicts are validated.
+        Choices for validating the verdicts.
     judges_from : str or None
-        Path of the user's file of judges, absolute; None where there was none.
+        Absolute path of the user's judges file; None if there was none.
     confirms : str
-        Name of the run whose held-out items these are; "" for a run that is no confirmation.
+        Name of the run whose held-out items these are; "" for a run that isn't a confirmation.
     compared_with : str
-        Judge of a confirmation that is asked beside the confirmed one, for their difference alone:
-        it is not ranked. "" for none.
+        Second judge in a confirmation, run only to estimate the difference from the confirmed one.
+        It isn't ranked. "" for none.
     changed_by : str
         Name of the probe that changed the items, so that judges are not ranked on them; "" for a
         run that is not a probe.
     blank : tuple of str
-        Ids of the items that show judges nothing. The run leaves them out.
+        Ids of the items without anything to show to judges. The run leaves them out.
     left_out : tuple of str
         Ids of the items that a search shows judges as examples, and doesn't ask them about.
     """
@@ -138,34 +138,35 @@ ASKED = {  # fields of the configuration that decide which requests are made
 
 
 class Manifest(BaseModel):
-    """The configuration of a run and how it ended.
+    """Configuration of a run, and how it ended.
 
     Attributes
     ----------
     state : str
-        ``planned`` before the first request, ``running``, ``asked`` once everything is asked and
-        until the results are written, ``done``, or ``stopped`` before everything was asked.
+        ``planned`` before the first request, ``running``, ``asked`` from the last reply until the
+        results are written, ``done``, or ``stopped`` before all requests were sent.
     embedder : JudgeSpec or None
-        Model whose vectors are compared, where the task asks for that.
+        Embedding model, if the task compares vectors.
     skipped : dict of str to str
-        Judges that do not apply to the task, with the reason.
+        Judges that don't apply to the task, with the reason.
     ended : dict of str to str
         Judges that are incomplete, with the reason.
     exit_code : int or None
-        See `harness.errors.ExitCode`; None while the run is going on, or after it was killed.
+        See `harness.errors.ExitCode`; None while the run is in progress, or after it was killed.
     asking_s : float or None
-        Seconds from the first request to the last reply, summed over all starts of the run but
-        those that were killed.
+        Seconds from the first request to the last reply, summed over all sessions of the run except
+        killed ones.
     paid_at_most_usd : float or None
-        The most that the run may have cost so far; None before it had a limit of cost.
+        Maximum that the run may have cost so far; None before it had a cost limit.
     hashes : dict of str to str
         Content hashes of the task and the prompts.
     fingerprints : dict of str to str
-        Of each judge, as it is counted in a ledger; see `harness.judging.fingerprints`.
+        Fingerprint of each judge in the ledger; see `harness.judging.fingerprints`.
     run_id : str
-        Name of what is asked, by which processes on one shared store know that they are one run.
+        Identifier of the run's requests, by which processes on a shared store recognise the same
+        run.
     metrics_hash : str
-        SHA-256 of ``metrics.json``; "" before there is one. A file that was changed is not read.
+        SHA-256 of ``metrics.json``; "" before it exists. A changed file isn't read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -189,12 +190,12 @@ class Manifest(BaseModel):
 
     @property
     def asked_judges(self) -> tuple[JudgeSpec, ...]:
-        """Judges that are asked: all but ensembles."""
+        """Judges that receive requests: all except ensembles."""
         return tuple(spec for spec in self.judges if spec.kind != ENSEMBLE)
 
 
 class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
-    """A file of a run folder cannot be written; ``problem`` names it and says why."""
+    """A file of a run folder can't be written; ``problem`` names it and says why."""
 
     def __init__(self, folder: Path, name: str, error: OSError) -> None:
         super().__init__(
@@ -211,13 +212,13 @@ class NewJudges:
     Attributes
     ----------
     specs : tuple of JudgeSpec
-        Those that are asked, and ensembles of them.
+        Judges to run, and ensembles of them.
     skipped : dict of str to str
-        Those that cannot run here, and why.
+        Judges that can't run here, with the reason.
     fingerprints : dict of str to str
-        Of what each is sent, by judge.
+        Fingerprint of each judge's requests.
     embedder : JudgeSpec or None
-        Measures how similar texts are.
+        Model that measures the similarity of texts.
     """
 
     specs: tuple[JudgeSpec, ...]
@@ -227,7 +228,7 @@ class NewJudges:
 
 
 class RunFolder:
-    """One run on disk: data, whoever made it."""
+    """A run on disk, treated as data, whoever created it."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -236,7 +237,7 @@ class RunFolder:
 
     @property
     def location(self) -> Location:
-        """How commands name this run, its task and its judges."""
+        """The names of this run, its task and its judges for use in commands."""
         server = server_of(self.manifest)
         if server.judges_file:
             server = server.model_copy(update={"judges_file": _from_here(server.judges_file)})
@@ -255,9 +256,9 @@ class RunFolder:
         prompts: Prompts,
         name: str | None = None,
     ) -> RunFolder:
-        """Create a run folder below ``out``, with its manifest and a copy of the task.
+        """Create a run folder in ``out``, with its manifest and a copy of the task.
 
-        Its name says task and time, unless it is given.
+        By default, its name contains task and time.
 
         Raises
         ------
@@ -293,13 +294,13 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """Read a run folder, whoever made it.
+        """Read a run folder, whoever created it.
 
         Raises
         ------
         RunError
-            If it is not a run folder, is damaged, has another schema version, or holds anything
-            but regular files and folders.
+            If it isn't a run folder, is damaged, has a different schema version, or contains
+            anything except regular files and folders.
         """
         file = path / "manifest.json"
         try:
@@ -335,13 +336,13 @@ class RunFolder:
         Parameters
         ----------
         original : str, optional
-            Name or path of the original; by default the one that the manifest names.
+            Name or path of the original; by default the one in the manifest.
 
         Raises
         ------
         RunError
-            If it has changed since the run was started, is not known, or has too many options for
-            the number of judges.
+            If it has changed since the run started, isn't known, or has too many options for the
+            number of judges.
         """
         config = self.manifest.config
         try:
@@ -375,7 +376,7 @@ class RunFolder:
         return read_log(self.verdicts)
 
     def count_verdicts(self, items: Iterable[str]) -> CountedLog:
-        """Read the verdicts logged so far as columns, those on ``items`` above all.
+        """Read the verdicts logged so far as columns, for the items in ``items``.
 
         A log that hasn't changed since it was last read isn't read again.
         """
@@ -388,7 +389,7 @@ class RunFolder:
         return self._counted[1]
 
     def verdicts_hash(self) -> str:
-        """Return the SHA-256 of the verdict log; "" where there is none."""
+        """Return the SHA-256 of the verdict log; "" if there is none."""
         try:
             with reader(self.verdicts) as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
@@ -397,7 +398,7 @@ class RunFolder:
 
     @property
     def kept_metrics(self) -> str:
-        """Why ``metrics.json`` is kept: another version of its schema wrote it; "" if none did."""
+        """Reason for keeping ``metrics.json``: a different schema version wrote it; else ""."""
         file, written = self.path / METRICS, METRICS_SCHEMA
         with suppress(OSError, ValueError):
             written = _DECODE_HEADER(read_file(file)).schema_version
@@ -410,7 +411,7 @@ class RunFolder:
         )
 
     def open_log(self) -> VerdictLog:
-        """Open the verdict log for appending; refused while another process has it open."""
+        """Open the verdict log for appending; raises if another process has it open."""
         return VerdictLog.open(self.verdicts, self.location.server)
 
     @property
@@ -434,7 +435,7 @@ class RunFolder:
         return self.path / "batches.json"
 
     def remove(self) -> None:
-        """Remove the folder of a run that was refused."""
+        """Remove the folder of a rejected run."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def update(self, **changes: object) -> None:
@@ -452,7 +453,7 @@ class RunFolder:
         Raises
         ------
         RunError
-            If it cannot be written; a previous version stays as it was.
+            If it can't be written; a previous version stays unchanged.
         """
         data = content.encode(errors="replace") if isinstance(content, str) else content
         try:
@@ -461,13 +462,13 @@ class RunFolder:
             raise FolderUnwritable(self.path, name, error) from None
 
     def write_metrics(self, text: str) -> None:
-        """Write ``metrics.json``, and its hash into the manifest."""
+        """Write ``metrics.json``, and its hash to the manifest."""
         data = text.encode(errors="replace")
         self.write(METRICS, data)
         self.update(metrics_hash=hashlib.sha256(data).hexdigest())
 
     def read_metrics(self) -> bytes | None:
-        """Return ``metrics.json``; None where there is none, or it was changed."""
+        """Return ``metrics.json``; None if it doesn't exist or was changed."""
         try:
             data = read_file(self.path / METRICS)
         except OSError:
@@ -475,7 +476,7 @@ class RunFolder:
         return data if hashlib.sha256(data).hexdigest() == self.manifest.metrics_hash else None
 
     def append(self, name: str, text: str) -> None:
-        """Append to a text file, as far as the disk allows."""
+        """Append to a text file, if the disk allows it."""
         with suppress(OSError):
             append_text(self.path / name, text)
 
@@ -486,14 +487,14 @@ class RunFolder:
 def _run_id(
     task: Task, config: RunConfig, prompts: Prompts, fingerprints: Mapping[str, str]
 ) -> str:
-    """Return the name of what is asked: the same for the same command, on whichever machine."""
+    """Return the identifier of the requests: the same for the same command, on any machine."""
     asked = config.model_dump(mode="json", include=ASKED)
     content = [task.content_hash, prompts.hash, sorted(fingerprints.items()), asked]
     return f"{task.name}-{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]}"
 
 
 def _check_entries(path: Path) -> None:
-    """Refuse a folder with links, FIFOs or devices in it, and one that is itself a link."""
+    """Reject a folder that contains links, FIFOs or devices, or is itself a link."""
     if path.is_symlink():
         raise RunError(f"{path}: is a link. Name the run folder itself.")
     try:
@@ -505,7 +506,7 @@ def _check_entries(path: Path) -> None:
 
 
 class _Header(msgspec.Struct):
-    """The part of ``metrics.json`` that tells which version of the schema it is of."""
+    """The part of ``metrics.json`` with its schema version."""
 
     schema_version: int
 
@@ -519,7 +520,7 @@ class _Judge(msgspec.Struct):
 
 
 class _Metrics(msgspec.Struct):
-    """The part of ``metrics.json`` that tells model versions."""
+    """The part of ``metrics.json`` with model versions."""
 
     judges: tuple[_Judge, ...]
 
@@ -528,14 +529,14 @@ _DECODE_METRICS = msgspec.json.Decoder(_Metrics).decode
 
 
 class Runs(NamedTuple):
-    """The run folders below a folder.
+    """The run folders in a folder.
 
     Attributes
     ----------
     readable : list of RunFolder
-        Newest first.
+        Readable runs, newest first.
     unreadable : list of str
-        One message per folder that cannot be read.
+        One message per unreadable folder.
     """
 
     readable: list[RunFolder]
@@ -551,7 +552,7 @@ class Runs(NamedTuple):
 
 
 def list_runs(out: Path) -> Runs:
-    """Read the manifest of every run folder below ``out``."""
+    """Read the manifest of every run folder in ``out``."""
     runs = Runs([], [])
     for file in sorted(out.glob("*/manifest.json")):
         try:
@@ -568,16 +569,16 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
     Parameters
     ----------
     out : Path or None
-        Folder of the run folders; None for `default_out`.
+        Folder that contains the run folders; None for `default_out`.
     name : str or None
-        Name below ``out``, or path; None for the newest run that is not a probe.
+        Name in ``out``, or path; None for the newest run that isn't a probe.
     unfinished : bool
-        Whether the newest run is the newest unfinished one.
+        Whether to use the newest unfinished run.
 
     Raises
     ------
     RunError
-        If there is no such run, or it cannot be read.
+        If the run doesn't exist or can't be read.
     """
     out = out or default_out()
     if name is not None:
@@ -601,15 +602,15 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
 
 
 def _from_here(path: Path) -> Path:
-    """Return a path as it is named in the working folder, if it is inside."""
+    """Return a path relative to the working folder, if it is inside."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def server_of(manifest: Manifest, judges_file: Path | None = None) -> Server:
-    """Return the options that say where the judges of a run are.
+    """Return the options for the location of a run's judges.
 
-    They are the run's own, but for a judges file that is named here.
+    They are the run's own, except for a judges file that is named here.
     """
     named, usual = manifest.config.judges_from, user_file()
     is_other = named and (usual is None or Path(named) != usual.absolute())
@@ -627,9 +628,9 @@ def server_of(manifest: Manifest, judges_file: Path | None = None) -> Server:
 
 
 def model_change(folder: RunFolder, validation: Validation) -> str:
-    """Return a line that names a judge whose model version changed since the last run on its task.
+    """Return a line on a judge whose model version changed since the task's last run.
 
-    Earlier runs are looked for beside this one. "" where no version changed or none was reported.
+    Earlier runs are searched in the same folder. "" if no version changed or none was reported.
     """
     now = {judge.name: judge.reported_models for judge in validation.judges}
     for run in list_runs(folder.path.parent).readable:
@@ -659,7 +660,7 @@ def _reported_models(run: RunFolder) -> dict[str, tuple[str, ...]]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, the platform and every package that can change a number."""
+    """Return the versions of Python, the platform and every package that affects numbers."""
     return dict(_versions())
 
 

@@ -1,4 +1,4 @@
-"""Sources of a validation: a run folder, or a task and verdicts of another tool."""
+"""Sources of a validation: a run folder, or a task and verdicts from another tool."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ if TYPE_CHECKING:
 
 
 def source_of(folder: RunFolder, task: Task | None = None) -> Source:
-    """Read the source of a validation from a run folder alone.
+    """Read the source of a validation from only a run folder.
 
     Parameters
     ----------
     folder : RunFolder
         The run.
     task : Task, optional
-        The folder's copy of the task, where it is loaded already.
+        The folder's copy of the task, if it is loaded already.
 
     Raises
     ------
     HarnessError
-        If the folder's task or verdicts cannot be read, or its items are changed by a probe.
+        If the folder's task or verdicts can't be read, or its items were changed by a probe.
     """
     manifest = folder.manifest
     config = manifest.config
@@ -138,7 +138,7 @@ def only(source: Source, names: Container[str]) -> Source:
 
 
 def planned_units(manifest: Manifest, task: Task) -> dict[str, dict[Elicitation, int]]:
-    """Return the number of verdicts that a run is to have, by judge and elicitation."""
+    """Return the planned number of verdicts in a run, by judge and elicitation."""
     items, samples = items_by_elicitation(task, manifest.config), samples_of(manifest)
     return {
         spec.name: {
@@ -150,14 +150,14 @@ def planned_units(manifest: Manifest, task: Task) -> dict[str, dict[Elicitation,
 
 
 def compared_source(folder: RunFolder) -> Source:
-    """Return the source of a run whose judges can be compared with raters and with each other.
+    """Return the source of a run whose judges can be compared with raters and each other.
 
     Raises
     ------
     RunError
-        If they raced, and none was asked about all items.
+        If they raced, and none ran on all items.
     HarnessError
-        As `source_of`.
+        As for `source_of`.
     """
     source = source_of(folder)
     if source.race is not None and not source.judges:
@@ -172,7 +172,7 @@ def compared_source(folder: RunFolder) -> Source:
 
 
 def _on_holdout(folder: RunFolder, task: Task) -> Iterator[str]:
-    """Say which items are held out, or that these were."""
+    """Describe which items are held out, or that these were."""
     config = folder.manifest.config
     if config.confirms:
         yield f"these items were held out of {config.confirms}"
@@ -192,7 +192,7 @@ def _n_held_out(task: Task, share: float) -> str:
 
 
 def _facts(spec: JudgeSpec, task: Task, *, is_control: bool) -> JudgeFacts:
-    """Return what a validation says about a judge besides its verdicts."""
+    """Return a validation's facts about a judge besides its verdicts."""
     limits = [spec.params.get(name) for name in TOKEN_LIMITS]
     return JudgeFacts(
         name=spec.name,
@@ -205,7 +205,7 @@ def _facts(spec: JudgeSpec, task: Task, *, is_control: bool) -> JudgeFacts:
 
 
 def texts_of(source: Source) -> list[str]:
-    """Return the different texts of raters and judges on the items of a source."""
+    """Return the distinct texts of raters and judges on a source's items."""
     selected = {item.id for item in source.items}
     ratings = (rating.value for rating in source.task.ratings if rating.item in selected)
     verdicts = (verdict.value for row in source.verdicts.values() for verdict in row)
@@ -214,12 +214,12 @@ def texts_of(source: Source) -> list[str]:
 
 
 def read_vectors(log: Path, texts: Iterable[str]) -> dict[str, FloatArray]:
-    """Return the vectors of texts that a log of embeddings holds.
+    """Return the vectors of texts in a log of embeddings.
 
     Raises
     ------
     VerdictError
-        If the log cannot be read.
+        If the log can't be read.
     """
     logged = {verdict.item: verdict.text for verdict in read_log(log).final.values()}
     replies = {text: logged.get(text_id(text)) for text in texts}
@@ -229,21 +229,21 @@ def read_vectors(log: Path, texts: Iterable[str]) -> dict[str, FloatArray]:
 def verdicts_of(
     folder: RunFolder, fitted: Mapping[str, Fitted] | None = None, task: Task | None = None
 ) -> Iterable[Verdict]:
-    """Return all verdicts of a run, those by vote computed.
+    """Return all verdicts of a run, including those computed by vote.
 
     Parameters
     ----------
     folder : RunFolder
         The run.
     fitted : mapping, optional
-        What verdicts take from another run, see `fitted_of`; by default from this one.
+        Values fitted on another run, see `fitted_of`; by default on this one.
     task : Task, optional
-        The folder's task if it is loaded already, or can't be loaded for want of ratings.
+        The folder's task, if it is loaded already or can't be loaded because it lacks ratings.
 
     Raises
     ------
     HarnessError
-        If they cannot be read, or their judge is none of the run.
+        If they can't be read, or their judge isn't in the run.
     """
     judges = folder.manifest.judges
     if not any(map(is_computed, judges)):
@@ -255,7 +255,7 @@ def verdicts_of(
 
 
 def fitted_of(folder: RunFolder) -> dict[str, Fitted] | None:
-    """Return what verdicts on other items take from a run, by judge; None if none takes any."""
+    """Return values fitted on a run for verdicts on other items, by judge; else None."""
     judges = folder.manifest.judges
     if not any(spec.asking.is_fitted for spec in judges):
         return None
@@ -265,9 +265,9 @@ def fitted_of(folder: RunFolder) -> dict[str, Fitted] | None:
 
 
 def samples_of(manifest: Manifest, config: RunConfig | None = None) -> dict[str, int]:
-    """Return the verdicts per item and elicitation by judge; an ensemble has its members' least.
+    """Return the verdicts per item and elicitation by judge; for ensembles, their members' minimum.
 
-    With the options of the run, or with those of ``config``.
+    Uses the run's options, or those of ``config``.
     """
     wanted = (config or manifest.config).samples
     samples = {spec.name: spec.n_samples(wanted) for spec in manifest.asked_judges}
@@ -280,7 +280,7 @@ def samples_of(manifest: Manifest, config: RunConfig | None = None) -> dict[str,
 def _by_judge(
     folder: RunFolder, logged: Mapping[str, Sequence[Verdict]]
 ) -> dict[str, Sequence[Verdict]]:
-    """Return the verdicts on replies by judge that was asked."""
+    """Return the verdicts on replies, by the judge that was run."""
     asked = dict.fromkeys(spec.name for spec in folder.manifest.asked_judges)
     for spec in folder.manifest.judges:
         if not asked.keys() >= set(spec.members):
@@ -300,7 +300,7 @@ def _by_judge(
 def _voting_replies(
     manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]
 ) -> dict[str, Sequence[Verdict]]:
-    """Return the replies that verdicts by vote are made of."""
+    """Return the replies for verdicts by vote."""
     return {
         spec.name: [reply for judge in spec.members or [spec.name] for reply in replies[judge]]
         for spec in manifest.judges
@@ -313,7 +313,7 @@ def _shortfalls(
     verdicts: Mapping[str, Sequence[Verdict]],
     planned: Mapping[str, Mapping[Elicitation, int]],
 ) -> Iterator[str]:
-    """Say which judges replied too little to be assessed, and why if that is known."""
+    """Report which judges replied too little to be assessed, and why if known."""
     least = manifest.config.choices.min_answered
     for spec in manifest.judges:
         asked = planned[spec.name]
@@ -343,7 +343,7 @@ def _notes(manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]) -> tupl
 
 
 def _cut_prompts(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Warn of a server that counted far fewer tokens than it was sent."""
+    """Warn about a server that counted far fewer tokens than it was sent."""
     is_cut = columns_of(verdicts).of_kinds(lambda kind: kind.is_prompt_cut)
     if n_cut := int(is_cut.sum()):
         first = verdicts[int(is_cut.argmax())]
@@ -357,7 +357,7 @@ def _cut_prompts(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _unknown_endings(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Say which words for the end of a reply have an unknown meaning."""
+    """Report which words for the end of a reply have an unknown meaning."""
     counts: Counter[str] = Counter()
     for kind, n in columns_of(verdicts).n_by_kind():
         if ending_of(kind.finish_reason) == "unknown":
@@ -394,27 +394,27 @@ def source_of_verdicts(
 ) -> Source:
     """Read a task and a file of verdicts from another tool.
 
-    Items that are held out, by the ledger of these ratings or from now on, are left out.
+    Held-out items, by the ledger of these ratings or from now on, are left out.
 
     Parameters
     ----------
     task : str or Task
-        Name or path of a task, or a task that was loaded.
+        Name or path of a task, or a loaded task.
     verdicts : Path or None
-        A csv, jsonl or parquet file; None for the human ratings alone.
+        A csv, jsonl or parquet file; None for only the human ratings.
     options : Validating
-        Which items, and the seed of the resampling.
+        Items to use, and the seed of the resampling.
     choices : Choices
         How the verdicts are validated.
     confirmed : str, optional
-        The one judge that is read, on the held-out items alone.
+        The only judge to read, on only the held-out items.
 
     Raises
     ------
     TaskError, VerdictError
         If the task or the file is wrong.
     RunError
-        If the ledger cannot be read, or the holdout or the judge does not fit it.
+        If the ledger can't be read, or the holdout or the judge conflicts with it.
     """
     if verdicts is not None and verdicts.with_name("manifest.json").exists():
         compared_source(RunFolder.open(verdicts.parent))  # refuses those of a race
@@ -473,7 +473,7 @@ def source_of_verdicts(
 
 
 def _of_scores(scores: Mapping[str, JudgeScores], task: Task) -> dict[str, Sequence[Verdict]]:
-    """Return the verdicts that scores become, by judge."""
+    """Return the verdicts computed from scores, by judge."""
     return {
         judge: BY_DIRECTION[of_judge.better].combine(of_judge.verdicts, Combining(judge, task))
         for judge, of_judge in scores.items()
@@ -483,7 +483,7 @@ def _of_scores(scores: Mapping[str, JudgeScores], task: Task) -> dict[str, Seque
 def _on_scores(
     scores: Mapping[str, JudgeScores], task: Task, by_value: Container[str]
 ) -> Iterator[str]:
-    """Say whose numbers are scores, and which direction was found."""
+    """Report whose numbers are scores, and which direction was found."""
     for judge, of_judge in scores.items():
         if judge in by_value:
             yield (
@@ -494,7 +494,7 @@ def _on_scores(
 
 
 def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | None:
-    """Return the share of the items that is held out, from now on or by the ledger."""
+    """Return the held-out share of the items, from now on or by the ledger."""
     criterion = options.criterion
     if confirmed is None:
         return holdout_of(task, criterion, options.holdout, new_ledger=options.new_ledger)
@@ -508,7 +508,7 @@ def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | 
 
 
 def _on_items(task: Task, holdout: float | None, confirmed: str | None) -> Iterator[str]:
-    """Say which items are held out, or that these were."""
+    """Describe which items are held out, or that these were."""
     if confirmed is not None:
         yield "these items were held out of the validation of other verdicts"
     elif holdout is not None:
@@ -516,23 +516,23 @@ def _on_items(task: Task, holdout: float | None, confirmed: str | None) -> Itera
 
 
 def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
-    """Read verdicts on the items of a task: a file from another tool, or a run of the same items.
+    """Read verdicts on a task's items: another tool's file, or a run of the same items.
 
     Parameters
     ----------
     task : Task
-        Its ratings are used, not those of the run's copy.
+        Task whose ratings are used, instead of the run's copy.
     verdicts : Path
         A file, as for `source_of_verdicts`, or a run folder.
     seed : int
-        Of the resampling.
+        Seed of the resampling.
 
     Raises
     ------
     RunError
-        If items or options of the run are not those of the task.
+        If the run's items or options differ from the task's.
     HarnessError
-        If the file or the run cannot be read.
+        If the file or the run can't be read.
     """
     if not verdicts.is_dir():
         return source_of_verdicts(task, verdicts, Validating(seed=seed))
@@ -542,13 +542,13 @@ def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
         what = "options" if len(items) == len(source.items) else "items"
         raise RunError(
             f"{verdicts}: the {what} of this run of task {source.task.name} are not those of task "
-            f"{task.name}. Give verdicts on the same items."
+            f"{task.name}. Pass verdicts on the same items."
         )
     return replace(source.with_settings(seed=seed), task=task, items=items)
 
 
 def _note_left_out(n_left_out: Mapping[str, int], judges: Container[str]) -> tuple[str, ...]:
-    """Count the verdicts on items that were not selected, per judge."""
+    """Count the verdicts on items that were not selected, by judge."""
     if not n_left_out:
         return ()
     counts = ", ".join(
@@ -560,9 +560,9 @@ def _note_left_out(n_left_out: Mapping[str, int], judges: Container[str]) -> tup
 
 
 def n_planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitation, int]:
-    """Return the least number of units that a judge was asked, per elicitation.
+    """Return the minimum number of units of a judge, by elicitation.
 
-    Every item is taken to have been asked as many samples as any item has.
+    Every item is assumed to have as many samples as any item has.
     """
     samples: dict[Elicitation, set[int]] = {}
     for verdict in verdicts:
@@ -571,12 +571,12 @@ def n_planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicit
 
 
 class RacedSources(Protocol):
-    """What the edge of races says of a run that was one."""
+    """Interface to races: what they report about a run that was one."""
 
     def raced_source(
         self, folder: RunFolder, source: Source, replies: Mapping[str, Sequence[Verdict]]
     ) -> Source:
-        """Return a source with how its judges raced."""
+        """Return a source with information on how its judges raced."""
 
     def compared_source(self, folder: RunFolder, source: Source) -> Source:
         """Return the source of a confirmed judge whose gain on another was tested first."""

@@ -1,4 +1,4 @@
-"""Trust in the single verdicts of a run, or of a file."""
+"""Trust in single verdicts of a run or a file."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ DEFAULT_LEVEL = 0.95
 def trust_in_run(
     folder: RunFolder, judge: str, trusting: Trusting, choices: Choices
 ) -> tuple[Source, VerdictTrust]:
-    """Return the source of a run, and which verdicts of a judge can stand.
+    """Return a run's source, and which verdicts of a judge can be accepted unchecked.
 
     Parameters
     ----------
     folder : RunFolder
         The run.
     judge : str
-        Name of one of its judges.
+        Name of a judge in the run.
     trusting : Trusting
-        The bound, and what an error is.
+        The bound, and the definition of an error.
     choices : Choices
-        With the level; 0.95 by default.
+        Choices with the level; 0.95 by default.
 
     Raises
     ------
     HarnessError
-        As `compared_source` and `verdict_trust`.
+        As for `compared_source` and `verdict_trust`.
     """
     source = compared_source(folder)
     tried = tried_in_run(folder)
@@ -100,7 +100,7 @@ def kept_trust(folder: RunFolder) -> tuple[VerdictTrust, ...]:
 def trust_in_verdicts(
     task: str | Task, verdicts: Path | None, judge: str, trusting: Trusting, choices: Choices
 ) -> tuple[Source, VerdictTrust]:
-    """Return the source of a task with a file of verdicts, and which of them can stand.
+    """Return the source of a task and a verdict file, and which verdicts can be accepted.
 
     Parameters
     ----------
@@ -109,14 +109,14 @@ def trust_in_verdicts(
     verdicts : Path or None
         A file, as for `source_of_verdicts`.
     judge, trusting, choices
-        As of `trust_in_run`.
+        As for `trust_in_run`.
 
     Raises
     ------
     OptionError
         If there is no file.
     HarnessError
-        As `source_of_verdicts` and `verdict_trust`.
+        As for `source_of_verdicts` and `verdict_trust`.
     """
     if verdicts is None:
         raise OptionError("verdicts", "a task alone has no verdicts", "Name a file of verdicts")
@@ -128,7 +128,7 @@ def _trust(
     source: Source, judge: str, trusting: Trusting, choices: Choices, n_judges: int
 ) -> VerdictTrust:
     if trusting.max_error is None:
-        raise OptionError("max_error", "a bound of the error is needed", "Give one, such as 0.1")
+        raise OptionError("max_error", "a bound on the error is needed", "Pass one, such as 0.1")
     level = DEFAULT_LEVEL if choices.confidence is None else choices.confidence
     if not 0.0 < level < 1.0:
         raise OptionError("confidence", "a confidence level lies between 0 and 1", found=level)

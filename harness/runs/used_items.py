@@ -1,6 +1,6 @@
-"""Contents of a validation: which rated items it uses, how they are rated, and what judges replied.
+"""Contents of a validation: its rated items, their ratings, and the judges' replies.
 
-Everything is known by content. Names of tasks, items and raters don't matter.
+Everything is identified by content. Names of tasks, items and raters don't matter.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ NO_REPLY = frozenset({"failed", "not_asked"})
 
 
 class ItemDigests(msgspec.Struct, frozen=True, kw_only=True):
-    """Sample of the items of a validation, with how they were rated and what judges replied.
+    """Sample of a validation's items, with their ratings and the judges' replies.
 
     Attributes
     ----------
     n : int
-        Items of the validation.
+        Number of items in the validation.
     items : str
         Keys of the items with the smallest keys, ascending, in Base64.
     ratings : str
-        Digest of the ratings of each.
+        Digest of each item's ratings.
     replies : dict of str to str
-        Digest of each judge's replies on each, by name; 0 for none.
+        Digest of each judge's replies to each item, by name; 0 for none.
     """
 
     n: int
@@ -65,22 +65,22 @@ class ItemDigests(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def last(self) -> int:
-        """Return the key up to which the sample has all items."""
+        """Return the key up to which the sample contains all items."""
         return 2**64 - 1 if self.n <= MOST_SAMPLED else int(self.keys[-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """What a validation uses.
+    """Contents of a validation.
 
     Attributes
     ----------
     what : str
-        Digest of what is rated.
+        Digest of the rated property.
     keys : (n,) array
         Keys of the rated items, ascending.
     sample : ItemDigests
-        Some of them.
+        Sample of the items.
     """
 
     what: str
@@ -89,7 +89,7 @@ class Contents:
 
     @property
     def digest(self) -> str:
-        """Return the digest of the sample, the same whatever judges are called."""
+        """Return the digest of the sample, independent of the judges' names."""
         sample = self.sample
         parts = [self.what, str(sample.n), sample.items, sample.ratings]
         return _hashed("\0".join([*parts, *sorted(sample.replies.values())])).hexdigest()
@@ -98,7 +98,7 @@ class Contents:
 def contents_of(
     task: Task, items: Sequence[Item], verdicts: Mapping[str, Sequence[Verdict]]
 ) -> Contents:
-    """Return what judges and raters saw and answered on the rated items among some."""
+    """Return what judges and raters saw and answered, on the rated ones of some items."""
     rated = task.rating_columns
     key_of = _keys(task, items, frozenset(rated.items))
     keys = np.unique(np.fromiter(key_of.values(), np.uint64, len(key_of)))
@@ -113,10 +113,10 @@ def contents_of(
 
 
 def correlation(first: tuple[ItemDigests, str], second: tuple[ItemDigests, str]) -> float:
-    """Return the least correlation of the tests of a judge in two samples, each with its name.
+    """Return a lower bound on the correlation between a judge's tests in two samples, by name.
 
-    It is the share of items that both have, rated alike. It counts as 0 if any reply on a shared
-    item differs, as a judge that replied anew was tried anew, and if it's small.
+    It is the share of items that both contain with the same ratings. It counts as 0 if it's small,
+    or if any reply to a shared item differs, because new replies are a new try.
     """
     keys, ratings, replies = _answered(*_texts_of(*first))
     others, other_ratings, other_replies = _answered(*_texts_of(*second))
@@ -130,7 +130,7 @@ def correlation(first: tuple[ItemDigests, str], second: tuple[ItemDigests, str])
 
 
 def rated_alike(first: ItemDigests, second: ItemDigests) -> bool:
-    """Whether at least half of the items that two samples share have the same ratings."""
+    """Return whether at least half of the items that two samples share have the same ratings."""
     _, here, there = np.intersect1d(
         first.keys, second.keys, assume_unique=True, return_indices=True
     )
@@ -139,7 +139,7 @@ def rated_alike(first: ItemDigests, second: ItemDigests) -> bool:
 
 
 def overlap(keys: Keys, others: Keys) -> bool:
-    """Whether two arrays of ascending keys have one in common."""
+    """Return whether two arrays of ascending keys share one."""
     few, many = sorted((keys, others), key=len)
     if not few.size:
         return False
@@ -148,12 +148,12 @@ def overlap(keys: Keys, others: Keys) -> bool:
 
 
 def encoded(values: NDArray[np.unsignedinteger[Any]], dtype: str) -> str:
-    """Return numbers in Base64."""
+    """Encode numbers in Base64."""
     return b64encode(values.astype(dtype).tobytes()).decode()
 
 
 def decoded(text: str, dtype: str) -> NDArray[Any]:
-    """Return the numbers of `encoded`.
+    """Decode the numbers from `encoded`.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def decoded(text: str, dtype: str) -> NDArray[Any]:
 
 @lru_cache(512)
 def _sampled(text: str, dtype: str) -> NDArray[Any]:
-    """Return the numbers of a sample, which many comparisons read."""
+    """Return the numbers of a sample, which many comparisons use."""
     return decoded(text, dtype)
 
 
@@ -182,14 +182,14 @@ def _answered(items: str, ratings: str, replies: str) -> tuple[Keys, Digests, Di
 
 
 def _what(task: Task, items: Iterable[Item]) -> str:
-    """Return the digest of what is rated; of items without a text, of the task's name, too."""
+    """Return the digest of the rated property; without item texts, also of the task's name."""
     has_text = any(any(_texts(task, item)) for item in items)
     name = "" if has_text else task.name
     return _hashed(f"{name}\0{_plain(task.property)}").hexdigest()
 
 
 def _keys(task: Task, items: Iterable[Item], rated: frozenset[str]) -> dict[str, int]:
-    """Return the key of each rated item: a hash of what judges and raters see of it."""
+    """Return the key of each rated item: a hash of what judges and raters see."""
     images: Mapping[str, str] = {}
     with suppress(TaskError):  # a run folder has no images
         images = {name: image.digest for name, image in task.images.items()}
@@ -204,7 +204,7 @@ def _keys(task: Task, items: Iterable[Item], rated: frozenset[str]) -> dict[str,
 
 
 def _texts(task: Task, item: Item) -> list[str]:
-    """Return the texts of an item: those that judges are shown, or all if it has none of them."""
+    """Return an item's texts: those that judges see, or all if it has none of them."""
     shown = [item.fields.get(name, "") for name in task.text]
     return shown if any(shown) else [item.fields[name] for name in sorted(item.fields)]
 
@@ -246,7 +246,7 @@ def _digests(
 
 
 def _mix(numbers: Keys) -> Keys:
-    """Return numbers whose bits all depend on all bits of the given ones."""
+    """Return numbers whose bits all depend on all bits of the inputs."""
     mixed = numbers + MIXED
     for shift, factor in STEPS:
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -1,4 +1,4 @@
-"""The answers that a task admits: option keys, response sets, numbers and texts."""
+"""The answers that a task allows: option keys, response sets, numbers and texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class BadAnswerError(ValueError):
-    """A value that is not an answer; ``reason`` is the slug of the problem."""
+    """A value isn't an answer; ``reason`` is the slug of the problem."""
 
     def __init__(self, reason: RatingFault, message: str) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class BadAnswerError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class AnswerRules:
-    """Values that ratings of a task may have, and verdicts on it; see `read`."""
+    """Allowed values of ratings and verdicts in a task; see `read`."""
 
     keys: tuple[str, ...]
     answers: frozenset[str]  # the keys, and CANNOT_ASSESS where the task allows it
@@ -64,7 +64,7 @@ class AnswerRules:
     def read(
         self, value: object, elicitation: HumanElicitation
     ) -> tuple[str | tuple[str, ...], bool]:
-        """Read a value, exactly as the files of a task have it.
+        """Read a value, exactly as in the task's files.
 
         Returns
         -------
@@ -72,7 +72,7 @@ class AnswerRules:
             An option key, ``CANNOT_ASSESS``, a number as `number_text` writes it, a text, or a
             response set in the order of the options.
         is_foreign : bool
-            Whether it is, or holds, one of the task's ``ignore_labels``.
+            Whether it is or contains one of the task's ``ignore_labels``.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class AnswerRules:
 
 
 def _option(value: object, rules: AnswerRules) -> tuple[str, bool]:
-    """Read an option key or CANNOT_ASSESS, and whether it is a foreign label instead."""
+    """Read an option key or CANNOT_ASSESS, and whether it is a foreign label."""
     text = as_text(value)
     if text in rules.answers:
         return text, False
@@ -102,7 +102,7 @@ def _option(value: object, rules: AnswerRules) -> tuple[str, bool]:
 
 
 def _open_answer(value: object, rules: AnswerRules) -> tuple[str, bool]:
-    """Read an answer that is not an option, and whether it is a foreign label or CANNOT_ASSESS."""
+    """Read an answer that isn't an option, and whether it is a foreign label or CANNOT_ASSESS."""
     text = as_text(value).strip()
     if text in rules.foreign:
         return text, True
@@ -112,7 +112,7 @@ def _open_answer(value: object, rules: AnswerRules) -> tuple[str, bool]:
 
 
 def _text(value: object, rules: AnswerRules) -> tuple[str, bool]:
-    """Read a text, or CANNOT_ASSESS, and whether it is a foreign label instead."""
+    """Read a text or CANNOT_ASSESS, and whether it is a foreign label."""
     text, is_foreign = _open_answer(value, rules)
     if len(text) > MAX_ANSWER_CHARS:
         problem = f"the value has {len(text)} characters. At most {MAX_ANSWER_CHARS}"
@@ -121,7 +121,7 @@ def _text(value: object, rules: AnswerRules) -> tuple[str, bool]:
 
 
 def _number(value: object, rules: AnswerRules) -> tuple[str, bool]:
-    """Read a number, or CANNOT_ASSESS, and whether it is a foreign label instead."""
+    """Read a number or CANNOT_ASSESS, and whether it is a foreign label."""
     text, is_foreign = _open_answer(value, rules)
     if is_foreign or text in rules.answers:
         return text, is_foreign
@@ -160,7 +160,7 @@ def _empty() -> BadAnswerError:
 
 
 def _response_set(value: object, rules: AnswerRules) -> tuple[str | tuple[str, ...], bool]:
-    """Read a response set in the order of the options, and whether it holds a foreign label."""
+    """Read a response set in the order of the options, and whether it contains a foreign label."""
     if value == CANNOT_ASSESS or (isinstance(value, str) and value in rules.foreign):
         return _option(value, rules)
     parts = [_option(part, rules) for part in _parts(value)]
@@ -175,11 +175,11 @@ def _response_set(value: object, rules: AnswerRules) -> tuple[str | tuple[str, .
 
 def _inadmissible(named: Sequence[str], chosen: tuple[str, ...], rules: AnswerRules) -> str:
     if CANNOT_ASSESS in named:
-        return f"holds {CANNOT_ASSESS}. Write it alone or leave it out"
+        return f"contains {CANNOT_ASSESS}. Write it alone or leave it out"
     if len(chosen) < len(named):
         return "names an option twice. Name it once"
     if rules.sets is None and len(rules.keys) > MAX_POWERSET_OPTIONS:
-        return "cannot be placed: list the response_sets in task.yaml, as the options are many"
+        return "can't be identified with so many options. List the response_sets in task.yaml"
     if rules.sets is not None and frozenset(chosen) not in rules.sets:
         return "is not one of the response_sets. Add it to them in task.yaml"
     return ""

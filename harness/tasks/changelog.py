@@ -1,4 +1,4 @@
-"""The changelog of a task: what changed its content, with the content hash before and after."""
+"""The changelog of a task: changes to its content, with the content hash before and after."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Change:
     Attributes
     ----------
     at : str
-        When, in UTC, as ISO 8601.
+        UTC time, as ISO 8601.
     change : str
-        What was done.
+        Description of the change.
     before, after : str
         `Task.content_hash` before the change and after; ``before`` is "" for a new task.
     """
@@ -41,14 +41,14 @@ class Change:
 
 
 def record_change(folder: Path, change: str, *, before: str = "", after: str = "") -> Change:
-    """Append a change to the changelog of a task that was written.
+    """Append a change to the changelog of a written task.
 
     Parameters
     ----------
     folder : Path
-        The task folder, as it is after the change.
+        The task folder after the change.
     change : str
-        What was done, without texts of items.
+        Description of the change, without texts of items.
     before : str
         Content hash before the change; "" for a new task.
     after : str
@@ -69,12 +69,12 @@ def record_change(folder: Path, change: str, *, before: str = "", after: str = "
 
 
 def read_changes(folder: Path) -> tuple[Change, ...]:
-    """Return the changelog of a task, oldest first; nothing where there is none.
+    """Return the changelog of a task, oldest first; empty if there is none.
 
     Raises
     ------
     TaskError
-        If it cannot be read or a line lacks a field.
+        If it can't be read or a line lacks a field.
     """
     path = folder / CHANGELOG
     if not path.exists():

@@ -1,4 +1,4 @@
-"""The data set that a task or a recipe is read from, and which of its columns hold what."""
+"""The data set that a task or a recipe is read from, and the roles of its columns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HubName = Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
 
 
 def _list_of(names: object) -> object:
-    """Let a name stand for a list of one."""
+    """Convert a single name to a list of one."""
     return [names] if isinstance(names, str) else names
 
 
@@ -54,11 +54,11 @@ class Split(Frozen):
     Attributes
     ----------
     configuration : str or None
-        Of the data set; None for its only one.
+        Configuration of the data set; None for its only one.
     split : str
-        Of the configuration.
+        Split of the configuration.
     revision : str or None
-        Hash of a commit, of 40 hexadecimal digits: a branch or tag may change.
+        Full commit hash with 40 hexadecimal digits, because branches and tags can move.
     """
 
     configuration: Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f]{1,100}$")] | None = None
@@ -70,7 +70,8 @@ class Split(Frozen):
     def _check_revision(cls, revision: str | None) -> str | None:
         if revision is not None and not COMMIT.fullmatch(revision):
             raise PydanticCustomError(
-                "revision", "give the 40 hexadecimal digits of a commit: a branch or tag may change"
+                "revision",
+                "use a full 40-character commit hash, because branches and tags can move",
             )
         return revision
 
@@ -88,27 +89,27 @@ class HubDataset(Split):
 
 
 class DatasetFields(Split):
-    """The table that a task is read from instead of files of items and ratings.
+    """The table that a task is read from, instead of files of items and ratings.
 
     Attributes
     ----------
     name : str or None
-        OWNER/NAME of a data set of the hub; it needs a ``revision``.
+        OWNER/NAME of a data set on the hub; it needs a ``revision``.
     file : str or None
-        Instead of it, a csv, jsonl or parquet file in the task's folder.
+        A csv, jsonl or parquet file in the task's folder, instead of a hub data set.
     derive : dict of str to str
-        New columns: ``a.b`` for field b of the objects in column a, ``a`` for column a under
-        another name, ``1 - c`` for the complement of the share in column c.
+        New columns: ``a.b`` for field b of the objects in column a, ``a`` for column a under a
+        different name, ``1 - c`` for the complement of the share in column c.
     columns : dict of str to tuple of str
-        Columns by role: ``id`` (several are joined; without, rows are numbered), ``text`` (the
-        fields of the items), ``group``, ``criterion``, and where the ratings are: ``raters`` (a
+        Columns by role: ``id`` (several are joined; without it, rows are numbered), ``text`` (the
+        fields of the items), ``group``, ``criterion``, and the columns of ratings: ``raters`` (a
         column per rater), ``rater`` and ``label`` (a row per rating; ``elicitation`` if they
         differ), ``counts`` (a column per option) or ``votes`` (a column of lists or counts), the
-        last two with ``total`` where they are shares.
+        last two with ``total`` if they are shares.
     n_raters : int or None
-        Raters of every item, where ``counts`` or ``votes`` are shares and no column says it.
+        Number of raters per item, if ``counts`` or ``votes`` are shares and no column contains it.
     rename : dict of str to str
-        Labels that are neither key nor label of an option, and the key that each stands for.
+        Labels that are neither key nor label of an option, with the key that each one means.
     """
 
     name: HubName | None = None
@@ -147,12 +148,12 @@ class DatasetFields(Split):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the table says how often options were chosen, and not by whom."""
+        """Whether the table contains how often options were chosen, but not by whom."""
         return not self.columns.keys().isdisjoint(COUNTED)
 
     @property
     def origin(self) -> str:
-        """Where the table is, in a phrase."""
+        """Location of the table, as a phrase."""
         if self.file:
             return self.file
         configuration = f", {self.configuration}" if self.configuration else ""
@@ -162,7 +163,7 @@ class DatasetFields(Split):
 def derived(
     derive: Mapping[str, str], rows: Iterable[tuple[int, Row]]
 ) -> Iterator[tuple[int, Row]]:
-    """Yield rows with new columns; the objects that they are fields of are left out."""
+    """Yield rows with new columns, without the objects that these are fields of."""
     objects = {path.partition(".")[0] for path in derive.values() if "." in path}
     for line, row in rows:
         new = {name: _value(row, path) for name, path in derive.items()}

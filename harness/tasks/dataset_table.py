@@ -35,7 +35,7 @@ REMEDY = "Correct 'columns', 'derive', 'rename' or 'n_raters' under 'datasets' i
 
 
 class DatasetTable:
-    """The table of a task's data set; `TaskError` if it cannot be read or lacks a column."""
+    """The table of a task's data set; `TaskError` if it can't be read or lacks a column."""
 
     def __init__(self, file: TaskFile, folder: Path) -> None:
         assert file.datasets is not None, "asked before"
@@ -58,7 +58,7 @@ class DatasetTable:
         self._entries = list(self._reader.read())
 
     def items(self) -> tuple[Item, ...]:
-        """Return the items in the order of the rows, which must name them and not differ."""
+        """Return the items in the order of rows, which must name them and must not differ."""
         items: dict[str, Item] = {}
         for entry in self._entries:
             if not isinstance(entry, TableItem):
@@ -71,7 +71,7 @@ class DatasetTable:
         return tuple(items.values())
 
     def ratings(self) -> Iterator[tuple[str, Row]]:
-        """Yield place and cells of each rating, as in a table of ratings; empty cells are none."""
+        """Yield place and cells of each rating, as in a ratings table, without empty cells."""
         for entry in self._entries:
             if isinstance(entry, Rejected):
                 raise self._refusal(*entry)
@@ -89,7 +89,7 @@ class DatasetTable:
 
 
 def _mapping(source: DatasetFields, table: Table, where: str) -> ColumnMapping:
-    """Return the roles of the columns, all of which must be there."""
+    """Return the roles of the columns, all of which must exist."""
     for role, names in source.columns.items():
         for name in names:
             if name not in table.columns:

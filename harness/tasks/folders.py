@@ -21,7 +21,7 @@ def bundled(kind: Literal["prompts", "datasets"]) -> Path:
 
 
 def search_path() -> list[Path]:
-    """Folders that hold task folders: ``$HARNESS_TASKS``, ``./datasets``, then the bundled ones."""
+    """Folders that contain task folders: ``$HARNESS_TASKS``, ``./datasets``, the bundled ones."""
     folders = os.environ.get("HARNESS_TASKS", "").split(os.pathsep)
     return [Path(folder) for folder in folders if folder] + [Path("datasets"), bundled("datasets")]
 
@@ -37,7 +37,7 @@ def available_tasks() -> list[tuple[str, Path]]:
 
 
 def describe(folder: Path) -> dict[str, str | int]:
-    """Summarise a task from its ``task.yaml`` alone; an error is part of the summary."""
+    """Summarise a task from only its ``task.yaml``; an error is part of the summary."""
     try:
         task = read_task_file(folder / TASK_FILE)
     except TaskError as error:
@@ -60,7 +60,7 @@ def find_task(name_or_path: str) -> Path:
     Raises
     ------
     TaskError
-        If there is none; the message lists the names there are.
+        If there is none; the message lists the available names.
     """
     path = Path(name_or_path).expanduser()
     tasks = dict(available_tasks())
@@ -74,13 +74,13 @@ def find_task(name_or_path: str) -> Path:
         raise TaskError(f"{path}: the folder has no {TASK_FILE}. Write one.")
     names = ", ".join(tasks) or "none"
     raise TaskError(
-        f"task {name_or_path!r} was not found. Give one of the names ({names}) or the path of a "
+        f"task {name_or_path!r} was not found. Use one of the names ({names}) or the path of a "
         f"folder with a {TASK_FILE}."
     )
 
 
 def name_of_copy(task: str) -> str:
-    """Return where a changed copy of a task goes: next to it, under a name that tasks may have."""
+    """Return a path for a changed copy of a task: next to it, under a valid task name."""
     folder, slash, name = task.rstrip("/").rpartition("/")
     return folder + slash + re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") + "-2"
 
@@ -88,7 +88,8 @@ def name_of_copy(task: str) -> str:
 def takes_ratings(folder: Path) -> bool:
     """Return whether raters can rate the task of a folder with `harness annotate`.
 
-    It isn't a bundled one, its ratings are in files of its own, and it says what is rated.
+    It must not be bundled, its ratings must be in its own files, and it must define the rated
+    property.
     """
     if folder.resolve().is_relative_to(bundled("datasets").resolve()):
         return False

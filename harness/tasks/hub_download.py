@@ -1,4 +1,4 @@
-"""Splits of data sets of the Hugging Face hub, at a fixed commit, as parquet."""
+"""Splits of Hugging Face hub data sets, at a fixed commit, as parquet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_CACHED = (
 
 
 def cached_split(name: str, split: Split) -> Path:
-    """Return the file of a split, downloaded at its first use."""
+    """Return the file of a split, which is downloaded on first use."""
     assert split.revision is not None, "checked with the task"
     file = f"{split.configuration or 'default'}-{split.split}.parquet"
     path = cache_folder() / "datasets" / name.replace("/", "--") / split.revision / file
@@ -42,27 +42,27 @@ def cached_split(name: str, split: Split) -> Path:
 
 
 def download_split(name: str, split: Split, file: Path) -> int:
-    """Download a split into a parquet file; no code of the data set is run.
+    """Download a split to a parquet file, without running any code of the data set.
 
     Parameters
     ----------
     name : str
         OWNER/NAME of the data set.
     split : Split
-        With a revision.
+        Split with a revision.
     file : Path
-        What is written.
+        File to write.
 
     Returns
     -------
     n_rows : int
-        Rows of the split.
+        Number of rows in the split.
 
     Raises
     ------
     TaskError
-        If the data set is no csv, json, parquet or arrow files, or if it cannot be downloaded or
-        written.
+        If the data set doesn't consist of csv, json, parquet or arrow files, or if it can't be
+        downloaded or written.
     """
     table = _split_table(name, split)
     import pyarrow.parquet as pq  # noqa: PLC0415 -- heavy, and only this needs it

@@ -1,4 +1,4 @@
-"""Reading human ratings: each value is checked with its line at hand."""
+"""Reading human ratings; each value is checked with its line at hand."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def check_ratings(
     *,
     unrated: bool = False,
 ) -> tuple[tuple[Rating, ...], tuple[Rating, ...]]:
-    """Check human ratings in long form: cells by column of each, and its line, or place in words.
+    """Check human ratings in long form, from each one's cells by column and its line or place.
 
-    Without ``items``, the ratings alone say which there are. Returns the ratings, and those whose
-    value is one of the task's ``ignore_labels``, in order.
+    Without ``items``, only the ratings define the items. Return the ratings, and those whose value
+    is one of the task's ``ignore_labels``, in order.
 
     Raises
     ------
     TaskError
         With ``reason`` ``unknown_label``, ``non_numeric_value``, ``out_of_bounds``, ``too_long``,
         ``empty_value``, ``empty_response_set``, ``set_not_admissible``, ``duplicate_rating``,
-        ``unknown_item`` or ``unrated_item``, naming place, value, item and rater.
+        ``unknown_item`` or ``unrated_item``, with place, value, item and rater.
     """
     cells = _Cells(AnswerRules.of(task), items or (), where)
     n_items = len(cells.items.names)
@@ -92,12 +92,12 @@ def check_ratings(
 
 
 def _at(where: str, place: int | str) -> str:
-    """Name a line of a file, or another place."""
+    """Name a line in a file, or another place."""
     return f"{where}: line {place}" if isinstance(place, int) else f"{where}: {place}"
 
 
 class _Names:
-    """Names that were checked, each held once, in the order in which they came."""
+    """Checked names, each stored once, in order of occurrence."""
 
     def __init__(self, column: str, names: Iterable[str] = ()) -> None:
         self.names = list(names)
@@ -105,7 +105,7 @@ class _Names:
         self._numbers = {name: i for i, name in enumerate(self.names)}
 
     def number(self, cell: object, where: str, place: int | str) -> int:
-        """Return the place of the name in a cell among the names; TaskError as `identifier`."""
+        """Return the index of the name in a cell; TaskError as in `identifier`."""
         number = self._numbers.get(cell) if isinstance(cell, str) else None
         if number is None:
             name = identifier(cell, self._column, _at(where, place))
@@ -119,7 +119,7 @@ CheckedAnswer: TypeAlias = "tuple[HumanElicitation, str | tuple[str, ...], bool]
 
 
 class _Cells:
-    """Readers of the cells of ratings, each of which checks and holds equal cells once."""
+    """Readers for the cells of ratings, which check and store equal cells only once."""
 
     def __init__(self, rules: AnswerRules, items: Iterable[Item], where: str) -> None:
         self.items = _Names("item", (item.id for item in items))
@@ -129,7 +129,7 @@ class _Cells:
         self._answers: dict[tuple[str | None, str], CheckedAnswer] = {}
 
     def answer(self, row: Row, names: tuple[str, str], place: int | str) -> CheckedAnswer:
-        """Return elicitation and answer, and whether it is foreign; as `AnswerRules.read`."""
+        """Return elicitation and answer, and whether it is foreign; like `AnswerRules.read`."""
         form, cell = row.get("elicitation"), row["value"]
         if not isinstance(cell, str) or not (form is None or isinstance(form, str)):
             return self._read(form, cell, names, place)
@@ -154,7 +154,7 @@ class _Cells:
             _refuse(where, Rating(*names, elicitation, ""), error.reason, str(error))
 
     def provenance(self, row: Row, place: int | str) -> tuple[tuple[str, str], ...]:
-        """Return the columns that `harness annotate` adds, with their cells; no others may be."""
+        """Return the columns that `harness annotate` adds, with their cells; reject others."""
         if not KNOWN_COLUMNS.issuperset(row):
             unknown = short(min(row.keys() - KNOWN_COLUMNS))
             raise TaskError(

@@ -1,4 +1,4 @@
-"""Images of items: files inside the task's folder, never fetched from elsewhere."""
+"""Images of items: files in the task's folder, never fetched from anywhere else."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Image:
     Attributes
     ----------
     path : Path
-        Where it is.
+        Location of the file.
     media_type : str
-        By its first bytes, such as ``image/png``.
+        Type from its first bytes, such as ``image/png``.
     n_bytes : int
-        Its size.
+        Size of the file.
     digest : str
         SHA-256, 64 hex digits.
     """
@@ -50,7 +50,7 @@ class Image:
 
     @property
     def reference(self) -> str:
-        """What stands for the image in the key of a request."""
+        """Reference to the image in the key of a request."""
         return f"{self.media_type};sha256,{self.digest}"
 
     def data_url(self) -> str:
@@ -78,7 +78,7 @@ class Image:
 
 
 def read_images(folder: Path, field: str, items: Iterable[Item]) -> dict[str, Image]:
-    """Read and check the images of items; those whose field is empty have none."""
+    """Read and check the images of items; items with an empty field have none."""
     images: dict[str, Image] = {}
     for item in items:
         if name := item.fields.get(field, ""):
@@ -94,7 +94,7 @@ def _image(path: Path, data: bytes) -> Image:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         media_type = "image/webp"
     if not media_type:
-        raise TaskError(f"{path}: it is no PNG, JPEG, GIF or WebP image. Convert it.")
+        raise TaskError(f"{path}: not a PNG, JPEG, GIF or WebP image. Convert it.")
     return Image(path, media_type, len(data), hashlib.sha256(data).hexdigest())
 
 

@@ -1,4 +1,4 @@
-"""Items and ratings of a task, and the words for scales and elicitations."""
+"""Items and ratings of a task, and the names of scales and elicitations."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ HumanElicitation = AnswerKind
 
 
 def path_inside(folder: Path, name: str, field: str) -> Path:
-    """Return the path of a file that must be inside the folder, links resolved.
+    """Return the path of a file that must be inside the folder, with links resolved.
 
     Raises
     ------
     TaskError
-        If the name is absolute, climbs with ``..``, or resolves to a place outside.
+        If the name is absolute, contains ``..``, or resolves to a place outside the folder.
     """
     path = folder / name
     parts = PureWindowsPath(name)  # knows both kinds of slashes, and drives
@@ -70,18 +70,18 @@ def _resolves_inside(path: Path, folder: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An output of the target system that is rated.
+    """An output of the target system to rate.
 
     Attributes
     ----------
     id : str
         Unique in its task.
     fields : dict of str to str
-        Texts that prompts may show: the fields of its group, then its own.
+        Texts that prompts can show: the fields of its group, then its own.
     group : str or None
         Cluster to resample: a document, a prompt.
     criterion : str or None
-        What is rated about it, where a task has several.
+        Rated criterion, if a task has several.
     """
 
     id: str
@@ -91,12 +91,12 @@ class Item:
 
     @property
     def unit(self) -> tuple[bool, str]:
-        """What is resampled: its group or, without one, the item itself."""
+        """Unit of resampling: its group or, without one, the item itself."""
         return self.group is None, self.group or self.id
 
 
 def unit_numbers(items: Iterable[Item]) -> list[int]:
-    """Return the number of each item's unit, in the order in which units occur."""
+    """Return the number of each item's unit, in order of the units' occurrence."""
     numbers: dict[tuple[bool, str], int] = {}
     return [numbers.setdefault(item.unit, len(numbers)) for item in items]
 
@@ -107,8 +107,8 @@ class Rating:
 
     Its value is an option key, a tuple of them for a response set, or CANNOT_ASSESS; on a
     continuous scale, a number as `harness.tasks.schema.number_text` writes it; on a text scale, a
-    text. When and how it was made are the columns that `harness annotate` adds, with their cells;
-    they are no part of what the rating says.
+    text. The columns that `harness annotate` adds, with their cells, record when and how it was
+    made. They aren't part of the rating's content.
     """
 
     item: str
@@ -119,5 +119,5 @@ class Rating:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The value as a tuple: of one label, or those of the set."""
+        """The value as a tuple: a single label, or those of the set."""
         return (self.value,) if isinstance(self.value, str) else self.value

@@ -48,7 +48,7 @@ def load_task(name_or_path: str | Path, *, unrated: bool = False) -> Task:
     name_or_path : str or Path
         A name on the `search_path`, or the path of a folder with a ``task.yaml``.
     unrated : bool
-        Whether items need no ratings yet, and the task no ratings file.
+        Whether items don't need ratings yet, and the task doesn't need a ratings file.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def load_task(name_or_path: str | Path, *, unrated: bool = False) -> Task:
     Raises
     ------
     TaskError
-        Naming file, line or field, what was found and what to do.
+        With file, line or field, what was found and what to do.
     """
     folder = find_task(str(name_or_path))
     file = read_task_file(path_inside(folder, TASK_FILE, "task.yaml"))
@@ -70,7 +70,7 @@ def load_task(name_or_path: str | Path, *, unrated: bool = False) -> Task:
 
 
 class TableContent(NamedTuple):
-    """The task that a table holds, its verdicts, and why rows or cells of it are left out."""
+    """The task in a table, its verdicts, and why rows or cells are left out."""
 
     task: Task
     verdicts: list[Row]
@@ -78,7 +78,7 @@ class TableContent(NamedTuple):
 
 
 def task_from(subject: TableTask) -> TableContent:
-    """Return the task of a table whose columns and labels are known; nothing is written.
+    """Return the task of a table with known columns and labels; nothing is written.
 
     Raises
     ------
@@ -204,14 +204,14 @@ def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
 
 
 def table_path(folder: Path, kind: TableKind, name: str | None) -> Path | None:
-    """Return the path of a table of a task; None if none is named and none is there.
+    """Return the path of a task's table; None if none is named and none exists.
 
     ``kind`` is ``items``, ``groups`` or ``ratings``, ``name`` its file name in ``task.yaml``.
 
     Raises
     ------
     TaskError
-        If there are several, or it is outside the folder.
+        If there are several, or the file is outside the folder.
     """
     if name is not None:
         return path_inside(folder, name, kind)
@@ -224,7 +224,7 @@ def table_path(folder: Path, kind: TableKind, name: str | None) -> Path | None:
 
 
 def task_tables(folder: Path) -> dict[str, Path]:
-    """Return the tables of a task folder that there are, by their kind."""
+    """Return the existing tables of a task folder, by kind."""
     file = read_task_file(folder / TASK_FILE)
     if file.datasets and file.datasets.file:
         return {"datasets": folder / file.datasets.file}
@@ -233,7 +233,7 @@ def task_tables(folder: Path) -> dict[str, Path]:
 
 
 def _read_items(path: Path, groups_path: Path | None) -> tuple[Item, ...]:
-    """Read items, each with the fields of its group before its own."""
+    """Read items, with each group's fields before the item's own."""
     if groups_path is None:
         return tuple(item_rows(path))
     shared = {group.id: group.fields for group in item_rows(groups_path)}
@@ -241,19 +241,19 @@ def _read_items(path: Path, groups_path: Path | None) -> tuple[Item, ...]:
 
 
 def item_rows(path: Path) -> Iterator[Item]:
-    """Yield the items of a table, as they come.
+    """Yield the items of a table, in order.
 
     Raises
     ------
     TaskError
-        If the table cannot be read, or an id is given twice.
+        If the table can't be read, or an id occurs twice.
     """
     item_ids: set[str] = set()
     for line, row in read_rows(path, required=("id",)):
         where = f"{path}: line {line}"
         item_id = identifier(row.pop("id"), "id", where)
         if item_id in item_ids:
-            raise TaskError(f"{where}: id {item_id!r} is given twice. Give each row its own id.")
+            raise TaskError(f"{where}: id {item_id!r} occurs twice. Give each row its own id.")
         item_ids.add(item_id)
         group = _optional(row, "group", where)
         criterion = _optional(row, "criterion", where)

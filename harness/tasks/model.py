@@ -39,7 +39,7 @@ SOURCE_ITEM = "source_item"  # field of sampled items: their id in the task
 
 
 def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
-    """Read what texts are worth beside each other, each pair in both orders."""
+    """Read the similarities of texts, each pair in both orders."""
     path = path_inside(folder, name, "similarity")
     if not path.is_file():
         raise TaskError(f"{path}: not found. Write it, or leave 'similarity' out of task.yaml.")
@@ -70,12 +70,12 @@ ASKED_ON: dict[JudgeElicitation, tuple[HumanElicitation, ...]] = {  # the questi
 
 
 def share_with_sets(rated: Iterable[tuple[str, str]]) -> float | None:
-    """Return the share of the rated items that have a response set; None without rated items.
+    """Return the share of the rated items with a response set; None without rated items.
 
     Parameters
     ----------
     rated : iterable of (str, str)
-        Item and elicitation of the ratings; those that are CANNOT_ASSESS left out.
+        Item and elicitation of the ratings, except CANNOT_ASSESS.
     """
     forms = set(rated)
     items = {item for item, _ in forms}
@@ -93,7 +93,7 @@ class Task(TaskFields):
     ratings : tuple of Rating
         The human ratings, in file order.
     ignored : tuple of Rating
-        Ratings that were left out because their value is in ``ignore_labels``.
+        Ratings left out because their value is in ``ignore_labels``.
     folder : Path
         Folder that the task was read from; not part of its content.
     """
@@ -107,8 +107,8 @@ class Task(TaskFields):
     def space(self) -> OptionSpace:
         """Option keys and response sets in their fixed order.
 
-        With more than 10 options and ``response_sets: all`` the sets are unknown, and the space
-        holds only the singletons.
+        With more than 10 options and ``response_sets: all``, the sets are unknown, and the space
+        only contains the singletons.
 
         Raises
         ------
@@ -139,14 +139,14 @@ class Task(TaskFields):
 
     @cached_property
     def shown_parts(self) -> dict[str, tuple[str, ...]]:
-        """Parts of the text that judges are shown, by item, of those that have a text."""
+        """Parts of the text that judges see, by item, for items with a text."""
         return {item.id: self.parts_of(item) for item in self.items if self.has_text(item)}
 
     @property
     def elicitations(self) -> tuple[JudgeElicitation, ...]:
-        """Elicitations that apply: response sets and pairs only where the sets are known.
+        """Elicitations that apply: response sets and pairs only if the sets are known.
 
-        Of open scales, a single answer, by the name of a forced choice.
+        On open scales, only a single answer, under the name of a forced choice.
         """
         if self.is_open:
             return ("forced_choice",)
@@ -180,7 +180,7 @@ class Task(TaskFields):
 
     @cached_property
     def images(self) -> dict[str, Image]:
-        """Images by the id of their item; read, checked and hashed when they are first needed.
+        """Images by the id of their item; read, checked and hashed on first use.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class Task(TaskFields):
 
     @cached_property
     def similarities(self) -> dict[tuple[str, str], float]:
-        """Similarities of texts that the task's folder gives, read when they are first needed.
+        """Similarities of texts from the task's folder, read on first use.
 
         Raises
         ------
@@ -202,23 +202,23 @@ class Task(TaskFields):
         return read_similarities(self.folder, name) if name else {}
 
     def criterion_text(self, criterion: str | None) -> str:
-        """Return a criterion as judges are shown it: with its description, if it has one."""
+        """Return a criterion as judges see it: with its description, if it has one."""
         of_rubric = self.rubric.criteria.get(criterion or "") if self.rubric else None
         described = of_rubric is not None and of_rubric.description
         return f"{criterion} - {described}" if described else criterion or ""
 
     def has_text(self, item: Item) -> bool:
-        """Return whether an item shows judges anything: a text that isn't blank, or an image."""
+        """Return whether judges see anything of an item: a nonblank text, or an image."""
         has_image = bool(self.image and item.fields.get(self.image))
         return has_image or not all(is_blank(item.fields.get(name, "")) for name in self.text)
 
     def has_blank_part(self, item: Item) -> bool:
-        """Return whether one of the texts that judges are shown is blank, and the item isn't."""
+        """Return whether one of the texts that judges see is blank, but not the whole item."""
         blank = any(is_blank(item.fields.get(name, "")) for name in self.text)
         return blank and self.has_text(item)
 
     def text_of(self, item: Item) -> str:
-        """Return the text that judges are shown; see `parts_of`.
+        """Return the text that judges see; see `parts_of`.
 
         Raises
         ------
@@ -228,10 +228,10 @@ class Task(TaskFields):
         return "\n\n".join(self.parts_of(item))
 
     def parts_of(self, item: Item) -> tuple[str, ...]:
-        """Return the parts of the text that judges are shown.
+        """Return the parts of the text that judges see.
 
-        With one field, its value; with several, each value under the name of its field. A field
-        that the item lacks is an empty text.
+        With one field, this is its value; with several, each value follows the name of its field. A
+        field that the item lacks is an empty text.
 
         Raises
         ------
@@ -255,7 +255,7 @@ class Task(TaskFields):
         return replace(item, fields=self.pairwise.swapped_fields(item.fields))
 
     def sentence_about(self, item: Item) -> str:
-        """Return the sentence about an item that a judge with ``@verbalised`` finishes.
+        """Return the sentence about an item that a judge with ``@verbalised`` completes.
 
         Raises
         ------
@@ -267,7 +267,7 @@ class Task(TaskFields):
         return self.verbalised.filled(item.fields)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with changes, validated anew."""
+        """Return a copy with changes, validated again."""
         del deep  # every part is frozen
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**values | dict(update or {}))
@@ -285,7 +285,7 @@ def _values(ratings: tuple[Rating, ...]) -> Iterator[tuple[object, ...]]:
 
 
 def _json_of_texts(rows: list[object]) -> str:
-    """Return what `_JSON` does of rows of texts, ten times as quickly where these are ASCII."""
+    """Return the same as `_JSON` for rows of texts, ten times as fast if these are ASCII."""
     try:
         text = _QUICK_JSON(rows)
     except (UnicodeEncodeError, TypeError):  # half of a surrogate pair; numpy's texts
@@ -294,7 +294,7 @@ def _json_of_texts(rows: list[object]) -> str:
 
 
 def _sorted_json(content: Mapping[str, object]) -> Iterator[str]:
-    """Yield the JSON text of a mapping, keys sorted; that of an iterator in blocks, as a list."""
+    """Yield a mapping's JSON text with sorted keys; an iterator's in blocks, as a list."""
     for start, key in zip(chain("{", repeat(",")), sorted(content), strict=False):
         yield f"{start}{_JSON(key)}:"
         value = content[key]

@@ -1,4 +1,4 @@
-"""Answers that a task admits, and labels that carry their key."""
+"""Answers that a task allows, and labels that contain their key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BARE_KEY = re.compile(r"-?\d{1,3}|[A-Za-z]")
 
 
 class Frozen(BaseModel):
-    """A frozen model that refuses undeclared fields."""
+    """A frozen model that rejects undeclared fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,16 +43,16 @@ Key = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | int 
 
 
 class Option(Frozen):
-    """An admissible answer.
+    """An allowed answer.
 
     Attributes
     ----------
     key : str
         Name in ratings and verdicts, e.g. ``A`` or ``4``.
     label : str
-        Text that people and judges read, by default the key.
+        Text that people and judges read; by default the key.
     description : str
-        When to choose it; may be empty.
+        When to choose it; can be empty.
     """
 
     key: Key
@@ -97,12 +97,12 @@ OptionField = Annotated[
 
 
 class Lexicon(Frozen):
-    """What the sentiment of a word list means for a task.
+    """Meaning of a word list's sentiment for a task.
 
     Attributes
     ----------
     positive, negative : str
-        Keys of the options that positive and negative sentiment stand for.
+        Keys of the options for positive and negative sentiment.
     cutoff : float
         In [0, 1]: sentiment of at least this size counts as positive or, below zero, as negative.
     """
@@ -113,19 +113,19 @@ class Lexicon(Frozen):
 
 
 class Wording(Frozen):
-    """An unfinished sentence about an item, and for each option the word that would finish it.
+    """An unfinished sentence about an item, and the completing word for each option.
 
     Attributes
     ----------
     template : str
-        Text up to the word; ``{{name}}`` stands for a field of the item that judges are shown.
+        Text up to the word; ``{{name}}`` inserts a field of the item that judges see.
     words : dict of str to str
-        Of each option.
+        Word of each option.
     weights : dict of str to float
-        Calibration: what the probability of each option's word is multiplied by; 1 if left out.
+        Calibration: factor for the probability of each option's word; 1 if left out.
     cutoff : float in (0, 1)
-        An option is in the response set where it has at least this share of the probability of all
-        options together.
+        An option is in the response set if it has at least this share of all options' total
+        probability.
     """
 
     template: str = Field(min_length=1, max_length=MAX_SENTENCE_CHARS)
@@ -147,7 +147,7 @@ class Wording(Frozen):
 
 
 class KeyedLabel(NamedTuple):
-    """The key of an option and what people read."""
+    """The key of an option and the text that people read."""
 
     key: str
     label: str
@@ -174,9 +174,9 @@ def split_label(name: str) -> KeyedLabel | None:
 
 
 def keyed_labels(names: Iterable[str]) -> dict[str, KeyedLabel]:
-    """Return key and label of each name if all carry a key of one kind; otherwise nothing.
+    """Return key and label of each name if all contain a key of one kind; otherwise nothing.
 
-    A scale may name its ends only: a bare number is then its own label.
+    A scale can name only its ends; a bare number is then its own label.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def keyed_labels(names: Iterable[str]) -> dict[str, KeyedLabel]:
 
 
 def key_ranks(keyed: dict[str, KeyedLabel]) -> dict[str, int]:
-    """Return the place of each name in the order of the keys."""
+    """Return each name's position in the order of the keys."""
     return {
         name: int(part.key) if part.key.lstrip("-").isdecimal() else ord(part.key.casefold())
         for name, part in keyed.items()

@@ -1,4 +1,4 @@
-"""Human ratings as columns: numbers for item, rater and answer, each name held once."""
+"""Human ratings as columns: numbers for item, rater and answer, with each name stored once."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ T = TypeVar("T", bound="Hashable")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RatingColumns:
-    """R ratings as arrays, in the order in which they came.
+    """R ratings as arrays, in their original order.
 
     Attributes
     ----------
     items, raters : tuple of str
-        Names, in the order in which they come first.
+        Names, in the order of first occurrence.
     answers : tuple of (elicitation, value)
-        What was answered, in the same order.
+        Answers, in the order of first occurrence.
     item, rater, answer : (R,) int arrays
-        Places of each rating there.
+        Indices of each rating's item, rater and answer.
     """
 
     items: tuple[str, ...]
@@ -58,13 +58,13 @@ class RatingColumns:
         return f"RatingColumns({len(self)} ratings by {len(self.raters)} raters)"
 
     def rows_of(self, items: Iterable[str]) -> NDArray[np.int64]:
-        """Return (R,): the place of the item of each rating among some; -1 for other items."""
+        """Return (R,): the index of each rating's item among some; -1 for other items."""
         return places(self.items, tuple(items))[self.item]
 
     def of_answers(
         self, is_wanted: Callable[[HumanElicitation, str | tuple[str, ...]], bool]
     ) -> NDArray[np.bool_]:
-        """Return (R,) bool: which ratings have some answers."""
+        """Return (R,) bool: whether ratings have one of some answers."""
         return np.array([is_wanted(*answer) for answer in self.answers], dtype=np.bool_)[
             self.answer
         ]
@@ -76,7 +76,7 @@ class RatingColumns:
 
 
 def places(names: tuple[str, ...], among: tuple[str, ...]) -> NDArray[np.int64]:
-    """Return the place of each name among others; -1 where it is not there."""
+    """Return the index of each name among others; -1 if it isn't there."""
     if names == among:  # as a rule, and quick: they are the same objects
         return np.arange(len(names))
     place = {name: i for i, name in enumerate(among)}
@@ -84,17 +84,17 @@ def places(names: tuple[str, ...], among: tuple[str, ...]) -> NDArray[np.int64]:
 
 
 def is_choice(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
-    """Whether an answer is a single one, and no abstention."""
+    """Return whether an answer is a single one, and not an abstention."""
     return isinstance(value, str) and value != CANNOT_ASSESS
 
 
 def is_set(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
-    """Whether an answer is a response set."""
+    """Return whether an answer is a response set."""
     return not isinstance(value, str)
 
 
 def _coded(values: Iterable[T], n: int) -> tuple[tuple[T, ...], NDArray[np.int64]]:
-    """Return the distinct ones of n values, as they come first, and the place of each."""
+    """Return the distinct ones of n values, in order of occurrence, and the index of each value."""
     place: defaultdict[T, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=n)
     return tuple(place), codes

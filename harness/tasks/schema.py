@@ -1,4 +1,4 @@
-"""`task.yaml`: its fields, what must hold between them, and reading it."""
+"""`task.yaml`: its fields, the constraints between them, and reading it."""
 
 from __future__ import annotations
 
@@ -86,16 +86,16 @@ class AltTestFields(Frozen):
     Attributes
     ----------
     eps : float in [0, 1), or None
-        Margin, in place of the default for the kind of raters.
+        Margin, instead of the default for the kind of raters.
     expert : str or None
-        A rater with whom the judge and the other raters are compared as well.
+        A rater to compare the judge and the other raters with in addition.
     gold : str or None
-        Field of the items that holds the key of the right answer; compared with at margin 0.
-        Judges are not shown it unless it stands in ``text``.
+        Field of the items with the key of the correct answer, compared at margin 0. Judges don't
+        see it unless it is in ``text``.
     quality : dict of str to float
         Weight of each rater: a number above 0 for every rater.
     combine : tuple of tuple of str
-        Two sets of raters who rated different items: a rater of each set becomes one combined
+        Two sets of raters who rated different items. A rater from each set becomes one combined
         rater, in all ways.
     """
 
@@ -107,12 +107,12 @@ class AltTestFields(Frozen):
 
 
 class PairwiseFields(Frozen):
-    """Which fields and options of a pairwise task belong together.
+    """Fields and options of a pairwise task that belong together.
 
     Attributes
     ----------
     answers : (str, str)
-        Fields of the items that hold the first and the second answer, both among ``text``.
+        Fields of the items with the first and the second answer, both among ``text``.
     first, second : str
         Options that prefer the first and the second answer; any other is a tie.
     systems : (str, str) or None
@@ -126,11 +126,11 @@ class PairwiseFields(Frozen):
     systems: tuple[str, str] | None = None
 
     def swapped_key(self, key: str) -> str:
-        """Return the option that means the same where the answers are swapped."""
+        """Return the option with the same meaning after swapping the answers."""
         return {self.first: self.second, self.second: self.first}.get(key, key)
 
     def swapped_fields(self, fields: Mapping[str, str]) -> dict[str, str]:
-        """Return the fields of an item with its answers, and their systems, swapped."""
+        """Return an item's fields with its answers, and their systems, swapped."""
         swapped = {
             name: fields.get(other, "")
             for pair in (self.answers, self.systems or ())
@@ -145,9 +145,9 @@ class CriterionFields(Frozen):
     Attributes
     ----------
     description : str
-        When it is met; judges are shown it beside the name.
+        When it is met; judges see it next to the name.
     weight : float
-        What it counts in the score of an item.
+        Weight in the score of an item.
     """
 
     description: str = Field("", max_length=MAX_PHRASE_CHARS)
@@ -155,15 +155,15 @@ class CriterionFields(Frozen):
 
 
 class RubricFields(Frozen):
-    """How the verdicts on the criteria of an item become a verdict on the item.
+    """How the verdicts on an item's criteria become a verdict on the item.
 
     Attributes
     ----------
     criteria : dict of str to CriterionFields
-        By the name that items have as their ``criterion``.
+        Criteria by their name in the items' ``criterion``.
     threshold : float in (0, 1]
-        An item is met where the criteria that are met hold at least this share of the weight;
-        1 asks for all of them.
+        An item is met if its met criteria have at least this share of the weight; 1 requires all of
+        them.
     """
 
     criteria: dict[Key, CriterionFields] = Field(min_length=2)
@@ -194,7 +194,7 @@ def _admit_contiguous(schema: JsonObject) -> None:
 
 
 def _binary_sensitivity(fields: JsonObject) -> dict[str, tuple[str, ...]]:
-    """Return that who chooses the negative of two options may accept the positive one."""
+    """Return the default: raters who choose the negative of two options may accept the positive."""
     keys = [option.key for option in fields.get("options", ())]
     positive, admissible = fields.get("positive", ()), fields.get("response_sets", ())
     negative = [key for key in keys if key not in positive]
@@ -212,11 +212,11 @@ class TaskFields(Frozen):
     Attributes
     ----------
     name : str
-        Letters, digits, ``.``, ``_`` and ``-``; it becomes part of a run's name.
+        Name with letters, digits, ``.``, ``_`` and ``-``; it becomes part of a run's name.
     property : str
         Property rated, as a phrase.
     instructions : str
-        Further instructions to raters and judges.
+        Additional instructions to raters and judges.
     scale : str
         ``binary``, ``nominal``, ``ordinal`` (options in order), ``pairwise``, ``continuous``
         (any number) or ``text`` (any text).
@@ -225,10 +225,9 @@ class TaskFields(Frozen):
     bounds : (float, float) or None
         On a continuous scale, the least and the greatest number; None without bounds.
     similarity : str or EmbeddingSimilarity or None
-        On a text scale, what a text is worth beside another: a table in the task's folder with the
-        columns ``text``, ``other`` and ``similarity``, or ``{embedding: NAME}`` for the cosine of
-        vectors by a model of judges.yaml. None for the share of their words that two texts have in
-        common.
+        On a text scale, the similarity of two texts: a table in the task's folder with the columns
+        ``text``, ``other`` and ``similarity``, or ``{embedding: NAME}`` for the cosine of vectors
+        from a model in judges.yaml. None for the share of words that two texts have in common.
     positive : tuple of str
         Keys of the options that count as positive downstream.
     response_sets : "all" or tuple of tuple of str
@@ -236,56 +235,56 @@ class TaskFields(Frozen):
     abstain : bool
         Whether CANNOT_ASSESS is an answer.
     tau : float in (0, 1]
-        An item is positive when at least this share of raters would accept a positive option.
+        An item is positive if at least this share of raters would accept a positive option.
     ranks_by : str
-        Which ratings judges are ranked by, however many of the others there are:
-        ``forced_choice`` or ``response_set``.
+        Which ratings to rank judges by, however many of the others there are: ``forced_choice`` or
+        ``response_set``.
     sensitivity : dict of str to tuple of str
-        For a negative option, the options that may be accepted by people who choose it. By default
-        the positive option of a binary scale by those who choose the other; ``{}`` for nowhere.
+        For a negative option, the options that people who choose it may also accept. By default, on
+        a binary scale, the positive option for the other one; ``{}`` for none.
     raters : str
         ``expert``, ``skilled`` or ``crowd``; sets the default cost-benefit margin.
     rater_ids : str
-        ``real``: an id is a person. ``positional``: it is only the place within the item.
+        ``real``: an id is a person. ``positional``: it is only a position within the item.
     independent : bool or None
         Whether you state that raters worked without the judges' answers, and judges without theirs.
         It matters if copies of a rater can't be tested for: with fewer than three raters, or
         raters without names.
     ignore_labels : tuple of str
-        Foreign labels that are known to occur in the ratings; counted and left out.
+        Foreign labels that are known to occur in the ratings; they are counted and left out.
     weights : tuple of tuple of float, or None
-        Cost of each disagreement, for weighted kappa and alpha: a row and a column per option,
-        in their order, and one more for CANNOT_ASSESS where abstaining has its own cost.
-        0 on the diagonal, symmetric.
+        Cost of each disagreement, for weighted kappa and alpha: a row and a column per option, in
+        their order, and one more for CANNOT_ASSESS if abstaining has its own cost. 0 on the
+        diagonal, symmetric.
     alt_test : AltTestFields or None
-        How the alternative annotator test is done, where not by default: ``eps``, ``expert``,
-        ``gold``, ``quality``, ``combine``.
+        Settings of the alternative annotator test that differ from the default: ``eps``,
+        ``expert``, ``gold``, ``quality``, ``combine``.
     pairwise : PairwiseFields or None
-        On a pairwise scale, which answer each option prefers: judges are then asked in both orders
-        of the answers.
+        On a pairwise scale, which answer each option prefers. Judges then see both orders of the
+        answers.
     rubric : RubricFields or None
         Criteria that every item is rated on, one unit each: an item is an output and a criterion,
         its group the output. On a binary scale with a positive option.
     lexicon : Lexicon or None
-        Meaning of the word-list judge for this task, if any.
+        Meaning of the word-list judge for this task, if it has one.
     verbalised : Wording or None
-        The sentence that judges with ``@verbalised`` finish, with a word for each option.
+        The sentence that judges with ``@verbalised`` complete, with a word for each option.
     text : tuple of str
-        Fields that judges are shown, in this order. A run leaves out items in which all of them
-        are blank, unless they have an image; judges see a single blank field as empty.
+        Fields that judges see, in this order. A run leaves out items in which all of them are
+        blank, unless they have an image; judges see a single blank field as empty.
     image : str or None
-        Field of the items that names an image: a file in the task's folder, which judges are sent
+        Field of the items that names an image: a file in the task's folder, which judges receive
         after the text.
     reasons : str or None
-        Field of the items that holds reasons for the answer of most raters. Items that have it are
-        the demonstrations of few-shot judges; those that give reasons themselves are shown it.
+        Field of the items with reasons for the raters' most common answer. Items that have it are
+        the demonstrations of few-shot judges. Judges that give reasons themselves see it.
     prompts : dict of str to str
-        By elicitation, the name of a template of the task's own: a file in its folder. Those for
-        chain of thought end in ``_cot``.
+        By elicitation, the name of the task's own template: a file in its folder. Those for chain
+        of thought end in ``_cot``.
     notice : str
-        Shown wherever the task's numbers are shown.
+        Text to show with the task's numbers.
     source, licence : str
-        Where the data come from, and on what terms.
+        Origin and terms of use of the data.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
@@ -342,17 +341,17 @@ class TaskFields(Frozen):
 
     @cached_property
     def embedding(self) -> str | None:
-        """Alias of the model whose vectors are compared, if texts are compared so."""
+        """Alias of the embedding model, if texts are compared by their vectors."""
         by = self.similarity
         return by.embedding if isinstance(by, EmbeddingSimilarity) else None
 
     @cached_property
     def is_open(self) -> bool:
-        """Whether answers are not chosen among options."""
+        """Whether answers aren't chosen among options."""
         return self.scale in OPEN_SCALES
 
     def require_options(self, what: str) -> None:
-        """Refuse what is defined for options alone; `TaskError` if the task has none."""
+        """Raise `TaskError` for something that needs options if the task has none."""
         if self.is_open:
             raise TaskError(
                 f"task {self.name}: {what} needs options to choose from, and a {self.scale} scale "
@@ -360,7 +359,7 @@ class TaskFields(Frozen):
             )
 
     def described(self) -> JsonObject:
-        """Return the fields that stand in ``task.yaml``, as JSON values."""
+        """Return the fields set in ``task.yaml``, as JSON values."""
         return self.model_dump(mode="json", include=set(TaskFields.model_fields), exclude_none=True)
 
 
@@ -373,9 +372,9 @@ class TaskFile(TaskFields):
         Files inside the task's folder, by default ``items``, ``groups`` and ``ratings`` with
         one of the endings .jsonl, .csv and .parquet. Items and groups may be absent.
     datasets : DatasetFields or None
-        Instead of these files, a data set of the hub or a table of another form, and which of its
-        columns hold what. Judges are then shown its ``text`` columns, and raters of ``counts`` or
-        ``votes`` are ``positional``, unless the task says otherwise.
+        Instead of these files, a data set on the hub or a table in a different form, with the roles
+        of its columns. Judges then see its ``text`` columns, and raters of ``counts`` or ``votes``
+        are ``positional``, unless the task says otherwise.
     """
 
     items: str | None = Field(None, min_length=1)
@@ -424,13 +423,13 @@ def task_schema() -> JsonObject:
 def read_task_file(path: Path) -> TaskFile:
     """Read and check ``task.yaml``.
 
-    Every plain value is text first, and becomes a number or a boolean where the field is one: an
+    Every plain value is text first, and becomes a number or a boolean if the field is one. An
     option called ``no`` stays ``no``.
 
     Raises
     ------
     TaskError
-        If it cannot be read as strict YAML (see `read_yaml`) or does not describe a task.
+        If it can't be read as strict YAML (see `read_yaml`) or doesn't describe a task.
     """
     if path.exists() and not path.is_file():
         raise TaskError(f"{path}: this is not a regular file. Write one.")
@@ -459,7 +458,7 @@ def _one_line(fault: Fault) -> str:
 
 
 def _check_fields(task: TaskFields) -> None:
-    """Check fields against each other; a message begins with the field it is about."""
+    """Check fields against each other; messages begin with the field concerned."""
     if task.reasons in task.text:
         raise ValueError(f"reasons: judges would be shown {task.reasons!r}. Remove it from 'text'")
     _check_bounds(task)
@@ -505,13 +504,13 @@ def _check_bounds(task: TaskFields) -> None:
 
 
 def _check_open(task: TaskFields) -> None:
-    """Refuse fields that mean something among options alone."""
+    """Reject fields that only make sense with options."""
     for name, without_options in OF_OPTIONS.items():
         if getattr(task, name) != without_options:
             raise ValueError(f"{name}: a {task.scale} scale has no options. Leave it out")
     settings = task.alt_test
     if settings is not None and settings != AltTestFields(eps=settings.eps):
-        raise ValueError(f"alt_test: on a {task.scale} scale it takes eps alone. Remove the rest")
+        raise ValueError(f"alt_test: on a {task.scale} scale it only accepts eps. Remove the rest")
     _check_repeats("text", task.text)
 
 
@@ -526,7 +525,9 @@ def _check_wording(wording: Wording, text: Sequence[str], keys: Sequence[str]) -
     names = FIELD_NAME.findall(wording.template)
     if sorted(names) != sorted(text):
         wanted = ", ".join(f"{{{{{name}}}}}" for name in text)
-        raise ValueError(f"verbalised: template must hold {wanted}, each once, and no other field")
+        raise ValueError(
+            f"verbalised: template must contain {wanted}, each once, and no other field"
+        )
     if set(wording.words) != set(keys):
         raise ValueError(f"verbalised: words: write a word for each option: {', '.join(keys)}")
     words = [word.casefold() for word in wording.words.values()]
@@ -566,7 +567,7 @@ def _check_scale(scale: Scale, keys: Sequence[str]) -> None:
 
 
 def numeric_keys(keys: Iterable[str]) -> dict[float, str]:
-    """Return option keys by their number, or nothing if a key is not a decimal number."""
+    """Return option keys by their number, or nothing if a key isn't a decimal number."""
     by_number: dict[float, str] = {}
     for key in keys:
         number = as_number(key)
@@ -577,7 +578,7 @@ def numeric_keys(keys: Iterable[str]) -> dict[float, str]:
 
 
 def number_text(number: float) -> str:
-    """Return the shortest text of a number that `as_number` reads as the same number.
+    """Return the shortest text that `as_number` reads as the same number.
 
     Examples
     --------
@@ -699,7 +700,7 @@ def _check_weights(weights: Sequence[Sequence[float]], n: int, *, abstain: bool)
 
 
 def check_rubric(rubric: RubricFields, items: Sequence[Item]) -> None:
-    """Check that every group of items holds each criterion of a rubric once."""
+    """Check that every group of items contains each criterion of a rubric once."""
     wanted = ", ".join(rubric.criteria)
     by_group: dict[str, list[str]] = {}
     for item in items:

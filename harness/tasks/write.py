@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
-    """Write a task into a folder, which is created if need be.
+    """Write a task to a folder, which is created if needed.
 
     Parameters
     ----------
     task : Task
         The task.
     folder : Path
-        Gets ``task.yaml``, ``items.jsonl`` and ``ratings.jsonl``. With ``item_text`` the task that
-        is read back has the same `Task.content_hash`.
+        Folder for ``task.yaml``, ``items.jsonl`` and ``ratings.jsonl``. With ``item_text``, the
+        task has the same `Task.content_hash` when read back.
     item_text : bool
-        Whether items keep their fields and images, or only id, group, criterion and the right
-        answer, where `AltTestFields.gold` names it.
+        Whether items keep their fields and images, or only id, group, criterion and, if
+        `AltTestFields.gold` names it, the correct answer.
 
     Raises
     ------
@@ -65,12 +65,12 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
 
 
 def write_version(task: Task, before: Task, folder: Path) -> None:
-    """Write a version of a task, with the prompts of the task before.
+    """Write a version of a task, with the previous task's prompts.
 
     Parameters
     ----------
     task, before : Task
-        The version, and what it was made from.
+        The version, and the task it was made from.
     folder : Path
         See `write_task`.
 
@@ -85,7 +85,7 @@ def write_version(task: Task, before: Task, folder: Path) -> None:
 
 
 def _write_images(task: Task, field: str, folder: Path) -> None:
-    """Copy the images of the items, under the same names."""
+    """Copy the items' images, under the same names."""
     for item, image in task.images.items():
         target = folder / task.by_id[item].fields[field]
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -104,11 +104,11 @@ class Field(NamedTuple):
     Attributes
     ----------
     name : str
-        Of the field; "" for a comment alone.
+        Name of the field; "" for only a comment.
     value : object
         A text, number, boolean, list or mapping.
     comment : str
-        Lines above the field; empty lines stand for themselves.
+        Lines above the field; empty lines are kept.
     is_example : bool
         Whether the field is commented out.
     """
@@ -120,12 +120,12 @@ class Field(NamedTuple):
 
 
 def described(task: TaskFields) -> list[Field]:
-    """Return the fields of a task as they stand in ``task.yaml``."""
+    """Return the fields of a task in the form of ``task.yaml``."""
     return [Field(name, value) for name, value in task.described().items()]
 
 
 def task_yaml(fields: Iterable[Field]) -> str:
-    """Return the content of ``task.yaml``; texts with any line breaks are read back the same."""
+    """Return the content of ``task.yaml``; texts with any line breaks survive rereading."""
     return "".join(map(_field_yaml, fields))
 
 
@@ -136,7 +136,7 @@ def _field_yaml(field: Field) -> str:
 
 
 def _value_yaml(value: object) -> str:
-    """Write a value behind its name, or, if it has parts of its own, indented below it."""
+    """Write a value after its name, or indented below it if it has parts."""
     text = yaml.dump(
         value,
         Dumper=_PlainDumper,
@@ -150,7 +150,7 @@ def _value_yaml(value: object) -> str:
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """Repeats values instead of using anchors, and quotes texts that YAML may fold."""
+    """YAML writer that repeats values instead of using anchors, and quotes texts YAML may fold."""
 
     def ignore_aliases(self, data: object) -> bool:
         del data

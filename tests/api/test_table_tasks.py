@@ -243,14 +243,16 @@ def test_an_unknown_elicitation_is_refused(tmp_path, monkeypatch):
     """In memory it was a forced choice; an import wrote a folder that could not be loaded."""
     rows = [row | {"elicitation": "pairwise"} for row in PLAIN]
     mapping = {"id": "post", "text": "text", "rater": "who", "label": "label"}
-    message = "row 1, label: elicitation 'pairwise' is none of forced_choice, response_set"
+    message = "row 1, label: elicitation 'pairwise' is not one of forced_choice, response_set"
     for more in ({}, {"judges": ["ann", "bob"]}):
         with pytest.raises(HarnessError, match=message.replace("row 1", r"row \d")):
             harness.load_task(rows, mapping=mapping | more)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = invoke("curate", "import", "rows.jsonl", "--as", "./folder", "--yes")
-    assert "no row could be used; line 1: elicitation 'pairwise' is none of" in str(done.exception)
+    assert "no row could be used; line 1: elicitation 'pairwise' is not one of" in str(
+        done.exception
+    )
     assert not (tmp_path / "folder").exists()
 
 

@@ -147,7 +147,7 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
         result.validation.notes[0],
     )
     assert hearing.lines[-1].startswith(
-        "some units could not be asked. Resume with: harness resume"
+        "some requests could not be sent. Resume with: harness resume"
     )
     assert find_run(place / "runs", None, unfinished=True).path == folder.path
 

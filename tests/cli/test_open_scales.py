@@ -86,7 +86,7 @@ REFUSED = {
         *("estimate", "RUN", "--judge", "j", "--items", "none.jsonl"),
     ),
     "selftest": (f"no item has two forced choices|{NEEDS_OPTIONS}", "lab", "selftest", "./task"),
-    "confirm": ("holds no items out", "confirm", "RUN", "--judge", "j"),
+    "confirm": ("has no held-out items", "confirm", "RUN", "--judge", "j"),
     "trust": (NEEDS_OPTIONS, "trust", "RUN", "--judge", "j", "--max-error", "0.1"),
     "improve": (NEEDS_OPTIONS, "improve", *ON_TASK, "--judge", "j", *JUDGE[2:]),
     "check": (NEEDS_OPTIONS, "check", "j", "./task", *JUDGE[2:4]),

@@ -73,7 +73,7 @@ def test_an_error_without_a_bound_is_refused(run):
     done = invoke(*words("lexicon", "--error", "rater"))
     assert done.exit_code == 2
     assert "goes with --max-error" in " ".join(done.output.split())
-    with pytest.raises(HarnessError, match="a bound of the error is needed"):
+    with pytest.raises(HarnessError, match="a bound on the error is needed"):
         harness.trust(judge="lexicon", out="runs")
     assert invoke("trust", "--judge", "lexicon", "--out", "runs").exit_code == 2
 

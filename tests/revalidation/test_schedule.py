@@ -323,7 +323,7 @@ def test_a_pipeline_installs_what_the_user_names(source, installed):
     [
         ("github", "judge-harness==0.1", "neither a repository nor a wheel"),
         ("gitlab", "file:///home/me/j.whl", "neither a repository nor a wheel"),
-        ("github", "/home/me/j.whl", "its repository alone"),
+        ("github", "/home/me/j.whl", "only sees its repository"),
         ("github", "https://me:hunter2@git.example/x", "would be written down"),
         ("github", "git+https://token@git.example/x", "would be written down"),
         ("cron", SOURCE, "does not apply to cron"),
@@ -362,8 +362,8 @@ def test_a_pipeline_installs_what_is_installed_here(recorded, installed, monkeyp
 
 @pytest.mark.parametrize("run", ["/home/me/runs/x", "../x", "a\nb", "${{ secrets.X }}"])
 def test_a_path_that_a_pipeline_cannot_use_is_refused(run):
-    """A pipeline sees its repository alone, and no expression is smuggled into it."""
-    with pytest.raises(RunError, match=r"its repository alone|cannot be written"):
+    """A pipeline only sees its repository, and no expression is smuggled into it."""
+    with pytest.raises(RunError, match=r"only sees its repository|cannot be written"):
         files_of(schedule_of(run), "github")
 
 

@@ -57,7 +57,7 @@ def test_abstentions_and_ignored_labels_are_read_as_elsewhere(tmp_path):
     [
         ("options: [A, B]", "options: a continuous scale has no options. Leave it out"),
         ("tau: 0.3", "tau: a continuous scale has no options"),
-        ("alt_test: {expert: r}", "alt_test: on a continuous scale it takes eps alone"),
+        ("alt_test: {expert: r}", "alt_test: on a continuous scale it only accepts eps"),
     ],
 )
 def test_fields_that_need_options_are_refused(tmp_path, line, message):

@@ -114,7 +114,7 @@ def test_lists_derived_columns_and_abstentions_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("datasets", "message"),
     [
-        ({"name": NAME, "revision": "main"}, r"revision: found 'main'. Give the 40 hexadecimal"),
+        ({"name": NAME, "revision": "main"}, r"revision: found 'main'. Use a full 40-character"),
         ({"name": NAME}, r"revision: not found. Add the commit that `git ls-remote https://"),
         ({"name": "ratings", "revision": REVISION}, r"datasets\.name: found 'ratings'"),
         ({}, r"name: name a data set of the hub as OWNER/NAME, or else a file"),

@@ -91,8 +91,8 @@ def test_items_are_joined_with_their_groups(tmp_path):
     [
         (ITEMS, [{"id": "other"}], "item 'b': group 'g' is not in the groups file"),
         (ITEMS, [{"id": "g", "text": "x"}], "item 'b': its group has the field 'text' too"),
-        (ITEMS, [{"id": "g"}, {"id": "g"}], "groups.jsonl: line 2: id 'g' is given twice"),
-        ([*ITEMS, ITEMS[0]], None, "items.jsonl: line 3: id 'a' is given twice"),
+        (ITEMS, [{"id": "g"}, {"id": "g"}], "groups.jsonl: line 2: id 'g' occurs twice"),
+        ([*ITEMS, ITEMS[0]], None, "items.jsonl: line 3: id 'a' occurs twice"),
         ([{"text": "x"}], None, "items.jsonl: line 1: column 'id' is missing"),
         ([{"id": " a"}], None, "line 1: id: found ' a'. Write 1 to 256"),
         ([{"id": "a", "group": "g\n"}], None, "line 1: group: found 'g\\n'"),
@@ -352,7 +352,7 @@ def test_an_unknown_task_is_answered_with_the_names_there_are(tmp_path, monkeypa
     make(tmp_path / "demo")
     monkeypatch.setenv("HARNESS_TASKS", str(tmp_path))
     with pytest.raises(
-        TaskError, match=r"task 'dmeo' was not found. Give one of the names \(.*demo.*\)"
+        TaskError, match=r"task 'dmeo' was not found. Use one of the names \(.*demo.*\)"
     ):
         find_task("dmeo")
     (tmp_path / "empty").mkdir()

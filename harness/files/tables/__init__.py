@@ -1,4 +1,4 @@
-"""Rows of csv, jsonl and parquet files, one at a time, within limits, each with its place."""
+"""Rows of csv, jsonl and parquet files, one at a time, within limits, each with its line."""
 
 from harness.files.tables.checks import LIMITS, Limits, Row
 from harness.files.tables.reader import read_rows

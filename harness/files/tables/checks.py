@@ -1,4 +1,4 @@
-"""Limits of tables, checks of rows and cells, and the error that names a place in a file."""
+"""Limits of tables, checks of rows and cells, and errors with their place in a file."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ MAX_ID_CHARS = 256
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Largest table that is read; a file above any of these limits is refused, not cut.
+    """Largest table to read; a file above any of these limits is rejected, not cut.
 
     Attributes
     ----------
     n_bytes, line_bytes : int
         Size of the file, and of one line of csv or jsonl, in bytes.
     json_bytes : int
-        Size of a JSON file, in bytes: it is held in memory whole.
+        Size of a JSON file, in bytes; the whole file is loaded into memory.
     unpacked_bytes : int
-        Size of all values of a parquet file, in bytes, repeated ones counted as often.
+        Size of all values in a parquet file, in bytes, including repetitions.
     n_rows, n_columns : int
         Number of rows, and of columns (keys of a row).
     field_chars : int
@@ -53,7 +53,7 @@ IMPORT_LIMITS = replace(LIMITS, n_columns=4096)  # a column per criterion and ra
 
 
 class PlaceError(ValueError):
-    """An error at one place of a file; the caller that knows the file's name adds it."""
+    """An error at a place in a file; callers that know the file's name add it."""
 
     def __init__(self, problem: str, where: str = "") -> None:
         super().__init__(f"{where}: {problem}" if where else problem)
@@ -61,7 +61,7 @@ class PlaceError(ValueError):
 
 @contextmanager
 def reading(path: Path, error: type[HarnessError] = TaskError) -> Iterator[None]:
-    """Raise ``error``, which names the file, for a `PlaceError` and where it cannot be read."""
+    """Raise ``error``, with the file's name, for a `PlaceError` or an unreadable file."""
     try:
         yield
     except PlaceError as fault:
@@ -72,20 +72,20 @@ def reading(path: Path, error: type[HarnessError] = TaskError) -> Iterator[None]
 
 
 def as_text(value: object) -> str:
-    """Write a cell as text: nothing as "", true as "true", lists and objects as JSON."""
+    """Convert a cell to text: nothing to "", true to "true", lists and objects to JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def short(value: object) -> str:
-    """Quote a cell or a name, cut so that a message stays on its line."""
+    """Quote a cell or a name, shortened so that a message stays on its line."""
     text = as_text(value)
     return repr(text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "...")
 
 
 def quoted(noun: str, text: str) -> str:
-    """Name a label, a rater or an item; of a text too long for one, which may be a reply, its size.
+    """Name a label, a rater or an item; for a long text, which may be a reply, only its size.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def quoted(noun: str, text: str) -> str:
 
 
 def looks_like_label(text: str) -> bool:
-    """Whether a text is short, of few words and on one line."""
+    """Return whether a text is short, has few words and is on one line."""
     return len(text) <= LABEL_CHARS and len(text.split()) <= LABEL_WORDS and text.isprintable()
 
 
@@ -106,7 +106,7 @@ def identifier(value: object, column: str, where: str) -> str:
     Raises
     ------
     TaskError
-        If it is empty, too long, has spaces around it or cannot be printed.
+        If it is empty, too long, has spaces around it or isn't printable.
     """
     text = as_text(value)
     if not text or len(text) > MAX_ID_CHARS or text != text.strip() or not text.isprintable():
@@ -118,7 +118,7 @@ def identifier(value: object, column: str, where: str) -> str:
 
 
 def check_size(path: Path, limits: Limits) -> None:
-    """Refuse a path that is not a regular file, an empty file and one that is too large."""
+    """Reject a path that isn't a regular file, an empty file and one that is too large."""
     if not path.exists():
         raise PlaceError("the file was not found. Put it there or correct its name.")
     if not path.is_file():
@@ -132,16 +132,16 @@ def check_size(path: Path, limits: Limits) -> None:
 
 
 def too_many_rows(limits: Limits) -> NoReturn:
-    """Refuse a table with too many rows."""
+    """Return the error for a table with too many rows."""
     raise PlaceError(f"found more than {limits.n_rows} rows, which is the most. Split the file.")
 
 
 def counted_rows(
     rows: Iterable[tuple[int, Row]], limits: Limits, ragged: Sequence[tuple[int, str]] = ()
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a table, which must have some, and not too many.
+    """Yield the rows of a table, which must have some, but not too many.
 
-    Where there are none, the first of the ``ragged`` ones is the problem.
+    If there are none, the first of the ``ragged`` ones is reported.
     """
     n_rows = 0
     for n_rows, row in enumerate(rows, 1):
@@ -158,7 +158,7 @@ def counted_rows(
 def check_columns(
     names: Sequence[str], required: Collection[str], limits: Limits, where: str
 ) -> None:
-    """Refuse blank, repeated, missing or too many column names."""
+    """Reject blank, repeated, missing or too many column names."""
     if len(names) > limits.n_columns:
         raise PlaceError(f"found {len(names)} columns. At most {limits.n_columns} are read.", where)
     if any(not name.strip() for name in names):
@@ -171,8 +171,8 @@ def check_columns(
 
 
 def check_lengths(row: Row, limits: Limits, where: str) -> None:
-    """Refuse texts that are too long."""
+    """Reject texts that are too long."""
     for name, value in row.items():
         if isinstance(value, str) and len(value) > limits.field_chars:
-            problem = f"{short(name)} holds {len(value)} characters"
+            problem = f"{short(name)} contains {len(value)} characters"
             raise PlaceError(f"{problem}. At most {limits.field_chars} are read.", where)

@@ -1,4 +1,4 @@
-"""Rows of csv and jsonl files; each line is decoded, bounded and numbered first."""
+"""Rows of csv and jsonl files; each line is decoded, limited and numbered first."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ LIMIT_OF_CSV = Lock()
 def csv_rows(
     path: Path, required: Collection[str], limits: Limits, separator: str = ""
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the first line of each row and its cells by column; blank lines are skipped.
+    """Yield the first line of each row and its cells by column, skipping blank lines.
 
-    Without a separator, columns are separated by commas; where the header has none, by semicolons
-    or tabs.
+    By default, columns are separated by commas or, if the header contains none, by semicolons or
+    tabs.
     """
     names: list[str] = []
     with closing(csv_cells(path, limits, separator)) as table:
@@ -56,7 +56,7 @@ def csv_rows(
 def csv_cells(
     path: Path, limits: Limits, separator: str = "", encoding: str = ""
 ) -> Generator[tuple[int, list[str], str]]:
-    """Yield the first line of each row, its cells and the separator; blank lines are skipped."""
+    """Yield the first line of each row, its cells and the separator, skipping blank lines."""
     with open_text(path, limits, encoding) as file:
         texts = (text for _, text in _lines(file, limits))
         header = _header(texts)
@@ -74,9 +74,9 @@ def csv_cells(
 
 
 def _rows(table: Iterator[list[str]], field_chars: int) -> Iterator[list[str]]:
-    """Yield the rows of a `csv.reader`; the limit of its module is changed while one is read.
+    """Yield the rows of a `csv.reader`; changes its module's limit while one is read.
 
-    The limit is that of the process, so threads take turns: one would put back that of another.
+    The limit is global, so threads take turns; otherwise one would restore another's limit.
     """
     while True:
         with LIMIT_OF_CSV:
@@ -91,7 +91,7 @@ def _rows(table: Iterator[list[str]], field_chars: int) -> Iterator[list[str]]:
 
 
 def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
-    """Open a file whose bytes are UTF-8; with another encoding, it is read and recoded whole."""
+    """Open a file as UTF-8; with a different encoding, it is read and recoded as a whole."""
     if not encoding:
         return path.open("rb")
     if path.stat().st_size > limits.json_bytes:
@@ -110,7 +110,7 @@ def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
 def jsonl_rows(
     path: Path, required: Collection[str], limits: Limits, encoding: str = ""
 ) -> Iterator[tuple[int, Row]]:
-    """Yield number and object of each line; blank lines are skipped."""
+    """Yield number and object of each line, skipping blank lines."""
     wanted = frozenset(required)
     with open_text(path, limits, encoding) as file:
         line = 1
@@ -125,7 +125,7 @@ def jsonl_rows(
 
 
 def _flat_rows(lines: bytes, wanted: frozenset[str], limits: Limits) -> list[Row] | None:
-    """Parse lines at once; None where each has to be looked at alone."""
+    """Parse lines at once; None if they must be parsed one by one."""
     if len(lines) > min(limits.line_bytes, limits.field_chars):
         return None
     rows = parse_flat_lines(lines)
@@ -138,7 +138,7 @@ def _flat_rows(lines: bytes, wanted: frozenset[str], limits: Limits) -> list[Row
 def _strict_rows(
     lines: bytes, required: Collection[str], limits: Limits, first: int
 ) -> Iterator[tuple[int, Row]]:
-    """Parse each line alone."""
+    """Parse each line separately."""
     for line, text in _lines(BytesIO(lines), limits, first):
         if text and not text.isspace():
             row = _object(text, limits, line)
@@ -185,7 +185,7 @@ def _lines(file: BinaryIO, limits: Limits, first: int = 1) -> Iterator[tuple[int
 
 
 def encoding_of(raw: bytes) -> str:
-    """Say which encoding bytes that are no UTF-8 may have, with the option that reads them."""
+    """Describe the likely encoding of bytes that aren't UTF-8, with the option to read them."""
     from charset_normalizer import from_bytes  # noqa: PLC0415 -- for this message alone
 
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1::2].count(0) > len(raw) // 4:
@@ -198,7 +198,7 @@ def encoding_of(raw: bytes) -> str:
 
 
 def _is_western(raw: bytes) -> bool:
-    """Whether most letters are ASCII, and the others are those of Western Europe in cp1252."""
+    """Return whether letters are mostly ASCII, and the others Western European in cp1252."""
     others = [byte for byte in raw if byte > 127]  # noqa: PLR2004 -- ASCII
     letters = bytes(others).decode("cp1252", errors="replace")
     return len(others) < len(raw) // 5 and all(
@@ -207,7 +207,7 @@ def _is_western(raw: bytes) -> bool:
 
 
 def _header(texts: Iterator[str]) -> list[str]:
-    """Return the lines up to the first that has a separator, or the first few."""
+    """Return the lines up to the first with a separator, or the first few."""
     lines = []
     for text in texts:
         lines.append(text)
@@ -217,9 +217,9 @@ def _header(texts: Iterator[str]) -> list[str]:
 
 
 def _separator(header: str) -> str:
-    """Return the separator that occurs most often in the header, by default the comma.
+    """Return the most common separator in the header; by default the comma.
 
-    A first line of numbers with spaces between them, and nothing else, is divided by the spaces.
+    If the first line only contains numbers and spaces, spaces are the separator.
     """
     if NUMBERS.fullmatch(header.strip()):
         return " "
@@ -227,7 +227,7 @@ def _separator(header: str) -> str:
 
 
 def ragged(n_cells: int, n_columns: int, separator: str) -> str:
-    """Say that a row has too few or too many cells."""
+    """Describe a row with too few or too many cells."""
     cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
     many = n_cells > n_columns
     remedy = (

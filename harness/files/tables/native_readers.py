@@ -1,12 +1,12 @@
-"""Write the rows of a parquet, arrow or xlsx file as lines of JSON, in a process of its own.
+"""Write the rows of a parquet, arrow or xlsx file as lines of JSON, in a separate process.
 
-pyarrow and calamine are compiled: a damaged or crafted file can crash them, which no ``except``
-catches. `native_rows` starts this file and names the table if the process ends early. Nothing of
-this package is imported, so that it starts soon.
+pyarrow and calamine are compiled, so a damaged or crafted file can crash them, which no ``except``
+catches. `native_rows` starts this file and names the table if the process ends early. It doesn't
+import anything from this package, so that it starts quickly.
 
-A line is a list, the cells of a row; the first line of parquet and arrow holds the number of rows
-that the file, or its first part, declares, and the names of the columns. A problem is an object: a
-place and a sentence.
+A line is a list with the cells of a row. The first line for parquet and arrow contains the number
+of rows that the file, or its first part, declares, and the names of the columns. A problem is an
+object with a place and a sentence.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ ARROW_FILE = b"ARROW1"  # how the file format begins; else it is a stream
 
 
 class Refused(Exception):  # noqa: N818 -- a property of the file
-    """A file is not read; the arguments are the place in it and the problem."""
+    """A file is rejected; the arguments are the place in it and the problem."""
 
 
 def main(kind: str, unpacked_bytes: int, sheet: str = "") -> None:
-    """Write the rows of the file at standard input to standard output."""
+    """Write the rows of the file on standard input to standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads the rows ends this one
     for name, bound in (("AS", MEMORY_BYTES), ("CPU", CPU_S), ("CORE", 0)):
         with suppress(OSError, ValueError):  # a lower limit is set, or the system has none
@@ -69,7 +69,7 @@ def _lines(kind: str, file: BufferedReader, unpacked_bytes: int, sheet: str) -> 
 
 
 def _parquet(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
-    """Yield rows and names, then rows; a row group's size is known before texts are unpacked."""
+    """Yield rows and names, then rows; each row group's size is checked before unpacking."""
     from pyarrow import parquet  # noqa: PLC0415 -- workbooks do not need it
 
     plain = parquet.ParquetFile(file)
@@ -92,7 +92,7 @@ def _parquet(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
 
 
 def _check_declared(declared: Any, unpacked_bytes: int) -> None:  # noqa: ANN401 -- no types
-    """Refuse too many bytes, and an encoding whose size is not bounded."""
+    """Reject too many bytes, and encodings without a bounded size."""
     n_bytes = 0
     for i in range(declared.num_row_groups):
         group = declared.row_group(i)
@@ -113,7 +113,7 @@ def _too_large(unpacked_bytes: int) -> None:
 
 
 def _unpacked_bytes(array: Any) -> int:  # noqa: ANN401 -- pyarrow has no types
-    """Return the size of the values of a column, with each text counted as often as it occurs."""
+    """Return the size of a column's values, counting each text as often as it occurs."""
     import pyarrow as pa  # noqa: PLC0415 -- workbooks do not need it
     from pyarrow import compute  # noqa: PLC0415 -- the same
 
@@ -131,7 +131,7 @@ def _unpacked_bytes(array: Any) -> int:  # noqa: ANN401 -- pyarrow has no types
 
 
 def _arrow(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
-    """Yield rows and names, then rows, of an arrow file in stream or file format."""
+    """Yield rows and names, then rows, for an arrow file in stream or file format."""
     del unpacked_bytes  # counted by the process that reads the rows
     n_rows = 0
     for number, batch in enumerate(_batches(file)):
@@ -156,9 +156,10 @@ def _batches(file: BufferedReader) -> Iterator[Any]:
 
 
 def _xlsx(file: BufferedReader, sheet: str) -> Iterator[list[Any]]:
-    """Yield the number of sheets without a table and the names of the others, then rows of one.
+    """Yield the number of sheets without a table and the names of the others, then rows.
 
-    A sheet of one row or one column, such as a note, is no table unless all are.
+    A sheet with one row or one column, such as a note, doesn't count as a table unless all are like
+    that.
     """
     from python_calamine import CalamineWorkbook  # noqa: PLC0415 -- only for workbooks
 
@@ -176,7 +177,7 @@ def _xlsx(file: BufferedReader, sheet: str) -> Iterator[list[Any]]:
 
 
 def _plain_cell(cell: object) -> object:
-    """Write a cell as text or number; whole numbers lose the ``.0`` that Excel gives them."""
+    """Convert a cell to text or a number; whole numbers lose the ``.0`` that Excel adds."""
     if isinstance(cell, float):
         return int(cell) if cell.is_integer() and abs(cell) < MAX_WHOLE else cell
     if isinstance(cell, date | time):  # a datetime is a date, too
@@ -185,7 +186,7 @@ def _plain_cell(cell: object) -> object:
 
 
 def _cells(table: Any, n_before: int) -> Iterator[list[Any]]:  # noqa: ANN401 -- no types
-    """Yield the cells of each row of a part of a table."""
+    """Yield the cells of each row in a part of a table."""
     names = table.schema.names
     columns = [column.to_pylist() for column in table.columns]
     for number, cells in enumerate(zip(*columns, strict=True), n_before + 1):

@@ -1,4 +1,4 @@
-"""Rows of parquet, arrow and xlsx files, read by a process of its own that may crash."""
+"""Rows of parquet, arrow and xlsx files, read in a separate process that may crash."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READERS = Path(native_readers.__file__)
 def native_rows(
     kind: Literal["parquet", "arrow"], path: Path, required: Collection[str], limits: Limits
 ) -> Iterator[tuple[int, Row]]:
-    """Yield number and values of each row; what the metadata says of columns is ignored."""
+    """Yield number and values of each row, ignoring metadata about columns."""
     with closing(native_lines(kind, path, limits)) as lines:
         n_rows, *names = next(lines, NO_COLUMNS)
         check_columns(names, required, limits, "columns")
@@ -49,14 +49,14 @@ def native_rows(
 def native_lines(
     kind: NativeKind, path: Path, limits: Limits, sheet: str = ""
 ) -> Generator[list[Any]]:
-    """Yield what a process that runs ``native_readers.py`` writes on a file.
+    """Yield what a process that runs ``native_readers.py`` writes about a file.
 
-    It gets the open file, no name, and an environment without keys.
+    It gets the open file, without a name, and an environment without keys.
 
     Raises
     ------
     PlaceError
-        If it refuses the file, crashes, or writes more than ``limits.n_bytes``.
+        If it rejects the file, crashes, or writes more than ``limits.n_bytes``.
     """
     n_bytes = 0
     with path.open("rb") as file, _process(kind, file, limits, sheet) as process:
@@ -96,7 +96,7 @@ def _cells(line: bytes, where: str) -> list[Any]:
 
 
 def _check_ended(kind: NativeKind, code: int) -> None:
-    """Refuse a file that the process did not read to its end."""
+    """Reject a file that the process did not read to its end."""
     if code:
         cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         problem = f"it is damaged, or takes more than {MEMORY_BYTES >> 20} MiB or {CPU_S} s"

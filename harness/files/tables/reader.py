@@ -38,32 +38,33 @@ def read_rows(
     limits: Limits = LIMITS,
     error: type[HarnessError] = TaskError,
 ) -> Iterator[tuple[int, Row]]:
-    """Read a table row by row, without holding more than a row (csv, jsonl) or a batch (parquet).
+    """Read a table row by row, with only a row (csv, jsonl) or a batch (parquet) in memory.
 
     Parameters
     ----------
     path : Path
         A file that ends in ``.csv`` (commas, a header), ``.jsonl`` or ``.parquet``.
     required : collection of str, optional
-        Columns that every row must have. Other columns are kept as they are.
+        Columns that every row must have. Other columns are kept unchanged.
     limits : Limits, optional
         Limits of size.
     error : type, optional
-        Which branch of the error tree problems belong to.
+        Class of the errors to raise.
 
     Yields
     ------
     line : int
-        Number of the line the row begins on (csv, jsonl) or of the row (parquet), from 1.
+        Number of the row's first line (csv, jsonl) or of the row (parquet), from 1.
     row : dict
-        Values by column: text in csv; JSON values in jsonl; what the column holds in parquet.
+        Values by column: text in csv; JSON values in jsonl; the column's type in parquet.
 
     Raises
     ------
     HarnessError
-        Of type ``error``, naming file, line, what was found and what to do: not one of the three
-        formats, not UTF-8 (a byte order mark is tolerated), a missing, repeated or blank column
-        name, rows of different length, JSON that is not strict, no rows at all, or above a limit.
+        Error of type ``error``, with file, line, what was found and what to do, for not one of the
+        three formats, not UTF-8 (a byte order mark is tolerated), a missing, repeated or blank
+        column name, rows of different length, JSON that is not strict, no rows at all, or above a
+        limit.
     """
     with reading(path, error):
         reader = READERS.get(path.suffix.lower())

@@ -1,4 +1,4 @@
-"""Strict and bounded parsing of JSON."""
+"""Strict parsing of JSON, within limits."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _FLAT = {str, int, float, bool, type(None)}  # types of values that hold no othe
 def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
     r"""Parse JSON strictly.
 
-    Each key stands once in its object, numbers are finite, nothing is nested deeper than 64 levels,
-    and texts hold neither NUL nor half of a surrogate pair.
+    Each key occurs once in its object, numbers are finite, nesting is at most 64 levels deep, and
+    texts contain neither NUL nor half of a surrogate pair.
 
     Raises
     ------
     ValueError
-        Naming the problem, without quoting more than a key or a number.
+        With the problem, without quoting more than a key or a number.
 
     Examples
     --------
@@ -51,10 +51,11 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
 
 
 def parse_flat_lines(lines: bytes) -> list[JsonObject] | None:
-    r"""Parse lines of JSON at once: the objects that `parse_json` makes of each.
+    r"""Parse lines of JSON at once, into the same objects as `parse_json` of each line.
 
-    None unless each is an object of texts, numbers, true, false, null and lists of texts, without a
-    space before or after it, and none breaks a rule; then each has to be parsed alone.
+    Return None unless each line is an object of texts, numbers, true, false, null and lists of
+    texts, without a space before or after it, and follows all rules. The lines must then be parsed
+    one by one.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def parse_flat_lines(lines: bytes) -> list[JsonObject] | None:
 
 
 def _n_quotes(text: bytes) -> int:
-    """Count the quotes of JSON that open or close a text."""
+    """Count the JSON quotes that open or close a text."""
     if b"\\" not in text:
         return text.count(b'"')
     text = text.replace(b"\\\\", b"")
@@ -104,7 +105,7 @@ def _n_quotes(text: bytes) -> int:
 
 
 def _depth(text: str) -> int:
-    """Return the deepest nesting; brackets inside strings do not count."""
+    """Return the deepest nesting; brackets inside strings don't count."""
     depth = deepest = 0
     quoted = escaped = False
     for char in text:

@@ -1,4 +1,4 @@
-"""Writing rows as csv and jsonl, and cells that no spreadsheet takes for a formula."""
+"""Writing rows as csv and jsonl, with cells that no spreadsheet reads as a formula."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 def csv_text(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> str:
-    """Return a table as CSV; what a row lacks is empty, lists are JSON, other keys are left out."""
+    """Return a table as CSV: missing cells are empty, lists are JSON, other keys are left out."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -30,7 +30,7 @@ def jsonl_text(rows: Iterable[Mapping[str, object]]) -> str:
 
 
 def neutralized(value: object) -> str:
-    """Write a cell so that no spreadsheet takes it for a formula; `restored` undoes it.
+    """Write a cell so that spreadsheets don't read it as a formula; `restored` undoes it.
 
     Examples
     --------
@@ -42,5 +42,5 @@ def neutralized(value: object) -> str:
 
 
 def restored(cell: str) -> str:
-    """Return a cell as it was before `neutralized`."""
+    """Return a cell as before `neutralized`."""
     return cell.removeprefix("'")

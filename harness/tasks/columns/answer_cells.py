@@ -44,24 +44,24 @@ NO_TOTAL = "shares need the number of raters"
 
 
 class CellAnswer(NamedTuple):
-    """The answer of a rater or judge in a cell.
+    """A rater's or judge's answer in a cell.
 
     Attributes
     ----------
     row : int
         Index of the row.
     criterion : str
-        What was rated; "" where the table does not say.
+        Rated criterion; "" if the table has none.
     name : str
-        Of the rater or the judge.
+        Name of the rater or the judge.
     is_judge : bool
         Whether it is a verdict.
     column : str
-        Where it stands.
+        Name of the column.
     text : str
-        The cell, or a label of it; "" where it is empty.
+        The cell, or a label in it; "" if it is empty.
     problem : str
-        Why it cannot be used; "" if it can.
+        Reason if it can't be used, else "".
     """
 
     row: int
@@ -86,7 +86,7 @@ class AnswerReader:
 
     @cached_property
     def by_rater(self) -> bool:
-        """Whether the cells of the votes say who gave which label."""
+        """Whether the cells of votes say which rater gave which label."""
         columns = [self.table.columns[name] for name in self.mapping.votes]
         return self.lists == "raters" or any(
             ballots_by_rater(text) is not None and counts_of(text) is None
@@ -96,21 +96,21 @@ class AnswerReader:
 
     @property
     def abstains(self) -> bool:
-        """Whether a cell of a rating or verdict says CANNOT_ASSESS."""
+        """Return whether a cell of a rating or verdict says CANNOT_ASSESS."""
         mapping = self.mapping
         names = {*mapping.raters, mapping.label, *mapping.judge_columns(self.table)} - {""}
         cells = (text for name in names for text in self.table.columns[name].values)
         return any(CANNOT_ASSESS in labels_of(text)[0] for text in cells)
 
     def labels(self, *, whole: bool = False) -> set[str]:
-        """Return the labels of all answers; ``whole`` where a list in a cell is one answer."""
+        """Return the labels of all answers; ``whole`` if a list in a cell is one answer."""
         texts = {answer.text for answer in self.answers()}
         if whole:
             return {*map(label_of, texts)} - {""}
         return {label for text in texts for label in labels_of(text)[0]}
 
     def answers(self) -> Iterator[CellAnswer]:
-        """Yield the human answers, row by row, each row's verdicts after them."""
+        """Yield the human answers row by row, with each row's verdicts after them."""
         mapping = self.mapping
         if mapping.votes:
             yield from self._voted()
@@ -122,7 +122,7 @@ class AnswerReader:
             yield from self._wide()
 
     def criteria(self) -> list[str]:
-        """Return the criterion of each row; "" where the table has no such column."""
+        """Return the criterion of each row; "" if the table has no such column."""
         if not self.mapping.criterion:
             return [""] * self.table.n_rows
         return _cells(self.table.columns[self.mapping.criterion])
@@ -133,7 +133,7 @@ class AnswerReader:
                 yield CellAnswer(row, own_criterion or criterion, judge, True, column, texts[row])
 
     def _cells(self, columns: Iterable[str]) -> list[_Cells]:
-        """Return the cells of columns with the criterion and the name they are called after."""
+        """Return the cells of columns, with their criterion and name."""
         return [
             (name, *self.mapping.criterion_and_rater(name), _cells(self.table.columns[name]))
             for name in columns
@@ -179,7 +179,7 @@ class AnswerReader:
                 yield from self._verdicts(row, criteria[row], judges)
 
     def _ticked(self) -> list[str]:
-        """Return the set of each row, from its columns of 1 and 0; "" where all are empty."""
+        """Return the set of each row, from its columns of 1 and 0; "" if all are empty."""
         labels = set_options(self.mapping.sets)
         columns = [(label, _cells(self.table.columns[name])) for name, label in labels.items()]
         rows = []
@@ -201,7 +201,7 @@ class AnswerReader:
         return rows
 
     def _voted(self) -> Iterator[CellAnswer]:
-        """Yield the ratings of columns that hold all of an item, by name or by place."""
+        """Yield the ratings in columns that contain all of an item's, by name or by position."""
         mapping, table = self.mapping, self.table
         criteria = self.criteria()
         judges = self._judge_cells()
@@ -224,11 +224,11 @@ class AnswerReader:
     def _ballots(
         self, text: str, total: str | int | None, who: str | None
     ) -> list[tuple[str, str]] | str:
-        """Return rater and label of each rating in a cell, or why there are none."""
+        """Return rater and label of each rating in a cell, or the reason if there are none."""
         if who is not None:
             names, given = list_of(who), list_of(text)
             if names is None or given is None or len(names) != len(given):
-                return "its raters are not as many as its labels"
+                return "it has different numbers of raters and labels"
             pairs = [(name_of(n), label_of(x)) for n, x in zip(names, given, strict=True)]
             return [(name, self._member(label)) for name, label in pairs if label]
         if self.by_rater and (named := ballots_by_rater(text)) is not None:
@@ -243,7 +243,7 @@ class AnswerReader:
         return [(f"p{place}", label) for place, label in enumerate(labels, 1)]
 
     def _member(self, label: str) -> str:
-        """Return a member of a list of ratings; a set if its options are divided."""
+        """Return a member of a list of ratings; a set if its options are separated."""
         if not self.separator or list_of(label) is not None:
             return label
         options = [part.strip() for part in label.split(self.separator) if part.strip()]
@@ -266,7 +266,7 @@ class AnswerReader:
             yield from self._verdicts(row, criterion, judges)
 
     def _numbers(self) -> Iterator[dict[str, float] | str]:
-        """Yield numbers by label of each row, or why there are none."""
+        """Yield each row's numbers by label, or the reason if there are none."""
         labels = option_names(self.mapping.counts)
         columns = [(label, _cells(self.table.columns[name])) for name, label in labels.items()]
         for row in range(self.table.n_rows):
@@ -285,7 +285,7 @@ def _cells(column: Column) -> list[str]:
 
 
 def _as_sets(cells: Sequence[str]) -> list[str]:
-    """Write single labels as sets of one."""
+    """Write single labels as sets with one label."""
     return [
         json.dumps([label_of(text)], ensure_ascii=False) if text and list_of(text) is None else text
         for text in cells
@@ -293,9 +293,9 @@ def _as_sets(cells: Sequence[str]) -> list[str]:
 
 
 def same_names(column: Column) -> dict[str, str]:
-    """Return the name of each cell: people that differ by case or blanks alone are one.
+    """Return the name of each cell; people whose names differ only in case or blanks are one.
 
-    The most common spelling stands for all.
+    The most common spelling is used for all.
     """
     chosen: dict[str, str] = {}
     names = {text: " ".join(name_of(text).split()) for text in column.texts}
@@ -320,9 +320,9 @@ def _ballot_counts(text: str) -> dict[str, float] | str:
 
 
 def ballots(counts: dict[str, float], total: str | int | None) -> list[str] | str:
-    """Return a label per rater from numbers or shares by label, or why that is impossible.
+    """Return a label per rater from counts or shares of labels, or why that is impossible.
 
-    Shares, which are no whole numbers, need the ``total`` number of raters.
+    Shares, which aren't whole numbers, need the ``total`` number of raters.
 
     Examples
     --------
@@ -348,7 +348,7 @@ def ballots(counts: dict[str, float], total: str | int | None) -> list[str] | st
 
 
 def option_names(columns: Sequence[str]) -> dict[str, str]:
-    """Return the option that each column of counts is called after: its name without the mark.
+    """Return the option for each column of counts: its name without the mark.
 
     Examples
     --------
@@ -365,7 +365,7 @@ def option_names(columns: Sequence[str]) -> dict[str, str]:
 
 
 def set_options(columns: Sequence[str]) -> dict[str, str]:
-    """Return the option that each column of ticks is called after: without a word all share.
+    """Return the option for each column of ticks: its name without the words that all share.
 
     Examples
     --------

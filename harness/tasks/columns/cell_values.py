@@ -54,7 +54,7 @@ def name_of(value: object) -> str:
 
 
 def folded_name(text: str) -> str:
-    """Return what names have in common that differ by case or blanks alone.
+    """Return a name without differences in case and blanks.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def folded_name(text: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """List the names that are most like one, for a message; long ones, which may be texts, are not.
+    """List the names most like a given one, for a message, except long ones.
 
     Examples
     --------
@@ -79,13 +79,13 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def label_of(value: object) -> str:
-    """Read a label as a name; a whole number loses its ``.0``, which gaps add to integers."""
+    """Read a label as a name; whole numbers lose the ``.0`` that gaps add to integers."""
     text = " ".join(name_of(value).split())
     return text.split(".", maxsplit=1)[0] if WHOLE.fullmatch(text) else text
 
 
 def labels_of(value: object) -> tuple[tuple[str, ...], bool]:
-    """Read the labels in a cell, and whether they are a list.
+    """Read the labels in a cell, and whether they form a list.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _who_and_what(entry: dict[str, object]) -> tuple[object, object]:
 
 
 def _is_cell(value: object) -> bool:
-    """Whether a value is a name, a label or a list of labels."""
+    """Return whether a value is a name, a label or a list of labels."""
     if isinstance(value, list):
         return all(isinstance(part, str | int | float) for part in value)
     return isinstance(value, str | int | float) and value != ""
@@ -186,12 +186,12 @@ def _literal(text: str, opening: str) -> object:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a decimal number."""
+    """Return whether a text is a decimal number."""
     return as_number(text) is not None
 
 
 def with_point(text: str) -> str:
-    """Write a number with a decimal comma with a point; other texts as they are.
+    """Replace the decimal comma in a number by a point; leave other texts unchanged.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def with_point(text: str) -> str:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a date or a time stamp.
+    """Return whether a text is a date or a timestamp.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def _is_worded_date(text: str) -> bool:
 
 
 def is_iso_time(text: str) -> bool:
-    """Whether a text is a date with a time of day in ISO 8601.
+    """Return whether a text is a date with a time of day in ISO 8601.
 
     Examples
     --------
@@ -240,12 +240,12 @@ def is_iso_time(text: str) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is a web address."""
+    """Return whether a text is a web address."""
     return text.startswith(("http://", "https://")) and " " not in text
 
 
 def readable(text: str) -> str:
-    r"""Write a conversation, which is a JSON list of messages, as text; other texts as they are.
+    r"""Write a conversation, which is a JSON list of messages, as text; leave others unchanged.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def _turn(message: object) -> str | None:
 
 
 def _content(content: object) -> str:
-    """Return the text of a message, whose content may be a list of parts."""
+    """Return the text of a message, whose content can be a list of parts."""
     if isinstance(content, list):
         texts = [part.get("text", "") if isinstance(part, dict) else part for part in content]
         return "\n".join(text for text in texts if isinstance(text, str))

@@ -40,46 +40,46 @@ PLACEHOLDERS = ("{criterion}", "{rater}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnMapping:
-    """Roles of the columns of a table; its fields are named like the command-line options.
+    """Roles of a table's columns; the fields have the names of the command-line options.
 
     Attributes
     ----------
     id : tuple of str
-        Columns that together name an item; none means that rows are numbered.
+        Columns that together identify an item; if empty, rows are numbered.
     text : tuple of str
-        Columns that judges are shown.
+        Columns that judges see.
     image : str
-        The column of the image that judges are shown: a file beside the table, or a ``data:`` URL;
-        "" for none.
+        The column of the image that judges see: a file next to the table, or a ``data:`` URL; ""
+        for none.
     raters : tuple of str
-        The columns that hold ratings, one per rater, or per criterion and rater.
+        Columns with ratings, one per rater, or per criterion and rater.
     pattern : str
-        How such columns are called, e.g. ``{criterion}_{rater}``; "" for one column per rater.
+        Name pattern of such columns, e.g. ``{criterion}_{rater}``; "" for one column per rater.
     rater, label : str
-        Long: the columns that hold the rater's name and the rating.
+        Long: columns with the rater's name and the rating.
     criteria : tuple of str
-        The columns that hold a rating each; with ``rater``, a row is an item and a rater, and
-        without it, an item that was rated once.
+        Columns with one rating each. With ``rater``, a row is an item and a rater; without it, an
+        item that was rated once.
     set : str
-        Long: the column of the response set, beside a choice or alone.
+        Long: the column of the response set, with or without a choice.
     sets : tuple of str
-        Long: the columns, one per option, that say with 1 and 0 whether it is in the set.
+        Long: columns, one per option, with 1 or 0 for whether it is in the set.
     counts : tuple of str
-        The columns that hold the number, or the share, of raters who chose an option.
+        Columns with the number or share of raters who chose an option.
     votes : tuple of str
-        The columns, one per criterion, that hold all ratings of an item: a list, numbers by option,
-        or labels by rater. With ``rater``, that column lists their raters.
+        Columns, one per criterion, with all ratings of an item: a list, numbers by option, or
+        labels by rater. With ``rater``, that column lists their raters.
     total : str
-        The column of the number of raters, where the others hold shares.
+        The column of the number of raters, if the others contain shares.
     judges : tuple of str
-        Columns that hold verdicts, one per judge. Long: such columns, or names in the rater's
-        column that are those of judges.
+        Columns with verdicts, one per judge. Long: such columns, or names of judges in the rater's
+        column.
     group, criterion : str
         The columns of the cluster to resample and of the criterion; "" for none.
     elicitation : str
         Long: the column of the elicitation; "" for none.
     rated_at : str
-        A row per item and rater: the column of when it was rated; "" for none.
+        A row per item and rater: the column with the time of rating; "" for none.
     """
 
     id: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class ColumnMapping:
 
     @property
     def layout(self) -> Layout:
-        """How the ratings stand in the table."""
+        """Layout of the ratings in the table."""
         if self.counts or self.votes:
             return "counts" if self.counts else "votes"
         if self.rater:
@@ -114,31 +114,31 @@ class ColumnMapping:
 
     @property
     def one_row_per_item(self) -> bool:
-        """Whether a row holds all ratings of its item."""
+        """Whether a row contains all ratings of its item."""
         return not self.rater or bool(self.votes)
 
     @property
     def rating_columns(self) -> tuple[str, ...]:
-        """Columns that hold ratings."""
+        """Columns with ratings."""
         single = tuple(filter(None, (self.label, self.set)))
         return (*self.raters, *single, *self.criteria, *self.sets, *self.counts, *self.votes)
 
     @property
     def has_several_criteria(self) -> bool:
-        """Whether a row holds ratings of several criteria."""
+        """Whether a row contains ratings for several criteria."""
         return bool(self.criteria or self.pattern) or len(self.votes) > 1
 
     @property
     def kind(self) -> RaterKind:
-        """``expert`` where the columns of the raters say so, else ``crowd``."""
+        """``expert`` if the raters' column names say so, else ``crowd``."""
         names = self.raters or (self.rater,)
         return "expert" if all("expert" in parts(name) for name in names) else "crowd"
 
     def item_fields(self, table: Table) -> dict[str, str]:
-        """Return the columns that become fields of items, with their names there.
+        """Return the columns that become fields of items, with the fields' names.
 
-        They are the texts, the image, and every column without a role that says the same in all
-        rows of an item. Judges see texts and image only.
+        They are the texts, the image, and every column without a role that is constant within each
+        item. Judges only see texts and image.
         """
         unused = self.unused(table)
         if self.rater and not self.votes:
@@ -172,7 +172,7 @@ class ColumnMapping:
         return roles
 
     def judge_names(self, table: Table) -> tuple[str, ...]:
-        """Judges that are names in the rater's column rather than columns."""
+        """Judges whose names are in the rater's column instead of column names."""
         return tuple(name for name in self.judges if name not in table.columns)
 
     def judge_columns(self, table: Table) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ class ColumnMapping:
         return tuple(name for name in table.columns if name not in used)
 
     def criterion_and_rater(self, column: str) -> tuple[str, str]:
-        """Return the criterion and the rater that a column of ratings is called after."""
+        """Return the criterion and the rater in the name of a column of ratings."""
         if not self.pattern:
             is_criterion = not self.rater and column in self.criteria
             return (column, ONLY_RATER) if is_criterion else ("", column)
@@ -194,11 +194,11 @@ class ColumnMapping:
 
 
 def whole_mapping(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMapping | None:
-    """Return the roles of all columns, if the user gave them; None where some are to be guessed.
+    """Return the roles of all columns, if the user gave them; None if any must be inferred.
 
-    They are whole where items, texts and the columns of ratings are named, no column is left, and
-    values raise no question: a row per rating or a column per rater, each text is that of one item,
-    and nobody among the raters is called like a model.
+    They are complete if items, texts and columns of ratings are named, no column remains, and
+    values are unambiguous: there is a row per rating or a column per rater, each text belongs to
+    one item, and no rater has a model's name.
 
     Raises
     ------
@@ -228,10 +228,10 @@ def whole_mapping(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMap
 
 
 def pattern_of(pattern: str) -> re.Pattern[str]:
-    """Return the expression of a pattern such as ``{criterion}_{rater}``.
+    """Return the regular expression for a pattern such as ``{criterion}_{rater}``.
 
-    The rater is the shorter part: without the separator where it stands last, up to the first
-    separator where it stands first.
+    The rater is the shorter part: without the separator if it is last, up to the first separator if
+    it is first.
     """
     first, second = sorted(PLACEHOLDERS, key=pattern.index)
     between, after = pattern[len(first) :].split(second)
@@ -249,19 +249,19 @@ def pattern_of(pattern: str) -> re.Pattern[str]:
 
 
 def mapping_of(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMapping:
-    """Return the roles that names of columns say, as they are given on the command line.
+    """Return the roles from column names, as passed on the command line.
 
     Parameters
     ----------
     roles : mapping of str to sequence of str
-        Column names by role. A name that is not a column is split at its commas.
+        Column names by role. A name that isn't a column is split at its commas.
     table : Table
-        Says which columns there are.
+        Table with the columns.
 
     Raises
     ------
     TaskError
-        If a role or a column is unknown, or a role that takes one column is given several.
+        If a role or a column is unknown, or a role for one column has several.
     """
     single = {role.name for role in fields(ColumnMapping) if role.type == "str"}
     values: dict[str, object] = {}
@@ -306,12 +306,12 @@ def _split(name: str, table: Table) -> list[str]:
 
 
 def check(mapping: ColumnMapping, table: Table) -> None:
-    """Check that a task can be made from a table with this mapping.
+    """Check that this mapping can make a task from a table.
 
     Raises
     ------
     TaskError
-        Naming the option that is missing or wrong, and the columns there are.
+        Names the missing or wrong option, and the table's columns.
     """
     where = str(table.path)
     if len(table.columns) == 1 and set(next(iter(table.columns))) & set(";\t|"):
@@ -324,8 +324,8 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     kinds += ["criteria"] if mapping.criteria and not mapping.rater else []
     if len(kinds) > 1:
         raise TaskError(
-            f"{where}: give --{kinds[0]} or --{kinds[1]}, not both: each says that the table has "
-            "another layout."
+            f"{where}: give --{kinds[0]} or --{kinds[1]}, not both, because each implies "
+            "a different layout."
         )
     answers = mapping.label or mapping.set or mapping.criteria or mapping.sets or mapping.votes
     if mapping.rater and not answers:
@@ -358,7 +358,7 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     ]
     repeated = {name for name in used if used.count(name) > 1} - {*mapping.id, mapping.group}
     if repeated:
-        raise TaskError(f"{where}: column {min(repeated)!r} is given two roles. Give it one.")
+        raise TaskError(f"{where}: column {min(repeated)!r} has two roles. Give it one.")
 
 
 def _check_judges(mapping: ColumnMapping, table: Table) -> None:
@@ -377,7 +377,7 @@ def _check_judges(mapping: ColumnMapping, table: Table) -> None:
 
 
 def _check_beside(mapping: ColumnMapping, where: str) -> None:
-    """Check the roles that go with others."""
+    """Check the roles that depend on others."""
     if mapping.total and not (mapping.counts or mapping.votes):
         raise TaskError(f"{where}: --total goes with counts of raters. Give --counts or --votes.")
     if mapping.rated_at and not mapping.rater:

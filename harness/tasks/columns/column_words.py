@@ -196,7 +196,7 @@ def parts(name: str) -> tuple[str, ...]:
 
 
 def plain(text: str) -> str:
-    """Write a text in lower case and without accents.
+    """Convert a text to lower case without accents.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def plain(text: str) -> str:
 
 
 def contains_word(name: str, words: frozenset[str]) -> bool:
-    """Whether a part of the name, or the whole name, is in ``words``."""
+    """Return whether a part of the name, or the whole name, is in ``words``."""
     name_parts = parts(name)
     if not words.isdisjoint(name_parts) or "".join(name_parts) in words:
         return True
@@ -222,7 +222,7 @@ def contains_word(name: str, words: frozenset[str]) -> bool:
 
 
 def are_sides(names: Sequence[str], *, tied: bool) -> bool:
-    """Whether labels are two sides that differ in their last letter, and ties between them."""
+    """Return whether labels are two sides that differ in their last letter, and ties."""
     sides = [name.casefold() for name in names if not contains_word(name, TIES)]
     if len(sides) != 2 or (tied and len(sides) == len(names)):  # noqa: PLR2004 -- sides come in twos
         return False
@@ -233,7 +233,7 @@ def are_sides(names: Sequence[str], *, tied: bool) -> bool:
 
 
 def are_pair(name: str, other: str) -> bool:
-    """Whether two names differ in one word alone, which says a side: ``left chat``, ``right chat``.
+    """Return whether two names differ only in a word for a side: ``left chat``, ``right chat``.
 
     Examples
     --------
@@ -254,6 +254,6 @@ def stem(name: str) -> str:
 
 
 def is_remark(label: str) -> bool:
-    """Whether a label may say that there is no answer."""
+    """Return whether a label may mean that there is no answer."""
     text = label.casefold().replace("_", " ").replace("\u2019", "'")
     return text in REMARKS or text.startswith(("n/a", "#n/a"))

@@ -1,4 +1,4 @@
-"""Named formats of other tools: how a reader is registered, and the registered ones.
+"""Named formats of other tools: how to register a reader, and the registered ones.
 
 The readers are in `harness.curation.formats`; without curation, every file is read as a plain
 table.
@@ -24,24 +24,24 @@ N_OPENING = 5  # rows by which a table is recognised
 
 @dataclass(slots=True)
 class Reading:
-    """How the rows of a recognised file are read; empty for a plain table.
+    """How to read the rows of a recognised file; empty for a plain table.
 
     Attributes
     ----------
     name : str
-        What the file is, for a note.
+        Description of the file, for a note.
     columns : dict of str to sequence of str
         Columns by role, as in a recipe.
     scale : str or None
-        Of the answers.
+        Scale of the answers.
     options : tuple of str
         Labels that are options, in order.
     lists : str or None
-        ``ratings`` where a list in a cell holds those of several raters.
+        ``ratings`` if a list in a cell contains the ratings of several raters.
     unclear : tuple of str
-        Raters of whom the format doesn't say whether they are people or models.
+        Raters that may be people or models according to the format.
     notes : list of str
-        What a reader of the import should know, such as rows that are left out.
+        Notes for the user about the import, such as rows that are left out.
     """
 
     name: str = ""
@@ -55,16 +55,17 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format with marks of its own.
+    """A recognisable file format.
 
     Attributes
     ----------
     name : str
-        For a note: "an export of Label Studio".
+        Description for a note: "an export of Label Studio".
     recognises : callable
-        Whether the parsed content of a JSON file, or the first rows of a table, are of the format.
+        Returns whether the parsed content of a JSON file, or the first rows of a table, are in the
+        format.
     rows : callable
-        Turns the content, or all rows, into rows of ratings, and completes the `Reading`.
+        Converts the content, or all rows, to rows of ratings, and completes the `Reading`.
     """
 
     name: str
@@ -73,16 +74,16 @@ class Format:
 
 
 def formats() -> Sequence[Format]:
-    """Return the registered formats, the most particular first."""
+    """Return the registered formats, the most specific first."""
     return import_module(READERS).FORMATS if has_edge("curation") else ()
 
 
 def format_of(content: object) -> Format | None:
-    """Return the format whose marks a content, or the first rows of a table, show."""
+    """Return the format of a JSON content or of a table's first rows."""
     return next((known for known in formats() if known.recognises(content)), None)
 
 
 def first_row(content: object) -> Mapping[str, Any]:
-    """Return the first row of a list of rows; an empty one where there is none."""
+    """Return the first row of a list of rows; an empty one if there is none."""
     first = content[0] if isinstance(content, list) and content else None
     return first if isinstance(first, dict) else {}

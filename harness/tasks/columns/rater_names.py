@@ -1,4 +1,4 @@
-"""Names of raters and models: what a name alone says about who rated."""
+"""Names of raters and models: who a name on its own suggests."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ PLACES = frozenset({"a", "r", "p", "h", "j", "w", "an", "ra", "hr"})  # as in r1
 
 
 def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:
-    """Say of names whether each is a person's or a model's, or that it is unclear.
+    """Classify each name as a person's or a model's, or as unclear.
 
-    A letter and a number, as in ``r1``, is a person where another is numbered alike. In a column
-    that is called after ``people``, a name is a person's unless it looks like a model's.
+    A letter and a number, as in ``r1``, is a person if there is a similar one. In a column named
+    after ``people``, a name is a person's unless it looks like a model's.
 
     Examples
     --------
@@ -56,9 +56,9 @@ def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:
 
 
 def who_are_raters(column: str, names: Sequence[str]) -> dict[str, Who]:
-    """Say who the raters are that a column names; see `who_are`.
+    """Classify the raters in a column; see `who_are`.
 
-    They are people where the column is called so, or no name has the mark of a model.
+    They are people if the column's name says so, or if no name looks like a model's.
     """
     marked = any(map(_is_marked, names[:LOOKED_AT]))
     people = column_words.contains_word(column, column_words.PEOPLE) or not marked
@@ -66,7 +66,7 @@ def who_are_raters(column: str, names: Sequence[str]) -> dict[str, Who]:
 
 
 def are_people(column: str, names: Sequence[str]) -> bool:
-    """Whether all raters that a column names are people."""
+    """Return whether all raters in a column are people."""
     return {*who_are_raters(column, names).values()} == {"person"}
 
 
@@ -87,7 +87,7 @@ def _who_is(name: str, forms: Mapping[str, int], *, people: bool) -> Who:
 def is_model(name: str) -> bool:
     """Return whether a whole name is a model's: a product, or a family with a version.
 
-    A product's name within an id isn't enough: people get ids at random.
+    A product's name within an id isn't enough, because people get random ids.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def is_model(name: str) -> bool:
 
 
 def names_model(name: str) -> bool:
-    """Return whether the name of a column is a model's, or opens with a product's.
+    """Return whether a column's name is a model's, or begins with a product's.
 
     Examples
     --------
@@ -120,25 +120,25 @@ def names_model(name: str) -> bool:
 
 
 def _may_be_model(name: str) -> bool:
-    """Return whether a name has the marks of a model's; a single given name doesn't count."""
+    """Return whether a name looks like a model's; a single given name doesn't count."""
     is_phrase = len(_TOKENS.findall(name)) > 1
     return (is_phrase and _is_marked(name)) or _SIZE.search(name.casefold()) is not None
 
 
 def _is_marked(name: str) -> bool:
-    """Return whether a whole word of a name is a mark of models."""
+    """Return whether a whole word in a name indicates a model."""
     words = _TOKENS.findall(name.casefold())
     return any({word, _VERSION_END.sub("", word)} & _MARKS for word in words)
 
 
 def opens_with_rater(words: Collection[str]) -> bool:
-    """Whether the first word that is no label or filler is a word for raters."""
+    """Return whether the first word that isn't a label or filler is a word for raters."""
     content = [w for w in words if w not in column_words.LABELS and w not in FILLERS]
     return bool(content) and column_words.contains_word(content[0], column_words.PEOPLE)
 
 
 def _numbered_form(name: str) -> str:
-    """Return what a place shares with those beside it, as ``r1`` shares ``r``."""
+    """Return the part of a numbered name that similar names share, as ``r1`` shares ``r``."""
     words = parts(name)
     opening = stem(name)
     labelled = set(words[:-1]) <= column_words.LABELS | FILLERS
@@ -147,7 +147,7 @@ def _numbered_form(name: str) -> str:
 
 
 def _lettered_form(name: str) -> str:
-    """Return what a label and a letter share with those beside it: ``rating by`` A, B, C."""
+    """Return what a label and a letter share with similar names: ``rating by`` A, B, C."""
     words = parts(name)
     lettered = len(words) > 1 and len(words[-1]) == 1 and words[-1].isalpha()
     labelled = set(words[:-1]) <= column_words.LABELS | FILLERS

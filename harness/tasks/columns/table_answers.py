@@ -1,4 +1,4 @@
-"""What the answers of a table mean: what is said about them, the options, and what a cell says."""
+"""Meaning of a table's answers: settings, options, and the content of a cell."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ScaleSharing = Literal["shared", "own"]
 
 
 class AnswerSettings(Options):
-    """What the answers of a table mean, said by the user or a recipe; what is not, is guessed."""
+    """Meaning of a table's answers from the user or a recipe; the rest is inferred."""
 
     panel: ClassVar[str] = "Answers"
     scale: Scale | None = option(None, "Scale of the answers.")
@@ -110,7 +110,7 @@ class AnswerSettings(Options):
 
     @model_validator(mode="after")
     def _give_one_meaning(self) -> Self:
-        """Refuse a label that is said to mean two things; one of them would count in silence."""
+        """Reject a label with two stated meanings, one of which would win silently."""
         said = [("options", label, "") for label in self.options]
         said += [("ignore", label, "") for label in self.ignore]
         said += [("abstain", label, "") for label in self.abstain]
@@ -126,14 +126,14 @@ class AnswerSettings(Options):
         return self
 
     def meanings(self) -> dict[str, str]:
-        """Return what labels, in lower case, stand for where that is not their own option."""
+        """Return the meanings of labels, in lower case, if that isn't their own option."""
         meanings = {label.casefold(): label for label in self.ignore}
         meanings |= dict.fromkeys((label.casefold() for label in self.abstain), CANNOT_ASSESS)
         meanings |= {label.casefold(): option_ for label, option_ in self._renamed()}
         return meanings
 
     def _renamed(self) -> list[tuple[str, str]]:
-        """Return each label that is another name of an option, and the option."""
+        """Return each label that is a different name for an option, and the option."""
         pairs = []
         for pair in self.rename:
             label, sign, option_ = (part.strip() for part in pair.rpartition("="))
@@ -143,13 +143,13 @@ class AnswerSettings(Options):
         return pairs
 
     def check_labels(self, cells: AnswerReader) -> None:
-        """Refuse labels that are said to mean something and occur nowhere.
+        """Reject labels with a stated meaning that occur nowhere.
 
         Raises
         ------
         TaskError
-            With the labels of the table that are nearest; also where another name is that of no
-            option.
+            With the most similar labels in the table; also if an alternative name doesn't belong to
+            any option.
         """
         where, renamed = str(cells.table.path), self._renamed()
         named = {
@@ -168,7 +168,7 @@ class AnswerSettings(Options):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing about the answers is left to guess: a scale, and all of its options."""
+        """Whether nothing about the answers must be inferred: scale and options are set."""
         named = [label.casefold() for label in self.options]
         whole = len(set(named)) == len(named) > 1 and self.scale not in {None, *OPEN_SCALES}
         return whole and bool(self.positive or self.scale != "binary")
@@ -177,23 +177,23 @@ class AnswerSettings(Options):
 def check_labels(
     named: Mapping[str, Iterable[str]], cells: AnswerReader, where: str, scale: Scale | None
 ) -> None:
-    """Refuse a label that is said to mean something and that no answer of a table is.
+    """Reject a label with a stated meaning that no answer in a table has.
 
     Parameters
     ----------
     named : mapping of str to iterable of str
-        Labels, by what says so: ``--ignore``.
+        Labels, by the option that names them, such as ``--ignore``.
     cells : AnswerReader
-        The table.
+        The table's cells.
     where : str
-        What errors are about.
+        Subject of errors.
     scale : str or None
-        Of the answers, as far as it is known.
+        Scale of the answers, if known.
 
     Raises
     ------
     TaskError
-        With the labels of the table that are nearest.
+        With the most similar labels in the table.
     """
     if not any(named.values()):
         return
@@ -209,7 +209,7 @@ def check_labels(
 
 
 class RatedOptions(Options):
-    """What was rated and by whom, as in ``task.yaml``."""
+    """The rated property and the raters, as in ``task.yaml``."""
 
     panel: ClassVar[str] = "Answers"
     property: str = option("", "The rated property, as a phrase for judges.")
@@ -222,17 +222,18 @@ class RatedOptions(Options):
 
 
 class LabelReading(NamedTuple):
-    """What a cell says.
+    """Content of a cell.
 
     Attributes
     ----------
     elicitation : str
-        As the table says, else ``response_set`` for a list and ``forced_choice`` for other cells.
+        Elicitation from the table, else ``response_set`` for a list and ``forced_choice`` for other
+        cells.
     value : str or tuple of str
         An option key, a number, a text, ``CANNOT_ASSESS`` or a label that the task ignores; option
         keys of a response set.
     problem : str
-        Why it is no answer; "" if it is one.
+        Reason if it isn't an answer, else "".
     """
 
     elicitation: str
@@ -242,23 +243,23 @@ class LabelReading(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableAnswers:
-    """The options of a task and how a table's labels name them; reads its cells.
+    """A task's options and the labels for them in a table; reads its cells.
 
     Attributes
     ----------
     keys : mapping of str to str
-        What each label, in lower case, stands for: the key of an option, ``CANNOT_ASSESS``, or
-        itself where the task ignores it.
+        Meaning of each label in lower case: the key of an option, ``CANNOT_ASSESS``, or itself if
+        the task ignores it.
     labels : mapping of str to str
-        The key of each option, in order, to what people read.
+        Maps each option's key, in order, to the text that people read.
     positive : tuple of str
         Keys of the positive options.
     abstain : bool
         Whether ``CANNOT_ASSESS`` is an answer.
     ignore : tuple of str
-        Labels that are counted and left out.
+        Labels to count and leave out.
     bounds : (float, float) or None
-        Of a continuous scale.
+        Bounds of a continuous scale.
     """
 
     scale: Scale
@@ -271,7 +272,7 @@ class TableAnswers:
 
     @classmethod
     def of(cls, settings: AnswerSettings, where: str, *, abstain: bool) -> Self:
-        """Return the options that settings name; ``abstain`` if the table holds CANNOT_ASSESS.
+        """Return the options in the settings; ``abstain`` if the table contains CANNOT_ASSESS.
 
         Raises
         ------
@@ -307,9 +308,9 @@ class TableAnswers:
 
     @classmethod
     def of_task(cls, task: TaskFields, rename: Mapping[str, str]) -> Self:
-        """Return the options of a task that is there, whose table has other names for some.
+        """Return the options of an existing task, for a table with other names for some.
 
-        Whether the task admits CANNOT_ASSESS, a number or a set is checked with the ratings.
+        Checking the ratings also checks whether the task allows CANNOT_ASSESS, numbers or sets.
         """
         keys = {label.casefold(): label for label in (*task.ignore_labels, CANNOT_ASSESS)}
         keys |= {option.label.casefold(): option.key for option in task.options}
@@ -325,7 +326,7 @@ class TableAnswers:
         )
 
     def fields(self) -> JsonObject:
-        """Return the fields of ``task.yaml`` that say the same."""
+        """Return the equivalent fields of ``task.yaml``."""
         options = [
             {"key": key} | ({"label": label} if label != key else {})
             for key, label in self.labels.items()
@@ -341,10 +342,10 @@ class TableAnswers:
         return {name: value for name, value in said.items() if value not in (None, [])}
 
     def listed_sets(self, given: Iterable[tuple[str, ...]]) -> list[list[str]]:
-        """Return the response sets that a task of many options has to list.
+        """Return the response sets to list for a task with many options.
 
-        They are those that were given, and each option alone, the smallest first. None are listed
-        where all sets can be, where none was given, and where they are too many.
+        They are those that occur, and each option alone, the smallest first. None are listed if all
+        sets are possible, if there are none, or if there are too many.
         """
         place = {key: i for i, key in enumerate(self.labels)}
         sets = {tuple(sorted(place[key] for key in s)) for s in given if place.keys() >= {*s}}
@@ -356,7 +357,7 @@ class TableAnswers:
         return listed if len(listed) <= MAX_RESPONSE_SETS else []
 
     def read(self, text: str, elicitation: str = "") -> LabelReading:
-        """Read a cell; ``elicitation`` is what the table says of it."""
+        """Read a cell; ``elicitation`` is the table's value for it."""
         labels, is_list = self._labels(text)
         elicitation = elicitation or ("response_set" if is_list else "forced_choice")
         if elicitation not in ANSWER_KINDS:
@@ -382,7 +383,7 @@ class TableAnswers:
         return LabelReading(elicitation, "" if problem else _value(named, elicitation), problem)
 
     def read_verdict(self, text: str, elicitation: str = "") -> LabelReading:
-        """Read the cell of a judge; a label that is not an option stays as it is, to be counted."""
+        """Read the cell of a judge; a label that isn't an option is kept, to be counted."""
         labels, is_list = self._labels(text)
         elicitation = elicitation or ("response_set" if is_list else "forced_choice")
         if elicitation not in ANSWER_KINDS:
@@ -391,10 +392,10 @@ class TableAnswers:
         return LabelReading(elicitation, _value(named, elicitation) if named else "")
 
     def key(self, label: str) -> str | None:
-        """Return what a label stands for; None where it is no answer.
+        """Return the meaning of a label; None if it isn't an answer.
 
-        On a continuous scale, a number stands for itself; on an ordinal one, 0.50 for the option
-        0.5; on a text scale, any label for itself.
+        On a continuous scale, a number means itself; on an ordinal one, 0.50 means the option 0.5;
+        on a text scale, any label means itself.
         """
         if self.abstain and label == CANNOT_ASSESS:
             return label
@@ -413,7 +414,7 @@ class TableAnswers:
         return number_text(number) if low <= number <= high else None
 
     def _labels(self, text: str) -> tuple[tuple[str, ...], bool]:
-        """Return the labels in a cell, and whether they are a list; a text is one, as it stands."""
+        """Return the labels in a cell, and whether they form a list; a text is one label."""
         if self.scale != "text":
             return labels_of(text)
         label = label_of(text)
@@ -432,7 +433,7 @@ def _positive_keys(
 
 
 def _option_keys(names: Sequence[str]) -> list[str]:
-    """Return a key for each label: the label itself where it is a valid key."""
+    """Return a key for each label: the label itself if it is a valid key."""
     keys: list[str] = []
     for name in names:
         plain = re.sub(f"[{re.escape(PUNCTUATION)}]+", " ", name)
@@ -446,7 +447,7 @@ def _option_keys(names: Sequence[str]) -> list[str]:
 
 
 def _of_no_kind(elicitation: str) -> LabelReading:
-    problem = f"{quoted('elicitation', elicitation)} is none of {', '.join(ANSWER_KINDS)}"
+    problem = f"{quoted('elicitation', elicitation)} is not one of {', '.join(ANSWER_KINDS)}"
     return LabelReading(elicitation, "", problem)
 
 

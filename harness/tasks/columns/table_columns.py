@@ -1,4 +1,4 @@
-"""Foreign tables, held column by column as distinct texts and their codes."""
+"""Foreign tables, stored by column as distinct texts and their codes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Column:
     Attributes
     ----------
     name : str
-        On one line, without spaces around it.
+        Name, on one line and without spaces around it.
     texts : tuple of str
         The distinct cells, the empty one first.
     codes : (n,) array of int
@@ -74,22 +74,22 @@ class Column:
 
     @cached_property
     def counts(self) -> Codes:
-        """Rows per distinct cell."""
+        """Number of rows per distinct cell."""
         return np.bincount(self.codes, minlength=len(self.texts))
 
     @cached_property
     def n_filled(self) -> int:
-        """Rows in which the cell is not empty."""
+        """Number of rows in which the cell isn't empty."""
         return len(self.codes) - int(self.counts[EMPTY])
 
     @cached_property
     def values(self) -> tuple[str, ...]:
-        """The distinct cells that are not empty."""
+        """The distinct cells that aren't empty."""
         return self.texts[1:]
 
     @property
     def unique(self) -> bool:
-        """Whether every row holds a different value, short enough for a name."""
+        """Whether every row has a different value, short enough for a name."""
         return (
             len(self.values) == len(self.codes)
             and max(map(len, self.values), default=0) <= MAX_ID_CHARS
@@ -97,13 +97,13 @@ class Column:
 
     @cached_property
     def mean_chars(self) -> float:
-        """Mean length of the cells that are not empty."""
+        """Mean length of the cells that aren't empty."""
         lengths = np.fromiter(map(len, self.texts), dtype=np.int64, count=len(self.texts))
         return float(lengths @ self.counts) / max(self.n_filled, 1)
 
     @cached_property
     def labels(self) -> Mapping[str, int] | None:
-        """How often each label occurs; None if there are too many, or too long ones."""
+        """Number of occurrences of each label; None if there are too many, or too long ones."""
         labels: Counter[str] = Counter()
         for text, n in zip(self.values, self.counts[1:], strict=True):
             for label in labels_of(text)[0]:
@@ -119,7 +119,7 @@ class Column:
         return [self.texts[code] for code in self.codes.tolist()]
 
     def compact(self) -> Column:
-        """Return the column without the distinct cells that no row has; the empty one stays."""
+        """Return the column without the distinct cells that no row has, except the empty one."""
         is_used = np.zeros(len(self.texts), dtype=bool)
         is_used[self.codes] = is_used[EMPTY] = True
         if is_used.all():
@@ -133,22 +133,22 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that another program wrote.
+    """A table from another program.
 
     Attributes
     ----------
     path : Path
-        Where it was read from.
+        Source file.
     columns : mapping of str to Column
-        In the table's order.
+        Columns in the table's order.
     lines : (n,) array of int
-        Line, or number, of each row in the file.
+        Line or number of each row in the file.
     notes : tuple of str
-        What a reader of the import should know about the reading.
+        Notes for the user about the import.
     ragged : tuple of (int, str)
-        Line and problem of each row that has too few or too many cells; it is left out.
+        Line and problem of each row that is left out because it has too few or too many cells.
     reading : Reading
-        What its format says of roles and answers.
+        Roles and answers according to its format.
     """
 
     path: Path
@@ -164,7 +164,7 @@ class Table:
         return len(self.lines)
 
     def keys(self, names: Iterable[str]) -> Codes:
-        """Number the rows by their cells in some columns: equal cells, equal number, from 0."""
+        """Number the rows by their cells in some columns, from 0: equal cells, equal number."""
         keys = np.zeros(self.n_rows, dtype=np.int64)
         for name in names:
             column = self.columns[name]
@@ -173,18 +173,18 @@ class Table:
         return keys
 
     def n_distinct(self, names: Iterable[str]) -> int:
-        """Return the number of different rows in some columns."""
+        """Return the number of distinct rows in some columns."""
         names = [*names]
         if len(names) == 1:
             return int(np.count_nonzero(self.columns[names[0]].counts))
         return int(self.keys(names).max(initial=-1)) + 1
 
     def distinct_share(self, names: Iterable[str]) -> float:
-        """Return the share of rows that are different in some columns."""
+        """Return the share of distinct rows in some columns."""
         return self.n_distinct(names) / max(self.n_rows, 1)
 
     def determines(self, names: Sequence[str], other: str) -> bool:
-        """Whether rows that are equal in some columns are equal in another, but for 1 %."""
+        """Return whether rows equal in some columns are equal in another, except for 1 %."""
         return self.n_distinct((*names, other)) <= 1.01 * self.n_distinct(names)
 
     def is_constant_within(self, keys: Codes, name: str) -> bool:
@@ -195,13 +195,13 @@ class Table:
         return bool(np.array_equal(last[keys], codes))
 
     def with_column(self, name: str, texts: Sequence[str]) -> Table:
-        """Return the table with one more column, or another in its place."""
+        """Return the table with one more column, or one column replaced."""
         index = {text: code for code, text in enumerate(dict.fromkeys(("", *texts)))}
         codes = np.array([index[text] for text in texts], dtype=np.int64)
         return replace(self, columns={**self.columns, name: Column(name, tuple(index), codes)})
 
     def with_texts(self, name: str, texts: Sequence[str]) -> Table:
-        """Return the table with another text for each distinct cell of a column."""
+        """Return the table with a new text for each distinct cell of a column."""
         return replace(self, columns={**self.columns, name: _recoded(self.columns[name], texts)})
 
     def blanked(self, columns: Sequence[str], rows: Codes) -> Table:
@@ -233,7 +233,7 @@ class Table:
 
 
 def _renumbered(keys: Codes, n_keys: int) -> Codes:
-    """Number keys below ``n_keys`` in their order, without gaps; sorting them takes longer."""
+    """Renumber keys below ``n_keys`` in order, without gaps; faster than sorting them."""
     if n_keys > DENSE * len(keys):
         return np.unique(keys, return_inverse=True)[1]
     is_used = np.bincount(keys, minlength=n_keys) > 0
@@ -272,14 +272,14 @@ def encode(
     notes: Sequence[str] = (),
     ragged: Sequence[tuple[int, str]] = (),
 ) -> Table:
-    """Hold rows column by column.
+    """Store rows by column.
 
     Parameters
     ----------
     path : Path
-        Where they come from.
+        Source file.
     rows : iterable of (int, dict)
-        Line and cells by column of each row. A row need not have every column.
+        Line and cells by column of each row. A row needn't have every column.
     notes : sequence of str, optional
         Notes of the reader.
     ragged : sequence of (int, str), optional
@@ -308,7 +308,7 @@ def encode(
 
 
 def plain_table(records: Sequence[Row], name: str) -> Table:
-    """Hold rows in memory, which are of no format of a tool; errors are about ``name``."""
+    """Store rows in memory that aren't in a tool's format; errors name the source as ``name``."""
     path = Path(name)
     with reading(path):
         rows = list(counted_rows(enumerate(records, 1), IMPORT_LIMITS))
@@ -326,7 +326,7 @@ def _check_name(path: Path, line: int, raw: str, names: dict[str, str]) -> None:
 
 
 def cleaned(table: Table, found: Reading) -> Table:
-    """Leave out an index and rows of totals, and add what was found on the way."""
+    """Leave out an index and rows of totals, and note what was found."""
     table = replace(_without_index(table, found.notes), reading=found)
     if not found.name:
         table = _without_totals(table, found.notes)
@@ -334,7 +334,7 @@ def cleaned(table: Table, found: Reading) -> Table:
 
 
 def _without_index(table: Table, notes: list[str]) -> Table:
-    """Leave out nameless columns of row numbers, as pandas writes, or of nothing at all."""
+    """Leave out nameless columns with row numbers, as pandas writes, or without content."""
     names = [n for n in table.columns if UNNAMED.fullmatch(n)]
     numbered = [n for n in names if _numbers_rows(table, n)]
     blank = [n for n in names if not table.columns[n].n_filled]
@@ -355,7 +355,7 @@ def _numbers_rows(table: Table, name: str) -> bool:
 
 
 def _without_totals(table: Table, notes: list[str]) -> Table:
-    """Leave out last rows whose first cell says that they are totals or averages."""
+    """Leave out final rows whose first cell marks them as totals or averages."""
     named = []
     for row in range(max(0, table.n_rows - N_TOTALS), table.n_rows):
         cells = [column.texts[column.codes[row]] for column in table.columns.values()]
@@ -370,10 +370,10 @@ def _without_totals(table: Table, notes: list[str]) -> Table:
 
 
 def with_sets(table: Table, separator: str, roles: Mapping[str, Sequence[str]]) -> Table:
-    """Read the cells of label columns as response sets whose options a separator divides.
+    """Read cells of label columns as response sets with separated options.
 
     These are the columns that the user named for ratings; else those with the separator whose parts
-    repeat, and those that hold the same parts.
+    repeat, and those with the same parts.
     """
     given = ("set",) if roles.get("set") else ("label", "raters", "judges")
     named = [n for role in given for n in roles.get(role, ())]
@@ -407,7 +407,7 @@ POSITIONAL = "positional"
 
 
 def with_places(table: Table, items: Sequence[str]) -> Table:
-    """Add the column `POSITIONAL`: which of its item's rows a row is, from p1."""
+    """Add the column `POSITIONAL`: each row's position within its item, from p1."""
     seen: Counter[int] = Counter()
     places = []
     for key in table.keys(items).tolist():
@@ -419,7 +419,7 @@ def with_places(table: Table, items: Sequence[str]) -> Table:
 def with_decimals(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
     """Read decimal commas, as in 3,5, in the columns that are mostly numbers.
 
-    Those that name or show an item are left as they are.
+    Columns that identify or show an item are unchanged.
     """
     kept = {n for role in ("id", "text") for n in roles.get(role, ())}
     columns = {
@@ -440,7 +440,7 @@ def _with_points(column: Column) -> Column:
 def with_whole_sets(table: Table) -> Table:
     """Read single labels as sets of one in columns whose other cells are lists of labels.
 
-    An export writes ``joy`` where one option was chosen and ``["anger", "joy"]`` where two were.
+    Some exports write ``joy`` for one option and ``["anger", "joy"]`` for two.
     """
     lists = {
         name: [*map(list_of, column.texts)]
@@ -469,19 +469,19 @@ def _parts_of(column: Column, separator: str) -> Counter[str]:
 
 
 def _holds_lists(column: Column) -> bool:
-    """Return whether the cells of a column are lists or objects, whose members a reader divides."""
+    """Return whether a column's cells are lists or objects, whose members a reader splits."""
     return bool(column.values) and all(text[0] in "[{" for text in column.values)
 
 
 def _is_divided(column: Column, parts: Mapping[str, int], separator: str) -> bool:
-    """Whether a separator stands in the cells, and most of their parts are those of others."""
+    """Return whether a separator occurs in cells, and most of their parts occur in others."""
     joined = [text for text in column.values if separator in text]
     is_text = sum(len(WORD.findall(part)) for part in parts) >= TEXT_WORDS * len(parts)
     return bool(joined) and len(parts) > 1 and all(n > 1 for n in parts.values()) and not is_text
 
 
 def _as_lists(column: Column, separator: str, whole: frozenset[str]) -> Column:
-    """Divide the cells of a column; a label in ``whole`` may hold the separator."""
+    """Split the cells of a column; a label in ``whole`` can contain the separator."""
     texts = [
         json.dumps(_divided(text, separator, whole), ensure_ascii=False) if text else ""
         for text in column.texts
@@ -490,7 +490,7 @@ def _as_lists(column: Column, separator: str, whole: frozenset[str]) -> Column:
 
 
 def _divided(text: str, separator: str, whole: frozenset[str]) -> list[str]:
-    """Return the labels in a cell: the longest joins that are a label, and the parts between."""
+    """Return the labels in a cell: the longest joins that are labels, and the parts between."""
     parts = text.split(separator)
     labels = []
     start = 0
@@ -507,14 +507,14 @@ def _divided(text: str, separator: str, whole: frozenset[str]) -> list[str]:
 
 
 def _recoded(column: Column, texts: Sequence[str]) -> Column:
-    """Return a column with another text for each of its distinct cells."""
+    """Return a column with new texts for its distinct cells."""
     index = {text: code for code, text in enumerate(dict.fromkeys(("", *texts)))}
     codes = np.array([index[text] for text in texts], dtype=np.int64)[column.codes]
     return Column(column.name, tuple(index), codes)
 
 
 def with_none(table: Table, columns: Sequence[str], option: str) -> Table:
-    """Read blank cells and empty lists of columns of ratings as an option of their own."""
+    """Read blank cells and empty lists in columns of ratings as a separate option."""
     changed = {
         name: _recoded(
             column,
@@ -533,10 +533,10 @@ def _or_none(text: str, option: str, *, is_set: bool) -> str:
 
 
 def item_names(table: Table, columns: Sequence[str]) -> list[str]:
-    """Return the name of each row's item; "" where a cell is empty.
+    """Return the name of each row's item; "" if a cell is empty.
 
-    Without columns, rows are named by their lines, several of a line by their number, too.
-    A name that is too long or has line breaks becomes a short digest.
+    Without columns, rows are named by their lines, and several in a line also by number. A name
+    that is too long or has line breaks becomes a short digest.
     """
     if not columns:
         return _numbered(table.lines.tolist())
@@ -551,7 +551,7 @@ def item_names(table: Table, columns: Sequence[str]) -> list[str]:
 
 
 def _numbered(lines: Sequence[int]) -> list[str]:
-    """Name rows by their lines; the second row of a line is its ``.2``."""
+    """Name rows by their lines; the second row in a line is its ``.2``."""
     seen: Counter[int] = Counter()
     names = []
     for line in lines:

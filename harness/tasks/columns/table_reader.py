@@ -1,7 +1,6 @@
-"""The one reader of tables whose columns have roles: items and answers, or why there are none.
+"""The reader of tables with known column roles: items and answers, or why there are none.
 
-A data set that is read in place and an import go through it; they differ in what they do with what
-it yields.
+Both data sets that are read in place and imports use it. They differ in how they use its results.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class TableItem(NamedTuple):
-    """An item, when it is first rated, or that of a row that holds no rating."""
+    """An item at its first rating, or the item of a row without a rating."""
 
     row: int
     item: Item
@@ -37,9 +36,9 @@ class TableItem(NamedTuple):
 
 
 class TableAnswer(NamedTuple):
-    """A rating or, where ``is_judge``, a verdict; ``name`` is that of the rater or judge.
+    """A rating or, if ``is_judge``, a verdict; ``name`` is that of the rater or judge.
 
-    ``rated_at`` is its time, "" where the table has none.
+    ``rated_at`` is its time, "" if the table has none.
     """
 
     row: int
@@ -53,7 +52,7 @@ class TableAnswer(NamedTuple):
 
     @property
     def cell(self) -> str:
-        """The value, as the files of a task have it."""
+        """The value as in the files of a task."""
         return (
             self.value
             if isinstance(self.value, str)
@@ -62,7 +61,7 @@ class TableAnswer(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """A row, or a cell of it, that cannot be used."""
+    """A row, or a cell in it, that can't be used."""
 
     row: int
     column: str
@@ -71,16 +70,16 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemColumns:
-    """Which columns are the items'.
+    """Columns that define items.
 
     Attributes
     ----------
     fields : mapping of str to str
-        Columns that become fields, to the name of the field.
+        Maps columns that become fields to the names of the fields.
     criterion : str or None
-        The only criterion that is read; None for all there are.
+        The only criterion to read; None for all.
     joint : bool
-        Whether an item is a row's item and a criterion.
+        Whether an item combines a row's item and a criterion.
     """
 
     fields: Mapping[str, str]
@@ -90,22 +89,22 @@ class ItemColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableTask:
-    """A task that is made of a table: what the columns and the labels of the table mean.
+    """A task made from a table: the meaning of its columns and labels.
 
     Attributes
     ----------
     name : str
-        Of the task.
+        Name of the task.
     rated : RatedOptions
-        What was rated and by whom; kind and ids of the raters are known.
+        The rated property and the raters, whose kind and ids are known.
     cells : AnswerReader
-        The table, and the roles of its columns.
+        The table with the roles of its columns.
     answers : TableAnswers
-        What its labels mean.
+        Meaning of its labels.
     columns : ItemColumns
-        What an item is.
+        Definition of an item.
     source, licence : str
-        Where the data come from, and on what terms; "" where that is not known.
+        Origin and terms of use of the data; "" if unknown.
     """
 
     name: str
@@ -123,14 +122,14 @@ class TableTask:
 
     @property
     def mapping(self) -> ColumnMapping:
-        """The roles of its columns."""
+        """The roles of the table's columns."""
         return self.cells.mapping
 
     def check(self) -> None:
-        """Raise a `TaskError` where it is unclear what the table means."""
+        """Raise a `TaskError` if the meaning of the table is unclear."""
 
     def reader(self) -> TableReader:
-        """Return what reads the table."""
+        """Return the reader for the table."""
         return TableReader(self.cells, self.answers, self.columns)
 
     def described(
@@ -144,9 +143,9 @@ class TableTask:
         Parameters
         ----------
         fields : collection of str
-            Fields that some item has.
+            Fields that any item has.
         answered : collection of (str, str)
-            Items by elicitation of the ratings, those that are CANNOT_ASSESS left out.
+            Pairs of item and elicitation of the ratings, except CANNOT_ASSESS.
         sets : collection of tuple of str
             Response sets of ratings and verdicts.
         """
@@ -173,7 +172,7 @@ class TableTask:
 
 @dataclass(slots=True)
 class _Seen:
-    """What has been read so far."""
+    """State of the reading so far."""
 
     items: dict[str, int] = field(default_factory=dict)  # number of the item's fields, by id
     first_row: dict[str, int] = field(default_factory=dict)
@@ -185,14 +184,14 @@ class _Seen:
 
 
 class TableReader:
-    """Reads a table.
+    """Reader of a table.
 
     Parameters
     ----------
     cells : AnswerReader
-        Its cells, by the roles of the columns.
+        The table's cells, by the roles of the columns.
     answers : TableAnswers
-        What the labels in them stand for.
+        Meaning of the labels in the cells.
     columns : ItemColumns
         What an item is.
     """
@@ -213,11 +212,11 @@ class TableReader:
         self._seen = _Seen()
 
     def line(self, row: int) -> int:
-        """Return the line of a row in the file."""
+        """Return a row's line in the file."""
         return self._lines[row]
 
     def rated(self) -> Iterator[TableItem | TableAnswer | Rejected]:
-        """Yield items that have a rating before the first one; in a row without one, why not."""
+        """Yield items with a rating before the first one; for a row without one, the reason."""
         unrated: dict[str, TableItem] = {}
         for entry in self.read():
             if isinstance(entry, TableItem):
@@ -249,7 +248,7 @@ class TableReader:
             yield from self._verdict(verdict)
 
     def _unrated(self, start: int, end: int) -> Iterator[TableItem | Rejected]:
-        """Yield the items of rows without a rating, unless the rows are those of a judge."""
+        """Yield the items of rows without a rating, unless the rows are a judge's."""
         one_row = self._mapping.one_row_per_item
         criterion = self._columns.criterion if self._criteria else None
         for row in range(start, end):
@@ -262,7 +261,7 @@ class TableReader:
                 yield self._refused(row, "the item is not named")
 
     def _item(self, row: int, criterion: str) -> Iterator[TableItem | Rejected]:
-        """Yield the item of a row the first time, or why the row has none."""
+        """Yield a row's item the first time, or the reason if the row has none."""
         name, seen = self._names[row], self._seen
         if row in seen.refused:
             return
@@ -280,7 +279,7 @@ class TableReader:
             yield TableItem(row, self._made(row, item, criterion), is_rated=True)
 
     def _refused(self, row: int, reason: str) -> Rejected:
-        """Refuse a row once, whatever the number of its answers."""
+        """Reject a row once, whatever the number of its answers."""
         self._seen.refused.add(row)
         return Rejected(row, ", ".join(self._mapping.id), reason)
 
@@ -322,7 +321,7 @@ class TableReader:
             yield TableAnswer(*rated)
 
     def _problem(self, rater: str, key: tuple[str, str, str]) -> str:
-        """Return why a rating cannot be used; "" if it can."""
+        """Return why a rating can't be used; "" if it can."""
         if not rater or len(rater) > MAX_ID_CHARS:
             return "the rater's name is too long" if rater else "the rater is not named"
         is_repeated = key in self._seen.rated

@@ -77,5 +77,5 @@ def test_a_file_that_is_no_image_is_refused(tmp_path, monkeypatch):
         (tmp_path / name).write_bytes(b"a text")
     written(tmp_path / "t.csv", rows(names))
     done = imported(tmp_path, monkeypatch)
-    assert "it is no PNG" in str(done.exception)
+    assert "not a PNG" in str(done.exception)
     assert not (tmp_path / "made").exists()

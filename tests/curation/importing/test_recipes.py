@@ -197,7 +197,7 @@ def test_recipes_are_checked(tmp_path):
     with pytest.raises(TaskError, match=r"own\.yaml: column: Extra inputs"):
         read_recipe(str(own))
     pinned = own.read_text().replace("column: {}", "datasets: {name: a/b, revision: main}")
-    with pytest.raises(TaskError, match=r"datasets\.revision: give the 40 hexadecimal"):
+    with pytest.raises(TaskError, match=r"datasets\.revision: use a full 40-character"):
         read_recipe(str(write(own, pinned)))
     result = invoke("curate", "download", "qags")
     assert "it is not on the hub" in str(result.exception)

@@ -188,7 +188,7 @@ def test_parquet_is_checked_against_what_it_declares(tmp_path):
     assert fault(path, limits=Limits(n_rows=2)).startswith("found more than 2 rows")
     assert "bytes" in fault(path, limits=Limits(n_bytes=50))
     assert fault(path, limits=Limits(field_chars=10)).startswith(
-        "row 1: 'item' holds 1000 characters"
+        "row 1: 'item' contains 1000 characters"
     )
     assert fault(path, required=("value",)).startswith("columns: column 'value' is missing")
     texts = ["x" * 100_000 + str(i) for i in range(50)]
