@@ -1,4 +1,4 @@
-"""Checks of a judge without any label, as `harness check` makes them."""
+"""Checks of a judge without labels, as by `harness check`."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ def check(
     observer: Observer | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> JudgeCheck:
-    """Check a judge without any label: how often its answer flips for no reason.
+    """Check a judge without labels: how often its answers flip for no reason.
 
-    Does what ``harness check`` does, on the first 30 items unless ``limit`` says otherwise. The
-    same call goes on with a check that was interrupted.
+    The same as ``harness check``: by default it uses the first 30 items, unless you set ``limit``.
+    If a check was interrupted, the same call continues it.
 
     Parameters
     ----------
     judge : str
         An alias or a litellm model, or the name of a judge of the run.
     task : str, Path or Task, optional
-        Whose items are used; they need no ratings. By default the bundled task ``toxicity``.
+        Task with the items to use, which don't need ratings. By default the bundled task
+        ``toxicity``.
     run : Run, str or Path, optional
         Check a judge of this run on its items, and keep the card for its report.
     observer : Observer, optional

@@ -550,7 +550,7 @@ class RaceEdge(RacedSources, Protocol):
 
 
 class CheckEdge(Protocol):
-    """What the edge of probes offers: checks of a judge without any label."""
+    """Interface to probes: checks of a judge without labels."""
 
     def plans_of_judge(
         self, judge: str, task: Task, which: Items, limit: Limit, server: Server
@@ -560,7 +560,7 @@ class CheckEdge(Protocol):
     def plans_in_run(
         self, folder: RunFolder, judge: str, which: Items, limit: Limit, server: Server
     ) -> dict[str, Plan]:
-        """Plan the check of a judge of a run on the first items of the run."""
+        """Plan the check of a run's judge on the first items of the run."""
 
     def check_judge(
         self,
@@ -571,7 +571,7 @@ class CheckEdge(Protocol):
         place: RunPlace,
         limit: Limit,
     ) -> JudgeCheck:
-        """Ask all parts of a check, and measure how often answers flip."""
+        """Run all parts of a check, and measure how often answers flip."""
 
 
 class BatchEdge(Protocol):

@@ -26,7 +26,7 @@ ItemsByElicitation = dict["Elicitation", tuple["Item", ...]]
 
 
 def items_of(task: Task, config: RunConfig) -> tuple[Item, ...]:
-    """Return the items of a run, without those that it leaves out; see `select_items`."""
+    """Return the items of a run, except those it leaves out; see `select_items`."""
     return select_items(
         task,
         criterion=config.criterion,
@@ -89,8 +89,8 @@ def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
 
     Named elicitations apply to all items. By default, forced choices apply to all items, and
 
-    - if raters gave response sets of these items, or the metric compares response sets, response sets
-      do too;
+    - if raters gave response sets of these items, or the metric compares response sets,
+      response sets do too;
     - otherwise, if a negative option has ``sensitivity``, ``config.pairs`` random items are
       rated in the paired form.
 

@@ -1,4 +1,4 @@
-"""Checks of the judges of a run, kept in its folder and shown in its report."""
+"""Checks of a run's judges, saved in its folder and shown in its report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class KeptChecks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def keep_check(folder: RunFolder, check: JudgeCheck) -> None:
-    """Keep a check in place of the last one of the same judge.
+    """Save a check, replacing the last one of the same judge.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def keep_check(folder: RunFolder, check: JudgeCheck) -> None:
 
 
 def kept_checks(folder: RunFolder) -> dict[str, JudgeCheck]:
-    """Return the last check of each judge of a run that was checked, by its name.
+    """Return the last check of each checked judge of a run, by the judge's name.
 
     Raises
     ------

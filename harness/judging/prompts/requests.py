@@ -328,7 +328,7 @@ class Prompts:
         return cls(task, templates, demonstrations, orders)
 
     def uses(self, folder: Path) -> bool:
-        """Whether a template or the demonstrations can have come from a folder."""
+        """Return whether a template or the demonstrations can have come from a folder."""
         if self.demonstrations is not None and (folder / DEMONSTRATIONS).exists():
             return True
         return any(template.path.parent == folder for template in self.templates.values())

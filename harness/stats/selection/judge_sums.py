@@ -143,7 +143,7 @@ class ComparedSide:
         return median(self.n_ratings(form)[used], times) or inf
 
     def undecided(self, form: Form) -> bool:
-        """Whether the form needs a decision, but there are no positive options."""
+        """Return whether the form needs a decision, but there are no positive options."""
         return FORMS[form].needs_positive and not self.cut.positive
 
     def n_ratings(self, form: Form) -> FloatArray:
