@@ -234,7 +234,7 @@ def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
         versions={},
     )
     run = RunFolder(tmp_path / "baseline", manifest)
-    with pytest.raises(RunError, match="its task is not in this folder"):
+    with pytest.raises(RunError, match="its task isn't in this folder"):
         options_of(run, "github")
     with pytest.raises(RunError, match=r"gitlab would not ask own, which no judges\.yaml"):
         options_of(run, "gitlab", task="polite")

@@ -103,7 +103,7 @@ def fault(folder):
             NOMINAL | {"options": list("ABCDEFGHIJK")},
             rating(["A", "B"], "response_set"),
             "set_not_admissible",
-            "list the response_sets in task.yaml",
+            "List the response_sets in task.yaml",
         ),
     ],
 )  # fmt: skip -- one case per row
