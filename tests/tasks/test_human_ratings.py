@@ -91,7 +91,7 @@ def fault(folder):
             NOMINAL | {"abstain": True},
             rating(["A", CANNOT_ASSESS], "response_set"),
             "set_not_admissible",
-            "holds",
+            "contains",
         ),
         (
             NOMINAL | {"response_sets": [["A"], ["B", "C"]]},
