@@ -368,7 +368,7 @@ class RunFolder:
         if len(self.manifest.judges) > (most := max_judges(task)):
             raise RunError(
                 f"{self.path}: {len(self.manifest.judges)} judges and {len(task.options)} options. "
-                f"At most {most} judges make a run of that task."
+                f"A run of that task has at most {most} judges."
             )
 
     def read_verdicts(self) -> LogReading:
@@ -406,8 +406,8 @@ class RunFolder:
             return ""
         return (
             f"{file}: schema version {written}, but this version of harness writes "
-            f"{METRICS_SCHEMA}. It is kept, and the numbers were computed again from the verdicts; "
-            "remove it to have it written."
+            f"{METRICS_SCHEMA}. It is kept, and the numbers were recomputed from the verdicts. "
+            "Remove it to have it rewritten."
         )
 
     def open_log(self) -> VerdictLog:

@@ -151,7 +151,7 @@ def test_hosted_judges_of_a_run_are_asked_only_as_the_user_would(unfinished, cha
     """Another address, provider or parameter than that of the user's judge is refused."""
     folder = RunFolder.open(unfinished)
     folder.manifest = folder.manifest.model_copy(update={"judges": (hosted(**changes),)})
-    with pytest.raises(JudgeError, match=r"as you define them.*--judges-file"):
+    with pytest.raises(JudgeError, match=r"uses your definitions.*--judges-file"):
         plan_resumed_run(folder)
 
 

@@ -70,7 +70,7 @@ def test_a_judges_file_that_points_elsewhere_is_a_named_cause(tmp_path, stub, mo
         assert verdicts(look) == {"judge": "not comparable"}
         assert f"{fields} in " in look["judges"][0]["reason"]
     file.unlink()
-    assert "no judge of yours has this name" in str(invoke("revalidate", schedule.run).exception)
+    assert "you have no judge with this name" in str(invoke("revalidate", schedule.run).exception)
     assert stub.stats()["requests"] == asked
     own = tmp_path / "own.yaml"
     own.write_text(content.replace(stub.url(table="judge", ms=0), stub.url(table="x")), "utf-8")

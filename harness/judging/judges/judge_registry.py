@@ -122,7 +122,7 @@ def resolve(
 
 def _check_number(n_judges: int, task: Task) -> None:
     if n_judges > (most := max_judges(task)):
-        raise JudgeError(f"{n_judges} judges are named. At most {most} make a run")
+        raise JudgeError(f"{n_judges} judges are named. A run has at most {most}")
 
 
 def _check_named(spec: JudgeSpec, task: Task) -> None:
@@ -303,9 +303,9 @@ def _own_judge(spec: JudgeSpec, registry: Mapping[str, JudgeSpec], server: Serve
     differing = "name" if own is None else _first_difference(spec, own)
     if own is None or differing:
         raise JudgeError(
-            f"{spec.name}: no judge of yours has this {differing}, and a resumed run asks them as "
-            "you define them. Nothing was sent",
-            "Give the options that it was started with: --judges-file FILE, or --base-url and "
+            f"{spec.name}: you have no judge with this {differing}, and a resumed run uses your "
+            "definitions. Nothing was sent",
+            "Pass the options it was started with: --judges-file FILE, or --base-url and "
             "--key-env.",
         )
     limits = {name: spec.params[name] for name in TOKEN_LIMITS if name in spec.params}

@@ -85,7 +85,7 @@ def test_a_judge_of_a_resumed_run_under_a_strategy_is_found_by_its_name():
     assert own_judges([limited], registry, NO_SERVER) == (limited,)
     for changes in ({"model": "openai/other"}, {"strategy": "zero-shot"}):
         other = own.model_copy(update=changes)
-        with pytest.raises(JudgeError, match="as you define them"):
+        with pytest.raises(JudgeError, match="uses your definitions"):
             own_judges([other], registry, NO_SERVER)
 
 
