@@ -365,7 +365,7 @@ def test_estimates_are_near_what_servers_count():
 
 def test_more_judges_than_are_compared_make_no_run(task):
     """They are refused before any is looked up."""
-    with pytest.raises(JudgeError, match=r"51 judges are named\. At most 50 make a run"):
+    with pytest.raises(JudgeError, match=r"51 judges are named\. A run has at most 50"):
         resolve([f"j{j}" for j in range(51)], task, {})
 
 
