@@ -184,9 +184,9 @@ def verdict_trust(
     human = human_table(task, items)
     answers = single_answers(_choices(task, items, judge, source.verdicts[judge]))
     if (answers == NO_ANSWER).all():
-        raise RunError(
-            f"judge {judge}: it has no forced choices", "Ask it for them, or name another judge"
-        )
+        n = sum(verdict.elicitation == "forced_choice" for verdict in source.verdicts[judge])
+        problem = f"none of its {n} forced choices is a single option" if n else "no forced choices"
+        raise RunError(f"judge {judge}: {problem}", "Name a judge that has some")
     errors = verdict_errors(human, answers, error_kind)
     if np.isnan(errors).all():
         raise TaskError(

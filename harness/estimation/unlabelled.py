@@ -53,9 +53,17 @@ class ItemTables:
         if self.against is None:
             yield from islice(_items(self.path), limit)
             return
+        ids: set[str] = set()
         for path in (self.path, self.against):
             for item in islice(_items(path), limit):
-                if not self._is_rated(own := self._of_system(item, path)):
+                own = self._of_system(item, path)
+                if own.id in ids:
+                    raise TaskError(
+                        f"{path}: {item.id!r} of system {own.fields[self.system]!r} is given twice",
+                        "Put the outputs of each system into a file of its own",
+                    )
+                ids.add(own.id)
+                if not self._is_rated(own):
                     yield own
 
     def n_rated(self, limit: int | None) -> int:

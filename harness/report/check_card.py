@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.errors import ExitCode
 from harness.judging.judges.response_errors import explain
 from harness.report.formatting import counted, percent
 from harness.report.html.rendering import render
@@ -90,6 +91,8 @@ def facts(check: JudgeCheck) -> Iterator[str]:
     yield _cost(check)
     if check.stopped:
         yield f"The check ended early: {explain(check.stopped)}. Run it again to go on."
+    elif check.exit_code == ExitCode.INCOMPLETE:
+        yield "The check ended early: too few replies could be read to go on."
 
 
 def _cost(check: JudgeCheck) -> str:
