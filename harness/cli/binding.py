@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from functools import wraps
 from inspect import Parameter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
 
@@ -44,7 +44,7 @@ def takes(command: Command) -> Command:
         parameters.append(FULL_HELP)
 
     @wraps(command)
-    def called(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 -- of any option
+    def called(context: typer.Context, **values: object) -> None:
         values.pop(FULL_HELP.name, None)
         try:
             entered = {name: values.pop(name) for name in declared}
@@ -114,14 +114,14 @@ def _shown(default: object) -> object:
     return default
 
 
-def _annotation(option: DeclaredOption) -> Any:  # noqa: ANN401 -- a type for typer
+def _annotation(option: DeclaredOption) -> object:
     """Return the type of an option on the command line, with its names, bounds and help."""
     several = list[str] if option.repeats else str
     kind = several if option.kind is tuple else option.kind
     if option.values and option.kind is not tuple:
         kind = Literal[option.values]
     if option.default in (None, ()):
-        kind = kind | None
+        kind = Optional[kind]  # noqa: UP045 -- a type of which mypy knows nothing
     help_text = option.text(flag_of)
     if option.range:
         help_text += f"  [{option.range}]"

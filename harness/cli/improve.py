@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,10 +18,12 @@ from harness.options.search_options import Searching, SearchPlace, SearchSetting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from harness.analysis.improvement import Improvement
     from harness.app.judge_search import JudgeSearch
     from harness.app.plan import Plan
+    from harness.judging.running.recorder import Observer
 
 
 class ImproveSubject(TaskOption, JudgeName):
@@ -123,7 +125,7 @@ def _own_words(settings: RunOptions) -> list[str]:
     return [word for name, value in chosen.items() for word in (f"--{name}", str(value))]
 
 
-def _watched(plan: Plan, *, quiet: bool) -> Any:  # noqa: ANN401 -- a context of an observer
+def _watched(plan: Plan, *, quiet: bool) -> AbstractContextManager[Observer]:
     from harness.cli.progress import watch
 
     return watch(plan.n_planned, quiet=quiet, says_why=False)

@@ -111,10 +111,10 @@ class DeclaredOption:
     """
 
     name: str
-    kind: Any
-    annotation: Any
+    kind: object
+    annotation: object
     values: tuple[str, ...]
-    default: Any
+    default: object
     repeats: bool
     is_split: bool
     help: str
@@ -224,7 +224,7 @@ def _range(metadata: Sequence[object]) -> str:
     return f"{''.join(below)}x{''.join(above)}" if above else ""
 
 
-def _kind_of(annotation: object, metadata: Sequence[object]) -> tuple[Any, tuple[str, ...]]:
+def _kind_of(annotation: object, metadata: Sequence[object]) -> tuple[object, tuple[str, ...]]:
     """Return the type of the values of an option, and the values where they are fixed."""
     if get_origin(annotation) in {Union, UnionType}:
         kinds = [member for member in get_args(annotation) if member is not NoneType]
