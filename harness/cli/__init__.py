@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 SUMMARY = "Rank LLM judges against several human raters."
 USAGE_ERROR: type[Exception] = typer.BadParameter.__base__ or typer.BadParameter
 STDOUT, STDERR = 1, 2
+NEEDS_POSIX = "this command needs Linux or macOS ({}). On Windows, run it in WSL."
+POSIX_MODULES = {"fcntl", "resource", "termios", "uvloop"}  # that Windows lacks
 GC_THRESHOLD = 50_000  # new objects; with the default of 700, collecting takes a tenth of the CPU
 
 
@@ -270,6 +272,8 @@ def main() -> None:
             _fail("harness: interrupted.", ExitCode.INTERRUPTED)
         _fail("harness: nothing was written.", ExitCode.WRONG_INPUT)
     except Exception as error:  # noqa: BLE001 -- a fault of this program is one line, too
+        if isinstance(error, ModuleNotFoundError) and error.name in POSIX_MODULES:
+            _fail(f"harness: {NEEDS_POSIX.format(error.name)}", ExitCode.WRONG_INPUT)
         from harness.files.user_folders import keep_traceback  # loads OpenSSL
 
         kept = keep_traceback(error)

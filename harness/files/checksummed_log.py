@@ -6,7 +6,6 @@ line's checksum doesn't match, it was damaged; readers set it aside.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -180,6 +179,8 @@ class ChecksummedLog:
         return f"{type(self).__name__}({str(self.path)!r}, {self.size} bytes)"
 
     def _lock(self) -> None:
+        import fcntl  # noqa: PLC0415 -- Windows lacks it, and reading needs none
+
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from harness.errors import HarnessError
 
-SAFE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+SAFE_FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"))
 MAX_FILE_BYTES = 256 << 20  # of a file that is held in memory whole
 MAX_LINE_BYTES = 64 << 20  # of a log; it holds two replies at most
 MAX_ENTRIES = 10_000  # of a folder, subfolders included

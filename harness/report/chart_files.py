@@ -17,6 +17,7 @@ from harness.report import (
 from harness.report.html.rendering import standalone_svg
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from harness.analysis import Validation
@@ -27,6 +28,9 @@ PNG_SCALE = 2.0
 
 
 NO_FONT = "no font was found on this machine, so text would be missing in PNG files"
+
+
+NO_RENDERER = "PNG files need resvg-py. Install it: pip install 'judge-harness[png]'"
 
 
 FONT_TEST = (
@@ -59,16 +63,24 @@ def all_charts(v: Validation) -> list[Chart]:
 
 def write_charts(charts: list[Chart], folder: Path) -> str:
     """Write each chart as SVG and PNG; return why there are no PNG files, or ""."""
-    import resvg_py  # noqa: PLC0415 -- only for pictures
-
-    blank, word = (resvg_py.svg_to_bytes(FONT_TEST.format(text)) for text in (" ", "M"))
-    no_png_reason = NO_FONT if blank == word else ""
+    draw_png, no_png_reason = _png_renderer()
     with writing_to(folder, RunError):
         folder.mkdir(parents=True, exist_ok=True)
         for chart in charts:
             svg = standalone_svg(chart)
             write_file(folder / f"{chart.name}.svg", svg.encode())
-            if not no_png_reason:
-                png = resvg_py.svg_to_bytes(svg, zoom=PNG_SCALE)
-                write_file(folder / f"{chart.name}.png", png)
+            if draw_png is not None:
+                write_file(folder / f"{chart.name}.png", draw_png(svg))
     return no_png_reason
+
+
+def _png_renderer() -> tuple[Callable[[str], bytes] | None, str]:
+    """Return what draws an SVG as PNG, or why nothing does."""
+    try:
+        from resvg_py import svg_to_bytes  # noqa: PLC0415 -- an extra, and only for pictures
+    except ImportError:
+        return None, NO_RENDERER
+    blank, word = (svg_to_bytes(FONT_TEST.format(text)) for text in (" ", "M"))
+    if blank == word:
+        return None, NO_FONT
+    return lambda svg: bytes(svg_to_bytes(svg, zoom=PNG_SCALE)), ""

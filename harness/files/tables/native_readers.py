@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import resource
 import signal
 import sys
 from contextlib import suppress
@@ -41,6 +40,8 @@ class Refused(Exception):  # noqa: N818 -- a property of the file
 def main(kind: str, unpacked_bytes: int, sheet: str = "") -> None:
     """Write the rows of the file on standard input to standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads the rows ends this one
+    import resource  # noqa: PLC0415 -- Windows lacks it, and tables of text need none
+
     for name, bound in (("AS", MEMORY_BYTES), ("CPU", CPU_S), ("CORE", 0)):
         with suppress(OSError, ValueError):  # a lower limit is set, or the system has none
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (bound, bound))

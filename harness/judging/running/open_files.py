@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -29,11 +28,15 @@ def share_connections(wanted: Sequence[int]) -> list[int]:
 
 def open_files_limit() -> int:
     """Return the number of files this process can open."""
+    import resource  # noqa: PLC0415 -- Windows lacks it, and most commands send nothing
+
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def _raise_limit(needed: int) -> int:
     """Raise the limit on open files to a number, if possible; return the limit."""
+    import resource  # noqa: PLC0415 -- as above
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return needed

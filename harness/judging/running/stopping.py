@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from harness.judging.running.recorder import Observer
     from harness.judging.running.session import Session
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGHUP = getattr(signal, "SIGHUP", None)  # not on Windows
+STOP_SIGNALS = tuple(filter(None, (signal.SIGINT, signal.SIGTERM, SIGHUP)))
 
 
 class StopRequests:
@@ -49,15 +50,15 @@ class StopRequests:
 
         def receive(number: int) -> None:
             self.signals.append(number)
-            if number == signal.SIGHUP:
+            if number == SIGHUP:
                 _leave_terminal()
             handler()
 
         self._deliver = lambda number: loop.call_soon_threadsafe(receive, number)
         in_main_thread = threading.current_thread() is threading.main_thread()
         previous = {n: signal.getsignal(n) for n in STOP_SIGNALS if in_main_thread}
-        if previous.get(signal.SIGHUP) == signal.SIG_IGN:  # started by nohup
-            del previous[signal.SIGHUP]
+        if SIGHUP and previous.get(SIGHUP) == signal.SIG_IGN:  # started by nohup
+            del previous[SIGHUP]
         for number in previous:
             loop.add_signal_handler(number, receive, number)
         for _ in tuple(self.signals):  # requests from before the loop was running

@@ -19,7 +19,6 @@ import time
 from collections import deque
 from contextlib import closing, contextmanager, suppress
 from errno import EACCES, EAGAIN
-from fcntl import F_GETLK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_UN, fcntl, lockf
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import diskcache
@@ -214,6 +213,8 @@ class FileLocks:
 
     def claim(self, name: str) -> bool:
         """Lock a hash; return False if any process holds it, including this one."""
+        from fcntl import LOCK_EX, LOCK_NB, lockf  # noqa: PLC0415 -- Windows lacks it
+
         if name in self._offsets:
             return False
         offset = int(name[:DIGITS], 16)
@@ -227,6 +228,8 @@ class FileLocks:
 
     def release(self, name: str) -> None:
         """Unlock a hash if this process holds it."""
+        from fcntl import LOCK_UN, lockf  # noqa: PLC0415 -- as above
+
         offset = self._offsets.pop(name, None)
         if offset is not None:
             with suppress(OSError):
@@ -247,6 +250,8 @@ class FileLocks:
 
     def report_holder(self, name: str) -> None:
         """Report the process that holds a hash, unless it is this one or was reported before."""
+        from fcntl import F_GETLK, F_WRLCK, fcntl  # noqa: PLC0415 -- as above
+
         offset = int(name[:DIGITS], 16)
         kind, place = (F_WRLCK, os.SEEK_SET), (offset, 1, 0)
         lock = struct.pack(FLOCK, *(place + kind if IS_MACOS else kind + place))
