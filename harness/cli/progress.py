@@ -42,7 +42,7 @@ class Silent(LineObserver):
     says_why = True
 
     def ended(self, judge: str, reason: str) -> None:
-        """Say why a judge is incomplete, where nothing else does."""
+        """Say why a judge is incomplete, if nothing else says it."""
         if self.says_why:
             super().ended(judge, reason)
 
@@ -112,7 +112,7 @@ class _Tally:
 
     @property
     def speed(self) -> str:
-        """Calls per second and the time that the rest takes at this rate; "" before any call."""
+        """Calls per second and the remaining time at that rate; "" before the first call."""
         per_second = self.rate.per_second()
         if not per_second:
             return ""

@@ -204,7 +204,7 @@ def _joined(table: Table, name: str, labels: Mapping[str, str]) -> Table:
 
 
 def follows_from(table: Table, name: str, raters: Sequence[str]) -> bool:
-    """Return whether a column follows from the ratings of its row, whoever gave which.
+    """Return whether the ratings in a row determine a column, in whatever order they are.
 
     A mean, a majority and an estimate of the true label do; another rater's answers don't.
     """
