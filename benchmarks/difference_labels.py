@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.stats.estimation.label_plan import LabelPlan
     from harness.stats.estimation.stratified import PopulationLimits
 
-N_SETS, N_PROMPTS, GAP, BIAS = 200, 800, 0.4, 0.1
+N_SETS, N_PROMPTS, GAP, BIAS = 28, 800, 0.4, 0.1
 MEANS = partial(limits, bounds=(0.0, 1.0), level=LEVEL, n_judges=1, is_share=True)
 
 
@@ -158,11 +158,7 @@ def simulate(row: Row, n_sets: int) -> dict[str, object]:
 def designs() -> list[Row]:
     """Return all rows."""
     widths = ((Design, True, 0.16), (Design, False, 0.2), (Compared, False, 0.25))
-    return [
-        Row(kind(2, n, GAP, BIAS, paired), width)
-        for kind, paired, width in widths
-        for n in (50, 100)
-    ]
+    return [Row(kind(2, 50, GAP, BIAS, paired), width) for kind, paired, width in widths]
 
 
 def passes(row: Mapping[str, object]) -> bool:
