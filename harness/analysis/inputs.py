@@ -148,8 +148,6 @@ class Settings:
         What is averaged where a task has several criteria: decisions, criteria, or items.
     confidence : float
         Level of the intervals.
-    interval : str
-        How they are made; each interval says how it was, as some are always percentiles.
     replies : int or "inf" or None
         Replies per item at which judges are compared; None for as many as every judge has of at
         least ``min_answered`` of the items.

@@ -234,7 +234,7 @@ def test_large_tables_are_cut_and_say_so(open_with, folder, monkeypatch):
     assert sum(item.size for item in table.full) <= 9000
     tab = open_with(table)
     text = tab.locator("#errors").inner_text()
-    assert f"The table holds the 40 most disputed of {N_ITEMS} items." in text
+    assert f"The table has the 40 most disputed of {N_ITEMS} items." in text
     assert f"The ratings and replies of the first {len(table.full)} open in place" in text
     assert len(ids(tab)) == 40
 
