@@ -196,3 +196,50 @@ def severity_of_errors() -> PublicShape:
             text = [sentence(i // 2), sentence(i + 100)]
             rows.append([("Anna", "Otto")[i % 2], f"d{i // 8}", i // 2, who, *text, kind, severity])
     return _shape("mqm.tsv", table_text(rows, "\t"), ())
+
+
+def sets_by_worker() -> PublicShape:
+    """A list of labels per worker, all in one cell: multi-label crowds, as in LeWiDi's releases."""
+    rows: list[Sequence[object]] = [["id", "text", "workers", "labels"]]
+    ratings = []
+    for i in range(N):
+        firsts = [pick(("kind", "loud", "rude"), i, k) for k in range(3)]
+        sets = [[x, "sad"] if (i + k) % 3 == 0 else [x] for k, x in enumerate(firsts)]
+        rows.append([f"i{i}", sentence(i), json.dumps(raters_of(i)), json.dumps(sets)])
+        ratings += zip([str(i)] * 3, raters_of(i), map("+".join, sets), strict=True)
+    return _shape("sets.csv", table_text(rows), ratings)
+
+
+def objects_by_annotator() -> PublicShape:
+    """An object per annotator below their name, as annotation scripts often write."""
+    rows: dict[int, dict[str, object]] = {}
+    ratings = []
+    for i, who, label in _rated(("sarcastic", "literal")):
+        row = rows.setdefault(i, {"id": i, "text": sentence(i), "annotations": {}})
+        row["annotations"][who] = {"label": label, "time": 12.5 + i}  # type: ignore[index]  # made so
+        ratings.append((str(i), who, label))
+    return _shape("annotated.json", json.dumps([*rows.values()]), ratings)
+
+
+def better_and_how_sure() -> PublicShape:
+    """Which of two outputs is better, and how sure the worker is, of three grades."""
+    head = ["HIT", "worker_id", "output_A", "output_B", "which_is_better", "how_sure"]
+    rows: list[Sequence[object]] = [head]
+    ratings = []
+    for i, who, label in _rated(("A", "B", "tie")):
+        sure = 1 + (i + ord(who[0])) % 3
+        rows.append([f"H{i}", who, sentence(i + 40), sentence(i + 80), label, sure])
+        ratings += [(f"{i}|better", who, label), (f"{i}|sure", who, sure)]
+    return _shape("ab.csv", table_text(rows), ratings)
+
+
+def authors_of_tweets() -> PublicShape:
+    """The author of each tweet beside three annotators, who share no label with the author."""
+    head = ["tweet_id", "user", "tweet", "annotator1", "annotator2", "annotator3"]
+    rows: list[Sequence[object]] = [head]
+    ratings = []
+    for i in range(N):
+        labels = [pick(("hate", "offensive", "neither"), i, k) for k in range(3)]
+        rows.append([10000 + 3 * i, f"@u{i % 6}", sentence(i), *labels])
+        ratings += [(str(i), f"a{k}", label) for k, label in enumerate(labels)]
+    return _shape("tweets.csv", table_text(rows), ratings)

@@ -79,7 +79,8 @@ def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) 
             )
         )
         return Heading(names, place - 1, note)
-    names = [str(cell) if text_of(cell) else f"Unnamed: {k}" for k, cell in enumerate(rows[place])]
+    named = [str(cell).strip() if cell is not None else "" for cell in rows[place]]
+    names = [str(rows[place][k]) if name else f"Unnamed: {k}" for k, name in enumerate(named)]
     titles = f"{place} title {'row' if place == 1 else 'rows'} above the header left out"
     return Heading(names, place, titles if place and header is None else "")
 

@@ -82,7 +82,8 @@ def settled(
     is_asked = any(doubt.accept for doubt in draft.doubts) or not draft.mapping.rater
     if len(readings) <= 1 or is_asked:
         return plans
-    tried = tried_readings(readings, table, rated, draft.questions())
+    asked = {question for plan in plans for question in plan.questions()}
+    tried = tried_readings(readings, table, rated, asked)
     if len(tried) != 1 or tried[0][1] is None:
         return plans
     [(reading, _)] = tried

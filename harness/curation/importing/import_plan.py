@@ -15,6 +15,7 @@ from harness.curation.importing.nested_cells import unnested
 from harness.curation.importing.option_guess import (
     NUMBER,
     LabelCounts,
+    are_sided,
     count_labels,
     guess_answers,
     guess_rater_ids,
@@ -231,9 +232,11 @@ def _plans(
         "rater_ids": rated.rater_ids or guess_rater_ids(reader),
     }
     pairs = pairs_of(mapping.text)
+    sided = [of_task for of_task in by_task.values() if are_sided(of_task)]
     plans = []
     for criterion, of_task in by_task.items():
-        guess = guess_answers(of_task, settings, where, pairs=pairs)
+        of_pair = None if sided and of_task not in sided else pairs
+        guess = guess_answers(of_task, settings, where, pairs=of_pair)
         joint = criterion is None and mapping.has_several_criteria
         plans.append(
             ImportPlan(

@@ -30,6 +30,7 @@ MOST_DEEP = 3  # levels of lists: questions, systems and reviews
 LOOKED_AT = 200  # distinct cells by which a column is known
 SHARED = 0.5  # of the fields of all objects, those that one has on average
 RATED = LABELS | RATERS  # words in the names of fields
+NAME = "name"  # the column of what objects stand below, such as their raters
 LIST = "list"  # the column that says from which list an object is
 
 
@@ -93,11 +94,20 @@ def _is_known(texts: Sequence[str]) -> bool:
 
 def _objects(text: str) -> list[JsonObject]:
     """Return the objects that a cell lists; none if it isn't a list of objects only."""
-    parsed = _parsed(text, "[")
+    parsed = _parsed(text, "[") or _by_name(_parsed(text, "{"))
     if not isinstance(parsed, list):
         return []
     objects = [entry for entry in parsed if isinstance(entry, dict) and entry]
     return objects if len(objects) == len(parsed) else []
+
+
+def _by_name(parsed: object) -> list[JsonObject]:
+    """Return the objects below several names, each with its name; none if it isn't so."""
+    entries = [*parsed.items()] if isinstance(parsed, dict) else []
+    objects = [{NAME: name, **of} for name, of in entries if isinstance(of, dict)]
+    fields = {frozenset(of) for of in objects}
+    are_alike = len(fields) == 1 and NAME not in next(iter(entries))[1]
+    return objects if len(objects) == len(entries) > 1 and are_alike else []
 
 
 def _parsed(text: str, opening: str) -> object:
@@ -173,7 +183,8 @@ def _leaves(text: str) -> JsonObject:
     An object that lists objects is another level of the document, which has no columns.
     """
     parsed = None if list_of(text) is not None else _parsed(text, "{")
-    leaves = dict(_paths(parsed)) if isinstance(parsed, dict) else {}
+    is_plain = isinstance(parsed, dict) and not _by_name(parsed)
+    leaves = dict(_paths(parsed)) if is_plain and isinstance(parsed, dict) else {}
     parts = [part for of in leaves.values() if isinstance(of, list) for part in of]
     return {} if any(isinstance(part, dict) for part in parts) else leaves
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.curation.importing.column_facts import sample_of
 from harness.tasks.columns.table_columns import EMPTY
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_columns import Column, Table
 
 NUMBERED = re.compile(r"(?P<opening>.*?\D)[ _.-]?(?P<place>\d+)")
+LOOKED_AT = 2000  # rows
 MIN_ROWS = 5  # from which it is no chance that names differ in every row
 MOST_NAMES = 0.5  # of the cells of names: each occurs at least twice on average
 
@@ -33,8 +36,13 @@ def with_named_raters(table: Table, named: Collection[str] = ()) -> Table:
     named : collection of str
         Columns that the user gave a role, which stay as they are.
     """
-    families = _families(table, named)
-    people = [opening for opening, columns in families.items() if _are_names(table, columns)]
+    whole = _families(table, named)
+    if len(whole) <= 1:
+        return table
+    numbered = {column.name: column for of in whole.values() for column in of.values()}
+    sample = sample_of(replace(table, columns=numbered), (), LOOKED_AT)
+    families = _families(sample, named)
+    people = [opening for opening, columns in families.items() if _are_names(sample, columns)]
     for who in people[:1] if len(people) == 1 else ():
         places = families[who].keys()
         rated = [
@@ -43,7 +51,7 @@ def with_named_raters(table: Table, named: Collection[str] = ()) -> Table:
             if opening != who and columns.keys() == places and _recur_in_rows(columns)
         ]
         if len(rated) == 1 and not {who, *rated} & table.columns.keys():
-            return _listed(table, rated[0], who, families)
+            return _listed(table, rated[0], who, whole)
     return table
 
 

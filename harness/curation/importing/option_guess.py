@@ -98,6 +98,14 @@ def _are_numbers(labels: Iterable[str]) -> bool:
     return all(label == CANNOT_ASSESS or as_number(label) is not None for label in labels)
 
 
+def are_sided(counts: LabelCounts) -> bool:
+    """Return whether labels are words for two sides, ties aside; numbers may be grades."""
+    names = [name for name in counts.humans if name != CANNOT_ASSESS]
+    sides = {n.casefold() for n in names if not column_words.contains_word(n, column_words.TIES)}
+    words = [pair for pair in column_words.SIDES if not _are_numbers(pair)]
+    return sides in words or column_words.are_sides(names, tied=len(sides) < len(names))
+
+
 def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
     """Return the labels of several criteria together."""
     total = LabelCounts()

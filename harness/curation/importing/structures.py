@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
+from harness.curation.importing.column_facts import holds_ballots
 from harness.curation.importing.numbered_columns import with_named_raters
 from harness.tasks.columns.cell_values import folded_name, is_number, list_of
 from harness.tasks.columns.table_columns import EMPTY
@@ -111,19 +112,32 @@ def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
 
 
 def with_flat_members(table: Table, named: Collection[str] = ()) -> Table:
-    """Read lists of labels in columns whose lists hold lists of one label each."""
+    """Read as flat lists those that hold a list of labels per rater.
+
+    Pairs of rater and label stay as they are. Lists of one label each are lists of labels.
+    Otherwise each member is written as a set.
+    """
     for name, column in table.columns.items():
         lists = [list_of(text) for text in column.values] if name not in named else []
-        if lists and all(of and all(_is_single(part) for part in of) for of in lists):
-            flat = [[part[0] for part in list_of(text) or () if isinstance(part, list)]
-                    for text in column.texts]  # fmt: skip
-            texts = [json.dumps(of, ensure_ascii=False) if of else "" for of in flat]
+        nested = lists and all(of and all(map(_is_member, of)) for of in lists)
+        if nested and not holds_ballots(column):
+            single = all(len(part) == 1 for of in lists for part in of or () if _is_member(part))
+            texts = [_flat(list_of(text) or [], single=single) for text in column.texts]
             table = table.with_texts(name, texts)
     return table
 
 
-def _is_single(part: object) -> bool:
-    return isinstance(part, list) and len(part) == 1
+def _is_member(part: object) -> TypeGuard[list[object]]:
+    """Return whether a member of a list is itself a list of labels."""
+    return (
+        isinstance(part, list) and bool(part) and not any(isinstance(x, list | dict) for x in part)
+    )
+
+
+def _flat(members: Sequence[object], *, single: bool) -> str:
+    sets = [part for part in members if isinstance(part, list)]
+    flat = [of[0] if single else json.dumps(of, ensure_ascii=False) for of in sets]
+    return json.dumps(flat, ensure_ascii=False) if flat else ""
 
 
 def numbers(column: Column) -> CellNumbers:

@@ -81,7 +81,7 @@ def find_wide(draft: RoleDraft) -> bool:
         raters = [n for n in draft.table.columns if n in same.union(raters)]
         draft.set(raters=tuple(raters))
         left_out = [n for n in left_out if n not in same]
-    odd = _others_than_first(draft, raters) if draft.table.n_rows >= MIN_ROWS else []
+    odd = _others_than_most(draft, raters) if draft.table.n_rows >= MIN_ROWS else []
     if left_out:
         draft.ask(
             f"{names_of(left_out)} is named like the raters, but may hold something else: give "
@@ -138,9 +138,16 @@ def _overlaps(draft: RoleDraft, name: str, others: Sequence[str]) -> bool:
     return few or not rest or not own.isdisjoint(rest) or draft.facts.is_numbers(name)
 
 
-def _others_than_first(draft: RoleDraft, columns: Sequence[str]) -> list[str]:
-    """Return the columns that share no label with the first, nor with one that does."""
-    linked, rest = [*columns[:1]], [*columns[1:]]
+def _others_than_most(draft: RoleDraft, columns: Sequence[str]) -> list[str]:
+    """Return the columns that share no label with most of them, nor with one that does."""
+    families = [_linked(draft, name, columns) for name in columns]
+    largest = max(families, key=len, default=[])
+    return [name for name in columns if name not in largest]
+
+
+def _linked(draft: RoleDraft, first: str, columns: Sequence[str]) -> list[str]:
+    """Return a column, those that share a label with it, and those that do with these."""
+    linked, rest = [first], [name for name in columns if name != first]
 
     def is_near(name: str) -> bool:
         few = draft.facts[name].n_filled < MIN_ROWS
@@ -151,7 +158,7 @@ def _others_than_first(draft: RoleDraft, columns: Sequence[str]) -> list[str]:
     while near := [n for n in rest if is_near(n)]:
         linked += near
         rest = [n for n in rest if n not in near]
-    return rest
+    return linked
 
 
 def _who_doubt(

@@ -367,6 +367,8 @@ def option_names(columns: Sequence[str]) -> dict[str, str]:
 def set_options(columns: Sequence[str]) -> dict[str, str]:
     """Return the option for each column of ticks: its name without the words that all share.
 
+    A column ``None``, which is a missing label as a cell, is the option ``none of these``.
+
     Examples
     --------
     >>> set_options(["label_rude", "label_kind"]), set_options(["rude", "kind"])
@@ -375,7 +377,7 @@ def set_options(columns: Sequence[str]) -> dict[str, str]:
     openings = {parts(name)[0] if len(parts(name)) > 1 else "" for name in columns}
     if len(openings) == 1 and (opening := openings.pop()) and len(columns) > 1:
         return {name: OPENING_MARK.sub("", name[len(opening) :], count=1) for name in columns}
-    return {name: label_of(name) for name in columns}
+    return {name: label_of(name) or f"{name.lower()} of these" for name in columns}
 
 
 def _without_opening(column: str) -> str:

@@ -25,6 +25,9 @@ AT_ONCE = (
     survey_exports.grid_of_google,
     survey_exports.survey_of_two_headers,
     survey_exports.workers_beside_scores,
+    survey_exports.sets_by_worker,
+    survey_exports.objects_by_annotator,
+    survey_exports.better_and_how_sure,
 )
 ASKED = (
     rating_exports.listening_test,
@@ -43,6 +46,7 @@ ASKED = (
     survey_exports.attributes_by_worker,
     survey_exports.safer_and_better,
     survey_exports.helpful_replies,
+    survey_exports.authors_of_tweets,
 )
 MOST_ROUNDS = 4
 MOST_LINES = 25
@@ -164,3 +168,20 @@ def test_raters_who_are_called_so_were_a_part_of_the_item(tmp_path, monkeypatch)
     assert done.exit_code
     assert not list(tmp_path.glob("*/task.yaml"))
     assert all("rater," not in word for words in commands(done) for word in words)
+
+
+def test_an_option_called_none_was_a_column_without_a_name(tmp_path, monkeypatch):
+    """``None`` is a missing label in a cell, and the name of an option in a header."""
+    monkeypatch.chdir(tmp_path)
+    rows = [["scan", "reader", "Edema", "Fracture", "None"]]
+    for i in range(20):
+        for k in range(3):
+            ticks = [int((i * (n + 3) + k * i) % 4 == 0) for n in range(2)]
+            rows.append([f"S{i}", f"R{k}", *ticks, int(not any(ticks))])
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    words = ("--id", "scan", "--rater", "reader", "--sets", "Edema,Fracture,None")
+    done = invoke("curate", "import", "t.csv", "--as", "made", *words, "--text", "none")
+    assert done.exit_code == 0, done.exception
+    labels = {option.label for option in read_task_file(tmp_path / "made" / "task.yaml").options}
+    assert labels == {"Edema", "Fracture", "none of these"}
