@@ -46,18 +46,18 @@ POPULATION_VALUE: Estimand = "population value"
 
 
 def no_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
-    """Report no counts beside the value."""
+    """Return no counts to report with the value."""
     return {}
 
 
 def no_contributions(*vectors: FloatArray) -> FloatArray:
-    """Refuse: the metric reads sums that its caller adds up."""
+    """Raise an error, because the metric uses sums that its caller computes."""
     raise ValueError(f"no contributions are defined for these {len(vectors)} arrays")
 
 
 @dataclass(frozen=True, slots=True)
 class SquaredDistance:
-    """Form of a metric whose expectation over replies is known in closed form.
+    """Form of a metric whose expectation over replies has a closed form.
 
     The metric of an item is the sum, or the mean, of squared differences between a linear function
     of the raters' and of the judge's rating vector.
@@ -74,13 +74,13 @@ class SquaredDistance:
     averaged: bool = False
 
     def per_entry(self, n_entries: int) -> float:
-        """Return what a squared difference is multiplied with."""
+        """Return the factor of a squared difference."""
         return 1.0 / n_entries if self.averaged else 1.0
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Metric:
-    """One coefficient: what each item adds, what the sums are worth, and how to read the result.
+    """One coefficient: each item's contributions, the value of their sums, and how to read it.
 
     Attributes
     ----------
@@ -172,12 +172,12 @@ class Metric:
 
     @property
     def is_share(self) -> bool:
-        """Whether it is a share of counted items or ratings, and no error."""
+        """Whether it is a share of counted items or ratings, and not an error."""
         return self.bounds == SHARE and not self.is_error
 
     @property
     def is_error(self) -> bool:
-        """Whether less is better."""
+        """Whether lower is better."""
         return self.better == "lower"
 
     @property
@@ -186,15 +186,15 @@ class Metric:
         return self.better == "zero"
 
     def losses(self, values: ArrayLike) -> FloatArray:
-        """Turn values into losses: the lower, the better."""
+        """Convert values to losses, where lower is better."""
         return losses_of(values, self.better)
 
     def of_losses(self, losses: FloatArray) -> FloatArray:
-        """Turn losses back into values, without their signs where 0 is best."""
+        """Convert losses back to values, without their signs if 0 is best."""
         return losses if self.is_error or self.zero_is_best else -losses
 
     def unsigned(self, values: ArrayLike) -> FloatArray:
-        """Return values without their signs where 0 is best, else as they are."""
+        """Return values without their signs if 0 is best, else unchanged."""
         return self.of_losses(self.losses(values))
 
     def loss_signs(self, values: FloatArray | float) -> FloatArray:
@@ -206,7 +206,7 @@ class Metric:
     def further_item(
         self, n_options: int, *, n_replies: float, n_raters: float, n_items: int, n_units: int
     ) -> FurtherItem | None:
-        """Return what an item more could add, by one rating of it.
+        """Return the most that one rating of one more item could add.
 
         An item has ``n_replies`` by the judge and ratings by ``n_raters``. The one rating counts
         like a reply or, where raters are fewer, like the mean of a reply and a rater's rating: by
@@ -228,16 +228,16 @@ class Metric:
 
     @property
     def loss_bounds(self) -> tuple[float, float]:
-        """The least and the greatest possible loss."""
+        """The smallest and the largest possible loss."""
         low, high = self.bounds
         if self.zero_is_best:
             return 0.0, max(abs(low), abs(high))
         return (low, high) if self.is_error else (-high, -low)
 
     def loss_range(self, n_options: int | None = None) -> float:
-        """Return the greatest possible difference between two losses; infinite without bounds.
+        """Return the largest possible difference between two losses; infinite without bounds.
 
-        A sum over options is bounded by ``n_options``, if these are known.
+        A sum over options is bounded by ``n_options``, if known.
         """
         low, high = self.loss_bounds
         if isfinite(high - low) or n_options is None:
@@ -246,7 +246,7 @@ class Metric:
 
     @property
     def is_item_mean(self) -> bool:
-        """Whether it is a mean over items of which less or more is better."""
+        """Whether it is a mean over items for which lower or higher is better."""
         return self.value is mean and not self.zero_is_best
 
     def __repr__(self) -> str:
@@ -254,7 +254,7 @@ class Metric:
 
 
 class MetricFields(TypedDict, total=False):
-    """Fields of `Metric` that those who make one may add."""
+    """Optional fields of `Metric`."""
 
     display_name: str
     symmetric: bool
@@ -266,13 +266,13 @@ class MetricFields(TypedDict, total=False):
 
 
 class AverageFields(MetricFields, total=False):
-    """Fields of `Metric` that those who make a mean over items may add."""
+    """Optional fields of a `Metric` that is a mean over items."""
 
     unit: MetricUnit
 
 
 def losses_of(values: ArrayLike, better: Better) -> FloatArray:
-    """Turn values of a metric of which ``better`` is better into losses: see `Metric.losses`."""
+    """Convert values of a metric with direction ``better`` to losses: see `Metric.losses`."""
     numbers = np.asarray(values, dtype=np.float64)
     if better == "zero":
         return np.abs(numbers)
@@ -280,7 +280,7 @@ def losses_of(values: ArrayLike, better: Better) -> FloatArray:
 
 
 def both_rated(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, 1): 1.0 where neither rating vector has a nan, else 0.0: the item's weight."""
+    """Return (n, 1): 1.0 if neither rating vector has a nan, else 0.0: the item's weight."""
     if human.shape != judge.shape:
         raise ValueError(f"human has shape {human.shape} but judge {judge.shape}; wanted the same")
     either = row_sums(human) + row_sums(judge)  # nan as soon as one entry is
@@ -288,7 +288,7 @@ def both_rated(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def weighted(per_item: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return (n, 2): what each item adds to the numerator, and its weight (n, 1)."""
+    """Return (n, 2): each item's contribution to the numerator, and its weight (n, 1)."""
     sums = np.empty((len(weight), 2))
     sums[:, 0] = np.where(weight[:, 0] > 0, per_item, 0.0)
     sums[:, 1] = weight[:, 0]
@@ -296,17 +296,17 @@ def weighted(per_item: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def mean(totals: FloatArray) -> FloatArray:
-    """Divide the first sum by the second, a weight."""
+    """Divide the first sum by the second, which is a weight."""
     return ratio(totals[..., 0], totals[..., 1])
 
 
 def always(reason: Reason) -> Callable[[FloatArray], Reason]:
-    """Return a `Metric.reason` that is the same for all sums."""
+    """Return a `Metric.reason` that always returns the same reason."""
     return lambda _: reason
 
 
 def unless_empty(reason: Reason) -> Callable[[FloatArray], Reason]:
-    """Return a `Metric.reason`: the one named, or "no_items" where the sums add up to 0."""
+    """Return a `Metric.reason`: the named one, or "no_items" if the sums add up to 0."""
     return lambda totals: reason if totals.sum() > 0 else "no_items"
 
 
@@ -315,7 +315,7 @@ constant_labels = unless_empty("constant_labels")
 
 
 def name_of(kind: str, judge_form: Form, human_form: Form, direction: str = "") -> str:
-    """Return the name of a metric of some kind that compares rating vectors of two forms.
+    """Return the name of a metric that compares rating vectors of two forms.
 
     Examples
     --------
@@ -339,7 +339,7 @@ def average_metric(
     bounds: tuple[float, float] = (0.0, np.inf),
     **about: Unpack[AverageFields],
 ) -> Metric:
-    """Make the metric of a mean over items.
+    """Return the metric of a mean over items.
 
     Parameters
     ----------
@@ -378,7 +378,7 @@ def infinite_metric(
     direction: str = "",
     **about: Unpack[MetricFields],
 ) -> Metric:
-    """Make the metric of a mean in nats that one impossible answer makes infinite.
+    """Return the metric of a mean in nats that one impossible answer makes infinite.
 
     Parameters
     ----------
@@ -429,7 +429,7 @@ def _empty_cells(totals: FloatArray, options: Sequence[str]) -> dict[str, float]
 
 
 def by_contributions(metrics: Iterable[Metric]) -> list[tuple[Metric, ...]]:
-    """Group metrics that read the same sums: of the same contributions in the same forms."""
+    """Group metrics that use the same sums: the same contributions in the same forms."""
     groups: dict[tuple[object, Form, Form], tuple[Metric, ...]] = {}
     for metric in metrics:
         key = (metric.contributions, metric.human_form, metric.judge_form)
@@ -438,12 +438,12 @@ def by_contributions(metrics: Iterable[Metric]) -> list[tuple[Metric, ...]]:
 
 
 def find_metric(name: str, metrics: Sequence[Metric]) -> Metric:
-    """Return the metric of that name.
+    """Return the metric with a name.
 
     Raises
     ------
     ValueError
-        If there is none; the message lists the names that are like it, or all.
+        If there is none; the message lists similar names, or all.
     """
     for metric in metrics:
         if metric.name == name:

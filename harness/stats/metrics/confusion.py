@@ -48,24 +48,24 @@ _CALDERON = "Calderon et al. 2025, table 2 (Acc)"
 
 
 def hit_rate(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Chance that both modes are the same option, ties broken at random on each side: (n, 2)."""
+    """Return the probability that both modes are equal, with ties broken at random: (n, 2)."""
     return weighted(row_products(human, judge), both_rated(human, judge))
 
 
 def hit_rate_ties_lost(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """1 where both modes are certainly the same option, tied items counting 0: (n, 2)."""
+    """Return 1 if both modes are certainly equal, with tied items counted as 0: (n, 2)."""
     certain = row_products(human, judge) >= 1.0 - TOLERANCE
     return weighted(certain.astype(np.float64), both_rated(human, judge))
 
 
 def hit_rate_ties_won(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """1 where both modes may be the same option: (n, 2)."""
+    """Return 1 if both modes can be equal: (n, 2)."""
     possible = row_products(human, judge) > 0.0
     return weighted(possible.astype(np.float64), both_rated(human, judge))
 
 
 def confusion(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Cells of the confusion matrix, human by judge, fractional for ties: (n, K * K)."""
+    """Return the confusion matrix's cells, human by judge, fractional for ties: (n, K * K)."""
     rated = both_rated(human, judge) > 0
     cells = np.einsum("nh,nj->nhj", human, judge).reshape(len(human), human.shape[1] ** 2)
     return cells if rated.all() else np.where(rated, cells, 0.0)
@@ -82,9 +82,10 @@ def _randolph_kappa(totals: FloatArray) -> FloatArray:
 
 
 def gorodkin_r(totals: FloatArray) -> FloatArray:
-    """Return the correlation of K options, (...), of (..., K * K) cells; phi where K is 2.
+    """Return the correlation of K options, (...), from (..., K * K) cells; phi if K is 2.
 
-    Covariance of the two one-hot labels over the root of both variances (Gorodkin 2004, Eq. 8).
+    It is the covariance of the two one-hot labels divided by the root of both variances (Gorodkin
+    2004, Eq. 8).
     """
     n, hits, human, judge = margins(totals)
     squared = n * n
@@ -135,7 +136,7 @@ def _hit_metric(
 
 
 class LabelFields(TypedDict, total=False):
-    """Fields of `Metric` in which coefficients of two modes differ."""
+    """Fields of `Metric` that differ between coefficients of two modes."""
 
     family: Family
     reason: Callable[[FloatArray], Reason]
@@ -151,7 +152,7 @@ def label_metric(
     paper: str,
     **about: Unpack[LabelFields],
 ) -> Metric:
-    """Make a coefficient of the cells of two modes, by default NA where labels are constant."""
+    """Return a coefficient of the cells of two modes, by default NA if labels are constant."""
     metric = Metric(
         name=name_of(kind, "h", "h"),
         kind=kind,
@@ -227,7 +228,7 @@ def binary_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
     Parameters
     ----------
     human, judge : (n,) array
-        1 for positive, 0 for negative, between for a tie, nan where there is no verdict.
+        1 for positive, 0 for negative, between for a tie, nan if there is no verdict.
 
     Raises
     ------
@@ -245,7 +246,7 @@ def binary_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def one_vs_rest(totals: FloatArray, k: int) -> FloatArray:
-    """Collapse (..., K * K) confusion cells to the four of option ``k`` against all others."""
+    """Collapse (..., K * K) confusion cells to four: option ``k`` against all others."""
     cells = square(totals)
     tp, row, column = cells[..., k, k], cells[..., k, :].sum(axis=-1), cells[..., :, k].sum(axis=-1)
     return np.stack([tp, row - tp, column - tp, totals.sum(axis=-1) - row - column + tp], axis=-1)
@@ -420,7 +421,7 @@ _ON_MODES = {*(metric.name for metric in BINARY), "marginal_drift", "kappa_phi_g
 
 
 def binary_metrics(space: OptionSpace, positive: Sequence[str]) -> tuple[Metric, ...]:
-    """Make the binary metrics of the human and the judge mode.
+    """Return the binary metrics of the human and the judge mode.
 
     Parameters
     ----------
@@ -455,7 +456,7 @@ def binary_metrics(space: OptionSpace, positive: Sequence[str]) -> tuple[Metric,
 
 
 def n_var_kappa(p: FloatArray) -> FloatArray:
-    """N times the large-sample variance of Cohen's kappa.
+    """Return N times the large-sample variance of Cohen's kappa.
 
     Parameters
     ----------
@@ -465,7 +466,7 @@ def n_var_kappa(p: FloatArray) -> FloatArray:
     Returns
     -------
     (...) array
-        nan where kappa is undefined.
+        nan if kappa is undefined.
 
     Notes
     -----
@@ -484,7 +485,7 @@ def n_var_kappa(p: FloatArray) -> FloatArray:
 
 
 def n_var_phi(p: FloatArray) -> FloatArray:
-    """N times the large-sample variance of phi: as `n_var_kappa`, for (..., 2, 2) cell shares."""
+    """Return N times phi's large-sample variance: as `n_var_kappa`, for (..., 2, 2) shares."""
     p = _shares(p)
     rows, columns = p.sum(axis=-1), p.sum(axis=-2)
     scale = np.sqrt(rows.prod(axis=-1) * columns.prod(axis=-1))[..., None, None]
