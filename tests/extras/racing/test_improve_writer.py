@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shlex
 
 import pytest
@@ -50,10 +51,15 @@ HOSTILE = {
 
 @pytest.fixture
 def place(tmp_path, stub, monkeypatch):
-    """A task whose raters say B four times in five, a judge that says A, and a writer."""
+    """A task whose raters say B four times in five, a judge that says A, and a writer.
+
+    Its options have no labels, so the judge says A in any order of them.
+    """
     stub.reset()
     make_task_folder(tmp_path / "task", N_ITEMS, response_sets=False)
     rng = random.Random(7)
+    file = tmp_path / "task" / "task.yaml"
+    file.write_text(re.sub(", label: [^}]*", "", file.read_text("utf-8")), "utf-8")
     texts = [f"This is comment number {i} of them. {ORDER}" for i in range(N_ITEMS)]
     items = [{"id": f"i{i}", "text": text} for i, text in enumerate(texts)]
     write_jsonl(tmp_path / "task" / "items.jsonl", items)
