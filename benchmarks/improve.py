@@ -278,7 +278,7 @@ def planned_rows(n: int) -> Iterator[Row]:
 JUDGES = {"none better than the judge": 0.0, "all better by 0.25": 0.25}  # more wrong answers
 
 
-def use_rows(n: int, candidates: tuple[int, ...] = CANDIDATES[:2]) -> Iterator[Row]:
+def use_rows(n: int, candidates: tuple[int, ...] = CANDIDATES) -> Iterator[Row]:
     """Candidates worse than one human by exactly the margin, so that "use" is an error."""
     for n_candidates in candidates:
         for name, worse in JUDGES.items():
