@@ -72,7 +72,7 @@ class KeptTrust(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _keep(folder: RunFolder, result: VerdictTrust) -> None:
-    """Keep what was found for the report of the run, in place of the last of the same judge."""
+    """Save the result for the run's report, replacing the last one for the same judge."""
     judges = {own.judge: own for own in kept_trust(folder)}
     judges[result.judge] = replace(result, verdicts=())
     kept = KeptTrust(verdicts_hash=folder.verdicts_hash(), judges=judges)

@@ -399,4 +399,4 @@ def test_a_schedule_passes_samples_and_the_limit_on(place, monkeypatch):
     )
     result = invoke(*words)
     assert result.exit_code == 0, result.output
-    assert "--samples 3 --max-cost 0.25" in result.stdout
+    assert "--max-cost 0.25 --samples 3" in result.stdout
