@@ -48,11 +48,11 @@ from harness.judging.parsing.option_matching import (
     names_of,
 )
 from harness.judging.parsing.option_search import option_search
-from harness.judging.parsing.phrases import languages, languages_of
+from harness.judging.parsing.phrases import languages
 from harness.judging.parsing.prose import Prose, read_prose
 from harness.judging.parsing.reply_fields import verdict_part
-from harness.judging.parsing.reply_segments import plain
-from harness.judging.parsing.statement_faults import takes_back
+from harness.judging.parsing.reply_segments import DIGIT, plain
+from harness.judging.parsing.statement_faults import takes_back_in_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -121,6 +121,11 @@ ADVERB = re.compile(
 ORDINAL = re.compile(
     r"the\s+(?P<rest>\w+)\s+(?:one|answer|response|option|output|choice)[.!]?\Z", re.IGNORECASE
 )
+RUN_ON = re.compile(  # a model that goes on with another example
+    r"\n\s*(?:#+\s*|\*\*)?(?:question|instruction|user|human|input|example)s?\b[^\n:]{0,12}:",
+    re.IGNORECASE,
+)
+STARS = re.compile(r"(?P<full>(?:\u2605|\u2b50\ufe0f?){1,10})\u2606*")
 QUALITY = re.compile(
     r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?:coherence|fluency|relevance|consistency|quality|helpfulness"
     r"|accuracy|toxicity|faithfulness|clarity|correctness|likert|similarity|safety|harmfulness)"
@@ -132,9 +137,9 @@ JSON_BLOCK = re.compile(
     r"\s*(?P=fence)[ \t]*$|^[ \t]*(?P<object>\{[^{}]{1,4000}\})[ \t]*$",
     re.MULTILINE,
 )
-FLAG_END = re.compile(r"\n|[,;]\s")
+FLAG_END = re.compile(r"\n|[,;]\s|(?<=[\u274c\u2717\u2705\u2713])\s+")
 FLAG = re.compile(
-    r"\s*(?:[-*\u2022]\s+)?\**(?P<name>[^:=\n]{1,80}?)\**\s*[:=]\**\s*"
+    r"\s*(?:[-*\u2022]\s+)?\**(?P<name>[^:=\n]{1,80}?)\**\s*(?:[:=]|(?=[\u274c\u2717\u2705\u2713]))\**\s*"
     r"(?:(?P<denied>no|not\s+\w+|false|\u274c|\u2717|unreasonable)|yes|true|reasonable|acceptable|\u2705|\u2713)[.\s]*",
     re.IGNORECASE,
 )
@@ -245,7 +250,9 @@ def parse(
         body = _on_scale(without_asides(body, option_search(_texts(options)).names), names)
         body = _with_flags(body, names)
     readings, has_lead = _readings(body, names)
-    if not readings and len(body) <= MAX_DIAGNOSED and (":" in body or "=" in body):
+    if not readings and (further := RUN_ON.search(body)):
+        readings, has_lead = _readings(body[: further.start()].strip(), names)
+    if not readings and len(body) <= MAX_DIAGNOSED and any(sign in body for sign in ":=\u2705\u2713"):
         readings = _flagged(body, names)
     if not readings and elicitation == "forced_choice":
         readings, has_lead = _cut_off_readings(body, names)
@@ -286,7 +293,7 @@ def _in_parts(
     cut = verdict_part(body) if complete else None
     if cut is None:
         return None
-    if any(takes_back(cut.after, phrases) for phrases in languages_of(cut.after)):
+    if takes_back_in_any(cut.after):
         return None
     readings, _ = _readings(cut.verdict, _names(options))
     if len(readings) == 1:
@@ -361,6 +368,10 @@ def _on_scale(body: str, names: OptionNames) -> str:
         return body
     if len(QUALITY.findall(body)) == 1:
         body = QUALITY.sub("Score: ", body)
+    if not body.isascii() and len(STARS.findall(body)) == 1 and not DIGIT.search(body):
+        body = STARS.sub(lambda stars: str(len(stars["full"].replace("\ufe0f", ""))), body)
+    if "(" in body:
+        body = _scored(names.least, names.most).sub("Score:", body, count=1)
     return _scale_phrases(names.least, names.most).sub(r"\g<number>\g<first>", body)
 
 
@@ -381,6 +392,17 @@ def _with_flags(body: str, names: OptionNames) -> str:
 def _with_json_lines(body: str, pattern: re.Pattern[str], names: OptionNames) -> str:
     """Write verdicts in JSON as lines: "Answer: A"."""
     return pattern.sub(lambda match: _as_line(match, names), body) if "{" in body else body
+
+
+@lru_cache(maxsize=256)
+def _scored(least: str, most: str) -> re.Pattern[str]:
+    """Match what is rated with the ends of the scale, if it is all that is: "Fluency (1-5):"."""
+    low = "|".join({least, "0", "1"})
+    return re.compile(
+        rf"\A[ \t]*(?:[-*\u2022][ \t]+)?\**[A-Za-z][\w ]{{2,30}}\s\((?:(?:on\s+)?(?:a\s+)?scale\s+(?:of|from)\s+)?"
+        rf"(?:(?:{low})\s*(?:-|\u2013|to)\s*{most}|scores?\s+only)\)\**\s*:(?=\**\s*\**\d)(?!.*\n.*:\**\s*\d)",
+        re.IGNORECASE | re.DOTALL,
+    )
 
 
 @lru_cache(maxsize=256)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,11 @@ from harness.judging.parsing.grammar import (
     is_refusal,
 )
 from harness.judging.parsing.json_verdicts import no_duplicates, not_a_verdict
-from harness.judging.parsing.option_matching import OptionIndices
+from harness.judging.parsing.option_matching import NUMERALS, OptionIndices
 from harness.judging.parsing.option_search import NumberSearch
 from harness.judging.parsing.prose import read_prose
+from harness.judging.parsing.reply_fields import verdict_part
+from harness.judging.parsing.statement_faults import takes_back_in_any
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import MAX_ANSWER_CHARS, number_text
 
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 
-NUMBER = re.compile(r"[+\u2212-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
+NUMBER = re.compile(r"[+\u2212-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)", re.ASCII)
+COMMA = re.compile(r"[0-9]{1,3},[0-9]{1,2}")  # a decimal comma
 OUT_OF = re.compile(r"(?P<number>\S+?)\s*/\s*(?P<most>\S+)")
 SPACED_SIGN = re.compile(r"[-\u2212\u2013]\s")  # a bullet, or a minus
 MAX_NUMBER_CHARS = 40
@@ -52,9 +56,14 @@ def parse_number(
         return Parsed("invalid", reason="too_long" if body else "empty"), ""
     if body.startswith(THOUGHT):
         return Parsed("invalid", reason="cut_off"), ""
+    body = _on_bounds(body, bounds) if bounds else body
     whole = _whole(body, bounds, abstain=abstain)
     if whole is not None:
         return whole[0], body if whole[1] else ""
+    part = verdict_part(body)
+    whole = _whole(part.verdict, bounds, abstain=abstain) if part else None
+    if part and whole is not None and not takes_back_in_any(part.after):
+        return whole[0], part.verdict
     search = NumberSearch()
 
     def read_line(line: str) -> tuple[OptionIndices, bool] | None:
@@ -73,6 +82,26 @@ def parse_number(
     if is_refusal(body):
         return Parsed("refused", reason="refusal"), ""
     return Parsed("invalid", reason=prose.reason or "unreadable"), ""
+
+
+def _on_bounds(body: str, bounds: tuple[float, float]) -> str:
+    """Write "8/10", "8 out of 10", "8 points" and, from 0 to 100, "80%" as the number alone."""
+    low, high = map(number_text, bounds)
+    return _scale_words(low, high).sub(r"\g<number>", body)
+
+
+@lru_cache(maxsize=256)
+def _scale_words(low: str, high: str) -> re.Pattern[str]:
+    """Match a number up to what makes it one within bounds, or the bounds themselves."""
+    most = rf"{re.escape(high)}(?![\d/%])(?!\.\d)"
+    percent = r"|\s?%(?!\s*(?:of|sure|certain|confident)\b)" if (low, high) == ("0", "100") else ""
+    return re.compile(
+        rf"(?<![\d.,/-])(?P<number>\d{{1,9}}(?:\.\d{{1,9}})?)[*_`]{{0,3}}"
+        rf"(?:\s*/\s*{most}|\s+(?:out\s+of|von)\s+(?:a\s+possible\s+)?{most}{percent}"
+        rf"|\s*(?:(?:points?|punkte)\b|[\u5206\u70b9\uc810]))"
+        rf"|[ ]\((?:(?:on\s+)?a?\s*scale\s+(?:of|from)\s+)?{re.escape(low)}\s*(?:-|\u2013|to)\s*{most}\)",
+        re.IGNORECASE,
+    )
 
 
 def _whole(
@@ -108,6 +137,10 @@ def _answer(form: str, bounds: tuple[float, float] | None, *, abstain: bool) -> 
 
 def _number(form: str, bounds: tuple[float, float] | None) -> float | None:
     """Read a number, or one out of the upper bound of a scale from 0."""
+    if COMMA.fullmatch(form):
+        form = form.replace(",", ".")
+    if form.casefold() in NUMERALS:
+        form = str(NUMERALS.index(form.casefold()))
     if bounds and bounds[0] == 0 and (match := OUT_OF.fullmatch(form)):
         most = _plain(match["most"])
         return _plain(match["number"]) if most == bounds[1] else None

@@ -74,7 +74,7 @@ TAGGED = re.compile(
 ENDINGS = ".:;)!\u3002\uff01"
 DASHES = "-\u2013\u2014"
 OPENERS = "([{*_`\"'\u201c\u2018\u00ab"
-JOINS = frozenset(f".:)]=({DASHES}\uff1a\u2192")  # at least a character between a key and its label
+JOINS = frozenset(f".:)]=([{DASHES}\uff1a\u2192")  # at least a character between a key and its label
 JOINT = "".join(JOINS) + f"> }}*_`\"'\u201d\u2019\u00bb{OPENERS}"  # characters allowed there
 COMMAS = (
     r" ?[,;\u3001\uff0c] ?(?:(?:and also |but also |and |also |as well as |&) ?)?"

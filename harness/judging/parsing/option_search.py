@@ -18,24 +18,7 @@ if TYPE_CHECKING:
 
 MIN_LETTERS = 3  # of a label that may stand after "it is", and that is no little word
 LITTLE = frozenset(
-    (
-        "yes",
-        "not",
-        "and",
-        "the",
-        "for",
-        "all",
-        "any",
-        "one",
-        "two",
-        "ten",
-        "six",
-        "few",
-        "off",
-        "out",
-        "but",
-        "nor",
-    )
+    "yes not and the for all any one two ten six few off out but nor tie".split()
 )
 MAX_SHORT = 2  # characters of a key that is read as it is written, in this case alone
 SPACED = (
@@ -120,8 +103,9 @@ class OptionSearch:
         if match["word"] is not None:
             words = " ".join(match["word"].casefold().split())
             n_letters = sum(map(str.isalpha, words))
-            is_word = n_letters >= MIN_LETTERS and words not in LITTLE
-            is_bare = not is_word and words.isalpha() and not UNSPACED.search(words)
+            is_unspaced = UNSPACED.search(words) is not None
+            is_word = words not in LITTLE and n_letters >= MIN_LETTERS - is_unspaced
+            is_bare = not is_word and words.isalpha() and not is_unspaced
             return Mention(self.words[words], start, end, is_word=is_word, is_bare=is_bare)
         key = match["key"]
         is_article = (

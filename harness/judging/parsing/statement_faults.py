@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, get_args
 
-from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages
+from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages, languages_of
 from harness.judging.parsing.reply_segments import BULLET, DIGIT
 
 if TYPE_CHECKING:
@@ -230,6 +230,11 @@ def takes_back(later: str, phrases: Phrases) -> bool:
         if is_early or len(sentence.split()) <= MAX_RETRACTION or OF_VERDICT.search(sentence):
             return True
     return False
+
+
+def takes_back_in_any(later: str) -> bool:
+    """Return whether a text after a verdict takes it back, in any language that it may be in."""
+    return any(takes_back(later, phrases) for phrases in languages_of(later))
 
 
 def is_tag_question(later: str) -> bool:
