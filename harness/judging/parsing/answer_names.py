@@ -12,7 +12,7 @@ NOUN = (  # "an[s]" is short for "answer": the brackets are for the spelling che
     r"(?:answer|an[s]|verdict|choice|rating|score|label|option|category|class|classification"
     r"|judge?ment|decision|key|pick|selection|winner|prediction|conclusion|reply|response|result"
     r"|output|points|impression|evaluation|assessment|grade|line|(?:best\s)?fit|(?:response\s)?set|better|reasonable"
-    r"|selected|chosen|preferred|reading|interpretation)"
+    r"|selected|chosen|preferred|reading|interpretation|topic|emotion|sentiment|stance|section|degree|severity)"
 )
 ADJECTIVE = (
     r"(?:(?:overall|total|final|best|better|correct|single|selected|chosen|last|whole|full|predicted"
@@ -23,7 +23,8 @@ _ANSWER = re.compile(
     rf"{ADJECTIVE}*(?:answer|verdict|choice|label|option|category|class|classification|judge?ment"
     r"|decision|key|pick|selection|winner|prediction|conclusion|determination)s?(?:\ss)?"
     r"|(?:response\s)?set|better|preferred|preference|selected|chosen|reasonable"
-    r"|(?:final|selected|chosen)\s(?:one|key|option)|ruling|vote"
+    r"|(?:final|selected|chosen)\s(?:one|key|option)|ruling|vote|best|(?:best|better|stronger|winning|preferred|top)\s[a-z]+"
+    r"|(?:rank|place|no)\s1|1\sst|first\splace|(?:overall\s)?winner"
     "|\ub2f5|\ub2f5\ubcc0|\uc815\ub2f5|(?:\ucd5c\uc885\\s?)?(?:\ub2f5\ubcc0?|\ud310\uc815|\ud310\ub2e8|\uacb0\ub860|\uc120\ud0dd)"
     "|(?:\u6700\u7ec8|\u6700\u7d42)?(?:\u7b54\u6848|\u7ed3\u8bba|\u9009\u62e9|\u5224\u65ad|\u5224\u5b9a|\u56de\u7b54|\u7b54\u3048|\u5224\u5b9a|\u7d50\u8ad6|\u56de\u7b54)"
 )

@@ -27,6 +27,7 @@ Decisions:
 from __future__ import annotations
 
 import json
+import os
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
@@ -111,7 +112,7 @@ SENTENCE = re.compile(
     re.IGNORECASE,
 )
 ADVERB = re.compile(
-    r"(?P<rest>[^\n]*[^\s,]),?\s+(?:only|alone|definitely|clearly|certainly|for\ssure"
+    r"(?P<rest>[^\n]*[^\s,]),?\s+(?:only|alone|absolutely|indeed|of\scourse|definitely|clearly|certainly|for\ssure"
     r"|without\s(?:a|any)\sdoubt)[.!]?\Z"
     r"|(?:it['\u2019]s|it\s+is|this\s+is)\s+an?\s+(?=\w)"
     r"|(?:both|only|just|simply|definitely|clearly|certainly|sure|okay|ok)[!,:]?\s+(?=\S)"
@@ -143,7 +144,7 @@ FLAG = re.compile(
     r"(?:(?P<denied>no|not\s+\w+|false|\u274c|\u2717|unreasonable)|yes|true|reasonable|acceptable|\u2705|\u2713)[.\s]*",
     re.IGNORECASE,
 )
-MIN_STEM = 4  # letters
+MIN_STEM = 5  # letters that a property shares with its label: "toxicity", "toxic"
 FLAG_NAME = re.compile(
     r"\A(?:(?:is|does|has|contains)\s+)?(?:(?:it|this|(?:the|this)\s+\w+)\s+)?", re.IGNORECASE
 )
@@ -560,23 +561,16 @@ def _by_flag(
     Any other name than an option's asks the question itself, unless `is_named`.
     """
     folded = fold(FLAG_NAME.sub("", name.replace("_", " ")))
+    kin = [len(os.path.commonprefix((folded, label))) for label, _ in names.tails]
     for i, (label, _) in enumerate(names.tails):
-        if folded and (folded in {label, names.folded_keys[i]} or _is_noun_of(folded, label)):
+        is_kin = kin[i] >= MIN_STEM and kin.count(max(kin)) == 1 and kin[i] == max(kin)
+        if folded and (folded in {label, names.folded_keys[i]} or (is_kin and " " not in folded)):
             others = OptionIndices(range(len(names.tails))) - {i}
             return {OptionIndices([i])} if is_true else {others} if len(others) == 1 else set()
     if is_named:
         return set()
     said = ("yes", "true", "1") if is_true else ("no", "false", "0")
     return next((found for word in said if (found := lists(word, names, keys_only=False))), set())
-
-
-def _is_noun_of(name: str, label: str) -> bool:
-    """Whether a name is that of a label's property: "toxicity" of "toxic"."""
-    return (
-        len(label) >= MIN_STEM
-        and label.isalpha()
-        and bool(re.fullmatch(f"{label}(?:i?ty|ness)", name))
-    )
 
 
 def _json_list(parts: Sequence[str], names: OptionNames) -> set[OptionIndices]:

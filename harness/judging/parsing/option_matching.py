@@ -82,7 +82,7 @@ COMMAS = (
 )
 NUMBERED = re.compile(r"\A\s*\(?\d{1,2}[.)]\s+(?=\S)")  # of a list with a mention a line
 TIES = ("tie", "tied", "equally good", "of equal quality")  # names of one option
-TIES_ALONE = ("equal", "equals", "a draw", "draw", "equally bad")  # likewise, but in no sentence
+TIES_ALONE = ("equal", "equals", "a draw", "draw", "equally bad", "no difference")  # likewise, but in no sentence
 AGREEMENTS = {"yes": ("yep", "yeah", "yup", "true"), "no": ("nope", "nah", "false")}
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ALONE = frozenset((*TIES_ALONE, *NUMERALS, *chain(*AGREEMENTS.values())))
@@ -188,7 +188,8 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
     for i, (key, label, description) in enumerate(options):
         _add(exact, i, label, f"{key} {label}")
         _add(loose, i, fold(key), fold(label), fold(f"{label} - {description}"))
-    ties = [i for i, (key, label, _) in enumerate(options) if {fold(key), fold(label)} & set(TIES)]
+    equals = {*TIES, *TIES_ALONE}
+    ties = [i for i, (key, label, _) in enumerate(options) if {fold(key), fold(label)} & equals]
     if len(ties) == 1:
         _add(loose, ties[0], *TIES, *TIES_ALONE)
     for name, others in AGREEMENTS.items():
@@ -326,6 +327,8 @@ def lists(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndice
     text = BLANKS.sub(" ", text)
     if "\n" in text:
         return _lines(text, names, keys_only=keys_only)
+    if not names.most:
+        text = NUMBERED.sub("", text)
     readings = _in_line(text, names, keys_only=keys_only)
     return readings or _letters(text, names)
 

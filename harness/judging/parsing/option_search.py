@@ -32,7 +32,7 @@ BEFORE_DIGIT = r"(?<![.,/-])(?<!\d:)(?<!\d\sof\s)(?<!\d[-\u2013\u2014])(?<!\d\s[
 AFTER_DIGIT = r"(?!\s*[%/])(?![.,:]\d)(?!\s*[-\u2013\u2014]\s*\d)(?!\s+(?:out\s+)?of\s+\d)"
 NUMBER = re.compile(
     rf"(?:{BEFORE}{BEFORE_DIGIT}[+\u2212-]?[0-9]{{1,20}}(?:\.[0-9]{{1,20}})?|{CANNOT_ASSESS})"
-    rf"{AFTER}{AFTER_DIGIT}"
+    rf"{AFTER}{AFTER_DIGIT}(?!\s+(?!points|stars|marks|percent)(?:[a-z]+\s+)?[a-z]{{3,}}s\b)"
 )
 DENIED = re.compile(
     r"no[nt]?[\s-]+(?P<rest>.+)"

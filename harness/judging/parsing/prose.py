@@ -88,7 +88,7 @@ SEPARATOR = re.compile(
     rf"|\s(?:and|but\s+also|as\s+well\s+as|und|et|y|e)\s|[\u548c\u3068])\s*[{re.escape(OPENING)}]{{0,3}}\s*"
 )
 COMPARED = re.compile(
-    r"\s*(?:(?:than|over|to|compared\s+(?:to|with)|al[s]|que|a)\s+)?(?:the\s+|die\s+|la\s+)?",
+    r"\s*(?:(?:,\s*followed\s+by|than|over|to|compared\s+(?:to|with)|al[s]|que|a)\s+)?(?:the\s+|die\s+|la\s+)?",
     re.IGNORECASE,
 )
 PREFERRED = re.compile(
