@@ -34,7 +34,7 @@ _SCORE = re.compile(
     "|\uc810\uc218|\ud3c9\uc810|\ud3c9\uac00|\u8bc4\u5206|\u5f97\u5206|\u8a55\u4fa1|\u70b9\u6570"
 )
 _ASIDE = re.compile(
-    r".*(?:reason|explanation|rationale|justification|analysis|thought|thinking|comment|feedback"
+    r"(?:rank|place|no)\s[2-9]|[23]\s(?:nd|rd)|.*(?:reason|explanation|rationale|justification|analysis|thought|thinking|comment|feedback"
     r"|critique|evidence|confidence|certainty|probab|likelihood|strength|weakness|notes?$|summary"
     r"|(?:^|\s)id$|flag|(?:^|\s)(?:max|min|scale|model|type|version|index|count|total|n)$|reject|previous"
     r"|former|initial|worse|worst|los[et]|runner|exclud|alternative|example|sample|user|human|refer"

@@ -27,7 +27,6 @@ Decisions:
 from __future__ import annotations
 
 import json
-import os
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
@@ -64,7 +63,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 8  # raised whenever a reply in the corpora of the tests is read otherwise
+GRAMMAR_VERSION = 9  # raised whenever a reply in the corpora of the tests is read otherwise
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -138,6 +137,7 @@ JSON_BLOCK = re.compile(
     r"\s*(?P=fence)[ \t]*$|^[ \t]*(?P<object>\{[^{}]{1,4000}\})[ \t]*$",
     re.MULTILINE,
 )
+FLAGGED = re.compile(r"[:=\u2705\u2713]")
 FLAG_END = re.compile(r"\n|[,;]\s|(?<=[\u274c\u2717\u2705\u2713])\s+")
 FLAG = re.compile(
     r"\s*(?:[-*\u2022]\s+)?\**(?P<name>[^:=\n]{1,80}?)\**\s*(?:[:=]|(?=[\u274c\u2717\u2705\u2713]))\**\s*"
@@ -147,6 +147,10 @@ FLAG = re.compile(
 MIN_STEM = 5  # letters that a property shares with its label: "toxicity", "toxic"
 FLAG_NAME = re.compile(
     r"\A(?:(?:is|does|has|contains)\s+)?(?:(?:it|this|(?:the|this)\s+\w+)\s+)?", re.IGNORECASE
+)
+FLAG_TAG = re.compile(
+    r"<(?P<name>(?!strong>|code>|span>|mark>|div>)\w{3,30})>\s*(?P<flag>yes|no|true|false)\s*</(?P=name)>",
+    re.IGNORECASE,
 )
 FLAG_LINE = re.compile(
     r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?P<name>[A-Za-z][\w -]{1,40}?)\**[ \t]*[:=?]\**[ \t]*\**"
@@ -250,13 +254,7 @@ def parse(
     if body not in names.keys:
         body = _on_scale(without_asides(body, option_search(_texts(options)).names), names)
         body = _with_flags(body, names)
-    readings, has_lead = _readings(body, names)
-    if not readings and (further := RUN_ON.search(body)):
-        readings, has_lead = _readings(body[: further.start()].strip(), names)
-    if not readings and len(body) <= MAX_DIAGNOSED and any(sign in body for sign in ":=\u2705\u2713"):
-        readings = _flagged(body, names)
-    if not readings and elicitation == "forced_choice":
-        readings, has_lead = _cut_off_readings(body, names)
+    readings, has_lead = _whole_readings(body, names, elicitation)
     if not readings:
         if body.startswith(THOUGHT):
             return Parsed("invalid", reason="cut_off"), ""
@@ -274,6 +272,20 @@ def parse(
     keys = [option.key for option in options]
     parsed = _decide(readings.pop(), elicitation, keys, abstain=abstain, sets=sets)
     return parsed, quotable
+
+
+def _whole_readings(
+    body: str, names: OptionNames, elicitation: AnswerKind
+) -> tuple[set[OptionIndices], bool]:
+    """Return the readings of a reply that is nothing but an answer, and if it has a lead-in."""
+    readings, has_lead = _readings(body, names)
+    if not readings and (further := RUN_ON.search(body)):
+        readings, has_lead = _readings(body[: further.start()].strip(), names)
+    if not readings and len(body) <= MAX_DIAGNOSED and FLAGGED.search(body):
+        readings = _flagged(body, names)
+    if not readings and elicitation == "forced_choice":
+        return _cut_off_readings(body, names)
+    return readings, has_lead
 
 
 def _is_json(body: str, names: OptionNames) -> bool:
@@ -294,9 +306,10 @@ def _in_parts(
     cut = verdict_part(body) if complete else None
     if cut is None:
         return None
-    if takes_back_in_any(cut.after):
+    names = _names(options)
+    if takes_back_in_any(cut.after) or any(_readings(other, names)[0] for other in cut.others):
         return None
-    readings, _ = _readings(cut.verdict, _names(options))
+    readings, _ = _readings(cut.verdict, names)
     if len(readings) == 1:
         verdict = Prose(readings.pop(), "", cut.verdict)
     else:
@@ -378,6 +391,8 @@ def _on_scale(body: str, names: OptionNames) -> str:
 
 def _with_flags(body: str, names: OptionNames) -> str:
     """Write a line "Toxic: no" as the answer that it gives, if there is no other such line."""
+    if "</" in body:
+        body = FLAG_TAG.sub(r"\n\g<name>: \g<flag>\n", body).strip()
     lines = [*FLAG_LINE.finditer(body)]
     if len(lines) != 1 or role(lines[0]["name"]) in {"answer", "score", "aside"}:
         return body
@@ -400,7 +415,8 @@ def _scored(least: str, most: str) -> re.Pattern[str]:
     """Match what is rated with the ends of the scale, if it is all that is: "Fluency (1-5):"."""
     low = "|".join({least, "0", "1"})
     return re.compile(
-        rf"\A[ \t]*(?:[-*\u2022][ \t]+)?\**[A-Za-z][\w ]{{2,30}}\s\((?:(?:on\s+)?(?:a\s+)?scale\s+(?:of|from)\s+)?"
+        rf"\A[ \t]*(?:[-*\u2022][ \t]+)?\**[A-Za-z][\w ]{{2,30}}\s\("
+        rf"(?:(?:on\s+)?(?:a\s+)?scale\s+(?:of|from)\s+)?"
         rf"(?:(?:{low})\s*(?:-|\u2013|to)\s*{most}|scores?\s+only)\)\**\s*:(?=\**\s*\**\d)(?!.*\n.*:\**\s*\d)",
         re.IGNORECASE | re.DOTALL,
     )
@@ -561,7 +577,7 @@ def _by_flag(
     Any other name than an option's asks the question itself, unless `is_named`.
     """
     folded = fold(FLAG_NAME.sub("", name.replace("_", " ")))
-    kin = [len(os.path.commonprefix((folded, label))) for label, _ in names.tails]
+    kin = [_n_shared(folded, label) for label, _ in names.tails]
     for i, (label, _) in enumerate(names.tails):
         is_kin = kin[i] >= MIN_STEM and kin.count(max(kin)) == 1 and kin[i] == max(kin)
         if folded and (folded in {label, names.folded_keys[i]} or (is_kin and " " not in folded)):
@@ -571,6 +587,12 @@ def _by_flag(
         return set()
     said = ("yes", "true", "1") if is_true else ("no", "false", "0")
     return next((found for word in said if (found := lists(word, names, keys_only=False))), set())
+
+
+def _n_shared(first: str, second: str) -> int:
+    """Return how many letters two words begin with that are the same."""
+    pairs = zip(f"{first}\0", f"{second}\1", strict=False)
+    return next(i for i, (one, other) in enumerate(pairs) if one != other)
 
 
 def _json_list(parts: Sequence[str], names: OptionNames) -> set[OptionIndices]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 12  # brackets in a JSON reply
 ARGUMENTS = frozenset(("arguments", "parameters"))  # of a function that a judge calls
+KINDS = frozenset(("category", "class", "type"))  # of a verdict, or of what it is about
 FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 OPENS_JSON = re.compile(r"""[\[{]|(["'])\w[\w -]{0,40}\1\s*:""")
@@ -119,7 +120,9 @@ def _of_members(
             continue
         if kind == "other" and reading.value(name):  # {"A": 0.7, "B": 0.3}
             return set()
-        by_role[kind].append(_answers(value, reading) or set())
+        answers = _answers(value, reading) or set()
+        if answers or name.lower() not in KINDS:
+            by_role[kind].append(answers)
     if named and not all(named):
         return set()
     if named or any(scores):

@@ -20,7 +20,7 @@ from harness.judging.parsing.json_verdicts import no_duplicates, not_a_verdict
 from harness.judging.parsing.option_matching import NUMERALS, OptionIndices
 from harness.judging.parsing.option_search import NumberSearch
 from harness.judging.parsing.prose import read_prose
-from harness.judging.parsing.reply_fields import verdict_part
+from harness.judging.parsing.reply_fields import VerdictPart, verdict_part
 from harness.judging.parsing.statement_faults import takes_back_in_any
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import MAX_ANSWER_CHARS, number_text
@@ -61,9 +61,15 @@ def parse_number(
     if whole is not None:
         return whole[0], body if whole[1] else ""
     part = verdict_part(body)
-    whole = _whole(part.verdict, bounds, abstain=abstain) if part else None
-    if part and whole is not None and not takes_back_in_any(part.after):
-        return whole[0], part.verdict
+    if part and (stated := _stated(part, bounds, abstain=abstain)):
+        return stated, part.verdict
+    return _in_prose(body, bounds, abstain=abstain)
+
+
+def _in_prose(
+    body: str, bounds: tuple[float, float] | None, *, abstain: bool
+) -> tuple[Parsed, str]:
+    """Parse a reply that says more than a number, or refuses."""
     search = NumberSearch()
 
     def read_line(line: str) -> tuple[OptionIndices, bool] | None:
@@ -99,9 +105,19 @@ def _scale_words(low: str, high: str) -> re.Pattern[str]:
         rf"(?<![\d.,/-])(?P<number>\d{{1,9}}(?:\.\d{{1,9}})?)[*_`]{{0,3}}"
         rf"(?:\s*/\s*{most}|\s+(?:out\s+of|von)\s+(?:a\s+possible\s+)?{most}{percent}"
         rf"|\s*(?:(?:points?|punkte)\b|[\u5206\u70b9\uc810]))"
-        rf"|[ ]\((?:(?:on\s+)?a?\s*scale\s+(?:of|from)\s+)?{re.escape(low)}\s*(?:-|\u2013|to)\s*{most}\)",
+        r"|[ ]\((?:(?:on\s+)?a?\s*scale\s+(?:of|from)\s+)?"
+        rf"{re.escape(low)}\s*(?:-|\u2013|to)\s*{most}\)",
         re.IGNORECASE,
     )
+
+
+def _stated(
+    part: VerdictPart, bounds: tuple[float, float] | None, *, abstain: bool
+) -> Parsed | None:
+    """Return what the part of a reply that is the verdict says, unless others differ from it."""
+    whole = _whole(part.verdict, bounds, abstain=abstain)
+    is_other = any(_whole(other, bounds, abstain=abstain) for other in part.others)
+    return None if whole is None or is_other or takes_back_in_any(part.after) else whole[0]
 
 
 def _whole(

@@ -74,7 +74,9 @@ TAGGED = re.compile(
 ENDINGS = ".:;)!\u3002\uff01"
 DASHES = "-\u2013\u2014"
 OPENERS = "([{*_`\"'\u201c\u2018\u00ab"
-JOINS = frozenset(f".:)]=([{DASHES}\uff1a\u2192")  # at least a character between a key and its label
+JOINS = frozenset(
+    f".:)]=([{DASHES}\uff1a\u2192"
+)  # at least a character between a key and its label
 JOINT = "".join(JOINS) + f"> }}*_`\"'\u201d\u2019\u00bb{OPENERS}"  # characters allowed there
 COMMAS = (
     r" ?[,;\u3001\uff0c] ?(?:(?:and also |but also |and |also |as well as |&) ?)?"
@@ -82,7 +84,14 @@ COMMAS = (
 )
 NUMBERED = re.compile(r"\A\s*\(?\d{1,2}[.)]\s+(?=\S)")  # of a list with a mention a line
 TIES = ("tie", "tied", "equally good", "of equal quality")  # names of one option
-TIES_ALONE = ("equal", "equals", "a draw", "draw", "equally bad", "no difference")  # likewise, but in no sentence
+TIES_ALONE = (
+    "equal",
+    "equals",
+    "a draw",
+    "draw",
+    "equally bad",
+    "no difference",
+)  # likewise, but in no sentence
 AGREEMENTS = {"yes": ("yep", "yeah", "yup", "true"), "no": ("nope", "nah", "false")}
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ALONE = frozenset((*TIES_ALONE, *NUMERALS, *chain(*AGREEMENTS.values())))

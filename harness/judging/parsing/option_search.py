@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judging.parsing.option_matching import ALONE, TIES, fold, names_of
 from harness.judging.parsing.phrases import languages
+from harness.judging.parsing.statement_faults import COUNTS
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import number_text
 
@@ -18,7 +19,22 @@ if TYPE_CHECKING:
 
 MIN_LETTERS = 3  # of a label that may stand after "it is", and that is no little word
 LITTLE = frozenset(
-    "yes not and the for all any one two ten six few off out but nor tie".split()
+    (
+        "yes",
+        "not",
+        "and",
+        "the",
+        "for",
+        "all",
+        "any",
+        "one",
+        "two",
+        "ten",
+        "six",
+        "few",
+        "off",
+        "tie",
+    )
 )
 MAX_SHORT = 2  # characters of a key that is read as it is written, in this case alone
 SPACED = (
@@ -32,7 +48,7 @@ BEFORE_DIGIT = r"(?<![.,/-])(?<!\d:)(?<!\d\sof\s)(?<!\d[-\u2013\u2014])(?<!\d\s[
 AFTER_DIGIT = r"(?!\s*[%/])(?![.,:]\d)(?!\s*[-\u2013\u2014]\s*\d)(?!\s+(?:out\s+)?of\s+\d)"
 NUMBER = re.compile(
     rf"(?:{BEFORE}{BEFORE_DIGIT}[+\u2212-]?[0-9]{{1,20}}(?:\.[0-9]{{1,20}})?|{CANNOT_ASSESS})"
-    rf"{AFTER}{AFTER_DIGIT}(?!\s+(?!points|stars|marks|percent)(?:[a-z]+\s+)?[a-z]{{3,}}s\b)"
+    rf"{AFTER}{AFTER_DIGIT}"
 )
 DENIED = re.compile(
     r"no[nt]?[\s-]+(?P<rest>.+)"
@@ -138,6 +154,7 @@ class NumberSearch:
         return [
             Mention(self.index(match[0]), *match.span(), is_word=False, is_bare=True)
             for match in NUMBER.finditer(text)
+            if not COUNTS.match(text, match.end())
         ]
 
     @property

@@ -51,6 +51,7 @@ from harness.judging.parsing.reply_segments import (
     without_quotations,
 )
 from harness.judging.parsing.statement_faults import (
+    COUNTS,
     MIN_REASONS,
     STOP,
     ReplyFault,
@@ -112,7 +113,6 @@ COLON = re.compile(r"\s*[:;\u2013\u2014]\s+")
 RANKED = re.compile(r"\s*>\s*(?!>)")
 MAX_CORRECTION = 3  # words of a sentence that gives another number
 MIN_COMPARED = 4  # words of a sentence that says something of another option
-COUNTS = re.compile(r"\s+(?:[a-z]+\s+)?[a-z]{3,}s\b")  # after a number of things: "3 errors"
 LIST_ITEM = re.compile(r"\s*[:.)=\uff1a-]\s")
 CHOOSES = re.compile(
     r"\b(?:also|too|equally|either|or|alternatively|instead|rather|possible|plausible|reasonable|acceptable"

@@ -23,7 +23,7 @@ MIN_SENTENCE = 4  # words
 MAX_NAME = 6  # words of a name
 MARKS = re.compile(r"\*\*|__|`")
 LABELLED = re.compile(
-    r"\s*(?:[-*\u2022]\s+|\d{1,2}[.)]\s+)?(?P<hash>#{1,6}\s*)?(?P<name>[^\W\d_][^\n:=|\uff1a\u3010\[\]]{0,50}?)"
+    r"\s*(?:[-*\u2022]\s+|\d{1,2}[.)]\s+)?(?P<hash>#{1,6}\s*)?(?P<name>(?:[1-3](?:st|nd|rd)\b|[^\W\d_])[^\n:=|\uff1a\u3010\[\]]{0,50}?)"
     r"\s*(?:[:=\uff1a\u2192]|-+>)\s*(?P<value>.*)"
 )
 HEADED = re.compile(
@@ -75,11 +75,14 @@ class VerdictPart(NamedTuple):
         The parts named for a verdict, else those named for a score, as lines "Answer: ...".
     before, after : str
         What the other parts say, before the verdict and after it.
+    others : list of str
+        What the parts say whose names say nothing of their kind.
     """
 
     verdict: str
     before: str
     after: str
+    others: list[str]
 
 
 def verdict_part(body: str) -> VerdictPart | None:
@@ -87,8 +90,9 @@ def verdict_part(body: str) -> VerdictPart | None:
 
     Examples
     --------
-    >>> verdict_part("### Analysis\nB is vague.\n### Verdict\nA\n### Why\nB repeats itself.")
-    VerdictPart(verdict='Answer: A', before='Analysis: B is vague.', after='Why: B repeats itself.')
+    >>> part = verdict_part("### Analysis\nB is vague.\n### Verdict\nA\n### Why\nB repeats it.")
+    >>> part.verdict, part.before, part.after
+    ('Answer: A', 'Analysis: B is vague.', 'Why: B repeats it.')
     >>> verdict_part("A is better, as B is vague.") is None
     True
     """
@@ -113,6 +117,7 @@ def verdict_part(body: str) -> VerdictPart | None:
         "\n".join(f"Answer: {part.value}" for part in chosen),
         "\n".join(_told(part) for part in parts[:first]).strip(),
         "\n".join(_told(part) for part in parts[first:] if part not in chosen).strip(),
+        [part.value for part in rest if part.name and part.role == "other"],
     )
 
 
@@ -168,7 +173,8 @@ def _begun(line: str, before: Part) -> Part | None:
     if labelled := BRACKETED.fullmatch(plain) or LABELLED.fullmatch(plain):
         name, value = labelled["name"], labelled["value"]
         kind = _role(name)
-        if kind != "other" or is_marked or (not value and not is_awaited):
+        is_next = bool(before.value) and before.role in {"answer", "score"}
+        if kind != "other" or is_marked or is_next or (not value and not is_awaited):
             return Part(name, kind, [value])
     return None
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Literal, get_args
 
 from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages, languages_of
-from harness.judging.parsing.reply_segments import BULLET, DIGIT
+from harness.judging.parsing.reply_segments import BULLET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +54,11 @@ OF_VERDICT = re.compile(
 OWNED = re.compile(
     r"\A's(?:\s+(?:answer|response|output|reply|version)\b|(?=\W|\Z))", re.IGNORECASE
 )
+COUNTS = re.compile(  # after a number of things: "2 typos", "3 of 5 claims"
+    r"(?:\s+of\s+\d+)?\s+(?:(?!(?:for|in|on|at|to|and|or|if|is|as|but)\b)[a-z]+\s+)?"
+    r"(?!(?:points|stars|marks|is|was|as|this)\b)[a-z]{3,}s\b"
+)
+NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 STOP = re.compile(rf"[{re.escape(CLOSING)}\s.!\u3002\uff01]*$")
 CLAUSE = re.compile(
     r"\s*[;:\u2013\u2014\uff1a\uff1b-]\s"
@@ -196,10 +201,15 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
         return word_fault(rest, phrases) or "unreadable"
     breaks = [match.start() for match in (reason, CLAUSE.search(rest)) if match]
     main = rest[: min(breaks)] if breaks else rest
-    if is_number and DIGIT.search(rest[: reason.start()] if reason else rest):
+    if is_number and _names_a_number(rest[: reason.start()] if reason else rest):
         return "several"
     grounds = MILD.sub("", rest[reason.end() :]) if is_reason and reason else rest
     return word_fault(main, phrases) or word_fault(grounds, phrases, ("conditional", "hedge"))
+
+
+def _names_a_number(text: str) -> bool:
+    """Whether a text has a number that doesn't count things."""
+    return any(not COUNTS.match(text, number.end()) for number in NUMERAL.finditer(text))
 
 
 def word_fault(

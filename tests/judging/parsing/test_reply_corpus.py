@@ -23,8 +23,10 @@ style, in three parts and without regard to the phrases; ``adversarial`` was wri
 ``shapes`` was written after published logs of judges (pairwise verdicts, ratings with feedback,
 JSON, chat templates, thinking tags, Korean, Chinese, Japanese and German), before the reader was
 taught them, and ``strangers``, ``newcomers`` and ``outsiders`` afterwards. The last has 450
-templates of sentences that name an option without choosing it. Set HARNESS_REPLIES to score more
-folders, separated as in PATH.
+templates of sentences that name an option without choosing it. ``guests`` was written when the
+reader looked for the part of a reply that is the verdict, in rounds of which each was read before
+it was looked at: 73, 70, 79 and 82% of the readable replies were read, without a mistake. Set
+HARNESS_REPLIES to score more folders, separated as in PATH.
 """
 
 from __future__ import annotations
@@ -55,9 +57,10 @@ SHAPES = HERE / "shapes"
 STRANGERS = HERE / "strangers"
 NEWCOMERS = HERE / "newcomers"
 OUTSIDERS = HERE / "outsiders"
-WRITTEN_BY_SHAPE = [SHAPES, STRANGERS, NEWCOMERS, OUTSIDERS]
+GUESTS = HERE / "guests"
+WRITTEN_BY_SHAPE = [SHAPES, STRANGERS, NEWCOMERS, OUTSIDERS, GUESTS]
 SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial", *WRITTEN_BY_SHAPE]
-READ_BY_VERSION = {8: "2fa259de52c68d87"}  # of the readings of `SHIPPED`
+READ_BY_VERSION = {9: "ccfe233e9e97ae05"}  # of the readings of `SHIPPED`
 NO_OPTION = {"abstained", "refused", "unreadable"}
 LEAST_RIGHT = 0.95  # of the replies that a person can read
 
