@@ -18,6 +18,10 @@ ADJECTIVE = (
     r"(?:(?:overall|total|final|best|better|correct|single|selected|chosen|last|whole|full|predicted"
     r"|assigned|resulting|reasonable|short|quick|brief|suitable|applicable|acceptable|plausible|fitting|my|your|our|the)\s+)"
 )
+COUNTS = re.compile(  # after a number of things: "2 typos", "3 of 5 claims"
+    r"(?:\s+of\s+\d+)?\s+(?:(?!(?:for|in|on|at|to|and|or|if|is|as|but)\b)[a-z]+\s+)?"
+    r"(?!(?:points|stars|marks|is|was|as|this)\b)[a-z]{3,}s\b"
+)
 _WORDS = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+|\d+|[^\W\d_A-Za-z]+")
 _ANSWER = re.compile(
     rf"{ADJECTIVE}*(?:answer|verdict|choice|label|option|category|class|classification|judge?ment"

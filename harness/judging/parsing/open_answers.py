@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 NUMBER = re.compile(r"[+\u2212-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)", re.ASCII)
-COMMA = re.compile(r"[0-9]{1,3},[0-9]{1,2}")  # a decimal comma
 OUT_OF = re.compile(r"(?P<number>\S+?)\s*/\s*(?P<most>\S+)")
 SPACED_SIGN = re.compile(r"[-\u2212\u2013]\s")  # a bullet, or a minus
 MAX_NUMBER_CHARS = 40
@@ -93,6 +92,8 @@ def _in_prose(
 def _on_bounds(body: str, bounds: tuple[float, float]) -> str:
     """Write "8/10", "8 out of 10", "8 points" and, from 0 to 100, "80%" as the number alone."""
     low, high = map(number_text, bounds)
+    if low != "0":  # 5/7 on a scale from 1 may be a fraction
+        return body
     return _scale_words(low, high).sub(r"\g<number>", body)
 
 
@@ -153,8 +154,6 @@ def _answer(form: str, bounds: tuple[float, float] | None, *, abstain: bool) -> 
 
 def _number(form: str, bounds: tuple[float, float] | None) -> float | None:
     """Read a number, or one out of the upper bound of a scale from 0."""
-    if COMMA.fullmatch(form):
-        form = form.replace(",", ".")
     if form.casefold() in NUMERALS:
         form = str(NUMERALS.index(form.casefold()))
     if bounds and bounds[0] == 0 and (match := OUT_OF.fullmatch(form)):

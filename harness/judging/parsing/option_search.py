@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.judging.parsing.answer_names import COUNTS
 from harness.judging.parsing.option_matching import ALONE, TIES, fold, names_of
 from harness.judging.parsing.phrases import languages
-from harness.judging.parsing.statement_faults import COUNTS
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import number_text
 

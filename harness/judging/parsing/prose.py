@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from harness.judging.parsing.answer_names import COUNTS
 from harness.judging.parsing.closed_vocabulary import states_only
 from harness.judging.parsing.comparisons import GROUNDS, compares, comparisons, is_described
 from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages, languages_of
@@ -51,7 +52,6 @@ from harness.judging.parsing.reply_segments import (
     without_quotations,
 )
 from harness.judging.parsing.statement_faults import (
-    COUNTS,
     MIN_REASONS,
     STOP,
     ReplyFault,

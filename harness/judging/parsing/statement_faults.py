@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, get_args
 
+from harness.judging.parsing.answer_names import COUNTS
 from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages, languages_of
 from harness.judging.parsing.reply_segments import BULLET
 
@@ -53,10 +54,6 @@ OF_VERDICT = re.compile(
 )
 OWNED = re.compile(
     r"\A's(?:\s+(?:answer|response|output|reply|version)\b|(?=\W|\Z))", re.IGNORECASE
-)
-COUNTS = re.compile(  # after a number of things: "2 typos", "3 of 5 claims"
-    r"(?:\s+of\s+\d+)?\s+(?:(?!(?:for|in|on|at|to|and|or|if|is|as|but)\b)[a-z]+\s+)?"
-    r"(?!(?:points|stars|marks|is|was|as|this)\b)[a-z]{3,}s\b"
 )
 NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 STOP = re.compile(rf"[{re.escape(CLOSING)}\s.!\u3002\uff01]*$")

@@ -77,7 +77,7 @@ def test_a_number_is_read(text):
 @pytest.mark.parametrize(
     "text",
     [
-        *("72,5", "72%", "7e1", "0x48", "70-75", "70 or 75", "72 out of 100", "about 72", "1 000"),
+        *("72,5", "7e1", "0x48", "70-75", "70 or 75", "about 72", "1 000"),
         *("- 72", "\u2013 72", "Score: 72 Score: 80", "72\n80", "72/10", "72/", "/100", "\u0667"),
         *('{"score": 72, "rating": 80}', '{"score": [72]}', '{"scores": {"a": 72}}', "nan", "inf"),
         '{"score": 72',
