@@ -87,8 +87,7 @@ def test_without_an_edge_the_core_works_and_its_commands_are_gone(edge, tmp_path
 
 
 OFFERED = {  # by an edge, in a command that works without it
-    "estimation": "curate next toxicity --for estimate --judge lexicon --items new.jsonl"
-    " --as new --budget 9",
+    "estimation": "curate draw toxicity --judge lexicon --items new.jsonl --as new --budget 9",
     "racing": "run --task toxicity --judges lexicon,random --race",
 }
 
@@ -96,7 +95,7 @@ OFFERED = {  # by an edge, in a command that works without it
 @pytest.mark.slow
 @pytest.mark.parametrize("edge", OFFERED)
 def test_option_of_an_edge_is_refused_in_a_line_without_it(edge, tmp_path):
-    """Regression: `curate next --for estimate` without estimation was an internal error."""
+    """Regression: `curate draw` without estimation was an internal error."""
     copy = Copy(tmp_path, edge)
     said = copy.call("-m", "harness", *OFFERED[edge].split(), code=2)
     assert said == f"harness: this installation of judge-harness has no {EDGES[edge]}.\n"

@@ -89,6 +89,8 @@ class TestedVerdicts(VerdictFile):
         if self.run is not None:
             leave_out(self.model_fields_set - {"run"}, "a run has verdicts of its own")
             if task is not None:
-                raise OptionError("run", "a run has a task of its own", "Leave TASK out")
+                raise OptionError(
+                    "run", "a run has a task and verdicts of its own", "Leave TASK out"
+                )
         elif self.verdicts is not None and task is None:
             raise OptionError("verdicts", "they are those on a task", "Name the TASK")
