@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.stats.estimation.label_plan import LabelPlan
     from harness.stats.estimation.stratified import PopulationLimits
 
-N_SETS, N_PROMPTS, GAP, BIAS = 28, 800, 0.4, 0.1
+N_SETS, N_PROMPTS, GAP, BIAS = 40, 800, 0.4, 0.1
 MEANS = partial(limits, bounds=(0.0, 1.0), level=LEVEL, n_judges=1, is_share=True)
 
 
