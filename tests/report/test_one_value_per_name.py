@@ -105,10 +105,13 @@ def of_terminal(v, _):
 
 
 def of_card(v, _):
-    """The fourth cell of each row, without what the number rests on."""
-    rows = re.findall(r"^\| [-\d]+ \| (.*) \|$", judge_card(v), re.MULTILINE)
-    cells = (re.sub(r"\\(.)", r"\1", row).split(" | ") for row in rows)
-    return {row[0]: row[2].partition(" on ")[0].removesuffix(" (not ranked)") for row in cells}
+    """The cell below the metric's name, without what the number rests on."""
+    card = re.sub(r"\\(.)", r"\1", judge_card(v))
+    [heads] = re.findall(r"^\| rank \| (.*) \|$", card, re.MULTILINE)
+    place = heads.split(" | ").index(v.evidence.display_name)
+    rows = re.findall(r"^\| [-\d]+ \| (.*) \|$", card, re.MULTILINE)
+    cells = (row.split(" | ") for row in rows)
+    return {row[0]: row[place].partition(" on ")[0].removesuffix(" (not ranked)") for row in cells}
 
 
 def of_page(v, _):
