@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.curation.importing.column_facts import Facts
     from harness.tasks.columns.column_mapping import ColumnMapping
 
-RATERS = column_words.RATERS - {"ann", "anno"} | {"reader", "user"}  # without given names
+RATERS = column_words.RATERS - {"ann", "anno"}  # given names, or how a column of labels begins
 WHOLE = RATERS | column_words.ID_MARKS | {"amt", "mturk", "prolific", "unique", "crowd"}
 
 COUNTED = frozenset({"raters", "annotators", "workers", "coders"})  # their number, if it is one
