@@ -1128,9 +1128,9 @@ outside the wanted range, and {n_missed} by more than two standard errors.
 - *Nearly always right*: two options, raters and a judge are right with the chances that are named.
 - *F-hat of three options*: the chance of a choice given the set, with all seven sets; an item has
   one or three pairs, or as many independent choices as sets. In groups of six, items have their
-  sets alike and, of pairs, each group has an F of its own.
+  sets alike and, of pairs, each group has its own F.
 - An interval should hold the design value, the statistic on {large:,} items. With *crossed raters*,
-  who rate all items with a severity of their own, it is over items and raters and should hold the
+  who rate all items with their own severity, it is over items and raters and should hold the
   expectation over both.
 - With raters a sample, degrees of freedom are at least 2.
 - Rows say *a sample* where the raters are named, so that comparisons allow for other raters, too;
