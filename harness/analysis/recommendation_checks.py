@@ -461,6 +461,10 @@ INDEPENDENT = CheckOfUse(
     failed="raters and judge didn't work independently",
     open="raters worked without its answers, and it without theirs",
     next_step="If that is so, state it in task.yaml: `independent: true`.",
+    why_open={
+        reason: f"copies of a rater were not tested for: {words}"
+        for reason, words in COPIES_A_RATER.why_open.items()
+    },
 )
 CHECKS = (
     BEATS_BASELINES,

@@ -249,7 +249,7 @@ def test_beta_was_na_in_the_gate_where_the_table_showed_an_estimate():
     sensitivity = replace(validation.sensitivity, judge_betas=judges | {"lenient": fitted})
     validation = replace(validation, sensitivity=sensitivity)
     assert validation.judge("lenient").beta.reason == "no_pairs"
-    ranking = ranking_table(validation, "terminal")
+    ranking = ranking_table(validation, "notebook")
     [cells] = [cells for cells in ranking.cells if "lenient" in cells]
     assert cells[ranking.heads.index("beta-hat")] == "~0.25"
     below, above = check_requirements(validation, ["lenient: beta<0.3", "lenient: beta>0.3"])

@@ -56,7 +56,7 @@ def test_unknown_word_for_an_end_is_said_once(run):
 def test_reasoning_without_an_answer_is_the_cause_and_is_kept(run, tmp_path):
     """With what to do: more tokens, or the server's parser."""
     said = run(message={"content": "", "reasoning_content": "The note is calm, so B"})
-    assert f"{N_ITEMS} reasoning without an answer" in said
+    assert f"Causes: reasoning without an answer ({N_ITEMS})" in said
     assert "--max-tokens 512" in said
     assert "reasoning parser" in said
     assert "- The note is calm, so B" in said

@@ -119,7 +119,7 @@ def test_missing_replies_are_asked_for(place, stub):
     changed(run, state="stopped", exit_code=130)
     cut(run, 4)
     text = invoke("validate", run).stdout
-    assert "Ask for the replies that are missing" in text
+    assert "Request the missing replies" in text
     run_command(last_command(text, "harness resume"), codes=NEVER_ASKED)
     assert "missing" not in invoke("validate", run).stdout
 

@@ -244,8 +244,8 @@ def test_verdicts_made_elsewhere_get_a_page_too(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--verdicts", "v.csv"), "--verdicts goes with `report --task`"),
-        (("--task", "task", "some-run"), "not both"),
+        (("--verdicts", "v.csv"), "--verdicts goes with --task"),
+        (("--task", "task", "some-run"), "Leave RUN or --task out"),
         (("no-such-run",), "not a run folder"),
     ],
 )

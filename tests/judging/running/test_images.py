@@ -99,7 +99,7 @@ def test_a_prompt_names_the_image(folder):
         ("/etc/hostname", None, "leaves the task's folder"),
         ("http://127.0.0.1/x.png", None, "cannot be read"),
         ("images/absent.png", None, "cannot be read"),
-        ("images/0.png", b"<svg/>", "no PNG, JPEG, GIF or WebP"),
+        ("images/0.png", b"<svg/>", "not a PNG, JPEG, GIF or WebP image"),
         ("images/0.png", png(1) + bytes(MAX_IMAGE_BYTES), "larger than 5242880 bytes"),
     ],
 )

@@ -177,7 +177,7 @@ def test_no_look_gives_no_evidence():
         (("a", "b"), np.zeros((1, 2, 3), int), "wanted"),
         (("a", "b"), np.zeros((0, 2, 2), int), "baseline first"),
         (("a", "b"), np.full((1, 2, 2), -1), "negative"),
-        (("a", "b"), np.zeros((1, 2, 2)), "no integers"),
+        (("a", "b"), np.zeros((1, 2, 2)), "non-integers"),
     ],
 )
 def test_counts_that_cannot_be_are_refused(categories, counts, message):
