@@ -49,11 +49,11 @@ class ReplyDates:
             return ""
         undated = f" {self.n_undated:,} have no date." if self.n_undated else ""
         if not self.n_new:
-            were = f"were collected {self.dates}" if self.dates else "were stored before"
+            were = f"were collected {self.dates}" if self.dates else "came from the store"
             return f"No new replies: all {self.n:,} {were}.{undated}"
         oldest = f" The oldest was collected on {self.oldest[:10]}." if self.oldest else ""
         return (
-            f"{self.n_new:,} of {self.n:,} replies are new, and {n_stored:,} were stored before."
+            f"{self.n_new:,} of {self.n:,} replies are new, and {n_stored:,} came from the store."
             f"{oldest}{undated}"
         )
 
