@@ -249,6 +249,7 @@ def test_paired_subset_gives_every_item_its_response_sets():
     assert rated.sensitivity.bounds == {}
 
 
+@pytest.mark.slow
 def test_reconstructed_response_sets_rank_on_all_items():
     """The metric that ranks is on every item, with the noise of F' in its interval."""
     task = indeterminate_task(n=200, paired=25)
@@ -361,6 +362,7 @@ def test_bounds_that_are_not_there_say_why():
     assert "one beta</td>" in html
 
 
+@pytest.mark.slow
 def test_ten_judges_and_two_hundred_items_stay_below_two_megabytes():
     """What a report holds in itself."""
     names = ("strict", "lenient", *(f"judge {k}" for k in range(8)))

@@ -45,6 +45,7 @@ def test_holm_against_by_hand():
         holm([1.5])
 
 
+@pytest.mark.slow
 def test_candidates_are_the_judges_that_are_ranked(result):
     """Regret is about the judges one may use: none that answered too little."""
     assert set(result.choosing.candidates) == {"lenient", "random"}

@@ -145,6 +145,7 @@ def test_first_line_says_how_many_items_have_sets():
     assert render(every).startswith("small  60 items  ")
 
 
+@pytest.mark.slow
 def test_decisions_are_not_identified_by_one_pair_per_item():
     """Metrics at a cut-off are NA; bounds stand in their place, and say what they settle."""
     v = validate(pair_source(200))
@@ -171,6 +172,7 @@ def test_a_ranking_that_is_not_identified_is_refused():
         check_choices(source.task, source.items, Choices(**choices))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_pairs", "named"), [(1, "a Dirichlet distribution"), (2, "40 items")])
 def test_a_model_of_the_sets_is_named_in_every_view(n_pairs, named):
     """Decisions at the cut-off have a value; what it rests on depends on second pairs."""
@@ -199,6 +201,7 @@ def test_a_model_needs_decisions_on_single_items():
         check_choices(source.task, source.items, Choices(**choices))
 
 
+@pytest.mark.slow
 def test_a_ranking_by_one_translation_says_how_it_can_mislead():
     """In expectation, F' ranks the worse of these judges first; the items with sets do not."""
     v = validate(pair_source(100, n_paired=40, humans="reconstructed"))

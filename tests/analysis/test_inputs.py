@@ -44,6 +44,7 @@ def test_beta_makes_the_downstream_numbers_those_of_the_sweep():
         assert any("is assumed" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_beta_makes_consistency_defined_without_response_sets():
     """Where the humans only chose, the goals are NA until a beta is assumed."""
     task = indeterminate_task()
@@ -55,6 +56,7 @@ def test_beta_makes_consistency_defined_without_response_sets():
     assert (noise.value, noise.reason) == (None, "not_computed")
 
 
+@pytest.mark.slow
 def test_recode_counts_abstentions_as_the_negative_option():
     """The items on which strict abstained enter, as B."""
     task = indeterminate_task()
@@ -81,6 +83,7 @@ def test_third_class_keeps_abstentions_apart():
     assert prepare(source).human.space == task.space  # the counts themselves stay
 
 
+@pytest.mark.slow
 def test_macro_averages_criteria_and_resamples_them():
     """The unweighted mean of the two criteria's own values."""
     task = indeterminate_task()
@@ -235,6 +238,7 @@ def evidence_under(**choices):
     return evidence
 
 
+@pytest.mark.slow
 def test_replies_min_answered_and_worth_reach_the_evidence():
     """They had fixed values, whatever the user knew about the judges."""
     default = evidence_under(metric="mse(s/s)")

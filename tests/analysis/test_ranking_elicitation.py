@@ -27,6 +27,7 @@ def without_sets(source):
     return replace(source, verdicts=verdicts, planned=planned)
 
 
+@pytest.mark.slow
 def test_response_sets_of_some_items_change_neither_metric_nor_items_nor_verdict():
     """Rating 12 of 60 items by sets turned the ranking to those 12 and the verdict with it."""
     before = validate(indeterminate_source(indeterminate_task(paired=0)))
@@ -72,6 +73,7 @@ def test_items_that_the_ranking_cannot_use_are_counted_in_the_first_lines():
     assert f"1 rated {CANNOT_ASSESS} by all, 19 without a response set" in first
 
 
+@pytest.mark.slow
 def test_sets_are_reconstructed_for_the_ranking_only_when_that_is_named():
     """By default a ranking by response sets uses those that raters gave."""
     task = indeterminate_task(n=120, paired=100, ranks_by="response_set")
@@ -82,6 +84,7 @@ def test_sets_are_reconstructed_for_the_ranking_only_when_that_is_named():
     assert named.humans.sets.origin == "reconstructed"
 
 
+@pytest.mark.slow
 def test_switch_is_offered_once_nearly_all_items_have_sets():
     """At 90 % of the rated items a line offers to rank by sets, and not below."""
     offer = "--ranks-by response_set ranks by them"
@@ -153,6 +156,7 @@ def test_judges_asked_once_were_said_to_have_answered_none_of_three_times():
     assert "none answered 90% of 20 items 9 times: strict 0.0%" in text
 
 
+@pytest.mark.slow
 def test_ratings_of_other_items_do_not_count_as_sets_collected():
     """Only items of the validation count towards the share."""
     task = indeterminate_task(paired=30)

@@ -48,7 +48,10 @@ def verdict(at, *, from_store=True, has_reply=True):
                 "The oldest was collected on 2026-10-02."
             ),
         ),
-        (ReplyDates(n=5, n_undated=5), "No new replies: all 5 came from the store. 5 have no date."),
+        (
+            ReplyDates(n=5, n_undated=5),
+            "No new replies: all 5 came from the store. 5 have no date.",
+        ),
     ],
 )
 def test_a_sentence_says_how_old_stored_replies_are(dates, sentence):

@@ -89,6 +89,7 @@ def test_runs_of_tasks_with_other_options_are_not_compared():
         compare_runs(source, source_of(task, {"y": {"i0": "A"}}))
 
 
+@pytest.mark.slow
 def test_same_judges_are_told_apart_in_at_most_five_percent():
     """Family-wise, over judges and metrics, in 100 pairs of runs."""
     n_rejected = 0

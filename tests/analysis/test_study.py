@@ -61,6 +61,7 @@ def validations(place):
     }
 
 
+@pytest.mark.slow
 def test_decisions_and_regrets_are_those_of_each_validation(validations):
     """Nothing is worked out anew; the mean is over the tasks in which the regret is defined."""
     result = study(validations)
@@ -104,6 +105,7 @@ def test_regret_by_beta_is_the_loss_beyond_the_best_judge_at_that_beta(validatio
         assert min(curve.regret) >= 0.0
 
 
+@pytest.mark.slow
 def test_no_two_metrics_of_a_study_have_the_same_name(place, validations):
     """Three metrics were called "disagreement with raters" in a table and its chart."""
     result = study(validations)
@@ -150,6 +152,7 @@ def test_a_study_may_be_of_one_task_but_has_no_task_twice(validations):
         study({"run-1": first, "again": first})
 
 
+@pytest.mark.slow
 def test_study_of_finished_runs_is_that_of_the_command_that_ran_them(place, validations):
     """As table, JSON and page; a dry run gives the calls of both tasks."""
     with contextlib.chdir(place):

@@ -61,6 +61,7 @@ def has_plan_or_reason(source):
         assert (row.n_items is None) == bool(row.reason)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=ANY_HEALTH)
 @given(any_sources())
 def test_any_table_has_values_or_reasons(source):

@@ -390,6 +390,7 @@ def test_numbers_are_typed(browser, tmp_path):
     assert [row["value"] for row in answers(task, "ann")] == ["0.25"]
 
 
+@pytest.mark.slow
 def test_a_rebound_name_reaches_nothing(browser, tmp_path):
     """A site whose name resolves to this computer (DNS rebinding) sees no item and rates none."""
     task = make_unrated_task(tmp_path / "task", ["A secret comment."])

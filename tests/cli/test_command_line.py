@@ -234,6 +234,7 @@ def test_unreadable_runs_are_counted(place):
     assert "2 folders could not be read, e.g. " in err
 
 
+@pytest.mark.slow
 def test_pipe_that_closes_is_no_fault(place):
     """`harness judges | head -1` prints one line and no traceback."""
     shell = f"{sys.executable} -m harness lab schema metrics | head -1"
@@ -242,6 +243,7 @@ def test_pipe_that_closes_is_no_fault(place):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_full_disk_under_the_output_is_one_line(place):
     """`harness lab schema metrics > /dev/full` says what happened, without a traceback."""
     shell = f"{sys.executable} -m harness lab schema metrics > /dev/full"
@@ -249,6 +251,7 @@ def test_full_disk_under_the_output_is_one_line(place):
     assert (done.returncode, done.stderr) == (2, "harness: output: No space left on device.\n")
 
 
+@pytest.mark.slow
 def test_closed_standard_streams_are_not_taken_by_files_of_ours(place):
     """As under cron or `>&- 2>&-`: a file there would be written to. The exit code still tells."""
     code = (

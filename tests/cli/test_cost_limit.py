@@ -68,6 +68,7 @@ def test_null_max_tokens_reserved_sixteen_tokens(place, stub):
     assert spec.params["max_tokens"] == run_of(place).manifest.config.reply_cap == 4096
 
 
+@pytest.mark.slow
 def test_reply_cap_is_part_of_the_request_and_of_its_key(place, stub):
     """--reply-cap replaces 4,096 where the judge sets no limit, and only there; another cap asks
     anew."""

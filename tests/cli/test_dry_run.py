@@ -89,6 +89,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 def test_dry_run_wrote_a_new_baseline(place):
     """`revalidate rebase 1 --dry-run` did; now it says what it would be."""
     before = contents(place)

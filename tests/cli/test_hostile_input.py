@@ -25,6 +25,7 @@ judges:
 """
 
 
+@pytest.mark.slow
 def test_the_key_is_in_no_file_log_traceback_or_process_listing(tmp_path, stub):
     """A run with a good judge, one whose key is refused and one that is cut off leaves the key
     nowhere: not on disk, not on the screen, not in what `ps` shows."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 WITHOUT = """
 import os, signal, sys
 for name in {modules!r}:
@@ -39,6 +41,7 @@ def test_a_command_without_locks_is_refused_in_one_line(tmp_path):
     assert line.startswith("harness: this command needs Linux or macOS (")
 
 
+@pytest.mark.slow
 def test_charts_without_the_extra_are_svg_only(tmp_path):
     """A line says what to install."""
     words = ("run", "--task", "toxicity", "--judges", "lexicon", "--limit", "5", "--quiet")

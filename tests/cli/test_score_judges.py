@@ -31,6 +31,7 @@ def judge_of(validation, name):
     return next(row for row in validation["scores"]["judges"] if row["judge"] == name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 def test_any_real_number_is_validated_on_every_ordered_scale(place, scale):
     """Good scores beat the baselines, noise does not, and a falling score is found to fall."""
@@ -115,6 +116,7 @@ def test_a_direction_is_one_of_two_words(place):
     assert "line 2: better of judge 'j' is 'more'. Write higher or lower" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["good", "", "nan", "inf"])
 def test_what_is_no_score_is_counted_as_invalid(place, text):
     """The other items keep theirs."""
@@ -176,6 +178,7 @@ def asked(server, place, quality, judge="grader@scoring"):
     return invoke("run", "--task", "task", *run)
 
 
+@pytest.mark.slow
 def test_judge_behind_an_endpoint_gives_scores(place, stub):
     """Each reply is a number; the log keeps it, and the run compares what it becomes."""
     quality = scored_task(place / "task")
@@ -193,6 +196,7 @@ def test_judge_behind_an_endpoint_gives_scores(place, stub):
     assert "How scores order items" in invoke("validate", run).output
 
 
+@pytest.mark.slow
 def test_estimate_maps_scores_of_unlabelled_items(place, stub):
     """The mean of the folds' maps turns them into choices: half of these are above the middle."""
     quality = scored_task(place / "task")

@@ -104,6 +104,7 @@ def test_refresh_sends_every_request_again_and_replaces_what_is_stored(ask):
     assert f"No new replies: all {N} were collected on {day(0)}." in said
 
 
+@pytest.mark.slow
 def test_no_store_neither_uses_nor_stores_replies(ask):
     """Neither before nor after a run that does."""
     for n_requests, words in ((N, ("--no-store",)), (N, ()), (N, ("--no-store",)), (0, ())):
@@ -160,6 +161,7 @@ def test_an_interrupted_refresh_prints_a_command_that_refreshes_the_rest(ask, tm
     assert "--refresh --max-cost" in said
 
 
+@pytest.mark.slow
 def test_a_baseline_gives_the_dates_of_stored_replies(tmp_path, stub):
     """A run whose replies came from the cache makes a baseline of their date."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N)

@@ -66,6 +66,7 @@ def test_a_history_that_was_never_begun_is_begun_as_its_message_says(run):
     assert invoke("history", run).exit_code == 0
 
 
+@pytest.mark.slow
 @situation("_stopped: look_command()")
 def test_a_look_that_reached_the_limit_goes_on(place, stub):
     """With a higher limit, and with the judges file of the look."""
@@ -83,6 +84,7 @@ def test_a_look_that_reached_the_limit_goes_on(place, stub):
         command = last_command(done)
 
 
+@pytest.mark.slow
 @situation("comparable: validate_anew()")
 def test_a_changed_task_is_validated_anew_as_the_look_says(run):
     """The printed `harness run` has the task, the judges, their server and the elicitation."""
@@ -102,6 +104,7 @@ def test_a_changed_copy_of_the_task_is_validated_anew(run):
     run_command(last_command(invoke("revalidate", run, *server)), codes=LOOKED)
 
 
+@pytest.mark.slow
 @situation("changed_judges_file: validate_anew()")
 def test_a_changed_judges_file_is_validated_anew(place, stub):
     """The command names the file in which the judge changed."""
@@ -117,6 +120,7 @@ def test_a_changed_judges_file_is_validated_anew(place, stub):
     run_command(last_command(invoke("revalidate", run, "--judges-file", file)), codes=LOOKED)
 
 
+@pytest.mark.slow
 @situation("check_acceptable: look_command()")
 def test_a_worse_judge_is_accepted_as_the_refusal_says(place, stub, tmp_path):
     """The command names the judges file with which the baseline was to be accepted."""

@@ -137,6 +137,7 @@ def good_run(place, stub):
     return run
 
 
+@pytest.mark.slow
 @situation("_using: command_to_watch()", "WATCH_IT: harness revalidate schedule --help")
 def test_a_recommended_judge_is_watched_as_its_result_says(good_run):
     """`harness revalidate schedule` was printed without arguments, and the look without its run."""
@@ -167,6 +168,7 @@ def test_ratings_in_both_forms_are_collected_as_the_result_says(good_run):
     assert "annotate" not in " ".join(next_steps(harness.validate("toxicity")))
 
 
+@pytest.mark.slow
 @situation("model_change: command_to_watch()")
 def test_a_new_model_name_is_looked_into_as_the_run_says(place, stub):
     """The line names the earlier run, at which a look is taken."""
@@ -202,6 +204,7 @@ def test_held_out_items_are_confirmed_as_the_note_says(place, stub):
     assert "confirm" in done.output.lower()
 
 
+@pytest.mark.slow
 @situation("_search: harness improve {} --judge {} {}")
 def test_a_search_that_stopped_goes_on_as_it_says(place, stub):
     """It stops at the limit of cost, which the command raises."""

@@ -50,6 +50,7 @@ def words(judge, *more):
     return ("estimate", "--judge", judge, "--items", "new.jsonl", "--out", "runs", "-q", *more)
 
 
+@pytest.mark.slow
 def test_verdicts_on_unlabelled_items_are_accepted(run):
     """Each is marked in a file, and the text and JSON say how many."""
     text = invoke(*words("lexicon", "--max-error", 0.1)).stdout
@@ -63,12 +64,14 @@ def test_verdicts_on_unlabelled_items_are_accepted(run):
     assert found.accepted.n_accepted == M
 
 
+@pytest.mark.slow
 def test_no_verdict_of_a_bad_judge_can_stand(run):
     text = invoke(*words("random", "--max-error", 0.1)).stdout
     assert "No verdict of random can stand without a person" in text
     assert json.loads(invoke(*words("random", "--json")).stdout)["accepted"] is None
 
 
+@pytest.mark.slow
 def test_an_error_without_a_bound_is_refused(run):
     done = invoke(*words("lexicon", "--error", "rater"))
     assert done.exit_code == 2
@@ -87,6 +90,7 @@ def test_an_estimate_of_sets_has_no_single_answers(tmp_path, monkeypatch):
     assert "only single answers can stand" in " ".join(done.output.split())
 
 
+@pytest.mark.slow
 def test_items_weighted_by_strata_have_no_bound(run):
     """The rated items are composed otherwise than those that the verdicts are about."""
     for name in ("small/items.jsonl", "new.jsonl"):

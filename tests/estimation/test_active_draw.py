@@ -66,6 +66,7 @@ def estimated(*arguments):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_drawn_items_are_rated_and_weighted(run, tmp_path):
     """From the draw to an estimate by weighted labels; the judge is asked about nothing again."""
     estimated(run)

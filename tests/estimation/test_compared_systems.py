@@ -77,6 +77,7 @@ def new_rows():
     return [json.loads(line) for line in Path("new.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_systems_are_compared_whichever_answer_was_first(run):
     """Win rates of each, and a difference for each pair that was compared; hen met owl alone."""
     shown = json.loads(estimated(run, "--by", "x", "--json"))["by_slice"]

@@ -55,6 +55,7 @@ def estimated(*arguments):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_share_is_estimated_from_ratings_and_judge(run, tmp_path):
     """The estimate has an interval, its numbers of items, and the other ways beside it."""
     items = write_items(tmp_path / "new.jsonl", 60)
@@ -192,6 +193,7 @@ def test_items_that_look_different_are_said_to(run, tmp_path):
     assert "do not look like the rated ones" in text.stdout
 
 
+@pytest.mark.slow
 def test_number_of_labels_for_a_width_is_printed(run, tmp_path):
     """--n-labels says how many ratings would do, and more for a narrower interval."""
     items = write_items(tmp_path / "new.jsonl", 500)
@@ -202,6 +204,7 @@ def test_number_of_labels_for_a_width_is_printed(run, tmp_path):
     assert 0 < wide < narrow
 
 
+@pytest.mark.slow
 def test_width_that_cannot_be_reached_is_said_with_one_that_can(run, tmp_path):
     """--n-labels below the width with all items rated says how likely it is, and what is."""
     arguments = ("--judge", "lexicon", "--items", write_items(tmp_path / "new.jsonl", 60))

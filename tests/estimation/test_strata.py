@@ -243,6 +243,7 @@ def test_strata_have_no_other_estimates(run):
     assert "PPI++" not in invoke(*words(run, "--strata", "language")).stdout
 
 
+@pytest.mark.slow
 def test_rare_stratum_without_positive_ratings_keeps_a_wide_interval(run, tmp_path):
     """Twenty negative labels leave a share of up to a tenth in the common stratum."""
     rows = read(tmp_path / "new.jsonl")
@@ -279,6 +280,7 @@ def test_groups_of_unlabelled_items_are_read_from_the_file(run, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_each_value_of_a_field_gets_an_estimate(run, tmp_path):
     """Slices have the rated and unlabelled items of a value, and wider intervals than alone."""
     found = estimated(run, "--by", "language")

@@ -65,6 +65,7 @@ def estimated(run, *more):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_systems_are_compared_on_the_prompts_that_both_answered(run):
     """The difference has its own interval, which a text and JSON have alike."""
     [row] = json.loads(estimated(run, "--by", "system", "--json"))["by_slice"]["differences"]
@@ -78,6 +79,7 @@ def test_systems_are_compared_on_the_prompts_that_both_answered(run):
     assert "corrected for each value on its own" in text
 
 
+@pytest.mark.slow
 def test_shared_prompts_narrow_the_interval(run, tmp_path_factory, monkeypatch):
     """As what is hard for one system is hard for the other."""
     apart = make(tmp_path_factory.mktemp("apart"), grouped=False)
@@ -106,6 +108,7 @@ def test_labels_are_planned_for_the_difference(run):
     assert "no wider than 90.0%" in estimated(run, "--by", "system", "--n-labels", "0.9")
 
 
+@pytest.mark.slow
 def test_a_system_of_the_judges_family_is_named(tmp_path, monkeypatch):
     """Judges can prefer answers of their own family, which text and JSON say."""
     monkeypatch.chdir(tmp_path)
@@ -127,6 +130,7 @@ def two_files(place):
         write_jsonl(place / file, rows)
 
 
+@pytest.mark.slow
 def test_two_files_of_outputs_are_paired_by_their_ids(run):
     """As one file with a field; what's rated is left out. Names come from file or field."""
     two_files(run.parent.parent)
@@ -157,6 +161,7 @@ def test_two_files_that_rated_items_dont_match_are_refused(run, options, problem
     assert not (run / "estimates").exists()
 
 
+@pytest.mark.slow
 def test_a_gate_reads_the_last_estimate(run):
     """Either way round, of the judge that estimated it."""
     refused = invoke("gate", run, "--require", f"{BIG}:lower > 0")
@@ -189,6 +194,7 @@ def test_differences_are_in_the_grammar_of_conditions():
     assert Condition.read("difference(B,A):lower > 0").judge is None
 
 
+@pytest.mark.slow
 def test_no_difference_rests_on_beta(run):
     """No interval of it was simulated."""
     shown = json.loads(estimated(run, "--by", "system", "--json", "--beta-range", "0.1,0.2"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.task_folders import make_task_folder
 
 from benchmarks.walk import N_ITEMS, ROLES, WHOLE, files_of_rows, walk_of
@@ -19,6 +20,7 @@ RARE = {
 }  # for limits, conversations, batches, faults
 
 
+@pytest.mark.slow
 def test_the_walk_of_a_forced_choice(stub, tmp_path):
     """It enters one strategy, and nothing of clusters or rare cases."""
     walk = walk_of(make_task_folder(tmp_path / "small", N_ITEMS), stub.url(), tmp_path)
@@ -30,6 +32,7 @@ def test_the_walk_of_a_forced_choice(stub, tmp_path):
     assert not {Path(file).name for file in files} & RARE
 
 
+@pytest.mark.slow
 def test_the_walk_of_a_forced_choice_is_short(stub, tmp_path):
     """Checks for what servers hide in replies enter a file of their own only if they find it."""
     walk = walk_of(make_task_folder(tmp_path / "small", N_ITEMS), stub.url(), tmp_path)

@@ -476,6 +476,7 @@ def test_sweep_missed_the_measurement_at_its_own_marked_beta_and_said_nothing():
     assert "Dots among the lines are measured" not in page(choices)
 
 
+@pytest.mark.slow
 def test_sweep_that_misses_the_measured_sets_is_called_a_lower_bound():
     """Half of the items hide toxic always, half never: one beta does not describe their sets."""
     task = indeterminate_task(n=200, paired=200)

@@ -76,6 +76,7 @@ def test_report_of_no_run_says_what_to_type(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_each_chart_is_written_as_svg_and_png(written, copied, validation, details):
     """Every chart of the page is there twice, whole and named inside."""
     charts = all_charts(validation)
@@ -134,6 +135,7 @@ def test_judge_card_is_one_page_that_says_what_matters(validation, details):
     assert validation.task.content_hash in card
 
 
+@pytest.mark.slow
 def test_numbers_are_computed_anew_where_they_are_missing_or_damaged(silent):
     """metrics.json is made again, byte for byte."""
     file = silent.path / "metrics.json"

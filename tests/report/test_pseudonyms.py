@@ -57,6 +57,7 @@ def texts_of(folder):
     return {name: (folder / name).read_text(encoding="utf-8") for name in names}
 
 
+@pytest.mark.slow
 def test_a_run_names_no_rater_in_what_is_passed_on(place):
     """Page, card and ranking have r1, r2 and so on; the judge called eve keeps its name."""
     for folder in folders(place):
@@ -66,6 +67,7 @@ def test_a_run_names_no_rater_in_what_is_passed_on(place):
         assert "eve" in texts_of(folder)["report.html"]
 
 
+@pytest.mark.slow
 def test_charts_and_comparisons_name_no_rater(place):
     """`harness report --charts` and `harness report A B` have no names either."""
     first, second = folders(place)

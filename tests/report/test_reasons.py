@@ -107,6 +107,7 @@ def test_words_are_no_code(words):
         assert not phrase.endswith("."), code
 
 
+@pytest.mark.slow
 def test_each_reason_is_given_by_some_module():
     """A word that no code gives is a state that nobody can reach."""
     found = {word for _, tree in modules() for word in given(tree)}

@@ -139,6 +139,7 @@ def test_run_that_stopped_before_its_end_is_to_be_resumed():
     )
 
 
+@pytest.mark.slow
 def test_beta_at_which_another_judge_decides_best_is_named():
     """The break points among ranked judges, and the raters' own beta where they gave both."""
     validation = validate(ranked_source(indeterminate_task(n=400, paired=400)))
@@ -284,6 +285,7 @@ def test_one_human_takes_the_place_of_the_annotator_test_of_anonymous_raters():
     assert (decided.verdict == "use") == bool(decided.checks["one_human"].passed)
 
 
+@pytest.mark.slow
 def test_what_to_collect_next_is_said_where_the_answer_is_not_firm():
     """Response sets where there are none; more items where judges do not differ."""
     text, _ = recommended(indeterminate_task())
@@ -403,6 +405,7 @@ def test_numbers_of_the_sentences_stand_beside_their_n(paired):
     assert re.search(rf"for beating at least \d+ of {n_raters} raters", text)
 
 
+@pytest.mark.slow
 def test_items_that_not_all_judges_answered_are_left_out_of_the_comparison():
     """The line above the table says how many are shared."""
     validation = validate(ranked_source(indeterminate_task()))

@@ -27,6 +27,7 @@ def schedule(tmp_path, stub):
     return Schedule(tmp_path, stub, tables, n=N)
 
 
+@pytest.mark.slow
 def test_a_look_from_python_ends_as_the_command_does(schedule, stub):
     """Sentence, exit code, failed conditions and verdicts; a later call that is not due repeats
     them without asking."""
@@ -68,6 +69,7 @@ def test_a_look_from_a_notebook_and_with_wrong_options(schedule):
     assert len(read_history(schedule.run / FILE).looks) == 1
 
 
+@pytest.mark.slow
 def test_assert_unchanged_shows_the_sentence_and_the_condition(schedule, stub):
     """It fails where a judge changed, and where one could not be asked."""
     assert assert_unchanged(schedule.run).verdicts == {"a": "stable", "b": "stable"}

@@ -103,6 +103,7 @@ def told(table):
     }
 
 
+@pytest.mark.slow
 def test_a_look_leads_with_a_sentence_and_ten_changed_items(tmp_path, stub):
     """Before and now, the raters' answers, item and reply stand below it; the page has them, too,
     and neither the history nor what goes to stderr holds a text."""

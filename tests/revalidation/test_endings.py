@@ -43,6 +43,7 @@ def interrupted(schedule, *arguments):
     return stdout, "".join(lines) + stderr, process.returncode
 
 
+@pytest.mark.slow
 def test_json_is_json_in_every_ending(schedule, tmp_path):
     """A look, one that is not due, an excluded and an accepted one, and an error."""
     run = schedule.run
@@ -147,6 +148,7 @@ def test_an_interrupt_before_anything_was_asked_printed_no_json(schedule):
     assert schedule.stub.stats()["requests"] == asked
 
 
+@pytest.mark.slow
 def test_an_interrupted_acceptance_goes_on(tmp_path, stub):
     """What was received is not asked again, and nothing is accepted before all is there."""
     schedule = Schedule(

@@ -69,6 +69,7 @@ def test_the_page_fits_the_screen(page, browser, width, scheme):
     tab.close()
 
 
+@pytest.mark.slow
 def test_rows_in_the_verdict_had_the_colour_of_the_page(page, browser):
     """In a dark theme that was a black block in a grey box; a round's verdicts keep to one line."""
     tab = browser.new_page(viewport={"width": 400, "height": 900}, color_scheme="dark")

@@ -61,6 +61,7 @@ def test_charts_have_dates_and_gaps_with_the_reason(history):
     assert 'class="series j0"' in page
 
 
+@pytest.mark.slow
 def test_a_line_is_broken_where_nothing_was_asked(history):
     """No line leads through the rounds in which a judge was not asked."""
     _, recorded = history

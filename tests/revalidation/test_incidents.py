@@ -104,6 +104,7 @@ def test_excluding_the_look_that_was_worse_says_worse_of_the_others_anew(tmp_pat
     assert verdicts(schedule.look(code=1)) == {"judge": "changed"}
 
 
+@pytest.mark.slow
 def test_excluding_a_good_look_leaves_a_judge_worse(tmp_path, stub):
     """The other rounds show it by themselves, with the margin that they were made with."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, samples=3, n=N)
@@ -130,6 +131,7 @@ def test_a_look_is_excluded_with_a_reason_or_not_at_all(tmp_path, stub):
     assert (schedule.run / FILE).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_worse_is_accepted_only_with_yes(tmp_path, stub):
     """The refusal prints the command that accepts it, and asks for nothing."""
     schedule = schedule_with(tmp_path, stub, majority, flipped, flipped)

@@ -60,6 +60,7 @@ def test_a_judge_in_use_that_gives_no_answer_fails(tmp_path, stub):
     ]
 
 
+@pytest.mark.slow
 def test_without_a_judge_in_use_the_condition_is_refused(tmp_path, stub):
     """None is better than the baseline judges, or the one that is is not watched."""
     tables = {"a": replies(N, flipped), "b": replies(N, flipped)}

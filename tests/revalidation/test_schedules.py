@@ -63,6 +63,7 @@ def test_a_judge_that_changed_is_told_from_a_noisy_one(tmp_path, stub):
     assert not {"changed", "worse"} & set(verdicts(schedule.look()).values())
 
 
+@pytest.mark.slow
 def test_a_rate_of_unreadable_replies_is_named(tmp_path, stub):
     """A judge whose replies become unreadable more often changed in that, and a limit fails."""
     before = replies(100, majority, invalid=0.05, seed=5)
@@ -86,6 +87,7 @@ def edited(file, old, new):
     file.write_text(content, "utf-8")
 
 
+@pytest.mark.slow
 def test_what_we_changed_ourselves_is_not_comparable(tmp_path, stub):
     """Another prompt, question or parameter is named; nothing is asked, and the command fails."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
@@ -114,6 +116,7 @@ def test_what_we_changed_ourselves_is_not_comparable(tmp_path, stub):
     assert verdicts(schedule.look()) == {"judge": "stable"}
 
 
+@pytest.mark.slow
 def test_an_item_that_changed_is_left_out_and_the_others_are_compared(tmp_path, stub):
     """A corrected text leaves one item out by name; a removed one too; below 80 % nothing is."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
@@ -162,6 +165,7 @@ def test_ratings_and_provenance_never_end_a_watch(tmp_path, stub):
     assert not look["other_ratings"]
 
 
+@pytest.mark.slow
 def test_an_alarm_stays_open_until_it_is_accepted(tmp_path, stub):
     """It stays when items that raised it are left out, and when no round is due."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority)}, n=40)
@@ -252,6 +256,7 @@ def test_more_items_than_before_leave_the_anchor_comparable(tmp_path, stub):
     assert "an anchor of 1" in invoke("revalidate", schedule.run).stdout
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_down_is_not_assessed_and_the_others_are(tmp_path, stub):
     """The look is recorded, and the command ends with 3."""
     tables = {name: replies(20, majority) for name in ("up", "down")}
@@ -277,6 +282,7 @@ def test_a_baseline_reply_more_is_asked_on_an_occasion_of_its_own(tmp_path, stub
     assert "--anchor 5: the baseline is fixed with 20" in str(refused.exception)
 
 
+@pytest.mark.slow
 def test_an_accepted_baseline_gets_more_replies_before_its_first_look(tmp_path, stub):
     """One reply per item is completed on an occasion of its own, once; the round follows."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
@@ -367,6 +373,7 @@ def test_of_two_schedules_at_once_the_second_asks_nothing(tmp_path, stub):
     assert (schedule.run / "history.jsonl").read_bytes().count(b"\n") == 2
 
 
+@pytest.mark.slow
 def test_an_exported_baseline_is_revalidated_on_another_machine(tmp_path, stub, monkeypatch):
     """The folder holds no text of an item or reply, and its history grows as that of a run."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority, noise=0.1)}, n=40)

@@ -55,6 +55,7 @@ def test_a_look_is_due_until_it_watched_the_judges_that_are_named(tmp_path, stub
     assert "due_in_s" in schedule.look("--judges", "b", "--if-due", "week")
 
 
+@pytest.mark.slow
 def test_accepting_a_look_keeps_the_baseline_of_judges_that_were_not_watched(tmp_path, stub):
     """The new baseline has the watched judge's replies since, and asks for no other's."""
     tables = {judge: replies(N, majority) for judge in ("a", "b")}
@@ -73,6 +74,7 @@ def test_accepting_a_look_keeps_the_baseline_of_judges_that_were_not_watched(tmp
     assert verdicts(schedule.look()) == {"a": "stable", "b": "stable"}
 
 
+@pytest.mark.slow
 def test_a_schedule_watches_the_best_judges_by_default(schedule, monkeypatch):
     """They are those of the run's decision, also after the first round and in an export."""
     monkeypatch.chdir(schedule.folder)

@@ -95,6 +95,7 @@ def test_judges_tried_at_once_share_the_error_probability(task):
     assert "tried on these items" not in " ".join(shown.stdout.split())
 
 
+@pytest.mark.slow
 def test_the_same_judge_is_not_counted_again(task):
     """Validating again gives the same verdict, in another run folder, order or name too."""
     first = validated(task, 1)
@@ -245,6 +246,7 @@ def test_a_new_ledger_is_said_in_the_verdict(task):
     assert (evidence.n_tried, evidence.n_tried_before, evidence.n_forgotten) == (2, 1, 3)
 
 
+@pytest.mark.slow
 def test_a_run_folder_gives_the_same_verdict_elsewhere_and_later(task, monkeypatch):
     """Its copy of the ledger is as it was when the run was validated."""
     validated(task, 1)
@@ -258,6 +260,7 @@ def test_a_run_folder_gives_the_same_verdict_elsewhere_and_later(task, monkeypat
     assert not Path("elsewhere").exists()
 
 
+@pytest.mark.slow
 def test_a_new_ledger_for_a_run_that_was_validated(task):
     """The option works on a run folder, unless nothing would be written."""
     validated(task, 1)
@@ -302,6 +305,7 @@ def _validated(job):
     return harness.validate(folder, rows).evidence.number
 
 
+@pytest.mark.slow
 def test_validations_that_end_at_once_are_counted_one_after_the_other(task):
     """Each has a number of its own."""
     with ProcessPoolExecutor(4) as pool:

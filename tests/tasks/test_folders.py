@@ -422,6 +422,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"
 NAME = st.text(st.characters(categories=("L", "N"), exclude_characters="_"), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @example(labels=["x", "y"], texts=[""], instructions="a\x85}b\u2028 c\n d\r", tau=0.5)
 @given(
     labels=st.lists(NAME, min_size=2, max_size=4, unique_by=str.casefold),

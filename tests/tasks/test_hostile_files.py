@@ -63,6 +63,7 @@ def measured(paths):
     return [float(seconds) for seconds, _ in rows], 1024 * int(rows[-1][1])
 
 
+@pytest.mark.slow
 def test_small_files_take_neither_gigabytes_nor_minutes(tmp_path):
     """Nesting of YAML took 32 s, and 204 kB of parquet 2.3 GB."""
     import pyarrow as pa

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(fields=st.dictionaries(NAMES, VALUES, min_size=1, max_size=4))
 def test_any_fields_are_read_back_the_same(fields, tmp_path_factory):
     path = tmp_path_factory.mktemp("yaml") / "task.yaml"

@@ -221,6 +221,7 @@ def test_ids_of_crowd_workers_are_no_models(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_unclear_points_are_printed_once_where_both_streams_share_a_pipe(tmp_path):
     rows = [[i, texts(i), ("yes", "no")[i % 2], ("no", "yes")[i % 3 > 0]] for i in range(N)]
     written(tmp_path, ["id", "text", "Bert", "our_tune"], rows)

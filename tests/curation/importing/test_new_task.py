@@ -234,6 +234,7 @@ def test_a_weak_reading_is_not_taken(tmp_path):
     assert {r.rater for r in load_task(tmp_path / "mine").ratings} == {"anna"}
 
 
+@pytest.mark.slow
 def test_guess_is_confirmed_and_corrected_on_a_terminal(tmp_path):
     """On a terminal one change is typed, then y (or Enter), then what was rated."""
     path = table(tmp_path, "id,note,ann1,ann2,extra\na,good one,yes,no,yes\nb,bad one,no,no,yes\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
+import pytest
 from support.processes import call_harness, invoke
 from support.task_folders import make_task_folder, write_jsonl
 
@@ -49,6 +50,7 @@ def test_the_same_content_is_no_change(tmp_path):
     assert "same content" in diff_text(task_diff(task, task))
 
 
+@pytest.mark.slow
 def test_decisions_are_those_of_validating_each_version(tmp_path):
     """Verdicts on an item that the later version lacks count for the earlier alone."""
     before, after = versions(tmp_path)
@@ -71,6 +73,7 @@ def test_decisions_are_those_of_validating_each_version(tmp_path):
     assert (diff["before"]["n_items"], diff["after"]["n_items"]) == (12, 11)
 
 
+@pytest.mark.slow
 def test_recorded_changes_and_the_outcome_are_named(tmp_path):
     """Without --verdicts, verdicts.csv of a version is used; without any, the text says so."""
     before, after = versions(tmp_path)

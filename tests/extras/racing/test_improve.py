@@ -77,6 +77,7 @@ def folders(result):
     return RunFolder.open(path), RunFolder.open(path / CONFIRMATION)
 
 
+@pytest.mark.slow
 def test_a_better_way_of_asking_is_found_and_shown_on_held_out_items(place, stub):
     """The rounds see development items alone; both ways are asked about the others, once."""
     result = improve(place)
@@ -98,6 +99,7 @@ def test_a_better_way_of_asking_is_found_and_shown_on_held_out_items(place, stub
     assert stub.stats()["requests"] == n_requests
 
 
+@pytest.mark.slow
 def test_the_winner_alone_is_recommended_at_all_of_alpha_after_a_gain(place):
     """The gain was shown first; the ledger has the search and one confirmed judge."""
     result = improve(place)
@@ -113,6 +115,7 @@ def test_the_winner_alone_is_recommended_at_all_of_alpha_after_a_gain(place):
     assert len({row["fingerprint"] for row in result["candidates"]}) == len(tried)
 
 
+@pytest.mark.slow
 def test_a_gain_that_is_not_shown_leaves_a_fifth_of_alpha(place):
     """Too few items are held out for it, and the report of the run reads the same share."""
     result = improve(place, "--holdout", 0.02)
@@ -123,6 +126,7 @@ def test_a_gain_that_is_not_shown_leaves_a_fifth_of_alpha(place):
     assert again.evidence.alpha == pytest.approx(0.041 * 0.2)
 
 
+@pytest.mark.slow
 @situation("_with_output: run_command()")
 def test_the_prompt_that_won_is_a_folder_that_run_takes(place, stub):
     """Requests about items that the winner was asked about are the same, so none is sent again."""
@@ -152,6 +156,7 @@ def test_a_folder_of_templates_is_checked_at_once(place, stub):
     assert stub.stats()["requests"] == 0
 
 
+@pytest.mark.slow
 def test_the_report_of_the_end_has_every_candidate(place):
     """One report: what was tried, its cost, where it left, and how the prompt differs."""
     result = improve(place)
@@ -165,6 +170,7 @@ def test_the_report_of_the_end_has_every_candidate(place):
     assert html.escape(f"+{COT}") in section
 
 
+@pytest.mark.slow
 def test_nothing_is_claimed_on_items_that_were_seen(place):
     """The judge was tried on all items: the search goes on, without an interval."""
     harness.run("task", ["far"], out="runs", elicitations="forced_choice")
@@ -183,6 +189,7 @@ def test_nothing_is_claimed_on_items_that_were_seen(place):
     assert result["validation"] is None
 
 
+@pytest.mark.slow
 def test_a_second_search_finds_the_holdout_spent(place):
     """It says when and for what, and asks about no held-out item."""
     first = improve(place)
@@ -193,6 +200,7 @@ def test_a_second_search_finds_the_holdout_spent(place):
     assert not (harness.load_run(f"{second['path']}/round-1").path / CONFIRMATION).exists()
 
 
+@pytest.mark.slow
 def test_no_improvement_leaves_the_holdout_unspent(place):
     """All ways of asking answer alike, so that the first is kept."""
     result = improve(place, judge="same")
@@ -200,6 +208,7 @@ def test_no_improvement_leaves_the_holdout_unspent(place):
     assert improve(place)["ending"] == "improved"
 
 
+@pytest.mark.slow
 def test_later_rounds_show_development_items_alone(place, stub):
     """No request of a round has the text of a held-out item, or an item as its own example."""
     result = improve(place, "--rounds", 2, "--candidates", 2)
@@ -274,6 +283,7 @@ def test_what_is_tried_fits_the_judge(place):
         harness.improve("toxicity", "lexicon")
 
 
+@pytest.mark.slow
 def test_a_bias_is_fitted_on_development_items_and_carries_over(place, stub):
     """A judge that ranks the items well and says A too often wins with its own biases."""
     task = harness.load_task("task")
@@ -299,6 +309,7 @@ def test_a_bias_is_fitted_on_development_items_and_carries_over(place, stub):
     assert result["validation"]["evidence"]["judges"][0]["judge"] == result["best"]
 
 
+@pytest.mark.slow
 def test_python_searches_like_the_command(place):
     """The same folder, so that the second only reads."""
     there = improve(place)

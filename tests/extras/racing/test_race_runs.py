@@ -237,6 +237,7 @@ def test_judge_that_can_never_answer_is_dropped_alone(place, stub, server, reaso
     assert failed == {"coin"}
 
 
+@pytest.mark.slow
 def test_unreachable_server_delays_the_race_and_changes_nothing(place, stub):
     """Replies that came late decide as they would have in time."""
     assert invoke(*words("--no-store")).exit_code == 0
@@ -283,6 +284,7 @@ def test_options_of_a_race_need_one(place):
     assert "two judges or more" in refusal(place, *words(judges=["good"]))
 
 
+@pytest.mark.slow
 def test_completed_winner_is_validated_alone(place, stub):
     """It is asked about the rest; the others stay out of every number, but count as tried."""
     assert invoke(*words()).exit_code == 0
@@ -397,6 +399,7 @@ def test_strategies_and_ensembles_race(place, stub):
     assert race.n_calls == len(read_log(folder.verdicts).final)
 
 
+@pytest.mark.slow
 def test_ensemble_that_wins_is_validated_with_its_members(place, stub):
     """Three judges that err on different items are beaten by their vote."""
     rng = random.Random(5)

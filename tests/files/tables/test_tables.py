@@ -182,6 +182,7 @@ def test_every_cap_is_kept(tmp_path, name, text, limits, message):
     assert len(list(read_rows(path))) == 2
 
 
+@pytest.mark.slow
 def test_parquet_is_checked_against_what_it_declares(tmp_path):
     """Rows and unpacked size are refused before anything is unpacked."""
     path = write_parquet(tmp_path / "t.parquet", {"item": ["a" * 1000] * 3})
@@ -217,6 +218,7 @@ def test_parquet_in_an_encoding_without_bounds_is_refused(tmp_path):
     assert fault(path).startswith("'item' is encoded as DELTA_BYTE_ARRAY. Write it with another")
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
 @settings(max_examples=4)
 def test_parquet_with_bytes_changed_is_read_or_refused(tmp_path_factory, place, noise):

@@ -534,6 +534,7 @@ def option_lists(draw) -> list[Option]:
     return options
 
 
+@pytest.mark.slow
 @given(option_lists(), st.data())
 def test_parse_reads_back_what_render_writes(options, data):
     """parse(render(v)) == v for every option, set and abstention, whatever keys look like."""

@@ -321,6 +321,7 @@ def test_requests_differ_exactly_where_the_judge_would_see_it():
     assert request.hash == hashes[0]
 
 
+@pytest.mark.slow
 def test_prompts_are_the_same_in_every_process(tmp_path):
     """Hashes do not depend on the process's hash seed."""
     make_task_folder(tmp_path / "task")

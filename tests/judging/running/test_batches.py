@@ -445,6 +445,7 @@ def test_only_known_providers_take_batches():
     assert batch_api_of(JudgeSpec(name="j", kind="random")) is None
 
 
+@pytest.mark.slow
 def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provider):
     """kill -9 while a batch is being worked on: another run names the one to resume and asks for
     nothing of it; the resumed run collects that very batch, and the other takes its replies."""

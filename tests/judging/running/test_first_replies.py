@@ -83,6 +83,7 @@ def test_judge_that_cannot_be_read_stops_after_its_first_replies(asked):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "ollama", "ollama_chat"])
 def test_judge_of_any_protocol_stops_after_its_first_replies(asked, stub, monkeypatch, provider):
     """The rule is about verdicts, whoever wrote the replies."""
@@ -289,6 +290,7 @@ def n_chatty(stub):
     return sum(n for path, n in stub.stats()["by_path"].items() if path.startswith("/say/"))
 
 
+@pytest.mark.slow
 def test_run_stops_that_judge_alone(stub, folder, tmp_path, two_judges):
     """With exit code 3 and an example; the printed command continues all the same."""
     judges, cache = two_judges

@@ -30,6 +30,7 @@ def bundled_page(tmp_path_factory):
     return next(place.glob("runs/*/report.html")).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_page_of_the_bundled_task_is_half_as_long_as_it_was(bundled_page):
     """Three judges on 120 items: at most 13,000 words, the folded ones included."""
     assert n_words(bundled_page) <= MOST_WORDS

@@ -111,6 +111,7 @@ def test_nothing_is_tested_with_two_raters_or_with_many_labels():
     assert copying_of(np.arange(400).reshape(100, 4)) is None
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.permutations(range(4)))
 @settings(max_examples=15, deadline=None)
 def test_names_of_raters_and_options_change_nothing(seed, order):

@@ -50,6 +50,7 @@ def test_interchangeable_raters_are_rarely_flagged(difficulty):
     assert same / 200 <= 0.05
 
 
+@pytest.mark.slow
 def test_groups_that_a_rater_answers_as_a_whole_are_no_evidence_item_by_item():
     """With the same ratings on all items of a group, the size holds; without groups it does not."""
     rng = np.random.default_rng(1)
@@ -98,6 +99,7 @@ def test_two_raters_are_not_compared():
     assert np.isnan(result.p_adjusted).all()
 
 
+@pytest.mark.slow
 def test_drift_is_flagged_where_a_rater_tires_and_rarely_elsewhere():
     """A rater whose errors grow from 0 to 50 % is found; five who do not change rarely are."""
     rng = np.random.default_rng(4)

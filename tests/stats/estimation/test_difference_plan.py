@@ -14,6 +14,7 @@ from harness.stats.estimation.label_plan import WANTED_CHANCE
 PAIRED, APART = Design(2, 50, 0.4, 0.1, True), Design(2, 50, 0.4, 0.1, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [PAIRED, APART])
 def test_the_width_now_is_the_one_that_is_reported(design):
     """As planning and reporting count prompts and correlation alike."""
@@ -38,6 +39,7 @@ def test_shared_prompts_take_fewer_labels():
     assert paired.n_items == 2 * 800
 
 
+@pytest.mark.slow
 def test_a_width_beyond_all_items_has_no_plan():
     rng = np.random.default_rng(3)
     found = Answers.draw(APART, rng).plan(50, 0.02, rng)

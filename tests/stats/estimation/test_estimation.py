@@ -415,6 +415,7 @@ def test_groups_that_differ_are_still_seen():
     assert "lengths" in transfer(*counts, 2 * lengths, other_lengths, grouped=found).differs
 
 
+@pytest.mark.slow
 def test_strata_that_look_alike_are_rarely_said_to_differ():
     """Tests within five strata together keep the level; one stratum that differs is found."""
     rng = np.random.default_rng(5)

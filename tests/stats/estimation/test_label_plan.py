@@ -28,6 +28,7 @@ def plan(strata, width, seed=0):
     return plan_labels(strata, width, widths, bounds=(0.0, 1.0), rng=rng)
 
 
+@pytest.mark.slow
 def test_plan_names_the_chance_of_the_width():
     """It is at least 80 %, and fewer labels than there are is no plan."""
     label_plan = plan([stratum(60, 0.3, 3000)], 0.12)
@@ -60,6 +61,7 @@ def test_groups_that_are_alike_take_more_labels():
     assert alike.n is None or alike.n > 1.5 * apart.n
 
 
+@pytest.mark.slow
 def test_strata_keep_their_shares_while_they_are_labelled():
     """A small stratum of which all items get labels counts as before."""
     strata = [stratum(30, 0.1, 1940), stratum(30, 0.5, 40)]

@@ -235,6 +235,7 @@ def test_beta_of_few_items_has_no_interval():
     assert (beta.interval, beta.interval_reason) == (None, "too_few_items")
 
 
+@pytest.mark.slow
 def test_items_that_do_not_differ_identify_no_common_F():  # noqa: N802 -- F
     """One theta for all items gives two equations for five unknowns: NA, whatever the calls."""
     rng = np.random.default_rng(0)

@@ -78,6 +78,7 @@ def test_bounds_are_those_of_a_search_over_all_distributions(m, sign):
     assert bound >= truth - 1e-6
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 8),
     st.floats(0.05, 1.0),
@@ -136,6 +137,7 @@ def test_the_bounds_hold_both_populations_that_pairs_do_not_tell_apart():
         assert high < 0.9
 
 
+@pytest.mark.slow
 def test_decisions_that_the_bounds_settle_are_made_and_no_others():
     """Of raters who rarely accept both, the one that answers as they do is better for certain."""
     rng = np.random.default_rng(2)

@@ -60,6 +60,7 @@ ratings_of_items = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(rows=ratings_of_items, score=st.sampled_from(["accuracy", "neg_rmse"]))
 @settings(max_examples=80, deadline=None)
 def test_it_is_the_rho_of_the_annotator_test(rows, score):

@@ -143,6 +143,7 @@ def test_power_grows_with_items_and_the_advantage_does_not():
     assert few.power_interval.low < few.power < few.power_interval.high
 
 
+@pytest.mark.slow
 def test_recommendations_are_rarer_than_passes_and_contenders_divide_alpha():
     """50 items were planned where the test alone passes in 87 %, and the decision in 13 %."""
     options = {"n_raters": 3, "n_items": (60,), "n_draws": 40}

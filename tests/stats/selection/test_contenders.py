@@ -21,6 +21,7 @@ def test_equal_judges_that_are_never_screened_divide_alpha():
     assert Pool(2, 0, 0.0, 0.0).size(1e-9) == pytest.approx(exact, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_screen_costs_less_than_its_share():
     worst, _ = largest(2, SCREENING * ALPHA)
     assert PART < worst <= PART * 1.02

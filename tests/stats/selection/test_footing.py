@@ -80,6 +80,7 @@ def test_a_judge_that_answered_too_little_is_not_ranked():
     assert result.items.shared.all()
 
 
+@pytest.mark.slow
 def test_number_of_samples_does_not_rank():
     """The same judge asked once and ten times is separated in at most 5 % of data sets."""
     separated = 0

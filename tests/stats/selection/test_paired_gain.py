@@ -14,6 +14,7 @@ from harness.stats.selection.paired_gain import paired_gain
 LOSSES = arrays(float, 40, elements=st.floats(0, 1).map(lambda x: round(x, 2)))
 
 
+@pytest.mark.slow
 @given(LOSSES, LOSSES)
 def test_exchanging_the_judges_mirrors_the_gain(before, after):
     """The gain, its interval and the counts of units change sides."""

@@ -137,6 +137,7 @@ def test_nothing_shared_is_na():
     assert (result.n_items, result.reason) == (0, "no_items")
 
 
+@pytest.mark.slow
 def test_items_of_a_group_are_one_unit():
     """Two runs that differ by document alone are told apart in at most 5 % of data sets.
 

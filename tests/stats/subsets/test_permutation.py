@@ -16,6 +16,7 @@ def test_a_planted_effect_is_detected_and_none_is_not():
     assert permutation_p(values, labels, blocks, rng) > 0.5
 
 
+@pytest.mark.slow
 def test_p_values_without_an_effect_are_uniform():
     """Of 100 data sets of rare abstentions, 5% and two standard errors have one of at most 5%."""
     rng = np.random.default_rng(1)
