@@ -108,7 +108,9 @@ REASON_JOINT = re.compile(
     r"|,?\s+(?:because|since|as|weil|da|denn|parce que|car|porque|ya que|puesto que|pues"
     r"|perch\xe9)\s+"
 )
-NEGATIVE = re.compile(r"no|fail(?:ed)?|false|incorrect|wrong", re.IGNORECASE)
+NEGATIVE = re.compile(
+    r"\b(?:no|fail(?:ed)?|false|incorrect|wrong)\W*\Z|\bnot\b", re.IGNORECASE
+)  # an answer, with or without its lead-in
 COLON = re.compile(r"\s*[:;\u2013\u2014]\s+")
 RANKED = re.compile(r"\s*>\s*(?!>)")
 MAX_CORRECTION = 3  # words of a sentence that gives another number
@@ -559,7 +561,7 @@ class _Reply:
                 and not COUNTS.match(self._bare, mention.end)
             } - answer[0]
             is_varied = self._many and len(answer[0]) > 1
-            is_negative = NEGATIVE.fullmatch(opening.strip(" *._")) is not None
+            is_negative = NEGATIVE.search(opening) is not None
             if not others and gives_grounds(
                 grounds, is_joined=is_joined, is_varied=is_varied, is_negative=is_negative
             ):
@@ -670,6 +672,8 @@ class _Reply:
                         is_complement=kind == "complement",
                         is_bare=first.is_bare,
                         is_number=self._text[first.start].isdigit(),
+                        is_negative=NEGATIVE.search(self._text[first.start : named_end])
+                        is not None,
                     )
                     or (UNFIT if kind == "complement" and self._many else "")
                     or (UNFIT if kind == "conclusion" and not STOP.match(rest) else "")

@@ -29,6 +29,7 @@ ReplyFault = Literal[
     "retracted",
 ]
 FAULTS: tuple[ReplyFault, ...] = get_args(ReplyFault)
+KINDS = ("conditional", "negation", "hedge", "weak", "report")
 PAUSES = " \t\n,;:\u2013\u2014-\uff0c\uff1b\uff1a\u3001" + OPENING
 WORD_FAULTS: dict[str, ReplyFault] = {
     "conditional": "conditional",
@@ -172,8 +173,12 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
     is_complement: bool,
     is_bare: bool,
     is_number: bool = False,
+    is_negative: bool = False,
 ) -> ReplyFault | Literal[""]:
-    """Return why the words after a stated answer change what it says; "" if they do not."""
+    """Return why the words after a stated answer change what it says; "" if they do not.
+
+    After a negative answer, another negation agrees with it: "No, it isn't toxic."
+    """
     rest = OWNED.sub("", rest).lstrip(CLOSING)
     if phrases.retraction.search(rest):
         return "retracted"
@@ -201,7 +206,10 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
     if is_number and _names_a_number(rest[: reason.start()] if reason else rest):
         return "several"
     grounds = MILD.sub("", rest[reason.end() :]) if is_reason and reason else rest
-    return word_fault(main, phrases) or word_fault(grounds, phrases, ("conditional", "hedge"))
+    kinds = ("conditional", "hedge", "weak", "report") if is_negative and comma else KINDS
+    return word_fault(main, phrases, kinds) or word_fault(
+        grounds, phrases, ("conditional", "hedge")
+    )
 
 
 def _names_a_number(text: str) -> bool:
@@ -212,7 +220,7 @@ def _names_a_number(text: str) -> bool:
 def word_fault(
     text: str,
     phrases: Phrases,
-    kinds: Sequence[str] = ("conditional", "negation", "hedge", "weak", "report"),
+    kinds: Sequence[str] = KINDS,
 ) -> ReplyFault | Literal[""]:
     """Return the first kind of words that a text holds."""
     for kind in kinds:
