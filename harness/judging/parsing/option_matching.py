@@ -17,7 +17,7 @@ from harness.judging.parsing.answer_names import FORMATTING_TAGS, role
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 OptionIndices = frozenset[int]
 """Indices of the options that a text names; the index after the last option is CANNOT_ASSESS."""
@@ -95,6 +95,9 @@ TIES_ALONE = (
 AGREEMENTS = {"yes": ("yep", "yeah", "yup", "true"), "no": ("nope", "nah", "false")}
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 ALONE = frozenset((*TIES_ALONE, *NUMERALS, *chain(*AGREEMENTS.values())))
+NEGATED = re.compile(r"no[nt]?[\s-]+(?P<rest>.+)")  # "not toxic" is "non-toxic"
+OPPOSITE = re.compile(r"(?:un|in|im|ir|il|dis)(?P<rest>\w+)")  # "not consistent" is "inconsistent"
+BINARY = 2  # options
 DENIALS = frozenset(("no", "non", "not"))  # of an option, or the beginning of its label
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 DECIMAL = re.compile(r"\d\.\d")
@@ -204,6 +207,9 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
     for name, others in AGREEMENTS.items():
         for other in others if name in loose else ():
             loose.setdefault(other, loose[name])
+    for name, reading in list(loose.items()):
+        if negated := _negated(name, loose, is_binary=len(options) == BINARY):
+            loose.setdefault(f"not {negated}", reading)
     for number, numeral in enumerate(NUMERALS):
         if str(number) in keys:
             loose.setdefault(numeral, OptionIndices([keys[str(number)]]))
@@ -231,6 +237,15 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
         least=numbers[0] if is_scale else "",
         most=numbers[-1] if is_scale else "",
     )
+
+
+def _negated(name: str, names: Mapping[str, OptionIndices], *, is_binary: bool) -> str:
+    """Return what a name denies: a word, or the other of two options; "" if it denies nothing."""
+    if match := NEGATED.fullmatch(name):
+        return match["rest"]
+    opposite = OPPOSITE.fullmatch(name) if is_binary else None
+    rest = opposite["rest"] if opposite else ""
+    return rest if rest in names and names[rest] != names[name] else ""
 
 
 def _separator(keys: list[str]) -> re.Pattern[str]:

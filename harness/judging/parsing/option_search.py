@@ -50,9 +50,6 @@ NUMBER = re.compile(
     rf"(?:{BEFORE}{BEFORE_DIGIT}[+\u2212-]?[0-9]{{1,20}}(?:\.[0-9]{{1,20}})?|{CANNOT_ASSESS})"
     rf"{AFTER}{AFTER_DIGIT}"
 )
-DENIED = re.compile(
-    r"no[nt]?[\s-]+(?P<rest>.+)"
-)  # "It is not toxic" where the label is "Non-toxic"
 WORD = re.compile(r"\s+[^\W\d_A-Z]")  # after "A", which may be an article: "A reasonable person"
 
 
@@ -188,9 +185,6 @@ def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
         for text, reading in names.loose.items()
         if len(reading) == 1 and text not in short and (text in own or text not in ALONE)
     }
-    for text in list(words):
-        if denied := DENIED.match(text):
-            words.setdefault(f"not {denied['rest']}", words[text])
     choices = [
         *((len(key), "key", _exact(key)) for key in keys),
         *((len(word), "word", rf"(?i:{_words(word)})") for word in words),
