@@ -24,7 +24,6 @@ NO_INTERVALS = {  # fields that are called low and high for another reason
     "IntervalRow": "what a chart draws of an `Interval`",
     "Piece": "a range of beta between two break points",
     "PixelScale": "the axis of a chart",
-    "RatioPairs": "sums over pairs of numbers",
     "AnnotatorPower": "the range of a simulated number",
 }
 ALIASES = {"InvertedEnd": {"inverted test"}, "FEnds": {"profile likelihood", "exact"}}

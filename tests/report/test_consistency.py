@@ -13,8 +13,8 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 from harness.analysis import validate
 from harness.report import decision, judge_card, page, render
 from harness.report.formatting import number
+from harness.report.html.actions import actions
 from harness.report.html.details import details_of
-from harness.report.next_steps import next_steps
 from harness.report.recommendation import further_evidence, listed, reasons, sentences
 
 
@@ -83,6 +83,11 @@ def words(text):
     return " ".join(text.split())
 
 
+def steps_of(validation, source):
+    """Return the next steps as the page shows them."""
+    return actions(validation, details_of(source, certainty=validation.certainty))
+
+
 def page_of(validation, source):
     """Return the page as HTML, and its text without markup."""
     html = page(validation, details_of(source, certainty=validation.certainty))
@@ -101,7 +106,8 @@ def test_every_sentence_stands_in_terminal_page_and_card(case):
         assert sentence in terminal
     for sentence in sentences(validation, texts=False):
         assert sentence in card
-    of_page = (*reasons(validation), *further_evidence(validation), *next_steps(validation))
+    steps = (step.link_text or "".join(dict(step.parts)) for step in steps_of(validation, source))
+    of_page = (*reasons(validation), *further_evidence(validation), *steps)
     for sentence in (sentences(validation)[0], *of_page):
         assert sentence.replace("`", "") in text
     assert decision(validation) in card

@@ -68,7 +68,7 @@ def test_interrupted_look_isnt_continued_weeks_later(schedule, arguments, days):
     aged(schedule.run / "looks" / "0001", days)
     look, said, n_requests = look_again(schedule, *arguments)
     assert n_requests == N
-    assert f"The look that began on {days_ago(days)} was interrupted." in said
+    assert f"The round that began on {days_ago(days)} was interrupted." in said
     assert (look["occasion"], figure(look, "judge", "answered")["n"]) == (2, N)
     assert look["at"][:10] == days_ago(0)
     assert len(read_log(schedule.run / "looks" / "0001" / "verdicts.jsonl").final) == N_BEFORE

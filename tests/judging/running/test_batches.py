@@ -281,7 +281,7 @@ def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provide
         if run == "second":
             [line] = said
             assert str(tmp_path / "first") in line
-            assert "asked again" in line
+            assert "sent again" in line
 
 
 def test_what_another_run_hands_in_after_a_look_is_waited_for(tmp_path):

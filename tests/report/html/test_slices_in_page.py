@@ -58,7 +58,7 @@ def test_a_slice_of_the_chart_lists_its_items(browser, file):
     tab = browser.new_page()
     tab.goto(file.as_uri() + "#open=errors")
     tab.locator("#chart-slices-planted svg a", has_text="language: de").click()
-    expect(tab.locator("#item-count")).to_have_text("1 to 25 of 75 items")
+    expect(tab.locator("#item-count")).to_have_text("1 to 10 of 75 items")
     assert f"slice={quote('language: de')}" in tab.url
     assert tab.locator("#filter-slice").input_value() == "language: de"
     shown = tab.locator("#items > tbody > tr > th").all_inner_texts()
