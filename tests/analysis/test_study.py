@@ -81,6 +81,7 @@ def test_decisions_and_regrets_are_those_of_each_validation(validations):
         assert row.n_not_best == sum(value > 1e-12 for value in row.by_task.values())
 
 
+@pytest.mark.slow
 def test_regret_by_beta_is_the_loss_beyond_the_best_judge_at_that_beta(validations):
     """By hand from the curves of each judge, averaged over tasks; never negative."""
     result = study(validations)
@@ -176,6 +177,7 @@ def test_study_of_finished_runs_is_that_of_the_command_that_ran_them(place, vali
     )
 
 
+@pytest.mark.slow
 def test_figures_of_a_task_are_those_of_the_plan_and_of_the_test(place, validations):
     """Power by items as `harness plan annotators` draws it; 0.1 and 0.2 on the same draws."""
     run, v = next(iter(validations.items()))

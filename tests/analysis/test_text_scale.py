@@ -90,6 +90,7 @@ def folder_of(tmp_path, rows, task=TASK + "similarity: pairs.csv\n"):
 PAIRS = [("house", "home", 0.9), ("hut", "house", 0.5), ("hut", "home", 0.7), ("wolf", "dog", 0.6)]
 
 
+@pytest.mark.slow
 def test_a_table_gives_the_similarities_of_a_run(tmp_path, monkeypatch):
     """In both orders; the run folder keeps the table, so that its results can be computed again."""
     folder = folder_of(tmp_path / "task", PAIRS)

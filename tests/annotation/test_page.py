@@ -372,6 +372,7 @@ def test_two_browsers_at_once_rate_pairs_with_comments(browser, tmp_path):
     assert answers(task, "bea")[-1]["skipped"]
 
 
+@pytest.mark.slow
 def test_numbers_are_typed(browser, tmp_path):
     """On a continuous scale Enter in the field saves; a number out of bounds is refused."""
     yaml = "name: open\nproperty: quality\nscale: continuous\nbounds: [0, 1]\n"

@@ -44,6 +44,7 @@ def judges_file(place, stub):
     return "judges.yaml"
 
 
+@pytest.mark.slow
 def test_a_table_of_numbers_ends_in_a_decision(place, stub):
     """Import, run on a server, a script and at random; resume asks nothing; the page is written."""
     assert "bounds: [0, 100]" in (place / "task" / "task.yaml").read_text(encoding="utf-8")

@@ -101,6 +101,7 @@ def test_dry_run_wrote_a_new_baseline(place):
     assert contents(place) != before
 
 
+@pytest.mark.slow
 def test_no_command_writes_or_asks_in_a_dry_run(place, stub, tmp_path_factory, monkeypatch):
     """Not in the working folder, nor in the folders of cache, configuration and runs."""
     cache = tmp_path_factory.mktemp("cache")

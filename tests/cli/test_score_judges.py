@@ -213,6 +213,7 @@ def test_estimate_maps_scores_of_unlabelled_items(place, stub):
     assert validation["mean"]["estimate"]["low"] < 0.5 < validation["mean"]["estimate"]["high"]
 
 
+@pytest.mark.slow
 def test_tables_of_correlations_by_certainty_are_those_of_the_paper(place):
     """Elangovan et al. 2025, tables 2 and 7: against mean and median, overall and by agreement.
 

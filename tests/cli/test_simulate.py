@@ -41,6 +41,7 @@ def test_hit_rate_selects_worse_than_response_sets_under_asymmetric_selection():
     assert gap("asymmetric") > gap("fully specified")
 
 
+@pytest.mark.slow
 def test_more_ratings_select_better_judges():
     """Figure 4, finding 1: from one rating per item to thirty."""
     rows = FIGURES[4].rows(0, SMALL)

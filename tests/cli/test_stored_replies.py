@@ -92,6 +92,7 @@ def test_replies_of_an_earlier_version_have_no_date(ask):
     assert f"No new replies: all {N} came from the store. {N} have no date." in said
 
 
+@pytest.mark.slow
 def test_refresh_sends_every_request_again_and_replaces_what_is_stored(ask):
     """The next run uses the new replies."""
     ask()

@@ -96,6 +96,7 @@ def test_a_changed_task_is_validated_anew_as_the_look_says(run):
     run_command(last_command(looked), codes=LOOKED)
 
 
+@pytest.mark.slow
 @situation("as_in_run: validate_anew()")
 def test_a_changed_copy_of_the_task_is_validated_anew(run):
     """Its replies can't become a baseline, as the texts of the run are others now."""
@@ -134,6 +135,7 @@ def test_a_worse_judge_is_accepted_as_the_refusal_says(place, stub, tmp_path):
     run_command(last_command(refused))
 
 
+@pytest.mark.slow
 @situation(
     "_of_another_version: command_to_watch()",
     "_of_another_version: harness revalidate export RUN {} # RUN",

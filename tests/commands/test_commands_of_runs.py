@@ -112,6 +112,7 @@ def test_judges_that_never_answered_are_run_again(place, stub):
     assert stub.stats()["requests"] > n_before
 
 
+@pytest.mark.slow
 @situation("_resuming: command_to_resume()")
 def test_missing_replies_are_asked_for(place, stub):
     """Of a run that lost most of its replies."""
@@ -195,6 +196,7 @@ def test_a_probe_is_resumed_as_other_commands_say(place, stub):
     run_command(last_command(str(refused.value), "harness resume"))
 
 
+@pytest.mark.slow
 @situation("_on_holdout: harness confirm {} --judge {} {}")
 def test_held_out_items_are_confirmed_as_the_note_says(place, stub):
     """It named the run without its folder, and printed `--judge NAME`."""
@@ -225,6 +227,7 @@ def test_two_runs_of_a_task_are_compared_as_the_study_says(good_run, stub):
     assert "good" in run_command(command).stdout
 
 
+@pytest.mark.slow
 @situation("find: resume_command()", "unwritable: resume_command()")
 def test_a_run_is_resumed_with_the_server_that_it_had(place, stub):
     """As a full disk says, and a run that waits for the batches of another."""

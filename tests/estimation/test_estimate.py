@@ -75,6 +75,7 @@ def test_share_is_estimated_from_ratings_and_judge(run, tmp_path):
     assert "the interval allows for the choice among 2 judges" in text.stdout
 
 
+@pytest.mark.slow
 def test_judge_is_not_asked_twice_about_an_item(run, tmp_path):
     """The same command again asks nothing, and more items are asked alone."""
     items = write_items(tmp_path / "new.jsonl", 30)
@@ -245,6 +246,7 @@ def paired(tmp_path, monkeypatch):
     return next((tmp_path / "runs").iterdir()).name
 
 
+@pytest.mark.slow
 def test_beta_comes_from_the_pairs_of_the_raters(paired, tmp_path):
     """The share is mu + beta (1 - mu), and its interval is wider than at that beta if known."""
     arguments = (paired, "--judge", "lexicon", "--items", write_items(tmp_path / "new.jsonl", 60))

@@ -98,6 +98,7 @@ def refusal(run, place, *more, items="new.jsonl"):
     return done.stderr
 
 
+@pytest.mark.slow
 def test_labels_count_by_the_unlabelled_items_of_their_stratum(run, tmp_path):
     """By hand: the mean of the strata's means, each weighted by its unlabelled items."""
     found = estimated(run, "--strata", "language")

@@ -105,6 +105,7 @@ def test_an_unsafe_entry_is_found_at_any_depth(tmp_path, kind):
     assert unsafe_entry(tmp_path).startswith("a/b/odd is ")
 
 
+@pytest.mark.slow
 def test_every_writer_of_the_package_uses_write_file():
     """No other module writes a file at a name that may be taken."""
     faults = [

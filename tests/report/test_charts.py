@@ -451,6 +451,7 @@ def test_similar_names_get_files_of_their_own():
     assert all(re.fullmatch("[a-z0-9-]+", slug) for slug in slugs)
 
 
+@pytest.mark.slow
 def test_sweep_missed_the_measurement_at_its_own_marked_beta_and_said_nothing():
     """Each judge's value by the raters' sets stands at their beta, beside what the sweep gives."""
     validation = validate(indeterminate_source(indeterminate_task(n=40, paired=40)))

@@ -112,6 +112,7 @@ def test_charts_without_words_are_not_written_as_png(validation, details, tmp_pa
     assert [path.suffix for path in tmp_path.iterdir()] == [".svg"]
 
 
+@pytest.mark.slow
 def test_parquet_holds_every_metric_of_every_judge(written, copied, validation):
     """A row for each judge and metric, equal to metrics.json; NA is null with its reason."""
     with parquet.ParquetFile(copied.path / "metrics.parquet") as file:
@@ -146,6 +147,7 @@ def test_numbers_are_computed_anew_where_they_are_missing_or_damaged(silent):
         assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_newer_metrics_json_of_another_log_is_not_believed(silent, tmp_path):
     """It carries the hash of the log that it was computed from; the time of the file is nothing."""
     copy = RunFolder.open(Path(shutil.copytree(silent.path, tmp_path / "copy")))

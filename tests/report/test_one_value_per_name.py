@@ -203,6 +203,7 @@ def rows_of(v):
     return [(j.name, name, e) for j in v.judges for name, e in j.metrics.items()]
 
 
+@pytest.mark.slow
 def test_ranking_printed_another_value_than_the_gate_read(validation):
     """Gate, plug-in, parquet, csv and JSON read value, interval, items and replies of one estimate.
 

@@ -80,6 +80,7 @@ def test_charts_and_comparisons_name_no_rater(place):
     assert named_in(beside.read_text(encoding="utf-8")) == set()
 
 
+@pytest.mark.slow
 def test_items_side_by_side_name_no_rater(place):
     """`harness view` shows ratings; with --show-raters, whose they are."""
     folder = RunFolder.open(folders(place)[0])

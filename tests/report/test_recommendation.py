@@ -47,6 +47,7 @@ def ranked_source(task, **choices):
     return indeterminate_source(task, min_answered=0.8, **choices)
 
 
+@pytest.mark.slow
 def test_first_sentence_names_the_judge():
     """Whoever reads three words knows what to do; the cut-off stands above the table."""
     text, validation = recommended(indeterminate_task(n=240), tau=0.4)

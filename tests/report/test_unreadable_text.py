@@ -112,6 +112,7 @@ def test_unreadable_replies_are_counted_by_elicitation():
     assert "1 of 2 replies are unreadable (50.0%)" in sentence(replies)
 
 
+@pytest.mark.slow
 def test_texts_of_replies_are_in_no_log_and_no_json_and_nowhere_without_item_texts(cut_off, caplog):
     """`metrics.json` has counts and causes; a run without texts shows no examples."""
     kept, bare = cut_off(), cut_off(item_text=False)

@@ -130,6 +130,7 @@ def test_a_look_leads_with_a_sentence_and_ten_changed_items(tmp_path, stub):
         assert text not in (schedule.run / "history.jsonl").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_an_export_without_texts_shows_the_changed_items_by_name(tmp_path, stub):
     """Without item texts and replies, what is left are ids and answers."""
     schedule = Schedule(tmp_path, stub, {"judge": told(replies(60, majority))}, samples=5)

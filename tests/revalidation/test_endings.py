@@ -98,6 +98,7 @@ def test_errors_after_an_option_named_no_run(schedule):
     ]
 
 
+@pytest.mark.slow
 def test_quiet_prints_nothing_unless_something_is_wrong(schedule):
     """Neither where all is well, nor where no round is due; an alarm and an outage are printed."""
     run = schedule.run

@@ -78,6 +78,7 @@ def test_a_line_is_broken_where_nothing_was_asked(history):
     assert of_c.count('class="series j0"') == 3
 
 
+@pytest.mark.slow
 def test_strips_show_the_verdicts_and_the_newest_look_is_first(history):
     """Each look has a box in the colour of its verdict, and a row."""
     _, recorded = history

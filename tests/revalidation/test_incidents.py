@@ -117,6 +117,7 @@ def test_excluding_a_good_look_leaves_a_judge_worse(tmp_path, stub):
     assert last.judges[0].margin > 0.1
 
 
+@pytest.mark.slow
 def test_a_look_is_excluded_with_a_reason_or_not_at_all(tmp_path, stub):
     """Without a reason, or without such a round, nothing is written; a dry run writes nothing."""
     schedule = schedule_with(tmp_path, stub, majority)

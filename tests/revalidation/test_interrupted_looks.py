@@ -84,6 +84,7 @@ def test_a_full_disk_leaves_a_folder_that_the_next_look_uses(schedule, small_dis
     assert n_full > len(ROOMS) / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after_ms", [150, 300, 450, 600, 800, 1000])
 def test_kill_at_any_moment_leaves_a_folder_that_the_next_look_uses(schedule, after_ms):
     """The same command ends the round; there is no second one, and every item has one reply."""
@@ -158,6 +159,7 @@ def damage(line: bytes) -> bytes:
     return line.replace(b'"kind"', b'"kin"')
 
 
+@pytest.mark.slow
 def test_replies_of_a_damaged_line_are_not_used_again(schedule):
     """The look after it asks on an occasion of its own."""
     schedule.look()

@@ -50,6 +50,7 @@ def test_the_judge_in_use_alarms_where_it_is_worse_than_a_constant_answer(tmp_pa
     assert ended.exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_judge_in_use_that_gives_no_answer_fails(tmp_path, stub):
     """There is no score to test, and nothing to use."""
     schedule = Schedule(tmp_path, stub, {"only": replies(N, majority)}, n=N)

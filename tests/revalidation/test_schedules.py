@@ -146,6 +146,7 @@ def test_an_item_that_changed_is_left_out_and_the_others_are_compared(tmp_path, 
     assert "only 8 of 20 items are as they were" in look["causes"][0]
 
 
+@pytest.mark.slow
 def test_ratings_and_provenance_never_end_a_watch(tmp_path, stub):
     """Other ratings are said, another source line is not; the judge's answers are compared."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
@@ -234,6 +235,7 @@ def test_a_clock_that_ran_ahead_was_not_said(tmp_path, stub):
     assert "Round 1 is dated 2999-01-01T00:00:00+00:00, which is ahead" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_judge_without_usable_replies_is_worse(tmp_path, stub):
     """All its replies are unreadable: it changed, and whatever the metric it is worse."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority)}, n=40)
@@ -270,6 +272,7 @@ def test_a_judge_that_is_down_is_not_assessed_and_the_others_are(tmp_path, stub)
     assert set(verdicts(schedule.look()).values()) == {"stable"}
 
 
+@pytest.mark.slow
 def test_a_baseline_reply_more_is_asked_on_an_occasion_of_its_own(tmp_path, stub):
     """Fresh replies: none is taken from the cache that the run filled."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, samples=1, n=20)

@@ -174,6 +174,7 @@ def test_items_that_were_never_used_start_anew(task):
     assert (evidence.number, evidence.alpha) == (1, pytest.approx(ALPHA * FIRST))
 
 
+@pytest.mark.slow
 def test_any_shared_item_makes_one_series_and_two_series_can_meet(task):
     """Two thirds are apart until a validation uses items of both; then they are one series."""
 
@@ -235,6 +236,7 @@ def test_a_ledger_in_the_task_folder_is_shared_with_it(task, monkeypatch):
     assert validated(task, 2).number == 3
 
 
+@pytest.mark.slow
 def test_a_new_ledger_is_said_in_the_verdict(task):
     """Judges tried before no longer count, and every later verdict says how many there were."""
     for number in range(1, 4):
@@ -272,6 +274,7 @@ def test_a_new_ledger_for_a_run_that_was_validated(task):
     assert harness.load_run(run.path).validation.evidence.n_tried == 1
 
 
+@pytest.mark.slow
 def test_commands_that_only_show_count_nothing(task):
     """``--dry-run`` and ``report`` leave the ledger as it is."""
     assert invoke("run", "--task", task, "--judges", "random", "--dry-run").exit_code == 0

@@ -502,6 +502,7 @@ def test_one_wrong_letter_is_a_slip(first, second, is_slip):
     assert _one_letter_apart(second, first) is is_slip
 
 
+@pytest.mark.slow
 def test_every_finding_names_a_command_that_runs(planted, tmp_path, monkeypatch):
     """Those that drop and queue do so; what they leave out is in no finding afterwards."""
     monkeypatch.chdir(tmp_path)

@@ -87,6 +87,7 @@ def check_shapes(truth, tmp_path, name, n_items):
     return unasked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_shapes_are_read_right_or_asked_about(truth, tmp_path, name):
     """No shape is misread; with names that say who rated, ten of twelve need no question."""

@@ -146,6 +146,7 @@ def test_long_table_becomes_the_same_task(truth, tmp_path, name, columns):
     assert task.text == ("body",)
 
 
+@pytest.mark.slow
 def test_decision_from_a_table_of_ones_own(truth, tmp_path):
     """Two commands lead from a wide table to the judge to use."""
     wide(truth, "mtbench", tmp_path / "battles.csv", RENAMED["mtbench"])

@@ -174,6 +174,7 @@ def test_killed_race_goes_on_as_it_would_have(place, stub):
     assert len(read_log(path / "verdicts.jsonl").final) == race.n_calls
 
 
+@pytest.mark.slow
 def test_cost_limit_ends_the_race_first_and_resuming_ends_it(place, stub):
     """No judge is named then; with more money, the race ends as it would have."""
     assert invoke(*words("--no-store")).exit_code == 0

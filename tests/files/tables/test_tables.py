@@ -398,6 +398,7 @@ JSON = st.recursive(
 )  # fmt: skip -- one value per line would hide the shape
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_strict_json_reads_what_json_writes(value):
     """Every finite JSON value survives."""

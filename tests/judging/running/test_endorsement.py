@@ -114,6 +114,7 @@ def test_a_call_per_option_is_planned_and_sent(task, stub, tmp_path):
     assert {v.reason for v in log} == {"one_option"}
 
 
+@pytest.mark.slow
 def test_a_soft_call_agrees_with_a_thousand_sampled_calls(task, stub, tmp_path):
     """The distribution over sets is exact; sampled shares lie within four standard errors."""
     url = stub.url(tokens=json.dumps(TOKENS))

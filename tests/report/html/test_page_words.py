@@ -36,6 +36,7 @@ def test_page_of_the_bundled_task_is_half_as_long_as_it_was(bundled_page):
     assert n_words(bundled_page) <= MOST_WORDS
 
 
+@pytest.mark.slow
 def test_numbers_beside_a_small_chart_were_repeated_in_it(bundled_page):
     """A chart in a row of a table has no text beyond what the row says."""
     charts = re.findall(r'<svg class="rowchart".*?</svg>', bundled_page, re.DOTALL)
