@@ -313,6 +313,7 @@ def test_wrong_arguments_are_one_clear_error(call, words):
 
 def test_a_batch_on_a_cluster_is_refused_before_the_store_is_opened(tmp_path):
     """It ended in an internal error after the run folder was made."""
+    pytest.importorskip("ray", reason="it is an extra")
     options = {"batch": True, "executor": "ray", "store": "postgresql://127.0.0.1:1/none"}
     with pytest.raises(
         harness.HarnessError, match=r"batch cannot be used with store\. Leave one of the two out"

@@ -49,17 +49,27 @@ def cluster_address(executor: str) -> str | None:
     Raises
     ------
     RunError
-        If it is another executor, Ray is not installed, or the address is a public one.
+        If it is another executor, or the address is a public one.
     """
     if executor != "ray" and not executor.startswith("ray://"):
         raise RunError("--executor: write local, ray, or ray://HOST:PORT of a cluster.")
-    if find_spec("ray") is None or find_spec("psycopg") is None:
-        raise RunError("--executor ray needs Ray", "Install it: pip install 'judge-harness[ray]'")
     address = os.environ.get("RAY_ADDRESS") if executor == "ray" else executor
     if not address or address in {"auto", "local"}:
         return address if address == "auto" else None
     _check_private(address)
     return address
+
+
+def require_ray() -> None:
+    """Check that Ray, and what talks to the shared store, are installed.
+
+    Raises
+    ------
+    RunError
+        If they aren't.
+    """
+    if find_spec("ray") is None or find_spec("psycopg") is None:
+        raise RunError("--executor ray needs Ray", "Install it: pip install 'judge-harness[ray]'")
 
 
 def _check_private(address: str) -> None:

@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.app.ask import shared_store
 from harness.errors import RunError
-from harness.extras.cluster.ray_cluster import FOLDER, FOLDERS, cluster_address, settings
+from harness.extras.cluster.ray_cluster import (
+    FOLDER,
+    FOLDERS,
+    cluster_address,
+    require_ray,
+    settings,
+)
 from harness.judging.running.recorder import NoObserver
 
 if TYPE_CHECKING:
@@ -57,9 +63,10 @@ def launcher(
     Raises
     ------
     RunError
-        If the address of the cluster cannot be used; nothing was started.
+        If the address of the cluster cannot be used, or Ray is not installed; nothing was started.
     """
     address = cluster_address(place.executor)
+    require_ray()
     sent = replace(plan, folder=None)
     open_store = partial(
         shared_store,
@@ -88,7 +95,9 @@ def describe_cluster(executor: str) -> str:
     RunError
         If it cannot be reached or started.
     """
-    with _connected(cluster_address(executor), None) as (_, text):
+    address = cluster_address(executor)
+    require_ray()
+    with _connected(address, None) as (_, text):
         return text
 
 
