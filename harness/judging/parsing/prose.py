@@ -53,6 +53,7 @@ from harness.judging.parsing.reply_segments import (
 )
 from harness.judging.parsing.statement_faults import (
     MIN_REASONS,
+    OF_SOMETHING_ELSE,
     STOP,
     ReplyFault,
     fault_after,
@@ -701,6 +702,9 @@ class _Reply:
             self._bare[mention.end : sentence.end if after is None else after.start]
             for mention, after in spans
         )
+        words = [mention for mention in named if mention.is_word]
+        if any(OF_SOMETHING_ELSE.match(self._bare, m.end, sentence.end) for m in words):
+            return None
         fault = self._fault_of(sentence, reading, named[0], named[-1].end)
         for phrases in self._languages:
             if not phrases.deciding:

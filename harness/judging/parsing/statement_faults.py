@@ -77,6 +77,11 @@ SUBJECT_OF_REASONS = re.compile(
     r"|der|die|das|dieser|diese|dieses|es|le|la|el|il|ce|cette|este|esta|questo|questa)\b|[^\x00-\x7f]",
     re.IGNORECASE,
 )
+OF_SOMETHING_ELSE = re.compile(  # "It is not relevant which option I choose" rates no text
+    r"\s+(?:which|whether|how|what|that|to\s+(?:call|label|rate|mark|choose|pick|assume))\b",
+    re.IGNORECASE,
+)
+ON_VERDICT = re.compile(r"\b(?:verdict|rating|label|judge?ment|decision|key)\b", re.IGNORECASE)
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 
 
@@ -105,6 +110,8 @@ def gives_grounds(
     kinds += ["negation", "weak"] if len(words) < MIN_GROUNDS and not is_negative else []
     english, *others = languages()
     if not is_joined and english.noun.search(clause):  # "That is my answer" may be meant otherwise
+        return False
+    if is_negative and ON_VERDICT.search(clause):  # "No, this is not a verdict"
         return False
     spoken = [english, *(p for p in others if p.thing.search(clause) or p.reason.search(clause))]
     return not any(word_fault(clause, phrases, kinds) for phrases in spoken)
@@ -182,6 +189,8 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
     rest = OWNED.sub("", rest).lstrip(CLOSING)
     if phrases.retraction.search(rest):
         return "retracted"
+    if is_complement and OF_SOMETHING_ELSE.match(rest):
+        return "unreadable"
     if phrases.required_tail and not STOP.match(rest) and not BOUNDARY.match(rest):
         required = phrases.required_tail.match(rest)
         if not required:
@@ -206,7 +215,13 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
     if is_number and _names_a_number(rest[: reason.start()] if reason else rest):
         return "several"
     grounds = MILD.sub("", rest[reason.end() :]) if is_reason and reason else rest
-    kinds = ("conditional", "hedge", "weak", "report") if is_negative and comma else KINDS
+    is_agreed = (
+        is_negative
+        and comma is not None
+        and SUBJECT_OF_REASONS.match(comma["rest"]) is not None
+        and not ON_VERDICT.search(rest)
+    )
+    kinds = ("conditional", "hedge", "weak", "report") if is_agreed else KINDS
     return word_fault(main, phrases, kinds) or word_fault(
         grounds, phrases, ("conditional", "hedge")
     )
