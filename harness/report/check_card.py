@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import ExitCode
 from harness.judging.judges.response_errors import explain
-from harness.report.formatting import counted, percent
+from harness.report.formatting import counted, percent, percent_with_interval
 from harness.report.html.rendering import render
 from harness.report.text_table import draw_table, paragraph
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.analysis.check_result import JudgeCheck
-    from harness.stats import Estimate
 
 SECTIONS = (("flips", "Flips"), ("replies", "Replies"))
 HEADS = ("change", "answers that differ", "pairs", "items")
@@ -50,7 +49,8 @@ def headline(check: JudgeCheck) -> str:
     if flipped.value is None:
         return f"{check.judge} on {where}: NA, as no two answers can be compared."
     n = f"{flipped.counts['n']:.0f} pairs of replies about {counted([flipped.n_used])}"
-    return f"{check.judge} on {where}: its answer flips for no reason in {_share(flipped)} of {n}."
+    often = percent_with_interval(flipped, 1)
+    return f"{check.judge} on {where}: its answer flips for no reason in {often} of {n}."
 
 
 def table_rows(check: JudgeCheck) -> list[tuple[str, ...]]:
@@ -58,7 +58,7 @@ def table_rows(check: JudgeCheck) -> list[tuple[str, ...]]:
     return [
         (
             NAMES[row.change],
-            _share(row.flipped),
+            percent_with_interval(row.flipped, 1),
             f"{row.flipped.counts['n']:.0f}",
             f"{row.flipped.n_used}",
         )
@@ -71,7 +71,8 @@ def facts(check: JudgeCheck) -> Iterator[str]:
     for row in check.rows:
         if row.to_target is not None and row.to_target.value is not None:
             n = f"{row.to_target.counts['n']:.0f}"
-            yield f"It follows instructions in the text in {_share(row.to_target)} of {n} cases."
+            often = percent_with_interval(row.to_target, 1)
+            yield f"It follows instructions in the text in {often} of {n} cases."
     answered = check.outcomes.get("answered", 0)
     others = [
         f"{check.outcomes[outcome]} {name}"
@@ -100,15 +101,6 @@ def _cost(check: JudgeCheck) -> str:
         return f"Cost: the price of its {check.n_replies} replies isn't known."
     each = f", ${1000 * check.cost_usd / check.n_replies:.2f} per 1,000" if check.n_replies else ""
     return f"Cost: ${check.cost_usd:.4f} for {check.n_replies} replies{each}."
-
-
-def _share(estimate: Estimate) -> str:
-    """Return a share with its interval, in percent."""
-    if estimate.value is None:
-        return "NA"
-    ends = estimate.interval
-    interval = f" [{ends.low:.1%}, {ends.high:.1%}]" if ends else ""
-    return f"{estimate.value:.1%}{interval}"
 
 
 def card_page(check: JudgeCheck) -> str:

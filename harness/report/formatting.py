@@ -296,12 +296,12 @@ def _left_out(evidence: Evidence) -> str:
     )
 
 
-def percent_with_interval(rate: Estimate) -> str:
+def percent_with_interval(rate: Estimate, n_digits: int = 0) -> str:
     """Write a share in percent with its interval, or NA."""
     if rate.value is None:
         return "NA"
-    ends = rate.interval
-    return f"{rate.value:.0%}" + (f" [{ends.low:.0%}, {ends.high:.0%}]" if ends else "")
+    ends, form = rate.interval, f".{n_digits}%"
+    return f"{rate.value:{form}}" + (f" [{ends.low:{form}}, {ends.high:{form}}]" if ends else "")
 
 
 def listed(names: Sequence[str], conjunction: Literal["and", "or"] = "and") -> str:
