@@ -481,6 +481,8 @@ def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
     ------
     TaskError
         If there are fewer than ten.
+    RunError
+        If none of the verdicts is usable: they say nothing about other items.
     """
     verdicts = [v for v in source.verdicts[judge] if v.outcome != "failed"]
     labels = quantity.labels(source.task, source.items)
@@ -502,9 +504,16 @@ def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
         raise TaskError(f"task {source.task.name}: {error}") from None
     if weights is None and any(INCLUSION_PROBABILITY in item.fields for item in items):
         weights = np.ones(len(items))  # drawn from the others all the same
+    first = quantity.first_verdicts(items, verdicts)
+    if np.isnan(first).all():
+        raise RunError(
+            f"None of the answers of {judge} about {len(items)} rated items is usable, so its "
+            f"answers about other items would say nothing",
+            "Estimate with another judge",
+        )
     labelled = Labelled(
         labels[used],
-        quantity.first_verdicts(items, verdicts),
+        first,
         groups=None if len(set(groups.tolist())) == len(items) else groups,
         weights=weights,
     )

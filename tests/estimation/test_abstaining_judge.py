@@ -8,6 +8,9 @@ import pytest
 from support.processes import invoke
 from support.task_folders import make_task_folder, write_jsonl
 
+import harness
+from harness.errors import HarnessError
+
 N, N_NEW = 60, 240
 REPLIES = ["A", "B", "CANNOT_ASSESS"]  # of the items, in turn
 
@@ -19,9 +22,14 @@ def line(i):
 @pytest.fixture
 def run(tmp_path, stub, monkeypatch):
     """A run of a judge that abstains from every third item, and unlabelled items."""
+    return run_of(REPLIES, tmp_path, stub, monkeypatch)
+
+
+def run_of(replies, tmp_path, stub, monkeypatch):
+    """Run a judge that gives the replies in turn, and write unlabelled items."""
     stub.reset()
     monkeypatch.chdir(tmp_path)
-    stub.set_table("turns", {line(i): [REPLIES[i % 3]] for i in range(N + N_NEW)})
+    stub.set_table("turns", {line(i): [replies[i % 3]] for i in range(N + N_NEW)})
     folder = make_task_folder(tmp_path / "task", 2, response_sets=False)
     write_jsonl(folder / "items.jsonl", [{"id": f"i{i}", "text": line(i)} for i in range(N)])
     ratings = [
@@ -42,7 +50,7 @@ def run(tmp_path, stub, monkeypatch):
     named = ("--judges", "turns", "--judges-file", "judges.yaml", "--min-answered", "0.5")
     asked = ("--elicitation", "forced_choice")
     ran = invoke("run", "--task", "task", *named, *asked, "--out", "runs", "-q")
-    assert ran.exit_code == 0, ran.output
+    assert ran.exit_code == (0 if replies is REPLIES else 3), ran.output
     return next((tmp_path / "runs").iterdir()).name
 
 
@@ -61,3 +69,12 @@ def test_abstentions_count_as_not_positive_and_are_said(run):
     assert found["likeness"]["differs"] == []
     text = invoke(*words(run)).stdout
     assert "80 of 240 answers are not usable; they count as not positive." in text
+
+
+def test_judge_without_a_usable_answer_is_asked_about_no_other_item(tmp_path, stub, monkeypatch):
+    """Its abstentions from the rated items say that it would be paid for nothing."""
+    run = run_of(["CANNOT_ASSESS"] * 3, tmp_path, stub, monkeypatch)
+    n_asked = len(stub.requests())
+    with pytest.raises(HarnessError, match="None of the answers of turns about 60 rated items"):
+        harness.estimate(run, judge="turns", items="new.jsonl", out="runs")
+    assert len(stub.requests()) == n_asked
