@@ -30,18 +30,30 @@ ALIASES = {"InvertedEnd": {"inverted test"}, "FEnds": {"profile likelihood", "ex
 
 
 @cache
+def classes_and_calls():
+    """Return all classes of the package, and all calls."""
+    nodes = [
+        node
+        for path in sorted((ROOT / "harness").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    ]
+    return tuple(
+        [node for node in nodes if isinstance(node, kind)] for kind in (ast.ClassDef, ast.Call)
+    )
+
+
+@cache
 def printed_ends():
     """Return the annotation of every field that is an end, by class and field."""
     ends = {}
-    for path in sorted((ROOT / "harness").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if not isinstance(node, ast.ClassDef) or node.name in NO_INTERVALS:
-                continue
-            for field in node.body:
-                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-                    name = field.target.id
-                    if re.fullmatch(r"(\w+_)?(low|high|lower|upper)", name):
-                        ends[f"{node.name}.{name}"] = ast.unparse(field.annotation)
+    for node in classes_and_calls()[0]:
+        if node.name in NO_INTERVALS:
+            continue
+        for field in node.body:
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                name = field.target.id
+                if re.fullmatch(r"(\w+_)?(low|high|lower|upper)", name):
+                    ends[f"{node.name}.{name}"] = ast.unparse(field.annotation)
     return ends
 
 
@@ -58,14 +70,10 @@ def procedures_in(annotation):
 def methods_of_intervals():
     """Return the words that an `Interval` is made with."""
     found = set()
-    for path in sorted((ROOT / "harness").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in classes_and_calls()[1]:
+        if getattr(node.func, "id", "") in {"Interval", "replace"}:
             words = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {
-                "Interval",
-                "replace",
-            }:
-                found |= words & PROCEDURES
+            found |= words & PROCEDURES
     return found
 
 
@@ -96,26 +104,21 @@ def slugs_of(page):
     }
 
 
-@pytest.mark.parametrize("field", sorted(printed_ends()))
-def test_every_end_names_its_procedure(field):
+def test_every_end_names_its_procedure():
     """Terminal, page, JSON, gate, plan, drift and estimate print these fields, or an `Interval`."""
-    if field.split(".")[0] in NAMES_ITSELF:
-        return
-    named = procedures_in(printed_ends()[field])
-    assert named, f"{field} doesn't say how it comes about. Annotate it with MadeBy"
-    assert named <= PROCEDURES
+    named = {
+        field: procedures_in(annotation)
+        for field, annotation in printed_ends().items()
+        if field.split(".")[0] not in NAMES_ITSELF
+    }
+    unnamed = [field for field, procedures in named.items() if not procedures]
+    assert unnamed == [], "these don't say how they come about. Annotate them with MadeBy"
+    assert set().union(*named.values()) <= PROCEDURES
 
 
-@pytest.mark.slow
 def test_fields_that_are_no_intervals_exist():
     """A class that is gone leaves the list."""
-    classes = {
-        node.name
-        for path in (ROOT / "harness").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ClassDef)
-    }
-    assert NO_INTERVALS.keys() <= classes
+    assert NO_INTERVALS.keys() <= {node.name for node in classes_and_calls()[0]}
 
 
 def test_every_procedure_is_used():

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.sliced_judges import planted, planted_task
+from support.sliced_judges import planted, planted_source, planted_task
 
-from harness.analysis import Validation
+from harness.analysis import Validation, validate
 from harness.analysis.item_slices import BY_CONSTRUCTION, slices_of_items
 from harness.analysis.ratings import human_table
 from harness.analysis.serialize import to_short_json
@@ -107,7 +107,7 @@ def test_slices_survive_a_file(sliced):
 
 def test_the_same_source_has_the_same_slices(sliced):
     """The draws come from the seed."""
-    assert planted().to_json() == sliced.to_json()
+    assert validate(planted_source()).to_json() == sliced.to_json()
 
 
 def test_a_judge_that_is_not_ranked_has_no_slices(sliced):

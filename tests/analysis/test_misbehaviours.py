@@ -40,7 +40,7 @@ def coin(rng, n, samples=1):
     return {f"i{i}": [str(choice) for choice in rng.choice(["A", "B"], samples)] for i in range(n)}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_fair_coins_are_not_recommended(seed):
     """ "Use X" was printed in 60 of 60 data sets in which all judges are fair coins."""
     task, truth, rng = rated_items(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import fields
+from functools import cache
 from math import inf
 
 import numpy as np
@@ -48,10 +49,15 @@ def test_a_judge_without_verdicts_has_a_table_of_zeros():
     assert (row.planned, row.not_asked) == (3, 3)
 
 
+@cache
+def first_item():
+    """Return the identifier of the first item of toxicity."""
+    return load_task("toxicity").items[0].id
+
+
 def verdict(elicitation, value, sample=0, **fields):
     """Return a verdict on the first item of toxicity."""
-    item = load_task("toxicity").items[0].id
-    known = {"item": item, "judge": "soft", "elicitation": elicitation, "sample": sample}
+    known = {"item": first_item(), "judge": "soft", "elicitation": elicitation, "sample": sample}
     outcome = "abstained" if value is None else "answered"
     return Verdict(**known, outcome=outcome, value=value, **fields)
 

@@ -86,6 +86,7 @@ def test_items_are_rated_by_keyboard_through_a_crash(browser, tmp_path):
     } == expected
 
 
+@pytest.mark.slow
 def test_set_is_changed_where_none_of_its_options_fits(browser, tmp_path):
     """By button or key, before the choice is made; the choice alone has the button."""
     task = make_unrated_task(tmp_path / "task", ["Hm."])
@@ -300,6 +301,7 @@ def test_criteria_are_rated_on_one_screen_by_keyboard(browser, tmp_path):
     assert values == ["met", "missed", "CANNOT_ASSESS", "met", "met", "met"]
 
 
+@pytest.mark.slow
 def test_sets_of_more_than_nine_options_have_keys(browser, tmp_path):
     """The tenth option on has a letter; the set is kept in the order of the options."""
     keys = [f"topic{i}" for i in range(12)]

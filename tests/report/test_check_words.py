@@ -7,9 +7,9 @@ import re
 from dataclasses import replace
 
 import pytest
-from support.sliced_judges import planted
+from support.sliced_judges import planted, planted_source
 
-from harness.analysis import Validation, recommendation_checks
+from harness.analysis import Validation, recommendation_checks, validate
 from harness.analysis.recommendation_checks import CHECKS, Check, CheckOfUse, check_of_use, needed
 from harness.report import page, render
 from harness.report.check_words import check_rows
@@ -37,7 +37,7 @@ def with_daylight(monkeypatch):
 
 def test_a_new_check_is_on_terminal_page_and_in_json(with_daylight):
     """It is declared once; nothing else is changed."""
-    validation = planted()
+    validation = validate(planted_source())
     assert "daylight" in validation.decision.missing
     said = "only 7 items were judged in daylight"
     for drawn in (render(validation), page(validation)):
@@ -60,7 +60,7 @@ def test_a_new_check_is_on_terminal_page_and_in_json(with_daylight):
 @pytest.mark.parametrize(("passed", "said"), [(True, "It was tested in daylight."), (None, "")])
 def test_a_new_check_says_that_it_is_passed_or_open(with_daylight, passed, said):
     """A passed one has its sentence among the evidence, an open one under what is missing."""
-    validation = planted()
+    validation = validate(planted_source())
     check = Check(kind="daylight", passed=passed, reason="" if passed else "no_items")
     found = validation.decision.checks | {"daylight": check}
     decision = replace(validation.decision, checks=found)

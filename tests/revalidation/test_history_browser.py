@@ -6,6 +6,8 @@ import pytest
 from support.look_schedules import Schedule, flawed, majority, replies
 from support.processes import invoke
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, stub):
@@ -21,7 +23,6 @@ def page(tmp_path_factory, stub):
     return folder / "history.html"
 
 
-@pytest.mark.slow
 def test_the_page_filters_changed_answers(page, browser):
     """Ten are shown, or all; lists choose a judge and a change, and the count follows."""
     tab = browser.new_page()
@@ -53,7 +54,6 @@ def test_filters_hid_the_judges_below_a_sentence_on_a_changed_judge(page, browse
     tab.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [400, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_the_screen(page, browser, width, scheme):
@@ -69,7 +69,6 @@ def test_the_page_fits_the_screen(page, browser, width, scheme):
     tab.close()
 
 
-@pytest.mark.slow
 def test_rows_in_the_verdict_had_the_colour_of_the_page(page, browser):
     """In a dark theme that was a black block in a grey box; a round's verdicts keep to one line."""
     tab = browser.new_page(viewport={"width": 400, "height": 900}, color_scheme="dark")

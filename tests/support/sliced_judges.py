@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from support.analysis_inputs import source_of, task_of
@@ -52,8 +53,9 @@ def planted_source(
     return source_of(task, judges)
 
 
+@cache
 def planted(*args, **choices):
-    """Validate what `planted_source` makes."""
+    """Validate what `planted_source` makes, once."""
     return validate(planted_source(*args, **choices))
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 N_PERMUTATIONS = 999
 FEWEST = 99  # of very many items
 CELLS = 1 << 22  # labels that are permuted in all, if items are many
+CELLS_AT_ONCE = 1 << 17  # of these, in memory
 
 
 def permutation_p(
@@ -53,15 +54,21 @@ def permutation_p(
         return None
     n_permutations = min(N_PERMUTATIONS, max(FEWEST, CELLS // len(values)))
     centred = values - values.mean()
-    least = _between(centred, labels) * (1.0 - TOLERANCE)
-    n_as_large = sum(
-        _between(centred, labels[np.lexsort((rng.random(len(labels)), blocks))]) >= least
-        for _ in range(n_permutations)
-    )
+    least = _between(centred, labels[None])[0] * (1.0 - TOLERANCE)
+    at_once = max(1, CELLS_AT_ONCE // len(values))
+    n_as_large = 0
+    for done in range(0, n_permutations, at_once):
+        keys = rng.random((min(at_once, n_permutations - done), len(labels)))
+        permuted = labels[np.lexsort((keys, np.broadcast_to(blocks, keys.shape)))]
+        n_as_large += np.count_nonzero(_between(centred, permuted) >= least)
     return (1.0 + n_as_large) / (1.0 + n_permutations)
 
 
-def _between(centred: FloatArray, labels: IntArray) -> float:
-    """Return the sum of squares between labels for (n,) centred values."""
-    sums, counts = np.bincount(labels, weights=centred), np.bincount(labels)
-    return float(np.nansum(ratio(sums**2, counts)))
+def _between(centred: FloatArray, labels: IntArray) -> FloatArray:
+    """Return the sums of squares (p,) between labels for (n,) centred values and (p, n) labels."""
+    n_rows, n_labels = len(labels), int(labels.max()) + 1
+    places = (labels + n_labels * np.arange(n_rows)[:, None]).ravel()
+    sums = np.bincount(places, np.tile(centred, n_rows), n_rows * n_labels)
+    squares = sums.reshape(n_rows, n_labels) ** 2
+    counts = np.bincount(labels[0], minlength=n_labels)  # a permutation leaves them as they are
+    return np.nansum(ratio(squares, counts), axis=1)

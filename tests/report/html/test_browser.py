@@ -166,6 +166,7 @@ def test_sliders_rank_as_a_validation_does(tab, folder, beta, tau):
     check_ranking(tab, validate(source_of(folder).with_settings(**options)))
 
 
+@pytest.mark.slow
 def test_sliders_rank_as_the_command_line_does(tab, folder):
     """What the sliders show is what `harness validate --beta --tau` prints, in its order."""
     command = ("validate", folder.path, "--beta", 0.3, "--tau", 0.5, "--json")
@@ -297,7 +298,7 @@ def test_axe_finds_no_serious_violation(brief):
     assert serious(brief, rules={"color-contrast": {"enabled": False}}) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_contrast_is_enough_in_both_schemes(brief, scheme):
     """What is shown stands out from its ground."""
     brief.emulate_media(color_scheme=scheme)
@@ -319,6 +320,7 @@ def test_page_fits_400_pixels(tab):
     tab.locator(".scroll.more > .ranking:not(.own)").wait_for(state="detached")
 
 
+@pytest.mark.slow
 def test_row_names_stay_visible_while_scrolling(browser, validation, tmp_path):
     """However far tables and wide matrices are scrolled on a telephone; on paper none is twice."""
     options = tuple(f"generalised_anxiety_disorder_of_type_{i:02d}" for i in range(17))
@@ -354,6 +356,7 @@ def test_row_names_stay_visible_while_scrolling(browser, validation, tmp_path):
     opened.close()
 
 
+@pytest.mark.slow
 def test_page_is_complete_without_its_script(browser, folder, validation):
     """With scripts off the ranking, the metrics and the items are there, and no dead control."""
     context = browser.new_context(java_script_enabled=False)
@@ -384,6 +387,7 @@ def test_page_can_be_printed(tab):
     tab.set_viewport_size(WIDE)
 
 
+@pytest.mark.slow
 def test_item_table_without_texts_has_no_empty_column(browser, tmp_path):
     """Of labels alone there is nothing to show between an item and its ratings."""
     source = source_of_verdicts("diagnoses", None)

@@ -20,6 +20,7 @@ from harness.report.judge_charts import unique_slug
 from harness.runs.sources import source_of
 
 expect = checking("playwright", "playwright.sync_api").expect
+pytestmark = pytest.mark.slow
 
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 400, "height": 800}
 
@@ -89,7 +90,6 @@ def members(details, judge: str, raters: str, answer: str) -> set[str]:
     }
 
 
-@pytest.mark.slow
 def test_every_cell_of_a_matrix_leads_to_its_items(open_at, validation, details):
     """As many items as the cell counts, tied answers in every cell that they are part of."""
     for errors in validation.errors.judges:
@@ -140,7 +140,6 @@ def test_judge_leads_to_its_replies_alone(open_at, validation):
     assert tab.locator("#items thead th:visible").all_inner_texts()[-1] == BAD_NAME
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("filters", "keeps"),
     [
@@ -186,7 +185,6 @@ def test_item_opens_in_place_with_every_rating_and_reply(open_at, details):
     expect(tab.locator("#items .opened")).to_have_count(0)
 
 
-@pytest.mark.slow
 def test_address_restores_filters_page_and_opened_item(open_at, details):
     """What one reader sees, another sees from the link alone."""
     tab = open_at("#open=errors")
@@ -223,7 +221,6 @@ def test_item_table_fits_400_pixels(open_at):
     assert box["x"] + box["width"] <= NARROW["width"]
 
 
-@pytest.mark.slow
 def test_large_tables_are_cut_and_say_so(open_with, folder, monkeypatch):
     """At a number of items, and of characters of replies; the rest of the table is usable."""
     monkeypatch.setattr(item_answers, "MAX_ITEMS", 40)

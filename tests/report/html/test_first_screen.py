@@ -111,6 +111,7 @@ def test_each_folded_section_tells_its_result(closed):
     assert all(text.strip() for text in results.all_inner_texts())
 
 
+@pytest.mark.slow
 def test_address_names_the_open_sections(fresh):
     """What is open can be linked."""
     opened = fresh("")
@@ -120,6 +121,7 @@ def test_address_names_the_open_sections(fresh):
     assert open_sections(fresh(opened.evaluate("location.hash"))) == ["ranking", "errors"]
 
 
+@pytest.mark.slow
 def test_address_of_a_place_opens_its_section(fresh):
     """A link into a folded section shows it."""
     assert open_sections(fresh("#glossary")) == ["provenance"]
@@ -129,6 +131,7 @@ def test_address_of_a_place_opens_its_section(fresh):
     assert open_sections(opened) == ["certainty"]
 
 
+@pytest.mark.slow
 def test_term_of_the_first_screen_leads_to_the_glossary(fresh):
     """Its meaning is the tooltip, and a click opens the glossary at it."""
     opened = fresh("")
