@@ -54,27 +54,7 @@ PROSE_CJK_CHARS = 6
 NAME_CHARS = 80
 LOOKED_AT = 2000  # distinct values of a column that are looked at
 RELATED_ROWS = 20_000  # in which dependences between columns are looked for
-OPAQUE_STEMS = frozenset(
-    [
-        "c",
-        "col",
-        "column",
-        "v",
-        "var",
-        "x",
-        "f",
-        "q",
-        "field",
-        "feature",
-        "spalte",
-        "colonne",
-        "columna",
-        "coluna",
-        "s",
-        "t",
-        "y",
-    ]
-)
+OPAQUE_STEMS = frozenset({*"cfqstvxy", "col", "column", "var", "field", "feature"})
 NUMBERED = re.compile(r"^(.*?)\d+(.*)$")
 
 

@@ -11,6 +11,8 @@ from harness.tasks.columns.cell_values import list_of
 from harness.tasks.columns.column_words import parts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.curation.importing.role_draft import RoleDraft
     from harness.tasks.columns.column_mapping import ColumnMapping
 
@@ -45,11 +47,12 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
     short = [n for n in free if n not in texts and _may_be_text(facts, n)]
     shown, remarks, unclear = list(own), list[str](), list[str]()
     full = [n for n in texts if facts[n].n_filled >= (1 - FEW_BLANK) * facts.table.n_rows]
-    plain = [n for n in full if not _is_remark(facts, n)]
+    of_raters = _one_per_rater(facts, texts, mapping)
+    plain = [n for n in full if n not in of_raters and not _is_remark(facts, n)]
     for name in texts:
         if not trivial or (name in plain and (len(plain) == 1 or _is_called_text(facts, name))):
             shown.append(name)
-        elif _is_remark(facts, name):
+        elif name in of_raters or _is_remark(facts, name):
             is_remark = _names_rater(name, mapping) or (name not in full and bool(plain))
             is_only = not (plain or shown) and len(texts) == 1
             (remarks if is_remark else shown if is_only else unclear).append(name)
@@ -60,16 +63,18 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
     sides = [
         n
         for n in unclear
-        if not _is_remark(facts, n) and any(column_words.are_pair(n, o) for o in unclear)
+        if not _is_remark(facts, n)
+        and n not in of_raters
+        and any(column_words.are_pair(n, o) for o in unclear)
     ]
     shown += sides
     unclear = [n for n in unclear if n not in sides]
-    of_raters = [n for n in short if _is_remark(facts, n) and _names_rater(n, mapping)]
-    remarks += of_raters
+    remarks_of_words = [n for n in short if _is_remark(facts, n) and _names_rater(n, mapping)]
+    remarks += remarks_of_words
     for name in short:
         alone = not (texts or len(short) > 1)
         is_category = bool(texts or own) and _is_category(facts, name, n_items)
-        if name in of_raters:
+        if name in remarks_of_words:
             continue
         if not is_category and _is_short_text(facts, name, alone=alone):
             shown.append(name)
@@ -184,6 +189,16 @@ def _is_remark(facts: Facts, name: str) -> bool:
     return facts.called(name, column_words.REMARK_COLUMNS) or (
         numbered and facts.called(name, column_words.PEOPLE)
     )
+
+
+def _one_per_rater(facts: Facts, texts: Sequence[str], mapping: ColumnMapping) -> list[str]:
+    """Return texts that are named like the columns of raters, one for each: their remarks."""
+    if len(mapping.raters) <= 1:
+        return []
+    rest = [n for n in texts if not _is_called_text(facts, n)]
+    by_end = {parts(n)[-1]: n for n in rest if parts(n) and _names_rater(n, mapping)}
+    ends = {parts(rater)[-1] for rater in mapping.raters if parts(rater)}
+    return [*by_end.values()] if by_end.keys() == ends else []
 
 
 def _names_rater(name: str, mapping: ColumnMapping) -> bool:

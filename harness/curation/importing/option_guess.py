@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 MAX_STEPS = 20  # a scale with more steps is taken for continuous
 RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
-SYNONYMS = (("y", "yes"), ("n", "no"), ("t", "true"), ("f", "false"), ("j", "ja"), ("o", "oui"),
-            ("s", "s\u00ed"), ("s", "sim"), ("pos", "positive"), ("neg", "negative"))  # fmt: skip
+SYNONYMS = (("y", "yes"), ("n", "no"), ("t", "true"), ("f", "false"), ("pos", "positive"),
+            ("neg", "negative"))  # fmt: skip
 FEW_SIDES = 3
 N_BINARY = 2  # options; any order of two is as good as the other
 MIN_STEPS = 3  # numbers of which one may be a code: two say nothing of each other

@@ -167,7 +167,8 @@ def _who_doubt(
     some = "may be a person, a model or a criterion"
     several = "may be people, models or criteria"
     judges = ",".join([*models, "..."])
-    if len(unclear) > 1 and all(len(name.split()) >= PROSE_WORDS for name in unclear):
+    phrases = len(unclear) > 1 and all(len(name.split()) >= PROSE_WORDS for name in unclear)
+    if phrases and not draft.other_pattern:
         question = (
             f"{names_of(unclear)} may be items that are called after their texts, and a row a "
             "rater: make a row per rating"
@@ -175,18 +176,23 @@ def _who_doubt(
         draft.doubts.append(Doubt(question, in_table=True))
         return
     people = tuple(n for n in raters if n not in unclear)
-    others = (
+    others: list[dict[str, object]] = (
         [{"raters": people, "judges": (*models, *unclear)}, {"raters": people}] if people else []
     )
     marked = any(not column_words.MODEL_MARKS.isdisjoint(parts(name)) for name in unclear)
     several_criteria = len(unclear) == len(raters) > 1 and not models and not marked
     criteria = f", --criteria {quote(','.join(raters))}" if several_criteria else ""
-    others += [{"raters": (), "criteria": tuple(raters)}] if several_criteria else []
+    as_criteria = {"raters": (), "criteria": tuple(raters), "pattern": ""}
+    others += [as_criteria] if several_criteria else []
+    if draft.other_pattern in _grids(raters, raters):
+        draft.set(pattern=draft.other_pattern)
+        others.insert(0, {"pattern": ""})
+    elif draft.other_pattern:
+        others.insert(0, {"pattern": draft.other_pattern})
     draft.ask(
         f"{names_of(unclear)} {some if len(unclear) == 1 else several}: give "
         f"--raters {quote(','.join(raters))}{criteria}, or --judges {quote(judges)} with the "
         "models",
-        *([{"pattern": draft.other_pattern}] if draft.other_pattern else []),
         *others,
         about="raters",
     )
@@ -301,18 +307,19 @@ def _best_pattern(
 
 
 def _grids(names: Sequence[str], whole: Collection[str] = ()) -> list[str]:
-    """Return the patterns by which names are all pairs of some first and some second words.
+    """Return the patterns by which names are all pairs of a criterion and a rater, the best first.
 
-    ``whole`` are names that must be among them.
+    The longest are, and those that number the raters. ``whole`` are names that must be among them.
     """
-    found = []
+    found = list[tuple[int, bool, str]]()
     for pattern in _patterns():
         matches = [match for name in names if (match := pattern_of(pattern).fullmatch(name))]
         sides = [{match[key] for match in matches} for key in ("criterion", "rater")]
         full = len(matches) == len(sides[0]) * len(sides[1]) >= max(MIN_GRID, len(whole))
         if full and min(map(len, sides)) > 1 and "}{" not in pattern:
-            found.append(pattern)
-    return found
+            is_numbered = all(rater.strip()[-1:].isdecimal() for rater in sides[1])
+            found.append((len(pattern), is_numbered, pattern))
+    return [pattern for *_, pattern in sorted(found, reverse=True)]
 
 
 def _with_pattern(
