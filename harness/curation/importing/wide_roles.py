@@ -311,14 +311,15 @@ def _grids(names: Sequence[str], whole: Collection[str] = ()) -> list[str]:
 
     The longest are, and those that number the raters. ``whole`` are names that must be among them.
     """
-    found = list[tuple[int, bool, str]]()
+    found = list[tuple[int, bool, bool, str]]()
     for pattern in _patterns():
         matches = [match for name in names if (match := pattern_of(pattern).fullmatch(name))]
         sides = [{match[key] for match in matches} for key in ("criterion", "rater")]
         full = len(matches) == len(sides[0]) * len(sides[1]) >= max(MIN_GRID, len(whole))
         if full and min(map(len, sides)) > 1 and "}{" not in pattern:
-            is_numbered = all(rater.strip()[-1:].isdecimal() for rater in sides[1])
-            found.append((len(pattern), is_numbered, pattern))
+            are_named = all(map(_is_place, sides[1]))
+            are_numbered = all(rater.strip(" )]")[-1:].isdecimal() for rater in sides[1])
+            found.append((len(pattern), are_named, are_numbered, pattern))
     return [pattern for *_, pattern in sorted(found, reverse=True)]
 
 
