@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.stats import OptionSpace
+    from harness.stats.data.arrays import IntArray
     from harness.tasks import Item, Task
     from harness.tasks.rating_columns import RatingColumns
 
@@ -315,7 +316,7 @@ def _paired_rows(
     place = np.minimum(np.searchsorted(unit[sets], unit[choices]), len(sets) - 1)
     is_paired = unit[sets][place] == unit[choices]
     choices, sets = choices[is_paired], sets[place[is_paired]]
-    pair = columns.answer[choices] * len(columns.answers) + columns.answer[sets]
+    pair = columns.answer[choices].astype(np.int64) * len(columns.answers) + columns.answer[sets]
     for both in np.unique(pair).tolist():
         (_, option), (_, endorsed) = (
             columns.answers[k] for k in divmod(both, len(columns.answers))
@@ -351,8 +352,8 @@ def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
 
 def _crossed(
     rows: NDArray[np.int64],
-    rater: NDArray[np.int64],
-    answer: NDArray[np.int64],
+    rater: IntArray,
+    answer: IntArray,
     shape: tuple[int, int],
 ) -> CrossedRatings | None:
     """Return the ratings with a row and an answer, raters as they come; None if there are none."""

@@ -8,6 +8,7 @@ from harness.errors import TaskError
 from harness.files.tables import read_rows
 from harness.files.tables.checks import as_text, identifier, short
 from harness.tasks.answer_rules import AnswerRules, BadAnswerError
+from harness.tasks.coded_ratings import CodedRatings
 from harness.tasks.item import HumanElicitation, Rating
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from harness.errors import RatingFault
     from harness.files.tables import Row
+    from harness.tasks.coded_ratings import HumanAnswer
     from harness.tasks.item import Item
     from harness.tasks.schema import TaskFields
 
@@ -36,7 +38,7 @@ ELICITATIONS: dict[object, HumanElicitation] = {
 
 def read_ratings(
     path: Path, task: TaskFields, items: Sequence[Item] | None, *, unrated: bool = False
-) -> tuple[tuple[Rating, ...], tuple[Rating, ...]]:
+) -> tuple[CodedRatings, tuple[Rating, ...]]:
     """Read human ratings in long form."""
     rows = read_rows(path, required=("item", "rater", "value"))
     return check_ratings(rows, str(path), task, items, unrated=unrated)
@@ -49,7 +51,7 @@ def check_ratings(
     items: Sequence[Item] | None,
     *,
     unrated: bool = False,
-) -> tuple[tuple[Rating, ...], tuple[Rating, ...]]:
+) -> tuple[CodedRatings, tuple[Rating, ...]]:
     """Check human ratings in long form, from each one's cells by column and its line or place.
 
     Without ``items``, only the ratings define the items. Return the ratings, and those whose value
@@ -66,29 +68,31 @@ def check_ratings(
     n_items = len(cells.items.names)
     is_rated = bytearray(n_items)
     keys: set[int] = set()
-    ratings: list[Rating] = []
+    ratings = CodedRatings(cells.items.names, cells.raters.names)
     ignored: list[Rating] = []
     for place, row in rows:
         made = () if COLUMNS.issuperset(row) else cells.provenance(row, place)
         item = cells.items.number(row["item"], where, place)
         rater = cells.raters.number(row["rater"], where, place)
         names = cells.items.names[item], cells.raters.names[rater]
-        elicitation, value, is_foreign = cells.answer(row, names, place)
-        rating = Rating(*names, elicitation, value, made)
-        key = (rater << 1 | (elicitation == "response_set")) << 33 | item
+        answer, is_foreign = cells.answer(row, names, place)
+        key = (rater << 1 | (answer[0] == "response_set")) << 33 | item
         if key in keys:
             problem = "this rating is there twice. Keep one row"
-            _refuse(_at(where, place), rating, "duplicate_rating", problem)
+            _refuse(_at(where, place), Rating(*names, *answer), "duplicate_rating", problem)
         keys.add(key)
         if item < n_items:
             is_rated[item] = True
         elif items is not None:
             problem = "the items file has no such item. Add it there"
-            _refuse(_at(where, place), rating, "unknown_item", problem)
-        (ignored if is_foreign else ratings).append(rating)
+            _refuse(_at(where, place), Rating(*names, *answer), "unknown_item", problem)
+        if is_foreign:
+            ignored.append(Rating(*names, *answer, made))
+        else:
+            ratings.add(item, rater, answer, made)
     if not unrated:
         _check_rated(where, items or (), is_rated)
-    return tuple(ratings), tuple(ignored)
+    return ratings, tuple(ignored)
 
 
 def _at(where: str, place: int | str) -> str:
@@ -115,7 +119,7 @@ class _Names:
         return number
 
 
-CheckedAnswer: TypeAlias = "tuple[HumanElicitation, str | tuple[str, ...], bool]"
+CheckedAnswer: TypeAlias = "tuple[HumanAnswer, bool]"
 
 
 class _Cells:
@@ -129,7 +133,7 @@ class _Cells:
         self._answers: dict[tuple[str | None, str], CheckedAnswer] = {}
 
     def answer(self, row: Row, names: tuple[str, str], place: int | str) -> CheckedAnswer:
-        """Return elicitation and answer, and whether it is foreign; like `AnswerRules.read`."""
+        """Return elicitation and value, and whether it is foreign; like `AnswerRules.read`."""
         form, cell = row.get("elicitation"), row["value"]
         if not isinstance(cell, str) or not (form is None or isinstance(form, str)):
             return self._read(form, cell, names, place)
@@ -149,9 +153,10 @@ class _Cells:
             problem = f"found {short(form)}. Write forced_choice or response_set"
             raise TaskError(f"{where}: elicitation: {problem}.")
         try:
-            return elicitation, *self._rules.read(cell, elicitation)
+            value, is_foreign = self._rules.read(cell, elicitation)
         except BadAnswerError as error:
             _refuse(where, Rating(*names, elicitation, ""), error.reason, str(error))
+        return (elicitation, value), is_foreign
 
     def provenance(self, row: Row, place: int | str) -> tuple[tuple[str, str], ...]:
         """Return the columns that `harness annotate` adds, with their cells; reject others."""

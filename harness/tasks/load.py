@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_reader import TableAnswer, TableTask
     from harness.tasks.item import HumanElicitation
 
-    Content: TypeAlias = tuple[tuple[Item, ...], tuple[Rating, ...], tuple[Rating, ...]]
+    Content: TypeAlias = tuple[tuple[Item, ...], Sequence[Rating], tuple[Rating, ...]]
 
 TableKind = Literal["items", "groups", "ratings"]
 TABLES: tuple[TableKind, ...] = get_args(TableKind)
@@ -177,7 +177,7 @@ def _from_tables(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
     if groups_path and not items_path:
         raise TaskError(f"{groups_path}: found groups but no items. Write an items file.")
     items = _read_items(items_path, groups_path) if items_path else None
-    ratings: tuple[Rating, ...] = ()
+    ratings: Sequence[Rating] = ()
     ignored: tuple[Rating, ...] = ()
     if ratings_path and (ratings_path.exists() or not unrated):
         ratings, ignored = read_ratings(ratings_path, file, items, unrated=unrated)

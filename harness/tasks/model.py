@@ -5,26 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice, repeat
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import msgspec
+from pydantic import WrapValidator
 
 from harness.errors import TaskError
 from harness.files.plain_text import is_blank
 from harness.files.tables import read_rows
 from harness.files.tables.checks import as_text, short
+from harness.tasks.coded_ratings import CodedRatings
 from harness.tasks.images import Image, read_images
 from harness.tasks.item import Elicitation, HumanElicitation, Item, Rating, path_inside
 from harness.tasks.schema import MAX_POWERSET_OPTIONS, TaskFields, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from pydantic import ValidatorFunctionWrapHandler
 
     from harness.stats import OptionSpace
     from harness.tasks.rating_columns import RatingColumns
@@ -83,6 +87,11 @@ def share_with_sets(rated: Iterable[tuple[str, str]]) -> float | None:
     return with_sets / len(items) if items else None
 
 
+def _kept(ratings: object, validate: ValidatorFunctionWrapHandler) -> Sequence[Rating]:
+    """Return ratings that a table was checked for as they are, others validated."""
+    return ratings if isinstance(ratings, CodedRatings) else tuple(validate(ratings))
+
+
 class Task(TaskFields):
     """A task with its items and human ratings; see `TaskFields` for its other fields.
 
@@ -90,8 +99,8 @@ class Task(TaskFields):
     ----------
     items : tuple of Item
         The n items, in file order.
-    ratings : tuple of Rating
-        The human ratings, in file order.
+    ratings : sequence of Rating
+        The human ratings, in file order: `CodedRatings` where they were read from a table.
     ignored : tuple of Rating
         Ratings left out because their value is in ``ignore_labels``.
     folder : Path
@@ -99,7 +108,7 @@ class Task(TaskFields):
     """
 
     items: tuple[Item, ...]
-    ratings: tuple[Rating, ...]
+    ratings: Annotated[Sequence[Rating], WrapValidator(_kept)]
     ignored: tuple[Rating, ...] = ()
     folder: Path = Path()
 
@@ -280,7 +289,9 @@ class Task(TaskFields):
     __str__ = __repr__
 
 
-def _values(ratings: tuple[Rating, ...]) -> Iterator[tuple[object, ...]]:
+def _values(ratings: Sequence[Rating]) -> Iterator[tuple[object, ...]]:
+    if isinstance(ratings, CodedRatings):
+        return ratings.rows()
     return ((r.item, r.rater, r.elicitation, r.value) for r in ratings)
 
 

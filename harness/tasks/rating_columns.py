@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
+from harness.tasks.coded_ratings import CodedRatings
 from harness.tasks.options import CANNOT_ASSESS
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from harness.tasks.coded_ratings import HumanAnswer
     from harness.tasks.item import HumanElicitation, Rating
 
 T = TypeVar("T", bound="Hashable")
@@ -37,18 +40,27 @@ class RatingColumns:
 
     items: tuple[str, ...]
     raters: tuple[str, ...]
-    answers: tuple[tuple[HumanElicitation, str | tuple[str, ...]], ...]
-    item: NDArray[np.int64]
-    rater: NDArray[np.int64]
-    answer: NDArray[np.int64]
+    answers: tuple[HumanAnswer, ...]
+    item: NDArray[np.integer[Any]]
+    rater: NDArray[np.integer[Any]]
+    answer: NDArray[np.integer[Any]]
 
     @classmethod
     def of(cls, ratings: Sequence[Rating]) -> Self:
         """Collect the columns of ratings."""
+        if isinstance(ratings, CodedRatings):
+            return cls._of_codes(ratings)
         n = len(ratings)
         items, item = _coded((rating.item for rating in ratings), n)
         raters, rater = _coded((rating.rater for rating in ratings), n)
         answers, answer = _coded(((rating.elicitation, rating.value) for rating in ratings), n)
+        return cls(items, raters, answers, item, rater, answer)
+
+    @classmethod
+    def _of_codes(cls, ratings: CodedRatings) -> Self:
+        items, item = _in_order(ratings.items, ratings.item)
+        raters, rater = _in_order(ratings.raters, ratings.rater)
+        answers, answer = _in_order(ratings.answers, ratings.answer)
         return cls(items, raters, answers, item, rater, answer)
 
     def __len__(self) -> int:
@@ -59,15 +71,14 @@ class RatingColumns:
 
     def rows_of(self, items: Iterable[str]) -> NDArray[np.int64]:
         """Return (R,): the index of each rating's item among some; -1 for other items."""
-        return places(self.items, tuple(items))[self.item]
+        return np.asarray(places(self.items, tuple(items))[self.item], dtype=np.int64)
 
     def of_answers(
         self, is_wanted: Callable[[HumanElicitation, str | tuple[str, ...]], bool]
     ) -> NDArray[np.bool_]:
         """Return (R,) bool: whether ratings have one of some answers."""
-        return np.array([is_wanted(*answer) for answer in self.answers], dtype=np.bool_)[
-            self.answer
-        ]
+        wanted = np.array([is_wanted(*answer) for answer in self.answers], dtype=np.bool_)
+        return np.asarray(wanted[self.answer], dtype=np.bool_)
 
     def n_by_rater(self) -> dict[str, int]:
         """Return the number of ratings of each rater."""
@@ -91,6 +102,19 @@ def is_choice(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
 def is_set(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
     """Return whether an answer is a response set."""
     return not isinstance(value, str)
+
+
+def _in_order(names: Sequence[T], codes: array[int]) -> tuple[tuple[T, ...], NDArray[np.int32]]:
+    """Like `_coded`, for values that have codes, in any order and perhaps with unused ones."""
+    code = np.frombuffer(codes, dtype=np.int32) if codes else np.empty(0, dtype=np.int32)
+    first = np.full(len(names), len(code), dtype=np.int64)
+    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+    used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(code))]
+    if np.array_equal(used, np.arange(len(names))):
+        return tuple(names), code
+    place = np.zeros(len(names), dtype=np.int32)
+    place[used] = np.arange(len(used))
+    return tuple(names[k] for k in used.tolist()), place[code]
 
 
 def _coded(values: Iterable[T], n: int) -> tuple[tuple[T, ...], NDArray[np.int64]]:

@@ -16,7 +16,7 @@ from harness.tasks import CANNOT_ASSESS
 from harness.tasks.item import unit_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from harness.curation.audit.finding import FindingKind
     from harness.tasks import Rating, Task
@@ -196,7 +196,7 @@ def label_findings(task: Task) -> Iterator[Finding]:
         )
 
 
-def _raters_of(ratings: tuple[Rating, ...], labels: set[str]) -> tuple[str, ...]:
+def _raters_of(ratings: Sequence[Rating], labels: set[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(r.rater for r in ratings if labels.intersection(r.labels)))
 
 

@@ -26,7 +26,7 @@ Asked = TypeVar("Asked", bound=NDArray[Any])
 # (0.1 + 0.7 < 0.8). No two fractions with fewer than a million raters lie this close.
 TOLERANCE = 1e-12
 BLOCK = 1 << 13  # items processed together: what stays in the processor's cache
-MANY = 1 << 18  # items from which on what they add is made a block at a time, and not held
+MANY = 1 << 16  # items from which on what they add is made a block at a time, and not held
 IN_ORDER = 8  # numbers in a row that numpy adds one after the other, of fewer than so many
 SHORT = 1 << 10  # whole numbers that lie no further apart are counted, not sorted
 
