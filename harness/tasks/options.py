@@ -24,6 +24,7 @@ KEYED_FORMS = (
     re.compile(KEY_IN_LABEL + r"\s*[-\u2013\u2014:.=)]\s*(?P<label>[^\d\s].*)", re.DOTALL),
     re.compile(r"[(\[](?P<key>-?\d{1,3}|[A-Za-z])[)\]]\s*(?P<label>[^\d\s].*)", re.DOTALL),
     re.compile(r"(?P<label>[^\d\s].*?)\s*[(\[](?P<key>-?\d{1,3})[)\]]", re.DOTALL),
+    re.compile(r"(?P<key>-?\d{1,3})\s*[(\[](?P<label>[^\d\s][^()\[\]]*)[)\]]", re.DOTALL),
 )
 BARE_KEY = re.compile(r"-?\d{1,3}|[A-Za-z]")
 

@@ -2,6 +2,12 @@
 
 - A column whose whole header is a word for raters, such as ``worker`` or ``annotator_id``, and
   whose names recur, is the rater. It is no part of an item, no text, criterion or rating.
+- A column whose whole header is a word for systems, such as ``system`` or ``model_id``, and that
+  differs within the items of a reading, is part of the item. One whose whole header is a word for
+  ratings, such as ``score``, is the rating if the columns that a reading takes aren't called so.
+- Rows of an item aren't numbered as its raters if a column names them.
+- A column that is called after another and a word more, as ``coder notes`` is after ``coder``, and
+  shares no label with it, says something about its ratings.
 - Columns that are called after the sides of a pair, as ``score_a`` and ``score_b`` beside
   ``reply_a`` and ``reply_b`` are, say something about each side. They are not two raters.
 - A list of objects that don't say who gave which label is no rating.
@@ -15,6 +21,7 @@ from typing import TYPE_CHECKING
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import list_of
 from harness.tasks.columns.column_words import are_pair, parts
+from harness.tasks.columns.table_columns import POSITIONAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
 RATERS = column_words.RATERS - {"ann", "anno"}  # given names, or how a column of labels begins
 WHOLE = RATERS | column_words.ID_MARKS | {"amt", "mturk", "prolific", "unique", "crowd"}
 
+SYSTEMS = frozenset({"system", "systems", "model", "models", "sys"})
 COUNTED = frozenset({"raters", "annotators", "workers", "coders"})  # their number, if it is one
 
 
@@ -57,8 +65,64 @@ def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
         return True
     if any(_lists_objects(facts, name) for name in mapping.rating_columns):
         return True
+    if mapping.rater == POSITIONAL and unread_raters(facts, mapping):
+        return True
+    if mapping.rater and not mapping.votes and _leaves_out(facts, mapping):
+        return True
     rated = (*mapping.raters, *mapping.criteria)
+    if not about_others(facts, rated).isdisjoint(rated):
+        return True
     return bool(rated) and {*rated} <= {*of_sides(facts, rated)}
+
+
+def _leaves_out(facts: Facts, mapping: ColumnMapping) -> bool:
+    """Return whether a reading leaves out a system, or a rating, that differs within items."""
+    items = tuple(filter(None, (*mapping.id, mapping.criterion)))
+    varying = [
+        name
+        for name in mapping.unused(facts.table)
+        if len(facts[name].values) > 1 and not facts.determines(items, name)
+    ]
+    if any(_is_whole(name, SYSTEMS | column_words.ID_MARKS) for name in varying):
+        return True
+    ratings = mapping.rating_columns
+    return not any(facts.called(name, column_words.LABELS) for name in ratings) and any(
+        _is_whole(name, column_words.LABELS)
+        and (facts.is_numbers(name) or facts.is_labels(name))
+        and not facts.determines(ratings, name)
+        for name in varying
+    )
+
+
+def _is_whole(name: str, words: frozenset[str]) -> bool:
+    """Return whether each word of a header is one of some, and not all are marks of ids."""
+    of_name = {*parts(name)}
+    return of_name <= words and not of_name <= column_words.ID_MARKS
+
+
+def about_others(facts: Facts, names: Iterable[str]) -> set[str]:
+    """Return the columns among some that say something about the ratings in another column."""
+    names = list(names)
+    rated = [name for name in names if facts.is_labels(name) and not facts.is_prose(name)]
+    return {
+        name
+        for name in names
+        for other in rated
+        if _says_more(parts(name), parts(other))
+        and {*map(str.casefold, facts.labels(name))}.isdisjoint(
+            map(str.casefold, facts.labels(other))
+        )
+    }
+
+
+def _says_more(name: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether a name is another one and a word more, which is no number or letter."""
+    more = name[len(other) :]
+    return (
+        bool(other)
+        and name[: len(other)] == other
+        and any(len(word) > 1 and word.isalpha() for word in more)
+    )
 
 
 def _lists_objects(facts: Facts, name: str) -> bool:

@@ -79,7 +79,8 @@ def settled(
     """
     draft = plans[0]
     readings = [*readings_of(draft)]
-    is_asked = any(doubt.accept for doubt in draft.doubts) or not draft.mapping.rater
+    is_asked = any(doubt.accept or "judges" in doubt.about for doubt in draft.doubts)
+    is_asked |= not draft.mapping.rater
     if len(readings) <= 1 or is_asked:
         return plans
     asked = {question for plan in plans for question in plan.questions()}

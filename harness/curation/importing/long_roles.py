@@ -460,7 +460,13 @@ def _label_roles(draft: RoleDraft) -> None:
     ratings = [n for n in ratings if n not in models]
     lists = [n for n in ratings if facts.is_list(n)]
     single = [n for n in ratings if n not in lists]
-    measures = [n for n in single if facts.called(n, column_words.MARGINS | column_words.SUMMARIES)]
+    is_named = any(facts.called(n, column_words.LABELS) for n in single)
+    aside = column_words.MARGINS | column_words.SUMMARIES
+    measures = [
+        n
+        for n in single
+        if facts.called(n, aside) or not (is_named or {*parts(n)} - column_words.METADATA)
+    ]
     if len(lists) == 1 and len(single) <= 1:
         draft.set(set=lists[0], label=single[0] if single else "")
         if single and not facts.alike([lists[0]], single[0]):
@@ -540,7 +546,7 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
     if ticks:
         choices.append(f"--sets {listed} if each says whether an option is in a response set")
     readings: list[dict[str, object]] = [{"label": name} for name in rest]
-    readings += [{"criteria": tuple(names)}, {"criteria": tuple(rest)}]
+    readings += [{"criteria": tuple(of)} for of in (names, rest) if len(of) > 1]
     readings += [{"sets": tuple(names)}] if ticks else []
     empty: dict[str, object] = {"label": "", "criteria": (), "sets": ()}
     others = [

@@ -45,6 +45,7 @@ STATUSES = REJECTED | {"approved", "accepted", "submitted", "completed", "valid"
 LAYOUT_ROLES = (
     *("raters", "pattern", "rater", "label", "set", "criteria", "sets", "counts", "votes"),
 )
+RATER_ROLES = ("raters", "pattern", "rater")
 LAYOUTS = (  # in the order of trial
     *(find_votes, find_counts, find_long, find_lone_rater, find_pattern, find_repeated, find_wide),
     *(find_crossed, find_rated_once),
@@ -90,7 +91,7 @@ def guess_roles(
     if "group" not in fixed and not draft.mapping.group:
         draft.set(group=group_column(draft.facts, draft.mapping))
     _left_out(draft)
-    _say_who_judges(draft)
+    _ask_who_judges(draft)
     return draft
 
 
@@ -196,13 +197,32 @@ def _rejected_work(draft: RoleDraft) -> None:
             draft.doubts.append(Doubt(question, in_table=True))
 
 
-def _say_who_judges(draft: RoleDraft) -> None:
-    """Say which columns are read as those of judges although only their names say so."""
-    models = draft.mapping.judge_columns(draft.table) if "judges" not in draft.fixed else ()
-    if models:
-        what = "are called like models" if len(models) > 1 else "is called like a model"
-        who = "they are judges" if len(models) > 1 else "it is a judge"
-        draft.notes.append(f"{names_of(models)} {what}, so {who} (--raters says who rated)")
+def _ask_who_judges(draft: RoleDraft) -> None:
+    """Ask about columns of ratings that are called like models: a name alone makes no judge.
+
+    If the user named the raters, or is asked who they are, a note says so instead.
+    """
+    mapping = draft.mapping
+    models = mapping.judge_columns(draft.table) if "judges" not in draft.fixed else ()
+    if not models:
+        return
+    several, named = len(models) > 1, names_of(models)
+    is_said = not draft.fixed.isdisjoint(RATER_ROLES)
+    if is_said or any("raters" in doubt.about for doubt in draft.doubts):
+        are = "have names of models, so they are judges"
+        one = "has the name of a model, so it is a judge"
+        draft.notes.append(f"{named} {are if several else one} (--judges none if not)")
+        return
+    people = (*mapping.raters, *models) if mapping.raters else ()
+    other = f"--raters {quote(','.join(people))}" if people else "--judges none"
+    judges = f"pass --judges {quote(','.join(models))}"
+    draft.ask(
+        f"{named} have names of models: {judges} if they are models, or {other} if not"
+        if several
+        else f"{named} has the name of a model: {judges} if it is one, or {other} if not",
+        {"raters": people, "judges": ()},
+        about="judges",
+    )
 
 
 def _left_out(draft: RoleDraft) -> None:

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.curation.importing.column_facts import KEY
-from harness.curation.importing.contradictions import COUNTED, of_sides, rater_headers
+from harness.curation.importing.contradictions import (
+    COUNTED,
+    is_contradicted,
+    of_sides,
+    rater_headers,
+)
 from harness.curation.importing.role_draft import names_of
 from harness.curation.importing.structures import numbers
 from harness.tasks.columns import column_words
@@ -29,11 +34,18 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 8  # columns that may name items and raters
 MOST_ITEM_COLUMNS = 3
+MOST_CRITERIA = 20
 MOST_ANSWERS = 3  # columns of answers of a pair of item and rater
 MOST_READINGS = 12
 MIN_RATED = 10  # rows of a table whose columns may hold one rating each
 RATERS_PER_ITEM = 1.5  # at least, on average
-EMPTY: dict[str, object] = {"rater": "", "label": "", "raters": (), "criteria": ()}
+EMPTY: dict[str, object] = {
+    "rater": "",
+    "label": "",
+    "criterion": "",
+    "raters": (),
+    "criteria": (),
+}
 
 
 def find_crossed(draft: RoleDraft) -> bool:
@@ -41,18 +53,31 @@ def find_crossed(draft: RoleDraft) -> bool:
     readings = sorted(_crossed(draft), key=lambda roles: _evidence(draft, roles), reverse=True)
     if not readings:
         return False
-    first, *others = readings[:MOST_READINGS]
+    first, *others = _distinct(draft, readings)[:MOST_READINGS]
     draft.set(**first)  # type: ignore[arg-type]  # names of columns
-    item, rater = first["id"], str(first["rater"])
+    item, rater, criterion = first["id"], str(first["rater"]), str(first["criterion"])
     assert isinstance(item, tuple), "made so below"
+    rated = f", {criterion} what is rated" if criterion else ""
+    option = f" --criterion {quote(criterion)}" if criterion else ""
     draft.ask(
-        f"{names_of(item)} may name the item, {rater} the rater and {first['label']} the rating: "
-        f"give --id {quote(','.join(item))} --rater {quote(rater)} --label "
+        f"{names_of(item)} may name the item{rated}, {rater} the rater and {first['label']} the "
+        f"rating: pass --id {quote(','.join(item))}{option} --rater {quote(rater)} --label "
         f"{quote(str(first['label']))}",
         *(EMPTY | roles for roles in others),
         about="rater",
     )
     return True
+
+
+def _distinct(draft: RoleDraft, readings: Sequence[Roles]) -> list[Roles]:
+    """Leave out readings whose items are those of an earlier one under another name."""
+    found: dict[tuple[object, ...], Roles] = {}
+    for roles in readings:
+        item = roles["id"]
+        assert isinstance(item, tuple), "made so below"
+        rest = (roles[role] for role in ("criterion", "rater", "label"))
+        found.setdefault((draft.table.keys(item).tobytes(), *rest), roles)
+    return [*found.values()]
 
 
 def find_rated_once(draft: RoleDraft) -> bool:
@@ -112,12 +137,28 @@ def _crossed(draft: RoleDraft) -> Iterator[Roles]:
         for rater in names:
             others = [name for name in names if name != rater]
             for item in combinations(others, size):
-                if _are_crossed(draft, item, rater):
-                    for label in _answers(draft, item, rater):
+                for roles in _crossings(draft, item, rater):
+                    if not is_contradicted(draft.facts, draft.mapping.with_roles(roles)):
                         is_any = True
-                        yield {"id": item, "rater": rater, "label": label}
+                        yield roles
         if is_any:
             return
+
+
+def _crossings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> Iterator[Roles]:
+    """Yield the answers of an item and a rater that tell rows apart.
+
+    A column of the item that tells rows of the same texts apart is what is rated of them.
+    """
+    if not _are_crossed(draft, item, rater):
+        return
+    rated = [name for name in item if _is_beside_texts(draft, item, name)]
+    if len(rated) > 1 or any(len(draft.facts[name].values) > MOST_CRITERIA for name in rated):
+        return
+    kept = tuple(n for n in item if n not in rated)
+    roles: Roles = {"id": kept, "criterion": "".join(rated)}
+    for label in _answers(draft, item, rater):
+        yield roles | {"rater": rater, "label": label}
 
 
 def _names(draft: RoleDraft) -> list[str]:
@@ -149,7 +190,6 @@ def _are_crossed(draft: RoleDraft, item: Sequence[str], rater: str) -> bool:
         and draft.facts.keys(*item, rater) >= KEY
         and not any(draft.facts.keys(n) >= KEY for n in item)
         and not draft.facts.determines((rater,), item[0])
-        and not any(_is_beside_texts(draft, item, name) for name in item)
     )
 
 
@@ -174,7 +214,10 @@ def _answers(draft: RoleDraft, item: Sequence[str], rater: str) -> list[str]:
         and not names_model(name)
         and not facts.determines(item, name)
         and not facts.determines((rater,), name)
-        and not (facts.is_numbers(name) and rises(numbers(facts[name])))
+        and (
+            facts.called(name, column_words.LABELS)
+            or not (facts.is_numbers(name) and rises(numbers(facts[name])))
+        )
     ]
     clear = [n for n in answers if not facts.called(n, column_words.MARGINS)] or answers
     called = [n for n in clear if facts.called(n, column_words.LABELS)] or clear

@@ -13,6 +13,7 @@ from harness.curation.importing.column_facts import (
     ends_in_id,
     has_digits,
 )
+from harness.curation.importing.contradictions import about_others
 from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.role_draft import RoleDraft, names_of
 from harness.curation.importing.structures import follows_from
@@ -47,6 +48,8 @@ def find_wide(draft: RoleDraft) -> bool:
         and not set(parts(n)) <= column_words.ITEMS | column_words.ID_MARKS
         and not (contains_word(n, column_words.GROUPS) and not names_model(n))
     ]
+    aside = about_others(facts, draft.free())
+    columns = [n for n in columns if n not in aside]
     judges = draft.mapping.judges
     people = [n for n in columns if who.get(n) == "person" and n not in judges]
     summaries = [n for n in columns if facts.called(n, column_words.SUMMARIES)]
@@ -75,7 +78,7 @@ def find_wide(draft: RoleDraft) -> bool:
     if not raters or (lone and not facts.called(raters[0], column_words.LABELS)):
         return False
     draft.set(raters=tuple(raters), judges=tuple(models))
-    left_out = _people_left_out(draft, who)
+    left_out = [n for n in _people_left_out(draft, who) if n not in aside]
     same = {n for n in left_out if not facts.is_prose(n) and _overlaps(draft, n, raters)}
     if same:  # few rows of many options: a column of them has hardly a label twice
         raters = [n for n in draft.table.columns if n in same.union(raters)]

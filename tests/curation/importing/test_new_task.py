@@ -107,7 +107,8 @@ def test_wide_table_becomes_the_same_task(truth, tmp_path, name, change):
     items, ratings, verdicts = wide(truth, name, tmp_path / "t.csv", renamed)
     shown = [renamed.get(k, k) for k in items[0] if k not in {"id", "group"}]
     assert name == "mtbench" or plan_of(tmp_path / "t.csv").questions()  # single words may be shown
-    summary = make_task(plan_of(tmp_path / "t.csv", {"text": shown}), tmp_path / "mine")
+    roles = {"text": shown, "judges": {renamed.get(v["judge"], v["judge"]): 0 for v in verdicts}}
+    summary = make_task(plan_of(tmp_path / "t.csv", roles), tmp_path / "mine")
     task = load_task(tmp_path / "mine")
     assert summary.n_rejected == 0
     values = {(r.item, r.rater, r.value) for r in task.ratings}
@@ -266,7 +267,7 @@ def test_rejected_rows_are_listed_with_line_and_reason(tmp_path):
         tmp_path,
         "id,ann1,ann2,gpt-4o\na,yes,no,yes\n,yes,no,no\na,no,no,no\nb,maybe,no,no\nc,,,yes\nd,,no,\n",
     )
-    plan = plan_of(path, options=("yes", "no"))
+    plan = plan_of(path, {"judges": ["gpt-4o"]}, options=("yes", "no"))
     summary = make_task(plan, tmp_path / "mine")
     text = (tmp_path / "mine" / "rejected.csv").read_text(encoding="utf-8")
     listed = list(csv.DictReader(text.splitlines()))
@@ -382,7 +383,8 @@ def test_labels_of_judges_alone(tmp_path):
 def test_response_sets_in_cells(tmp_path):
     """A JSON array in a cell is a response set, and a single label beside it is a set of one."""
     text = 'id,a1,a2,gpt\n1,"[""x"",""y""]","[""x""]","[""y"",""x""]"\n2,x,y,y\n'
-    summary = make_task(plan_of(table(tmp_path, text)), tmp_path / "mine")
+    plan = plan_of(table(tmp_path, text), {"judges": ["gpt"]})
+    summary = make_task(plan, tmp_path / "mine")
     task = load_task(summary.folder)
     assert [(r.elicitation, r.value) for r in task.ratings] == [
         ("response_set", ("x", "y")),
@@ -652,8 +654,8 @@ def test_other_formats(tmp_path, ending):
         from pyarrow import parquet
 
         parquet.write_table(pa.Table.from_pylist(rows), path)
-    plan = plan_of(path)
-    assert plan.mapping.judges == ("gpt",)
+    plan = plan_of(path, {"judges": ["gpt"]})
+    assert plan.mapping.raters == ("ann1", "ann2")
     assert list(plan.answers.labels) == ["false", "true"]
     assert make_task(plan, tmp_path / "mine").n_items == 8
 
@@ -661,7 +663,7 @@ def test_other_formats(tmp_path, ending):
 def test_facts_as_json(tmp_path):
     """--json prints what was read and written; --dry-run writes nothing."""
     path = table(tmp_path, "id,a1,a2,gpt\n1,yes,no,yes\n2,no,no,no\n")
-    command = ("curate", "new", "mine", "--from", path, "--json")
+    command = ("curate", "new", "mine", "--from", path, "--judges", "gpt", "--json")
     planned = json.loads(call_harness(*command, "--dry-run", cwd=tmp_path).stdout)
     assert planned["columns"] == {"id": ["id"], "raters": ["a1", "a2"], "judges": ["gpt"]}
     assert not (tmp_path / "mine").exists()

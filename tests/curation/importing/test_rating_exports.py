@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import shlex
-from collections import Counter
 
 import pytest
 from support import rating_exports, survey_exports
+from support.imported_shapes import commands, first_import, is_right, reaches_right
 from support.processes import invoke
 
 from harness.errors import HarnessError
@@ -18,7 +17,6 @@ AT_ONCE = (
     rating_exports.sentences_of_summaries,
     rating_exports.scores_of_dialogues,
     rating_exports.classifications,
-    rating_exports.people_beside_models,
     survey_exports.axes_of_summaries,
     survey_exports.choices_by_annotator,
     survey_exports.single_labels,
@@ -39,6 +37,7 @@ ASKED = (
     rating_exports.hundred_labels,
     rating_exports.opinions_of_voices,
     rating_exports.numbers_by_worker,
+    rating_exports.people_beside_models,
     rating_exports.preferred_pictures,
     rating_exports.opinions_of_screens,
     survey_exports.nested_criteria,
@@ -48,56 +47,7 @@ ASKED = (
     survey_exports.helpful_replies,
     survey_exports.authors_of_tweets,
 )
-MOST_ROUNDS = 4
 MOST_LINES = 25
-
-
-def commands(done):
-    lines = [line.strip() for line in done.output.splitlines()]
-    return [shlex.split(line)[1:] for line in lines if line.startswith("harness curate import")]
-
-
-def plain(value):
-    """Write a number without a sign for its kind: 1 and 1.0 are one rating."""
-    try:
-        return f"{float(value):g}"
-    except ValueError:
-        return value.casefold()
-
-
-def written(place):
-    """Return how often each item has each label, and the raters, of all tasks together."""
-    items, raters = {}, set()
-    for folder in sorted(path.parent for path in place.glob("made*/task.yaml")):
-        file = read_task_file(folder / "task.yaml")
-        labels = {option.key: option.label for option in file.options or ()}
-        with (folder / "ratings.csv").open(encoding="utf-8", newline="") as rows:
-            for row in csv.DictReader(rows):
-                if row["value"] in file.ignore_labels:
-                    continue
-                is_set = row["elicitation"] == "response_set"
-                keys = json.loads(row["value"]) if is_set else [row["value"]]
-                value = plain("+".join(labels.get(key, key) for key in keys))
-                items.setdefault((folder.name, row["item"]), Counter())[value] += 1
-                raters.add(row["rater"])
-    return Counter(frozenset(of.items()) for of in items.values()), raters
-
-
-def is_right(place, shape):
-    items = {}
-    for item, _, value in shape.ratings.elements():
-        items.setdefault(item, Counter())[plain(value)] += 1
-    named = {rater for _, rater, _ in shape.ratings} - {""}
-    by_item, raters = written(place)
-    expected = Counter(frozenset(of.items()) for of in items.values())
-    return by_item == expected and (not named or len(raters) == len(named))
-
-
-def first_import(make, place, monkeypatch):
-    monkeypatch.chdir(place)
-    shape = make()
-    (place / shape.name).write_text(shape.content, encoding="utf-8")
-    return shape, invoke("curate", "import", shape.name, "--as", "made")
 
 
 @pytest.mark.parametrize("make", AT_ONCE)
@@ -114,17 +64,8 @@ def test_a_printed_command_reads_each_form(make, tmp_path, monkeypatch):
     assert isinstance(done.exception, HarnessError)
     assert not list(tmp_path.glob("*/task.yaml"))
     assert len(done.output.splitlines()) <= MOST_LINES
-    reached = [(commands(done), 1)]
-    for words, depth in ((w, d) for listed, d in reached for w in listed):
-        place = tmp_path / f"round-{len(reached)}"
-        place.mkdir()
-        (place / shape.name).write_text(shape.content, encoding="utf-8")
-        monkeypatch.chdir(place)
-        pasted = invoke(*words)
-        if is_right(place, shape):
-            return
-        reached += [(commands(pasted), depth + 1)] if depth < MOST_ROUNDS else []
-    pytest.fail(f"{done.exception}\n{done.output}")
+    if not reaches_right(shape, done, tmp_path, monkeypatch):
+        pytest.fail(f"{done.exception}\n{done.output}")
 
 
 def test_a_choice_that_repeats_a_cell_of_its_row_is_no_label(tmp_path, monkeypatch):
