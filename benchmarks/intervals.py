@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -96,6 +97,15 @@ class Row:
     n_data_sets: int
     width: float
     oracle: float
+
+    @property
+    def design(self) -> str:
+        """Its data sets for any number of raters, and however often these are right."""
+        _, _, parts = self.data_sets.partition(": ")
+        kept = [
+            part for part in parts.split(", ") if not re.search(r" raters|right in|share of", part)
+        ]
+        return ", ".join(kept)
 
     @property
     def share(self) -> float:
@@ -764,19 +774,22 @@ def line_of(row: Row) -> str:
 TABLE_HEAD = """\
 | interval | data sets | contained | NA | mean width | of the oracle's |
 | --- | --- | --- | --- | --- | --- |"""
+GROUPS_HEAD = """\
+| interval | data sets | rows | NA, up to | of the oracle's, up to |
+| --- | --- | --- | --- | --- |"""
 
 
 def render(rows: list[Row]) -> str:
     """Write the section of the page: a line per interval, then the rows beyond a bound.
 
     Rows that are often NA have no interval in more than 10 % of data sets, and wide ones are wider
-    than 1.3 of the oracle.
+    than 1.3 of the oracle. Those of the same options and number of items are one line.
     """
     by_interval = defaultdict[str, list[Row]](list)
     for row in rows:
         by_interval[row.interval].append(row)
     lines = [
-        "| interval | data sets | contained, from | too rarely | often NA | wide |",
+        "| interval | rows | contained, from | too rarely | often NA | wide |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for interval, group in by_interval.items():
@@ -786,14 +799,26 @@ def render(rows: list[Row]) -> str:
             f"{sum(row.misses for row in group)} | {sum(row.is_rare for row in group)} | "
             f"{sum(row.ratio > WIDEST for row in group)} |"
         )
+    too_rare = misses(rows)
+    lines += ["", f"Rows contained in less than 93 %, by two standard errors: {len(too_rare)}.", ""]
+    lines += [TABLE_HEAD, *map(line_of, too_rare)] if too_rare else []
     for heading, chosen in (
-        ("Rows that contain their target in less than 93 %, by two standard errors", misses(rows)),
         ("Rows with NA in more than 10 %", [row for row in rows if row.is_rare]),
         ("Rows wider than 1.3 of the oracle", [row for row in rows if row.ratio > WIDEST]),
     ):
-        lines += ["", f"{heading}: {len(chosen)}.", ""]
-        lines += [TABLE_HEAD, *map(line_of, chosen)] if chosen else []
+        lines += ["", f"{heading}: {len(chosen)}.", "", GROUPS_HEAD, *lines_of_groups(chosen)]
     return "\n".join(lines) + "\n"
+
+
+def lines_of_groups(rows: list[Row]) -> Iterator[str]:
+    """Write a line for the rows of an interval that have the same options and number of items."""
+    groups = defaultdict[tuple[str, str], list[Row]](list)
+    for row in rows:
+        groups[row.interval, row.design].append(row)
+    for (interval, design), group in groups.items():
+        n_na = max(1.0 - row.n_defined / row.n_data_sets for row in group)
+        widest = max(row.ratio for row in group)
+        yield f"| {interval} | {design} | {len(group)} | {n_na:.1%} | {widest:.2f} |"
 
 
 def misses(rows: list[Row]) -> list[Row]:
