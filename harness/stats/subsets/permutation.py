@@ -60,7 +60,7 @@ def permutation_p(
     for done in range(0, n_permutations, at_once):
         keys = rng.random((min(at_once, n_permutations - done), len(labels)))
         permuted = labels[np.lexsort((keys, np.broadcast_to(blocks, keys.shape)))]
-        n_as_large += np.count_nonzero(_between(centred, permuted) >= least)
+        n_as_large += int(np.count_nonzero(_between(centred, permuted) >= least))
     return (1.0 + n_as_large) / (1.0 + n_permutations)
 
 
@@ -71,4 +71,5 @@ def _between(centred: FloatArray, labels: IntArray) -> FloatArray:
     sums = np.bincount(places, np.tile(centred, n_rows), n_rows * n_labels)
     squares = sums.reshape(n_rows, n_labels) ** 2
     counts = np.bincount(labels[0], minlength=n_labels)  # a permutation leaves them as they are
-    return np.nansum(ratio(squares, counts), axis=1)
+    total: FloatArray = np.nansum(ratio(squares, counts), axis=1)
+    return total
