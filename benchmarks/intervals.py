@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations, product
-from math import sqrt
+from math import isnan, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
@@ -411,6 +411,7 @@ def regret(rng: np.random.Generator, *, n: int, n_judges: int, accuracy: float) 
         (goal[0], goal[1].T),
         level=0.95,
         unit="item",
+        n_units=n,
     )
     interval = result.interval
     return {"regret": None if interval is None else (interval.low, interval.high)}
@@ -818,7 +819,8 @@ def lines_of_groups(rows: list[Row]) -> Iterator[str]:
     for (interval, design), group in groups.items():
         n_na = max(1.0 - row.n_defined / row.n_data_sets for row in group)
         widest = max(row.ratio for row in group)
-        yield f"| {interval} | {design} | {len(group)} | {n_na:.1%} | {widest:.2f} |"
+        shown = "NA" if isnan(widest) else f"{widest:.2f}"
+        yield f"| {interval} | {design} | {len(group)} | {n_na:.1%} | {shown} |"
 
 
 def misses(rows: list[Row]) -> list[Row]:

@@ -10,6 +10,7 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, ratio
 from harness.stats.inference.estimate import Interval, percentile_interval
 from harness.stats.inference.interval_methods import check_level
+from harness.stats.selection.rank_sets import MIN_UNITS_OF_WINNER
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class Regret:
         judge has none for the goal; else "".
     interval : Interval or None
         Interval for the regret, with the selection and the best judge determined again in every
-        replicate.
+        replicate. None with fewer than 30 items or groups, where a judge that is never wrong on
+        them looks the best in every replicate.
     undefined_share : float
         Share of replicates without a value.
     inversions, n_pairs : int
@@ -69,17 +71,21 @@ def regret_of(
     *,
     level: float,
     unit: ResampledUnit,
+    n_units: int,
 ) -> Regret:
     """Return one cell of the regret matrix; NA with its reason if a side is undefined.
 
-    ``by`` and ``goal`` are (J,) losses and (J, B) replicates of the metric and of the goal. Lower
-    is better, and replicate ``b`` uses the same items in both. The reductions in parentheses of
+    ``by`` and ``goal`` are (J,) losses and (J, B) replicates of the metric and of the goal, of
+    ``n_units`` resampled units. Lower is better, and replicate ``b`` uses the same items in both. The reductions in parentheses of
     Guerdan et al. 2025, figure 7 and tables 3 and 4.
     """
     check_level(level)
     selected, best = chosen_by(by[0]), chosen_by(goal[0])
     value = float(_cost(by[0], goal[0]))
-    interval, undefined_share = percentile_interval(_cost(by[1], goal[1]), level, unit)
+    costs = _cost(by[1], goal[1])
+    interval, undefined_share = percentile_interval(costs, level, unit)
+    if n_units < MIN_UNITS_OF_WINNER:
+        interval = None
     inversions, n_pairs = _inversions(by[0], goal[0])
     reason: Reason = ""
     if np.isnan(value):
@@ -137,6 +143,7 @@ def regret_matrix(
                 losses[goal],
                 level=evaluation.level,
                 unit=evaluation.units.kind,
+                n_units=evaluation.units.n_units,
             )
             for goal in goals
         }

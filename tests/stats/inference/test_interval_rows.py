@@ -33,11 +33,11 @@ def test_rows_are_read_as_they_were_written(tmp_path):
 
 
 def test_published_rows_contain_their_target():
-    """At least 93 % of each kind of data sets."""
-    rows = read_rows()
-    assert len(rows) > 100
+    """At least 93 % of each kind of data sets, by two standard errors where it is simulated."""
+    rows = [row for row in read_rows() if row.n_defined]
+    assert len(rows) > 800
     assert misses(rows) == []
-    assert min(row.share for row in rows) >= LEAST
+    assert min(row.share for row in rows if not row.error) >= LEAST
 
 
 def test_enumerated_shares_are_those_that_are_published():

@@ -10,7 +10,7 @@ from harness.stats.selection.regret import regret_of
 NONE = np.empty((3, 0))
 
 
-def cell(by, goal, by_replicates=NONE, goal_replicates=NONE):
+def cell(by, goal, by_replicates=NONE, goal_replicates=NONE, n_units=30):
     """One cell for judges a, b and c."""
     return regret_of(
         ("metric", "goal"),
@@ -19,6 +19,7 @@ def cell(by, goal, by_replicates=NONE, goal_replicates=NONE):
         (np.array(goal), goal_replicates),
         level=0.95,
         unit="item",
+        n_units=n_units,
     )
 
 
@@ -62,6 +63,7 @@ def test_interval_selects_anew_in_every_replicate():
     assert regret.interval.low == 0.0
     assert regret.interval.high == pytest.approx(0.4)
     assert regret.undefined_share == 0.0
+    assert cell([0.1, 0.2, 0.9], [0.5, 0.1, 0.8], by, goal, n_units=29).interval is None
 
 
 def test_matrix_reads_directions_and_absolute_bias():
