@@ -10,8 +10,8 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, ratio
 from harness.stats.inference.estimate import Interval, percentile_interval
 from harness.stats.inference.interval_methods import check_level
-from harness.stats.selection.rank_sets import MIN_UNITS_OF_WINNER
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
+from harness.stats.selection.rank_sets import MIN_UNITS_OF_WINNER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,8 +76,8 @@ def regret_of(
     """Return one cell of the regret matrix; NA with its reason if a side is undefined.
 
     ``by`` and ``goal`` are (J,) losses and (J, B) replicates of the metric and of the goal, of
-    ``n_units`` resampled units. Lower is better, and replicate ``b`` uses the same items in both. The reductions in parentheses of
-    Guerdan et al. 2025, figure 7 and tables 3 and 4.
+    ``n_units`` resampled units. Lower is better, and replicate ``b`` uses the same items in both.
+    The reductions in parentheses of Guerdan et al. 2025, figure 7 and tables 3 and 4.
     """
     check_level(level)
     selected, best = chosen_by(by[0]), chosen_by(goal[0])
