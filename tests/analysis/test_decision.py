@@ -89,9 +89,8 @@ def test_choosing_is_on_shared_items():
     assert lenient == replace(alone.judge("lenient").metrics[goal], excluded=lenient.excluded)
 
 
-def test_judges_that_are_not_ranked_have_no_place():
+def test_judges_that_are_not_ranked_have_no_place(result):
     """A judge that answered too little is in no order and no sweep."""
-    result = validate(indeterminate_source(indeterminate_task(paired=60)))
     assert result.decision.unranked == ("strict",)
     assert set(result.choosing.candidates) == {"lenient", "random"}
     assert set(result.sensitivity.grid.judges) == {"lenient", "random"}

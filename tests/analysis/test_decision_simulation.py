@@ -86,7 +86,7 @@ def test_the_page_has_every_row() -> None:
     assert {(row.scenario, row.claim) for row in rows if row.scenario != SIZE_SCENARIO} == wanted
 
 
-@pytest.mark.parametrize("n", [10, 29])
+@pytest.mark.parametrize("n", [10, pytest.param(29, marks=pytest.mark.slow)])
 def test_the_deciding_test_holds_its_level(n: int) -> None:
     assert largest_size(n) <= 0.05
 

@@ -268,7 +268,10 @@ def test_without_judges_the_humans_are_still_stratified():
     assert result.strata[0].hh["krippendorff_alpha_nominal"].value is not None
 
 
-@pytest.mark.parametrize(("name", "criterion"), [("mtbench", None), ("summeval", "coherence")])
+@pytest.mark.parametrize(
+    ("name", "criterion"),
+    [("mtbench", None), pytest.param("summeval", "coherence", marks=pytest.mark.slow)],
+)
 def test_real_data_gives_what_the_statistics_give(truth, tmp_path, name, criterion):
     """Binned divergence by itself and in the section; strata partition; shares sum to 1."""
     source = truth_source(truth, name, tmp_path, criterion=criterion, judges=2)

@@ -7,7 +7,7 @@ import os
 import shutil
 
 import pytest
-from support.processes import invoke, start_harness
+from support.processes import call_harness, invoke
 from support.task_folders import make_task_folder
 
 from harness.errors import HarnessError
@@ -114,15 +114,10 @@ def test_fifos_in_run_folders_hang_no_command(shared, tmp_path, monkeypatch):
     make_task_folder(tmp_path / "task", 4)
     started = ("run", "--task", "task", "--judges", "random", "--no-store")
     commands = [("report", "--list"), started, ("validate", run)]
-    running = [start_harness(*words, cwd=tmp_path) for words in commands]
-    try:
-        results = [process.communicate(timeout=60) for process in running]
-    finally:
-        for process in running:
-            process.kill()
-    assert [process.returncode for process in running] == [0, 0, 2]
-    assert "4 folders could not be read" in results[0][1]
-    assert "own.txt is neither a file nor a folder" in results[2][1]
+    listed, ran, validated = (call_harness(*words, cwd=tmp_path) for words in commands)
+    assert [done.returncode for done in (listed, ran, validated)] == [0, 0, 2]
+    assert "4 folders could not be read" in listed.stderr
+    assert "own.txt is neither a file nor a folder" in validated.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)

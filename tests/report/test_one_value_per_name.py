@@ -85,7 +85,13 @@ RUNS = {
 }
 
 
-@pytest.fixture(scope="module", params=RUNS, ids=lambda name: name.replace(" ", "-"))
+def _param(name):
+    """Return the parameter of a run, slow where a likelihood is searched."""
+    marks = [pytest.mark.slow] if name == "reconstructed sets" else []
+    return pytest.param(name, id=name.replace(" ", "-"), marks=marks)
+
+
+@pytest.fixture(scope="module", params=map(_param, RUNS))
 def source(request):
     """The source of one of the runs."""
     return RUNS[request.param]()

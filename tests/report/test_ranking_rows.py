@@ -48,8 +48,14 @@ def test_every_row_of_the_list_stands_in_every_table():
             assert f"| {row.name} |" in card
 
 
+@pytest.fixture(scope="module")
+def v():
+    """A validation without intervals."""
+    return validate(indeterminate_source(indeterminate_task(n=40), n_resamples=0))
+
+
 @pytest.mark.parametrize("view", get_args(RankingView))
-def test_card_and_csv_lacked_columns_of_the_others(view, monkeypatch):
+def test_card_and_csv_lacked_columns_of_the_others(v, view, monkeypatch):
     """A column of the list is in every view that it names, and in no other."""
     seen = RankingColumn(
         head="seen",
@@ -58,7 +64,6 @@ def test_card_and_csv_lacked_columns_of_the_others(view, monkeypatch):
         views=(view,),
     )
     monkeypatch.setattr(ranking_columns, "COLUMNS", (*COLUMNS, seen))
-    v = validate(indeterminate_source(indeterminate_task(n=40), n_resamples=0))
     drawn = {"terminal": render, "notebook": notebook_table, "page": page, "card": judge_card}
     texts = {name: draw(v) for name, draw in (drawn | {"csv": ranking_csv}).items()}
     assert [name for name, text in texts.items() if "1,357" in text] == [view]

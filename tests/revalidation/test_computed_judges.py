@@ -99,6 +99,7 @@ def test_ties_of_an_ensemble_are_drawn_anew_in_each_look(run_of):
     assert 0.2 < flips[0] < 0.8
 
 
+@pytest.mark.slow
 def test_an_ensemble_has_no_verdicts_where_one_member_is_watched(run_of):
     """A vote of some members is no vote: it enters no test of a later round."""
     run = run_of({name: replies(N, majority) for name in ("m1", "m2")}, "m1+m2")

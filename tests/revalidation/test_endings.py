@@ -119,6 +119,7 @@ def test_quiet_prints_nothing_unless_something_is_wrong(schedule):
     assert "not assessed now: 0 of 20 replies are usable" in silent
 
 
+@pytest.mark.slow
 def test_an_interrupted_look_is_json_and_goes_on(tmp_path, stub):
     """Exit code 130, no verdicts; the same command makes the round, and asks what is left."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N, concurrency=2)
@@ -172,6 +173,7 @@ def test_an_interrupted_acceptance_goes_on(tmp_path, stub):
     assert asked + missing * N <= stub.stats()["requests"] <= asked + missing * N + 2
 
 
+@pytest.mark.slow
 def test_80_percent_of_the_items_are_enough(tmp_path, stub):
     """With 16 of 20 items a round compares, with 15 it is not comparable and fails."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N)

@@ -90,6 +90,7 @@ def test_strips_show_the_verdicts_and_the_newest_look_is_first(history):
     assert rows == ["2", "1"]
 
 
+@pytest.mark.slow
 def test_at_most_40_looks_are_drawn_unless_all_are_asked_for(history, tmp_path):
     """Text and page say how many are left out; --last N shows fewer, and 200 looks at three judges
     are less than 500 kB of JSON."""

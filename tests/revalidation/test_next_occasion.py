@@ -84,6 +84,7 @@ def test_interrupted_look_is_continued_within_hours(schedule):
     assert (look["occasion"], figure(look, "judge", "answered")["n"]) == (1, N)
 
 
+@pytest.mark.slow
 def test_look_dated_in_the_future_isnt_continued(schedule):
     """If the clock was set back, nobody knows how old its replies are."""
     interrupt(schedule)
@@ -142,6 +143,7 @@ def test_lost_history_doesnt_make_old_replies_new(schedule, edit, lost):
     assert look["sentences"][0].startswith(warning)
 
 
+@pytest.mark.slow
 def test_lost_alarm_is_printed_until_the_next_look(schedule):
     """Under --quiet, too, and by calls when no round is due: it ended with 0 and was forgotten."""
     schedule.stub.set_table("judge", replies(N, lambda i: other(majority(i))))
@@ -170,6 +172,7 @@ def test_look_without_its_manifest_isnt_continued(schedule):
     assert "looks/0001 has replies but no readable manifest.json" in said
 
 
+@pytest.mark.slow
 def test_history_of_another_run_is_refused(schedule, tmp_path, stub):
     """Before anything is sent, with a line that says whose it is."""
     schedule.look()

@@ -364,6 +364,7 @@ def test_kill_in_the_middle_of_a_look_repeats_only_what_was_in_flight(tmp_path, 
     assert asked + 60 <= stub.stats()["requests"] <= asked + 60 + 4
 
 
+@pytest.mark.slow
 def test_of_two_schedules_at_once_the_second_asks_nothing(tmp_path, stub):
     """The lock ends with its process; the other is refused with one line."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority)}, n=40, ms=20)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 from support.hostile_run import HOSTILE
+from support.processes import run_harness
 from support.task_folders import make_task_folder, write_jsonl
 
 if TYPE_CHECKING:
@@ -45,16 +44,8 @@ def _run(place: Path, n_changed: int) -> str:
     (place / "judges.yaml").write_text(json.dumps({"judges": judges}), encoding="utf-8")
     before = set((place / "runs").glob("*")) if (place / "runs").exists() else set()
     command = ("run", "--task", "task", "--judges", ",".join(judges), "--no-store", "--keep-going")
-    done = subprocess.run(  # of its own: a browser has the event loop of this process
-        [
-            *(sys.executable, "-m", "harness", *command),
-            *("--judges-file", "judges.yaml", "--elicitation", "forced_choice"),
-        ],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("--judges-file", "judges.yaml", "--elicitation", "forced_choice")
+    done = run_harness(*command, *words, cwd=place)  # a browser has the event loop of this process
     assert done.returncode in {0, 3}, done.stderr
     [new] = set((place / "runs").glob("*")) - before
     return new.name

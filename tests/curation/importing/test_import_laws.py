@@ -62,7 +62,11 @@ def test_there_are_many_forms():
 
 @pytest.mark.parametrize("make", SHAPES)
 def test_an_import_is_short_and_its_commands_lead_on(make, tmp_path, monkeypatch):
-    """Each prints at most 25 lines and 120 words of questions, and none asks the same again."""
+    """Each prints at most 25 lines and 120 words of questions, and none asks the same again.
+
+    Only models become judges: ids of people look like anything; a whole name of a model is what it
+    takes.
+    """
     shape = make()
     first = imported(tmp_path / "0", shape, monkeypatch)
     reached = [(words, {question(first)}) for words in commands(first)]
@@ -77,13 +81,7 @@ def test_an_import_is_short_and_its_commands_lead_on(make, tmp_path, monkeypatch
     for done in printed:
         assert len(done.output.splitlines()) <= MOST_LINES, done.output
         assert len(question(done).split()) <= MOST_WORDS, question(done)
-
-
-@pytest.mark.parametrize("make", SHAPES)
-def test_only_models_become_judges(make, tmp_path, monkeypatch):
-    """Ids of people look like anything; a whole name of a model is what it takes."""
-    imported(tmp_path, make(), monkeypatch)
-    for verdicts in tmp_path.glob("*/verdicts.csv"):
+    for verdicts in tmp_path.glob("*/*/verdicts.csv"):
         with verdicts.open(encoding="utf-8", newline="") as rows:
             assert all(names_model(row["judge"]) for row in csv.DictReader(rows))
 

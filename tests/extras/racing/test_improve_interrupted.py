@@ -87,7 +87,8 @@ def test_ten_kills_lose_nothing_and_pay_nothing_twice(place, stub, monkeypatch):
     assert max(times.values()) == 1
 
 
-@pytest.mark.parametrize("limit", [0.004, pytest.param(0.02, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [0.004, 0.02])
 def test_a_search_stays_within_its_limit(place, limit):
     """All rounds, the writer and the confirmation share it; more money goes on with the rest."""
     stopped = call_harness(*words(place, "limited"), "--max-cost", limit, cwd=place)

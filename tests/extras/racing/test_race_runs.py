@@ -132,6 +132,7 @@ def test_race_asks_less_and_returns_the_best(place, stub):
     assert json.loads((folder.path / "metrics.json").read_bytes())["race"]["judge"] == "good"
 
 
+@pytest.mark.slow
 def test_race_is_served_by_the_cache_and_decides_the_same(place, stub):
     """The same race again asks nothing; another seed draws other items."""
     assert invoke(*words()).exit_code == 0

@@ -231,6 +231,7 @@ def test_data_and_drawing_of_a_chart_can_be_downloaded(tab, validation, tmp_path
     assert ">Recall: share of the positive items that are called positive</text>" in text
 
 
+@pytest.mark.slow
 def test_first_stop_of_the_keyboard_skips_to_the_decision(tab):
     """The tab key meets the skip link first, and it is seen when met."""
     tab.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
@@ -401,6 +402,7 @@ def test_item_table_without_texts_has_no_empty_column(browser, tmp_path):
     opened.close()
 
 
+@pytest.mark.slow
 def test_page_without_a_grid_or_items_runs_too(browser, validation, tmp_path):
     """The script does not stumble over parts that a page lacks."""
     bare = replace(validation, sensitivity=None, errors=None, certainty=None)

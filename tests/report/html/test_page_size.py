@@ -54,6 +54,7 @@ def computed(place) -> Validation:
     return validate(source.with_settings(n_resamples=100))
 
 
+@pytest.mark.slow
 def test_page_of_200_items_and_10_judges_is_below_3_megabytes(tmp_path):
     """It can be sent by mail."""
     prepare(tmp_path, 200)
