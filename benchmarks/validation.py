@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 N_RATERS = 3
-MOST_TIMES = 6.0  # the time that parsing takes; objects for each verdict took 14
-MOST_MB = 353.0  # with 100,000 items; a third of what objects for each verdict took
+MOST_TIMES = 5.5  # the time that parsing takes; objects for each verdict took 14
+MOST_MB = 300.0  # with 100,000 items; objects for each verdict took 1,059
 UNIT = 100_000  # items
 SLACK = 1.2  # of a million against 100,000
 ACCURACY = {"careful": 0.9, "quick": 0.8, "careless": 0.65}  # of each judge

@@ -15,18 +15,19 @@ from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_agreement import Dispute
 from harness.analysis.ratings import human_table, judge_table
 from harness.analysis.sliced_fields import sliced_fields
-from harness.judging.storage.verdict_columns import columns_of, verdicts_at
+from harness.judging.storage.verdict_columns import columns_of, each_verdict_at
 from harness.stats.data.labels import modes
 from harness.stats.subsets.abstention import NO_VERDICT, with_abstention, with_outcomes
 from harness.stats.subsets.strata import members_of
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from harness.analysis.inputs import Source
     from harness.analysis.sliced_fields import SlicedField
-    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.parsing.grammar import Outcome
+    from harness.judging.parsing.verdict import Value
     from harness.stats import RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.subsets.strata import Stratum
@@ -46,13 +47,23 @@ class GivenRating(NamedTuple):
     value: object
 
 
+class GivenVerdict(NamedTuple):
+    """What a judge answered in an elicitation: fields of a `Verdict`, and the text of its reply."""
+
+    elicitation: Elicitation
+    outcome: Outcome
+    value: Value
+    text: str
+    swapped: bool
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeAnswers:
     """The answers of a judge to an item.
 
     Attributes
     ----------
-    verdicts : tuple of Verdict
+    verdicts : tuple of GivenVerdict
         In the order in which they were written; none where it was not asked.
     classes : tuple of int
         The most frequent of `AnsweredItems.classes`; several where tied.
@@ -61,7 +72,7 @@ class JudgeAnswers:
         of them, "" where either side made no choice.
     """
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[GivenVerdict, ...]
     classes: tuple[int, ...] = ()
     agreement: Agreement = ""
 
@@ -233,12 +244,13 @@ def _ratings(source: Source, items: Sequence[Item]) -> dict[str, list[GivenRatin
     return ratings
 
 
-def _verdicts(source: Source, judge: str, items: Sequence[Item]) -> Mapping[str, list[Verdict]]:
+def _verdicts(source: Source, judge: str, items: Sequence[Item]) -> dict[str, list[GivenVerdict]]:
     """Return the verdicts of a judge on some items, by item."""
-    by_item: dict[str, list[Verdict]] = {item.id: [] for item in items}
+    by_item: dict[str, list[GivenVerdict]] = {item.id: [] for item in items}
     verdicts = source.verdicts[judge]
-    for verdict in verdicts_at(verdicts, columns_of(verdicts).of_items(by_item)):
-        by_item[verdict.item].append(verdict)
+    for v in each_verdict_at(verdicts, columns_of(verdicts).of_items(by_item)):
+        given = GivenVerdict(v.elicitation, v.outcome, v.value, v.text, v.swapped)
+        by_item[v.item].append(given)
     return by_item
 
 

@@ -179,7 +179,7 @@ class _TableBuilder:
         self.response_set: NDArray[np.int64] | NDArray[np.float64]
         self.response_set = np.zeros((n, n_sets), dtype=np.int64)
         self.joint: NDArray[np.int64] | None = None  # (n, K, V), allocated for the first pair
-        by_outcome = np.zeros((len(ELICITATIONS), len(OUTCOMES), n), dtype=np.int64)
+        by_outcome = np.zeros((len(ELICITATIONS), len(OUTCOMES), n), dtype=np.int32)
         self.outcomes = by_outcome.transpose(2, 0, 1)  # most stay 0, and take no memory so
         self.exact: frozenset[AnswerKind] = frozenset()
 

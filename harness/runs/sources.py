@@ -80,7 +80,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     task = task or load_task(str(folder.path / "task"))
     folder.check_judges(task)
     verdicts_hash = folder.verdicts_hash()  # before reading: what is appended now is not missed
-    log = folder.count_verdicts(task.by_id)
+    log = folder.count_verdicts(item.id for item in task.items)
     replies = _by_judge(folder, log.by_judge)
     dates = reply_dates(replies.values())
     verdicts = computed_verdicts(manifest.judges, replies, task)
@@ -249,7 +249,7 @@ def verdicts_of(
     if not any(map(is_computed, judges)):
         return folder.read_verdicts().final.values()
     task = task or load_task(str(folder.path / "task"))
-    log = folder.count_verdicts(task.by_id)
+    log = folder.count_verdicts(item.id for item in task.items)
     replies = _by_judge(folder, log.by_judge)
     return chain.from_iterable(computed_verdicts(judges, replies, task, fitted=fitted).values())
 
@@ -260,7 +260,7 @@ def fitted_of(folder: RunFolder) -> dict[str, Fitted] | None:
     if not any(spec.asking.is_fitted for spec in judges):
         return None
     task = load_task(str(folder.path / "task"))
-    log = folder.count_verdicts(task.by_id)
+    log = folder.count_verdicts(item.id for item in task.items)
     return fitted_in_run(judges, _by_judge(folder, log.by_judge), task)
 
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harness.analysis import Validation
-    from harness.analysis.item_answers import AnsweredItems, GivenRating, JudgeAnswers
-    from harness.judging.parsing.verdict import Verdict
+    from harness.analysis.item_answers import AnsweredItems, GivenRating, GivenVerdict, JudgeAnswers
     from harness.tasks import Item, Task
     from harness.tasks.item import Elicitation
 
@@ -232,7 +231,7 @@ def _judge_cell(answers: JudgeAnswers, labels: Mapping[str, str], *, is_open: bo
     )
 
 
-def _reply_text(verdict: Verdict) -> str:
+def _reply_text(verdict: GivenVerdict) -> str:
     """Return a reply, which says in which order the answers were where that was turned back."""
     order = "(answers shown in the other order) " if verdict.swapped else ""
     return order + cut(verdict.text, MAX_REPLY)
@@ -297,7 +296,7 @@ def _keys(task: Task) -> tuple[tuple[str, str], ...]:
     return tuple(pairs) if are_short else ()
 
 
-def _verdict_text(verdict: Verdict, labels: Mapping[str, str]) -> str:
+def _verdict_text(verdict: GivenVerdict, labels: Mapping[str, str]) -> str:
     is_answered = verdict.outcome == "answered"
     return answer_text(verdict.value, labels) if is_answered else verdict.outcome
 

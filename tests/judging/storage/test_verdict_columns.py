@@ -67,14 +67,14 @@ def test_columns_hold_the_verdicts_that_the_log_gives(tmp_path, rows):
         assert verdicts_at(logged, answered) == [v for v in of_judge if v.outcome == "answered"]
 
 
-def test_a_number_beyond_64_bits_is_a_damaged_line(tmp_path):
+def test_a_number_beyond_32_bits_is_a_damaged_line(tmp_path):
     """A log of others may hold any number; it is set aside, as what this version never writes."""
     path = tmp_path / "verdicts.jsonl"
     good = verdict_from(
         item="a", judge="j", elicitation="forced_choice", outcome="answered", value="A"
     )
     body = encode(good).rpartition(b',"crc"')[0] + b"}"
-    large = with_checksum(body.replace(b'"sample":0', b'"sample":9223372036854775808'))
+    large = with_checksum(body.replace(b'"sample":0', b'"sample":2147483648'))
     path.write_bytes(HEADER + encode(good) + large)
     log = count_log(path)
     assert (log.n_damaged, len(log.by_judge["j"])) == (1, 1)
