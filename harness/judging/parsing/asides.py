@@ -102,7 +102,12 @@ def without_asides(body: str, options: str) -> str:
     if any(word in folded for word in DENIED):
         start = max(0, len(body) - MAX_DENIAL)
         denial = _denials(options).search(body, start)
-        if denial and not _is_inside_name(denial.start(), body, options):
+        rest = body[: denial.start()] if denial else ""
+        is_same = denial is not None and any(
+            re.search(rf"(?<!\w){re.escape(name[0])}(?!\w)", rest, re.IGNORECASE)
+            for name in re.finditer(options, denial[0])
+        )
+        if denial and not is_same and not _is_inside_name(denial.start(), body, options):
             return body[: denial.start()] + body[denial.end() :]
     return body
 

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 10  # raised whenever a reply in the corpora of the tests is read otherwise
+GRAMMAR_VERSION = 11  # raised whenever a reply in the corpora of the tests is read otherwise
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -101,7 +101,7 @@ _ABOUT = (
 LEAD = re.compile(
     rf"(?:\#{{1,6}}\s+)?{_MARK}(?:here(?:\s+is|\s+are|['\u2019]s)\s+)?{_NAME}{_ABOUT}{_MARK}\s*"
     rf"(?:(?:::?|\||[=\uff1a\u2192]|[-=]>|[-\u2013\u2014](?=\s))(?:(?:\*\*|__|\*|_)(?=\s))?|\n)\s*"
-    rf"|{_MARK}\[{{1,2}}{_NAME}\]{{1,2}}{_MARK}\s*:?\s*",
+    rf"|{_MARK}\[{{1,2}}{_NAME}\]{{1,2}}{_MARK}\s*:?\s*|(?:{_NAME}|boxed)(?=\[[^\[\]\n]{{1,40}}\]\W*\Z)",
     re.IGNORECASE,
 )
 SENTENCE = re.compile(
@@ -127,9 +127,10 @@ RUN_ON = re.compile(  # a model that goes on with another example
 )
 STARS = re.compile(r"(?P<full>(?:\u2605|\u2b50\ufe0f?){1,10})\u2606*")
 QUALITY = re.compile(
-    r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?:coherence|fluency|relevance|consistency|quality|helpfulness"
-    r"|accuracy|toxicity|faithfulness|clarity|correctness|likert|similarity|safety|harmfulness)"
-    r"(?:\s+(?:score|rating|level))?\**\s*[:=]\s*(?=\**\d)",
+    r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?!(?:confidence|certainty|probability|sentence|quantity"
+    r"|entity|frequency|capacity|reference|sequence|instance|distance|occurrence|difference)\b)"
+    r"(?:[a-z]+(?:ness|ity|cy|nce|logy|style)|likert)"
+    r"(?:\s+(?:score|rating|level))?\**(?:\s*[:=\u2192]|\s+[\u2013\u2014-])\s*(?=\**\d)",
     re.IGNORECASE | re.MULTILINE,
 )
 JSON_BLOCK = re.compile(
@@ -154,7 +155,7 @@ FLAG_TAG = re.compile(
 )
 FLAG_LINE = re.compile(
     r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?P<name>[A-Za-z][\w -]{1,40}?)\**[ \t]*[:=?]\**[ \t]*\**"
-    r"(?P<flag>yes|no|true|false)\b(?P<rest>\**[.\s]*)$",
+    r"(?P<flag>yes|no|true|false)\b(?P<rest>\**[.\s]*(?:\([^()\n]*\)[.\s]*)?)$",
     re.IGNORECASE | re.MULTILINE,
 )
 JSON_OBJECT = re.compile(r"(?P<object>\{[^{}]{1,4000}\})(?P<fenced>(?!))?")
@@ -402,7 +403,8 @@ def _with_flags(body: str, names: OptionNames) -> str:
         return body
     [answer] = answers
     key = next(key for key, i in names.keys.items() if {i} == answer)
-    return body[: lines[0].start()] + f"Answer: {key}" + body[lines[0].end() :]
+    rest = lines[0]["rest"].strip("* .\n")
+    return body[: lines[0].start()] + f"Answer: {key} {rest}".rstrip() + body[lines[0].end() :]
 
 
 def _with_json_lines(body: str, pattern: re.Pattern[str], names: OptionNames) -> str:

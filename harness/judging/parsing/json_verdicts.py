@@ -32,6 +32,7 @@ ARGUMENTS = frozenset(("arguments", "parameters"))  # of a function that a judge
 KINDS = frozenset(("category", "class", "type"))  # of a verdict, or of what it is about
 FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+COMMENT = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")|(?<![:\w])//[^\n]*|/\*.*?\*/', re.DOTALL)
 OPENS_JSON = re.compile(r"""[\[{]|(["'])\w[\w -]{0,40}\1\s*:""")
 OBJECT = re.compile(r"""(?:\[?\s*\{\s*)?(?:["'][^"'\n]*["']|(?<=[{\s])\w+)\s*:""")
 LOOSE_MEMBER = re.compile(
@@ -58,6 +59,7 @@ def json_answers(
     reading = MemberReading(read, read_list, read_flag)
     if not OPENS_JSON.match(form):
         return None
+    form = _without_comments(form)
     unquoted = STRING.sub('""', form)
     is_deep = unquoted.count("[") + unquoted.count("{") > MAX_DEPTH
     try:
@@ -86,7 +88,7 @@ def _answers(value: object, reading: MemberReading) -> set[OptionIndices] | None
     if isinstance(value, bool):
         return reading.flag("", value)
     if isinstance(value, str):
-        return reading.value(value)
+        return _of_text(value, reading)
     if isinstance(value, dict):
         return _of_members(value.items(), reading)
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
@@ -95,6 +97,14 @@ def _answers(value: object, reading: MemberReading) -> set[OptionIndices] | None
         parts = [_answers(part, reading) or set() for part in value]
         return {frozenset().union(*chain(*parts))} if all(len(p) == 1 for p in parts) else set()
     return None
+
+
+def _of_text(value: str, reading: MemberReading) -> set[OptionIndices]:
+    """Return the answers that a string gives, which may be JSON itself, or "1" for "yes"."""
+    if value[:1] in {"{", "["} and len(value) > 1:
+        return json_answers(value, *reading) or set()
+    is_flag = value in {"0", "1"}
+    return reading.value(value) or (reading.flag("", value == "1") if is_flag else set())
 
 
 def _of_members(
@@ -107,6 +117,7 @@ def _of_members(
     named: list[set[OptionIndices]] = []
     scores: list[set[OptionIndices]] = []
     others: list[set[OptionIndices]] = []
+    is_weighed = False
     by_role = {"answer": named, "score": scores, "other": others}
     for name, value in members:
         kind = role(name)
@@ -119,11 +130,12 @@ def _of_members(
         if kind == "aside" or (kind == "other" and _is_nested(value)):
             continue
         if kind == "other" and reading.value(name):  # {"A": 0.7, "B": 0.3}
-            return set()
+            is_weighed = True
+            continue
         answers = _answers(value, reading) or set()
         if answers or name.lower() not in KINDS:
             by_role[kind].append(answers)
-    if named and not all(named):
+    if (named and not all(named)) or (is_weighed and not named):
         return set()
     if named or any(scores):
         return set().union(*named, *scores)
@@ -145,6 +157,26 @@ def _flagged(members: Sequence[tuple[str, object]], read: ReadValue) -> set[Opti
         return set()
     chosen = [option.copy().pop() for option, flag in zip(options, flags, strict=True) if flag]
     return {frozenset().union(*chosen)} if chosen else set()
+
+
+def decoded_members(form: str) -> dict[str, object]:
+    """Return the members of an object, of a faulty one as far as they can be told; {} if none."""
+    form = _without_comments(form)
+    try:
+        value = _DECODER.decode(form)
+    except DuplicateError:
+        return {}
+    except (ValueError, RecursionError):
+        is_whole = form[-1:] == "}" and "{" not in form[1:]
+        value = dict(_loose_members(form)) if is_whole else {}
+    return value if isinstance(value, dict) else {}
+
+
+def _without_comments(form: str) -> str:
+    """Return JSON without comments, a string that holds their signs as it is."""
+    if "//" not in form and "/*" not in form:
+        return form
+    return COMMENT.sub(lambda match: match["string"] or "", form).strip()
 
 
 def _loose_members(form: str) -> Iterator[tuple[str, object]]:

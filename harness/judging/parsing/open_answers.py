@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import lru_cache
 from math import isfinite
@@ -16,7 +15,7 @@ from harness.judging.parsing.grammar import (
     forms,
     is_refusal,
 )
-from harness.judging.parsing.json_verdicts import no_duplicates, not_a_verdict
+from harness.judging.parsing.json_verdicts import decoded_members
 from harness.judging.parsing.option_matching import NUMERALS, OptionIndices
 from harness.judging.parsing.option_search import NumberSearch
 from harness.judging.parsing.prose import read_prose
@@ -33,12 +32,6 @@ NUMBER = re.compile(r"[+\u2212-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)", re.ASCII)
 OUT_OF = re.compile(r"(?P<number>\S+?)\s*/\s*(?P<most>\S+)")
 SPACED_SIGN = re.compile(r"[-\u2212\u2013]\s")  # a bullet, or a minus
 MAX_NUMBER_CHARS = 40
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=no_duplicates,
-    parse_constant=not_a_verdict,
-    parse_int=str,
-    parse_float=str,
-)
 QUOTES = (('"', '"'), ("\u201c", "\u201d"))
 
 
@@ -164,10 +157,7 @@ def _number(form: str, bounds: tuple[float, float] | None) -> float | None:
 
 def verdict_member(form: str) -> str:
     """Return the verdict in a JSON object; "" where it holds none, or several."""
-    try:
-        members = _DECODER.decode(form)
-    except (ValueError, RecursionError):
-        return ""
+    members = decoded_members(form)
     roles = {name: role(name) for name in members}
     named = [name for name in members if roles[name] in {"answer", "score"}]
     named = named or [name for name in members if roles[name] == "other"]

@@ -91,9 +91,27 @@ TIES_ALONE = (
     "draw",
     "equally bad",
     "no difference",
+    "no preference",
+    "no winner",
+    "no clear winner",
 )  # likewise, but in no sentence
 AGREEMENTS = {"yes": ("yep", "yeah", "yup", "true"), "no": ("nope", "nah", "false")}
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+RIVALS = (  # what two options may be that are compared
+    "assistant",
+    "response",
+    "answer",
+    "output",
+    "model",
+    "reply",
+    "completion",
+    "candidate",
+    "system",
+    "summary",
+    "translation",
+    "chatbot",
+)
+RIVAL = re.compile(rf"(?:{'|'.join(RIVALS)}|\u52a9\u624b)[ _]?(?P<mark>[a-z0-9])", re.IGNORECASE)
 ALONE = frozenset((*TIES_ALONE, *NUMERALS, *chain(*AGREEMENTS.values())))
 NEGATED = re.compile(r"no[nt]?[\s-]+(?P<rest>.+)")  # "not toxic" is "non-toxic"
 OPPOSITE = re.compile(r"(?:un|in|im|ir|il|dis)(?P<rest>\w+)")  # "not consistent" is "inconsistent"
@@ -168,6 +186,8 @@ class OptionNames:
         Characters of the longest readable text, and of the longest single mention.
     max_separators, max_inside : int
         Separators in the longest readable list, and inside a mention of it.
+    rivals : bool
+        Whether the options are texts that are compared, each with a letter or a number: "Model 1".
     letters : bool
         Whether all keys are single letters, so that ``AB`` is a list.
     least, most : str
@@ -185,6 +205,7 @@ class OptionNames:
     max_mention_chars: int
     max_separators: int
     max_inside: int
+    rivals: bool
     letters: bool
     least: str
     most: str
@@ -200,10 +221,7 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
     for i, (key, label, description) in enumerate(options):
         _add(exact, i, label, f"{key} {label}")
         _add(loose, i, fold(key), fold(label), fold(f"{label} - {description}"))
-    equals = {*TIES, *TIES_ALONE}
-    ties = [i for i, (key, label, _) in enumerate(options) if {fold(key), fold(label)} & equals]
-    if len(ties) == 1:
-        _add(loose, ties[0], *TIES, *TIES_ALONE)
+    rivals = _add_rivals(loose, options)
     for name, others in AGREEMENTS.items():
         for other in others if name in loose else ():
             loose.setdefault(other, loose[name])
@@ -233,10 +251,29 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
         max_mention_chars=2 * max(sizes, default=0) + ROOM,
         max_separators=2 * sum(inside) + 2 * len(options),
         max_inside=max(inside, default=0),
+        rivals=rivals,
         letters=all(len(key) == 1 and key.isalpha() for key, _, _ in options),
         least=numbers[0] if is_scale else "",
         most=numbers[-1] if is_scale else "",
     )
+
+
+def _add_rivals(loose: dict[str, OptionIndices], options: tuple[tuple[str, str, str], ...]) -> bool:
+    """Add names of a tie, and of texts that are compared: "Model A" is "Response A" and "output_a".
+
+    Return whether all options but a tie are such texts.
+    """
+    folded = [fold(label or key) for key, label, _ in options]
+    equals = {*TIES, *TIES_ALONE}
+    ties = [i for i, (key, _, _) in enumerate(options) if {fold(key), folded[i]} & equals]
+    if len(ties) == 1:
+        _add(loose, ties[0], *TIES, *TIES_ALONE)
+    marks = {i: RIVAL.fullmatch(text) for i, text in enumerate(folded) if i not in ties}
+    known = {i: mark["mark"] for i, mark in marks.items() if mark}
+    are_rivals = len(known) == len(marks) > 1
+    for i, mark in known.items() if are_rivals else ():
+        _add(loose, i, *(f"{noun} {mark}" for noun in RIVALS))
+    return are_rivals
 
 
 def _negated(name: str, names: Mapping[str, OptionIndices], *, is_binary: bool) -> str:
@@ -260,7 +297,7 @@ def _opening(names: list[str]) -> re.Pattern[str]:
     """Match what a list begins with: a name behind decoration, single letters perhaps together."""
     letters = "".join(sorted({name for name in names if len(name) == 1 and name.isalpha()}))
     choices = sorted(
-        {r"\s+".join(map(re.escape, name.split())) for name in names if name}, reverse=True
+        {r"[\s_]+".join(map(re.escape, name.split())) for name in names if name}, reverse=True
     )
     together = [rf"[{letters}]+"] if letters else []
     return re.compile(
@@ -289,7 +326,10 @@ def mention(text: str, names: OptionNames, *, keys_only: bool) -> OptionIndices:
         if keys_only:
             continue
         matches = (
-            names.exact.get(layer) or names.loose.get(fold(layer)) or _key_and_label(layer, names)
+            names.exact.get(layer)
+            or names.loose.get(fold(layer))
+            or names.loose.get(fold(layer.replace("_", " ")))
+            or _key_and_label(layer, names)
         )
         if matches:
             return matches

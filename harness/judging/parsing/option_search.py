@@ -50,6 +50,8 @@ NUMBER = re.compile(
     rf"(?:{BEFORE}{BEFORE_DIGIT}[+\u2212-]?[0-9]{{1,20}}(?:\.[0-9]{{1,20}})?|{CANNOT_ASSESS})"
     rf"{AFTER}{AFTER_DIGIT}"
 )
+VERBAL = re.compile(r"(?:ment|ion|ed)\Z")
+LETTER_WORDS = frozenset("aiyoeu\xe0")  # of the languages that are read
 WORD = re.compile(r"\s+[^\W\d_A-Z]")  # after "A", which may be an article: "A reasonable person"
 
 
@@ -93,6 +95,8 @@ class OptionSearch:
         Index of CANNOT_ASSESS.
     is_scale : bool
         Whether all keys are whole numbers.
+    rivals : bool
+        Whether the options are texts that are compared.
     """
 
     keys: Mapping[str, int]
@@ -101,11 +105,19 @@ class OptionSearch:
     names: str
     abstention: int
     is_scale: bool
+    rivals: bool
 
     @property
     def tie(self) -> int | None:
         """Return the index of the option that calls others equal; None if there is none."""
         return self.words.get(TIES[0])
+
+    def by_verb(self, verb: str) -> int | None:
+        """Return the only option whose label is made of a verb: "entailment" of "entail"."""
+        made = {
+            i for word, i in self.words.items() if VERBAL.sub("", word) == verb.removesuffix("e")
+        }
+        return made.pop() if len(made) == 1 else None
 
     def mentions(self, text: str) -> list[Mention]:
         """Return the mentions of options in a text, in order and without overlaps."""
@@ -114,7 +126,7 @@ class OptionSearch:
     def _mention(self, text: str, match: re.Match[str]) -> Mention:
         start, end = match.span()
         if match["word"] is not None:
-            words = " ".join(match["word"].casefold().split())
+            words = " ".join(match["word"].casefold().replace("_", " ").split())
             n_letters = sum(map(str.isalpha, words))
             is_unspaced = UNSPACED.search(words) is not None
             is_word = words not in LITTLE and n_letters >= MIN_LETTERS - is_unspaced
@@ -123,7 +135,7 @@ class OptionSearch:
         key = match["key"]
         is_article = (
             len(key) == 1
-            and key.isalpha()
+            and key.casefold() in LETTER_WORDS
             and bool(WORD.match(text, end))
             and not any(phrases.verb.match(text, end) for phrases in languages())
         )
@@ -141,10 +153,14 @@ class NumberSearch:
     """
 
     is_scale = False
+    rivals = False
     tie = None
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+
+    def by_verb(self, verb: str) -> None:
+        """Return no answer, as numbers are made of no verb."""
 
     def mentions(self, text: str) -> list[Mention]:
         """Return the numbers in a text, in order."""
@@ -196,7 +212,9 @@ def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
     }
     pattern = rf"{BEFORE}(?:(?P<word>{by_kind['word']})|(?P<key>{by_kind['key']})){AFTER}"
     unnamed = rf"{BEFORE}(?:{by_kind['word']}|{by_kind['key']}){AFTER}"
-    return OptionSearch(keys, words, re.compile(pattern), unnamed, len(options), bool(names.most))
+    return OptionSearch(
+        keys, words, re.compile(pattern), unnamed, len(options), bool(names.most), names.rivals
+    )
 
 
 def _exact(key: str) -> str:
@@ -207,4 +225,4 @@ def _exact(key: str) -> str:
 
 
 def _words(folded: str) -> str:
-    return r"\s+".join(map(re.escape, folded.split()))
+    return r"[\s_]+".join(map(re.escape, folded.split()))

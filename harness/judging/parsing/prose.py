@@ -29,7 +29,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from harness.judging.parsing.answer_names import COUNTS
 from harness.judging.parsing.closed_vocabulary import states_only
-from harness.judging.parsing.comparisons import GROUNDS, compares, comparisons, is_described
+from harness.judging.parsing.comparisons import (
+    FAVOURS,
+    GROUNDS,
+    compares,
+    comparisons,
+    is_described,
+)
 from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages, languages_of
 from harness.judging.parsing.reply_segments import (
     BULLET,
@@ -52,9 +58,12 @@ from harness.judging.parsing.reply_segments import (
     without_quotations,
 )
 from harness.judging.parsing.statement_faults import (
+    CONCEDED,
+    MIN_GROUNDS,
     MIN_REASONS,
     OF_SOMETHING_ELSE,
     STOP,
+    WORD,
     ReplyFault,
     fault_after,
     fault_before,
@@ -122,10 +131,39 @@ CHOOSES = re.compile(
     r"|just\s+as|as\s+(?:good|well)|on\s+par|no\s+worse|defensible|else|otherwise|if|more|most|better|best|stronger|choose|chose|pick|prefer|select|verdict|choice|option|rating|label|key|should|would|could)\b",
     re.IGNORECASE,
 )  # what a sentence that only gives reasons doesn't say of another option
+CHOSEN = re.compile(r"\b(?:i|i'd|i'll|my)\b", re.IGNORECASE)
+RELATIVE = re.compile(r"one\s+(?:that|which|i|i'd)\s", re.IGNORECASE)
+LEAST = re.compile(r"\b(?:less|least|worse|worst|lower|lowest)\b", re.IGNORECASE)
+WHY = re.compile(r"\s*why\s+not\b", re.IGNORECASE)
+OVERALL = re.compile(
+    r"\b(?:overall|total)\b|\bfinal\s+(?:verdict|result|grade|score)\b", re.IGNORECASE
+)
 QUESTION = re.compile(r"[?\uff1f]|[\u5417\u5462](?:\s|$)")
 INVERTED = re.compile(r"^\s*[\u00bf]")
 
 
+RELATED = re.compile(
+    r"\W*(?:(?:so|therefore|thus|hence),?\s+)?(?:the|this)\s+[a-z]+\s+(?:(?:clearly|directly|fully|does)\s+)?"
+    r"(?P<verb>[a-z]{5,})s\s+(?:it|(?:the|this)\s+[a-z]+)(?=\W*\Z|,?\s+(?:because|since|as)\b)",
+    re.IGNORECASE,
+)
+PRONOUN = re.compile(
+    r",\s*(?:so|and|which|hence|therefore|thus)\s+(?:therefore\s+|thus\s+|overall\s+)?"
+    r"(?:(?:it|this|that)|(?P<made>makes\s+it))(?='s|\s)|,\s*(?P<making>making\s+it)(?=\s)",
+    re.IGNORECASE,
+)
+OF = re.compile(r"\bof\s+\Z", re.IGNORECASE)
+BUT_NO = re.compile(r",?\s*(?:but|and)\s+(?:no|not|without)\b", re.IGNORECASE)
+UNEQUAL = re.compile(
+    r"\b(?:absent|missing|lack|neither|den\w+|opposite|than|rather|more|less|most|could|would|or)\b|[?:;]",
+    re.IGNORECASE,
+)
+CLOSING_JOINT = re.compile(r"\s*(?:[:\uff1a]|\u2192|[-=]+>)\s+|\s+[\u2013\u2014-]\s+")
+UNENDED = re.compile(  # a full stop that doesn't end a sentence
+    r"\b(?:vs|e\.?g|i\.?e|etc|cf|resp|approx|no|nr|dr|mr|ms|\d+)\W*\Z", re.IGNORECASE
+)
+REPLIED = re.compile(r"\b(?:repl(?:y|ies|ied)|respond(?:s|ed)|words?|no\s+idea)\b", re.IGNORECASE)
+NOT_BUT = re.compile(r"\bnot\s+(?:[\w-]+\s+){1,4}?but\b", re.IGNORECASE)
 OWN_LINE = frozenset(("line", "lead", "opening"))  # statements that are lines of their own
 REASONED = OWN_LINE | {
     "predicate",
@@ -143,6 +181,8 @@ class Search(Protocol):
         The answer CANNOT_ASSESS.
     is_scale : bool
         Whether the answers are options with whole numbers for keys.
+    rivals : bool
+        Whether the options are texts that are compared.
     tie : int or None
         The option that calls others equal.
     """
@@ -156,8 +196,15 @@ class Search(Protocol):
         """Return whether the options' keys are whole numbers."""
 
     @property
+    def rivals(self) -> bool:
+        """Return whether the options are texts that are compared."""
+
+    @property
     def tie(self) -> int | None:
         """Return the index of the option that calls others equal; None if there is none."""
+
+    def by_verb(self, verb: str) -> int | None:
+        """Return the only option whose label is made of a verb; None if there is none."""
 
     def mentions(self, text: str) -> list[Mention]:
         """Return them in order, without overlaps."""
@@ -282,7 +329,7 @@ class _Reply:
             for line in self._lines
             if line.reading and self._bare[line.start : line.end].strip(MASK + " ")
         }
-        self._bare_answers |= named_answers(self._bare, self._lines, read_line)
+        self._named_answers = named_answers(self._bare, self._lines, read_line)
         for sentence in self._sentences:
             if sentence.end - sentence.start <= MAX_ANSWER and (
                 answer := read_line(self._bare[sentence.start : sentence.end].strip())
@@ -291,6 +338,7 @@ class _Reply:
             self._claims += self._claims_of(sentence)
             self._claims += self._abstentions(sentence)
         self._claims += self._claims_of_lines()
+        self._claims += self._claims_of_closing(read_line)
         self._claims += self._claims_of_opening(read_line)
 
     def prose(self, *, reasons_first: bool = False) -> Prose:
@@ -299,6 +347,9 @@ class _Reply:
             self._leave_out_reasons()
         self._leave_out_merits()
         clean = [claim for claim in self._claims if not claim.fault]
+        self._is_compared |= self._search.rivals and any(
+            claim.kind in OWN_LINE | {"marker"} for claim in clean
+        )
         if not clean:
             return Prose(None, self._reason(), "")
         last = max(clean, key=lambda claim: (claim.end, claim.kind in OWN_LINE))
@@ -321,9 +372,10 @@ class _Reply:
     def _is_merit(self, claim: Statement, better: Statement) -> bool:
         """Whether a claim only praises an option that isn't the better one."""
         is_praise = claim.kind in {"predicate", "plain"} and not self._is_comparison(claim)
-        if not is_praise or claim.reading == better.reading:
-            return False
         named = [m for m in self._own if claim.start <= m.start < claim.end]
+        head = self._bare[claim.start : named[0].start] if named else ""
+        if not is_praise or CHOSEN.search(head) or claim.reading == better.reading:
+            return False
         return claim.end <= better.start or all(
             self._is_described(m, better.reading, claim.start)
             for m in named
@@ -342,6 +394,7 @@ class _Reply:
             return
         self._claims = [claim for claim in own if not self._is_retracted(claim, last)]
         self._bare_answers = {claim.reading for claim in self._claims}
+        self._named_answers = set()
 
     def _is_retracted(self, claim: Statement, last: Statement) -> bool:
         between = self._bare[claim.end : last.start]
@@ -375,7 +428,10 @@ class _Reply:
         self, clean: Sequence[Statement], last: Statement
     ) -> ReplyFault | Literal[""]:
         """Return what is wrong with the last of the answers stated; "" if nothing is."""
-        is_repeated = {last.reading} == {claim.reading for claim in clean} | self._bare_answers
+        stated = {claim.reading for claim in clean} | self._bare_answers
+        if not OVERALL.search(self._bare, last.start, last.end):
+            stated |= self._named_answers
+        is_repeated = {last.reading} == stated
         if not is_repeated or self._names_another(last):
             return "several"
         if fault := self._fault_later(last):
@@ -391,6 +447,7 @@ class _Reply:
             and (not mention.is_bare or self._is_corrected(mention))
             and not (last.kind in REASONED and self._is_in_reasons(mention))
             and not (self._is_compared and self._is_described(mention, last.reading, last.end))
+            and not self._is_asked_why(mention)
             for mention in self._own
         ) or any(
             (claim.end >= last.end or claim.fault == "unreadable") and claim.reading != last.reading
@@ -420,6 +477,11 @@ class _Reply:
         )
         return is_described(self._bare[start : mention.start], self._bare[mention.end : end])
 
+    def _is_asked_why(self, mention: Mention) -> bool:
+        """Whether a question asks why an option wasn't chosen: "Why not A?"."""
+        sentence = self._sentence_of(mention)
+        return sentence is not None and bool(WHY.match(self._bare, sentence.start, sentence.end))
+
     def _is_corrected(self, mention: Mention) -> bool:
         """Whether a number of the scale ends a sentence too short for more: "Rather 2"."""
         sentence = self._sentence_of(mention)
@@ -436,7 +498,8 @@ class _Reply:
         for sentence in self._sentences:
             if sentence.start <= mention.start < sentence.end:
                 text = self._bare[sentence.start : sentence.end]
-                return len(text.split()) >= MIN_COMPARED and not CHOOSES.search(text)
+                is_chosen = CHOOSES.search(text) or FAVOURS.search(text)
+                return len(text.split()) >= MIN_COMPARED and not is_chosen
         return False
 
     def _fault_later(self, last: Statement) -> ReplyFault | Literal[""]:
@@ -449,7 +512,7 @@ class _Reply:
             is_retracted = phrases.retraction.search(later) is not None
             if is_retracted and not (is_described and not takes_back(later, phrases)):
                 return "retracted"
-        if is_tag_question(later):
+        if is_tag_question(later) and not WHY.match(later.strip(" .\n")):
             return "question"
         if last.kind in OWN_LINE and self._is_denied(last):
             return "negated"
@@ -483,7 +546,12 @@ class _Reply:
 
     def _doubt(self, last: Statement) -> ReplyFault | Literal[""]:
         """Return what else speaks against an answer that is stated without a marker."""
-        if any(not m.is_bare and m.answer not in last.reading for m in self._own):
+        if any(
+            not m.is_bare
+            and m.answer not in last.reading
+            and not last.start <= m.start < last.end  # `_fault_of` has judged its own sentence
+            for m in self._own
+        ):
             return "several"
         faults = [claim.fault for claim in self._claims if claim.fault not in {"", "unreadable"}]
         return faults[-1] if faults else ""
@@ -569,6 +637,51 @@ class _Reply:
                 yield Statement(answer[0], first.start, end, "opening")
                 return
 
+    def _claims_of_closing(self, read_line: LineReader) -> Iterator[Statement]:
+        """Yield the answer that closes the reply, as a sentence or after a colon or an arrow."""
+        last = self._sentences[-1] if self._sentences else Sentence(0, 0, is_foreign=True)
+        if last.is_foreign or last.start >= self._material or last.end - last.start > MAX_SENTENCE:
+            return
+        if QUESTION.search(self._bare, last.start, last.end + 2):
+            return
+        for start, end, grounds, joint in self._closings(last):
+            closing = self._bare[start:end].strip(MASK + " ")
+            answer = (
+                read_line(closing)
+                if 1 < len(closing.strip("*")) <= MAX_ANSWER or closing.isupper()
+                else None
+            )
+            if answer is None or not self._leads_to(grounds, joint):
+                continue
+            named = [m for m in self._own if m.start < start and last.start <= m.start]
+            if all(m.is_bare or m.answer in answer[0] for m in named):
+                yield Statement(answer[0], start, end, "line")
+                return
+
+    def _closings(self, last: Sentence) -> Iterator[tuple[int, int, str, str]]:
+        """Yield places of a closing answer, what leads to it, and the sign between them."""
+        before = self._sentences[-2] if len(self._sentences) > 1 else None
+        if before and "\n" not in self._bare[before.end : last.start]:
+            yield last.start, last.end, self._bare[before.start : before.end], ""
+        joints = [*CLOSING_JOINT.finditer(self._bare, last.start, last.end)]
+        for joint in joints[-1:]:
+            sign = ":" if joint[0].strip() in {":", "\uff1a"} else "-"
+            yield joint.end(), last.end, self._bare[last.start : joint.start()], sign
+
+    def _leads_to(self, clause: str, joint: str) -> bool:
+        """Whether a clause gives the grounds of the answer after it, rather than change it."""
+        if len(WORD.findall(clause)) < MIN_REASONS or (UNENDED.search(clause) and not joint):
+            return False
+        said = NOT_BUT.sub(" ", clause)
+        if joint == ":" and (is_foreign(said) or any(p.noun.search(said) for p in self._languages)):
+            return False
+        if REPLIED.search(clause):
+            return False
+        kinds = ("conditional", "hedge", "report", *(("negation",) if joint == ":" else ()))
+        return not QUESTION.search(clause) and not any(
+            word_fault(said, phrases, kinds) for phrases in self._languages
+        )
+
     def _openings(self, first: Sentence) -> Iterator[tuple[int, str, bool]]:
         """Yield places where an answer may end, the reasons after it, and if in its sentence."""
         joints = [*REASON_JOINT.finditer(self._bare, first.start, first.end)]
@@ -614,6 +727,12 @@ class _Reply:
         if (plainly := self._plainly(sentence, inside)) is not None:
             yield plainly
             return
+        if self._many and (both := [*self._all_of(sentence, inside)]):
+            yield from both
+            return
+        if not self._many:
+            yield from self._by_verb(sentence)
+            yield from self._by_pronoun(sentence, inside)
         stated = 0
         for i, mention in enumerate(inside):
             if mention.start < stated:
@@ -626,6 +745,59 @@ class _Reply:
             is_article = mention.is_bare and mention.end - mention.start == 1
             if claim and not (is_article and claim.fault == UNFIT and not self._search.is_scale):
                 yield claim
+
+    def _by_verb(self, sentence: Sentence) -> Iterator[Statement]:
+        """Yield the option whose label a sentence has as its verb: "The premise entails it"."""
+        said = RELATED.match(self._bare, sentence.start, sentence.end)
+        answer = self._search.by_verb(said["verb"].casefold()) if said else None
+        if answer is not None and not sentence.is_foreign:
+            yield Statement(frozenset([answer]), sentence.start, sentence.end, "complement")
+
+    def _by_pronoun(self, sentence: Sentence, inside: Sequence[Mention]) -> Iterator[Statement]:
+        """Yield what is said of a sentence's only option: "A adds a table, so it is better"."""
+        named = [m for m in inside if m in self._own and not m.is_bare]
+        reading = frozenset(m.answer for m in named)
+        pronoun = PRONOUN.search(self._bare, named[0].end, sentence.end) if named else None
+        if pronoun is None or len(reading) != 1 or not self._search.rivals:
+            return
+        said = (" is" if pronoun["made"] or pronoun["making"] else "") + self._bare[
+            pronoun.end() : sentence.end
+        ]
+        clause = self._bare[sentence.start : pronoun.start()]
+        for phrases in self._languages:
+            predicate = phrases.predicate.match(said)
+            if predicate and not word_fault(clause, phrases, ("conditional", "hedge", "report")):
+                rest = said[predicate.end() :]
+                fault = self._fault_of(sentence, reading, named[0], named[0].end) or fault_after(
+                    rest, phrases, is_complement=False, is_bare=False
+                )
+                yield Statement(reading, sentence.start, sentence.end, "predicate", fault)
+
+    def _all_of(self, sentence: Sentence, inside: Sequence[Mention]) -> Iterator[Statement]:
+        """Yield the set of a sentence that names several labels: "It conveys joy and surprise"."""
+        but = BUT_NO.search(self._bare, sentence.start, sentence.end)
+        end = but.start() if but else sentence.end
+        named = [m for m in inside if m.is_word and m.start < end]
+        if not named or any(m not in self._own for m in inside) or len(named) < 2 - bool(but):
+            return
+        head = self._bare[sentence.start : named[0].start]
+        text = self._bare[named[0].start : end]
+        for phrases in self._languages:
+            said = phrases.complement.search(head)
+            if said and not (
+                fault_before(head[: said.start()], phrases)
+                or word_fault(text, phrases)
+                or UNEQUAL.search(text)
+                or any(OF.search(self._bare, sentence.start, m.start) for m in named[1:])
+            ):
+                reading = frozenset(m.answer for m in named)
+                fault = (
+                    self._fault_of(sentence, reading, named[0], named[-1].end, is_marked=True)
+                    if not but
+                    else ""
+                )
+                yield Statement(reading, sentence.start, sentence.end, "marker", fault)
+                return
 
     def _abstentions(self, sentence: Sentence) -> Iterator[Statement]:
         """Yield the statement of a sentence that says that the text cannot be assessed."""
@@ -664,9 +836,10 @@ class _Reply:
                 match = pattern.search(head)
                 if match is None or (claim and not claim.fault):
                     continue
+                is_marked = kind == "marker" or CONCEDED.match(rest) is not None
                 fault = (
-                    self._fault_of(sentence, reading, first, end, is_marked=kind == "marker")
-                    or fault_before(head[: match.start()], phrases)
+                    self._fault_of(sentence, reading, first, end, is_marked=is_marked)
+                    or fault_before(_lead_of(head, match, phrases), phrases)
                     or fault_after(
                         rest,
                         phrases,
@@ -795,8 +968,13 @@ class _Reply:
         fault = (
             self._fault_of(sentence, reading, first, end, is_marked=True)
             or fault_before(head, phrases)
-            or fault_after(
-                self._bare[end : sentence.end], phrases, is_complement=False, is_bare=False
+            or (
+                word_fault(self._bare[end : sentence.end], phrases)
+                if RELATIVE.match(self._bare[end - 3 : sentence.end])
+                and not LEAST.search(self._bare, end, sentence.end)
+                else fault_after(
+                    self._bare[end : sentence.end], phrases, is_complement=False, is_bare=False
+                )
             )
         )
         return Statement(reading, sentence.start, sentence.end, "predicate", fault)
@@ -875,9 +1053,12 @@ class _Reply:
             clause = self._bare[colon.end() : end]
             return colon.start() if _gives_reasons(clause) else end
         for phrases in self._languages:
-            reason = phrases.reason.search(self._bare, start, end)
+            conceded = CONCEDED.match(self._bare, start, end)
+            reason = conceded or phrases.reason.search(self._bare, start, end)
             clause = self._bare[reason.end() : end] if reason else ""
-            if reason and not phrases.reason.search(clause) and _gives_reasons(clause):
+            is_only = bool(conceded) or not phrases.reason.search(clause)
+            is_short = bool(conceded) and len(clause.split()) < MIN_GROUNDS
+            if reason and is_only and not is_short and _gives_reasons(clause):
                 return reason.start()
         return end
 
@@ -902,6 +1083,15 @@ def _markers(
         yield "conclusion", phrases.conclusion
         yield "marker", phrases.word_label
         yield "complement", phrases.complement
+
+
+def _lead_of(head: str, marker: re.Match[str], phrases: Phrases) -> str:
+    """Return what stands before a marker, with a "so" that the marker begins with."""
+    words = marker[0].casefold().split()
+    if words[:1] == ["and"]:  # "It adds nothing and is therefore factual"
+        return f"{head[: marker.start()].rstrip()}, and"
+    is_therefore = bool(words) and phrases.therefore.fullmatch(words[0]) is not None
+    return head[: marker.start()] + (words[0] if is_therefore else "")
 
 
 def _seriousness(claim: Statement) -> int:

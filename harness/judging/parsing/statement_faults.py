@@ -41,6 +41,9 @@ WORD_FAULTS: dict[str, ReplyFault] = {
 BOUNDARY = re.compile(
     rf"[{re.escape(CLOSING)}]*\s*(?:$|[,;:.!()\u3001\u3002\uff0c\uff1a\uff1b\uff01\uff08]|[-\u2013\u2014]\s)"
 )
+CONCEDED = re.compile(
+    r"\s*,?\s*(?:even\s+though|although|though|despite|while|whereas)\b", re.IGNORECASE
+)
 MILD = re.compile(  # in reasons: about the text, not about the answer
     r"\b(?:(?:but|yet|though|although)(?=\s+(?!(?:i|it|this|that|these|the|my|we|you|he|she|they|maybe|perhaps|not"
     r"|could|might|may|then|if|only|still|who|on|also|a|an|one|some)\b)\w)|at\s+least|slightly|somewhat|mildly)\b",
@@ -60,11 +63,16 @@ NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 STOP = re.compile(rf"[{re.escape(CLOSING)}\s.!\u3002\uff01]*$")
 CLAUSE = re.compile(
     r"\s*[;:\u2013\u2014\uff1a\uff1b-]\s"
-    r"|\s*[(\uff08](?=(?:the|this|that|it|its|there|they|both|nobody|each)\s)",
+    r"|\s*[(\uff08](?=(?:the|this|that|it|its|there|they|both|nobody|each|no|none|one|all)\s)",
     re.IGNORECASE,
 )
 COMMA = re.compile(rf"[{re.escape(CLOSING)}\s]*[,\uff0c\u3001]\s*(?P<rest>.*)", re.DOTALL)
 SECOND_VERB = re.compile(r"(?:and|with|which|making|\w+ing|et|und|y|e)\b", re.IGNORECASE)
+GROUNDS = re.compile(  # a clause with a subject of its own
+    r"\s*(?:the|this|these|it|its|there|both|nobody|each|every|they|he|she)\b(?:\W+\w+){2,}",
+    re.IGNORECASE,
+)
+CO_ORDINATED = re.compile(r"\s*,\s*(?:and|so|hence)\b", re.IGNORECASE)
 BUT = re.compile(r"[,;]\s*but\s*(?:overall,?\s*)?\Z", re.IGNORECASE)
 REASON_WORD = re.compile(
     r"(?:because|since|as\s(?:the|this|it|its|there|they|no|nobody)|given|due|depending"
@@ -82,6 +90,13 @@ OF_SOMETHING_ELSE = re.compile(  # "It is not relevant which option I choose" ra
     re.IGNORECASE,
 )
 ON_VERDICT = re.compile(r"\b(?:verdict|rating|label|judge?ment|decision|key)\b", re.IGNORECASE)
+OF_ANSWER = re.compile(
+    r"\W*(?:that|this|these|those|it|my|mine|i|i'm|here|such|above|below|end|one"
+    r"|(?:the|an?)\s+(?:\w+\s+)?(?:answer|verdict|label|option|choice|key|rating|score|line)s?)\b"
+    r"|.*\b(?:such|this|that)\s+(?:an?\s+)?(?:answer|verdict|label|option|choice|rating|score)\b",
+    re.IGNORECASE,
+)
+REPORTED = re.compile(r"\W*(?:according|as|so|at\s+least|or|if|for|in)\b", re.IGNORECASE)
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 
 
@@ -104,13 +119,17 @@ def gives_grounds(
     reason for several answers.
     """
     words = WORD.findall(clause)
+    clause = MILD.sub("", clause) if is_joined else clause
     if not words or (not is_joined and len(words) < MIN_REASONS):
         return False
-    kinds = ["conditional", *(["report"] if is_joined else []), *([] if is_varied else ["hedge"])]
-    kinds += ["negation", "weak"] if len(words) < MIN_GROUNDS and not is_negative else []
+    is_short = len(words) < MIN_GROUNDS
     english, *others = languages()
-    if not is_joined and english.noun.search(clause):  # "That is my answer" may be meant otherwise
-        return False
+    is_of_verdict = REPORTED.match(clause) or english.noun.search(clause)
+    is_reported = is_joined and (is_short or is_of_verdict)
+    kinds = ["conditional", *(["report"] if is_reported else []), *([] if is_varied else ["hedge"])]
+    kinds += ["negation", "weak"] if is_short and not is_negative else []
+    if not is_joined and OF_ANSWER.match(clause) and english.noun.search(clause):
+        return False  # "That is my answer" may be meant otherwise
     if is_negative and ON_VERDICT.search(clause):  # "No, this is not a verdict"
         return False
     spoken = [english, *(p for p in others if p.thing.search(clause) or p.reason.search(clause))]
@@ -140,6 +159,8 @@ def fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
         rest = rest[begin.end() :]
     if not rest:
         return ""
+    if GROUNDS.match(rest) and CO_ORDINATED.match(prefix, len(rest)):
+        return word_fault(rest, phrases, ("conditional", "hedge", "report"))
     fault = _fault_in_clause(rest, phrases, ends_in_pause=pause in {*PAUSES} - {" "})
     return fault and _fault_in_whole(prefix, phrases, fault)
 
@@ -203,7 +224,7 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
         rest = rest[tail.end() :]
     if STOP.match(rest):
         return ""
-    reason = phrases.reason.search(rest)
+    reason = CONCEDED.match(rest) or phrases.reason.search(rest)
     is_reason = reason is not None and not rest[: reason.start()].strip(PAUSES)
     comma = COMMA.match(rest)
     if not is_reason and not BOUNDARY.match(rest):
@@ -222,8 +243,9 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
         and not ON_VERDICT.search(rest)
     )
     kinds = ("conditional", "hedge", "weak", "report") if is_agreed else KINDS
+    weak = ("weak",) if CONCEDED.match(rest) else ()
     return word_fault(main, phrases, kinds) or word_fault(
-        grounds, phrases, ("conditional", "hedge")
+        grounds, phrases, ("conditional", "hedge", *weak)
     )
 
 

@@ -25,7 +25,8 @@ JSON, chat templates, thinking tags, Korean, Chinese, Japanese and German), befo
 taught them, and ``strangers``, ``newcomers`` and ``outsiders`` afterwards. The last has 450
 templates of sentences that name an option without choosing it. ``guests`` was written when the
 reader looked for the part of a reply that is the verdict, in rounds of which each was read before
-it was looked at: 73, 70, 79 and 82% of the readable replies were read, without a mistake. Set
+it was looked at: 73, 70, 79 and 82% of the readable replies were read, without a mistake. Its
+families ``fresh_1`` and on were written without any sight of the reader. Set
 HARNESS_REPLIES to score more folders, separated as in PATH.
 """
 
@@ -60,7 +61,7 @@ OUTSIDERS = HERE / "outsiders"
 GUESTS = HERE / "guests"
 WRITTEN_BY_SHAPE = [SHAPES, STRANGERS, NEWCOMERS, OUTSIDERS, GUESTS]
 SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial", *WRITTEN_BY_SHAPE]
-READ_BY_VERSION = {10: "6c6926b4a5f85c34"}  # of the readings of `SHIPPED`
+READ_BY_VERSION = {11: "f12776fa80a76f35"}  # of the readings of `SHIPPED`
 NO_OPTION = {"abstained", "refused", "unreadable"}
 LEAST_RIGHT = 0.95  # of the replies that a person can read
 
