@@ -129,7 +129,7 @@ STARS = re.compile(r"(?P<full>(?:\u2605|\u2b50\ufe0f?){1,10})\u2606*")
 QUALITY = re.compile(
     r"^[ \t]*(?:[-*\u2022][ \t]+)?\**(?!(?:confidence|certainty|probability|sentence|quantity"
     r"|entity|frequency|capacity|reference|sequence|instance|distance|occurrence|difference)\b)"
-    r"(?:[a-z]+(?:ness|ity|cy|nce|logy|style)|likert)"
+    r"(?:[a-z]+(?:ness|ity|cy|n[c]e|logy|style)|likert)"
     r"(?:\s+(?:score|rating|level))?\**(?:\s*[:=\u2192]|\s+[\u2013\u2014-])\s*(?=\**\d)",
     re.IGNORECASE | re.MULTILINE,
 )
