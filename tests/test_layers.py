@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from support.source_trees import tree_of
+
 from benchmarks.house import arrows, circles, import_graph, longest_chain
 from harness.loading import EDGES
 
@@ -109,7 +111,7 @@ def modules() -> tuple[Module, ...]:
 
 def read(path: Path) -> Module:
     text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
+    tree = tree_of(path)
     nodes = list(ast.walk(tree))
     return Module(
         name=module_name(path),

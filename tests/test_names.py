@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.source_trees import tree_of
 
 TESTS = Path(__file__).resolve().parent
 HARNESS = TESTS.parent / "harness"
@@ -20,7 +21,8 @@ def bindings(folder):
     """Count the names that code binds: assignment targets, arguments and definitions."""
     names = Counter()
     for path in folder.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        tree = tree_of(path) if folder == HARNESS else ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
             match node:
                 case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                     names[name] += 1
@@ -63,7 +65,7 @@ def module_names():
     """Return kind, file, name and definition of all constants and classes that modules define."""
     names = []
     for path in sorted(HARNESS.rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in tree_of(path).body:
             match node:
                 case ast.ClassDef(name=name):
                     names.append(("class", path, name, ""))
@@ -81,7 +83,7 @@ def type_names(path):
 
     A name that repeats one of another module, as ``Scale: TypeAlias = modes.Scale``, is no new one.
     """
-    body = ast.parse(path.read_text(encoding="utf-8")).body
+    body = tree_of(path).body
     guarded = [node.body for node in body if isinstance(node, ast.If)]
     for node in (*body, *(inner for nodes in guarded for inner in nodes)):
         match node:
@@ -113,7 +115,7 @@ def test_a_type_has_a_name_of_its_own():
 def fixed_sets(path):
     """Yield the sets of two words or more that a module spells as a ``Literal``."""
     text = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(text)) if "Literal" in text else ():
+    for node in ast.walk(tree_of(path)) if "Literal" in text else ():
         if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal"):
             elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             words = {part.value for part in elements if isinstance(part, ast.Constant)}

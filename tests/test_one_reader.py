@@ -7,6 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from support.source_trees import tree_of
+
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
 
 
@@ -25,7 +27,7 @@ def names_by_module() -> dict[str, frozenset[str]]:
 
 
 def used_names(path: Path) -> frozenset[str]:
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    nodes = ast.walk(tree_of(path))
     return frozenset(filter(None, map(dotted, nodes)))
 
 
@@ -45,7 +47,7 @@ def test_one_module_writes_task_yaml():
     assert modules_that("yaml.dump", "yaml.safe_dump") == {"tasks.write"}
     for path in HARNESS.rglob("*.py"):
         text = path.read_text("utf-8")
-        nodes = ast.walk(ast.parse(text)) if re.search(r"TASK_FILE|task\.yaml", text) else ()
+        nodes = ast.walk(tree_of(path)) if re.search(r"TASK_FILE|task\.yaml", text) else ()
         calls = [node for node in nodes if isinstance(node, ast.Call)]
         written = [
             ast.unparse(call)
@@ -165,8 +167,8 @@ def test_no_attribute_of_a_judge_is_set_from_outside():
     found = [
         (path.name, ast.unparse(target))
         for path in HARNESS.rglob("*.py")
-        if re.search(r"judge\.|setattr\(judge", text := path.read_text("utf-8"))
-        for node in ast.walk(ast.parse(text))
+        if re.search(r"judge\.|setattr\(judge", path.read_text("utf-8"))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if re.search(r"(^|\.)judge\.\w+$", ast.unparse(target))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from support.source_trees import source_nodes
 
 from harness.stats.modes import IntervalConstruction
 
@@ -32,11 +33,7 @@ ALIASES = {"InvertedEnd": {"inverted test"}, "FEnds": {"profile likelihood", "ex
 @cache
 def classes_and_calls():
     """Return all classes of the package, and all calls."""
-    nodes = [
-        node
-        for path in sorted((ROOT / "harness").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-    ]
+    nodes = source_nodes()
     return tuple(
         [node for node in nodes if isinstance(node, kind)] for kind in (ast.ClassDef, ast.Call)
     )

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from support.source_trees import tree_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -53,8 +55,7 @@ def annotations() -> tuple[Annotation, ...]:
     for path in sorted(HARNESS.rglob("*.py")):
         if "_bundled" not in path.parts:
             module = ".".join(path.relative_to(HARNESS).with_suffix("").parts)
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            found += (Annotation(module, *row) for row in rows_of(tree))
+            found += (Annotation(module, *row) for row in rows_of(tree_of(path)))
     return tuple(found)
 
 

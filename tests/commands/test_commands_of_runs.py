@@ -63,7 +63,7 @@ def last_command(text, word):
 def test_cost_limit_is_raised_as_the_message_says(place, stub):
     """And the run is then finished."""
     write_judges(stub, far=({"say": "A"}, {"price": {"input": 1, "output": 1}}))
-    _, asked = run_of("--judges", "far", "--judges-file", "my judges.yaml", "--max-cost", 0.008)
+    _, asked = run_of("--judges", "far", "--judges-file", "my judges.yaml", "--max-cost", 0.006)
     assert asked.exit_code == 4
     command = last_command(asked.stderr, "harness resume")
     while (done := run_command(command, codes=NEVER_ASKED | {4})).exit_code == 4:

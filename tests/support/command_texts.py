@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from support.processes import invoke, start_harness
+from support.source_trees import tree_of
 
 import harness
 from harness.cli import COMMANDS
@@ -52,16 +53,11 @@ def command_texts() -> tuple[CommandText, ...]:
     texts: dict[CommandText, None] = {}
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix == ".py" and "_bundled" not in path.parts:
-            texts |= dict.fromkeys(_in_python(_tree(path)))
+            texts |= dict.fromkeys(_in_python(tree_of(path)))
         elif path.suffix in SCRIPTS:
             text = re.sub(r"{{.*?}}", "{}", path.read_text(encoding="utf-8"))
             texts |= dict.fromkeys(CommandText(path.name, command) for command in _in_text(text))
     return tuple(texts)
-
-
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _in_text(text: str) -> Iterator[str]:
@@ -132,7 +128,7 @@ def _functions() -> frozenset[str]:
     functions = [
         node
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(_tree(path))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef) and getattr(node.returns, "id", "") == "str"
     ]
     of_words = {f.name for f in functions if any(map(_is_command, ast.walk(f)))}
@@ -222,11 +218,12 @@ def situations() -> dict[str, list[str]]:
     """Return the texts that tests run, each with the names of the tests."""
     tests: dict[str, list[str]] = {}
     for path in sorted(Path(__file__).parents[1].rglob("test_*.py")):
-        for node in ast.walk(_tree(path)):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "@situation(" in text else ():
             if not isinstance(node, ast.FunctionDef):
                 continue
             for call in node.decorator_list:
                 if isinstance(call, ast.Call) and _name(call) == "situation":
-                    for text in call.args:
-                        tests.setdefault(_text(text), []).append(node.name)
+                    for argument in call.args:
+                        tests.setdefault(_text(argument), []).append(node.name)
     return tests

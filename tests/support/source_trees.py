@@ -1,0 +1,20 @@
+"""The syntax trees of the package, parsed once for all tests that read its code."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+HARNESS = Path(__file__).resolve().parents[2] / "harness"
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Return the tree of a file of the package; nobody changes it."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def source_nodes() -> list[ast.AST]:
+    """Return all nodes of the package, file by file."""
+    return [node for path in sorted(HARNESS.rglob("*.py")) for node in ast.walk(tree_of(path))]
