@@ -42,7 +42,11 @@ def written(place):
                 if row["value"] in file.ignore_labels:
                     continue
                 is_set = row["elicitation"] == "response_set"
-                keys = json.loads(row["value"]) if is_set else [row["value"]]
+                keys = (
+                    json.loads(row["value"])
+                    if is_set and row["value"][0] == "["
+                    else [row["value"]]
+                )
                 value = plain(labels.get(key, key) for key in keys)
                 items.setdefault((folder.name, row["item"]), Counter())[value] += 1
                 raters.add(row["rater"])

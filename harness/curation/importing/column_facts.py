@@ -274,8 +274,24 @@ def holds_ballots(column: Column) -> bool:
         return False  # a name twice: it is the label
     if all(len(of or ()) <= 1 for of in ballots):
         return False  # an object with one field
+    if _are_records(ballots):
+        return False
     labels = [label for of in ballots for _, label in of or ()]
     return len(set(labels)) <= max(2, min(FEW_LABELS, 0.5 * len(labels)))
+
+
+def _are_records(ballots: Sequence[Sequence[tuple[str, str]] | None]) -> bool:
+    """Return whether the fields of an object hold numbers in some and words in others.
+
+    These are the fields of a record, such as a name and a value. Raters answer in one way.
+    """
+    kinds: dict[str, set[bool]] = {}
+    for who, label in (pair for of in ballots for pair in of or ()):
+        parts = list_of(label)
+        cells = [label] if parts is None else parts
+        kinds.setdefault(who, set()).update(is_number(str(cell)) for cell in cells)
+    in_all = all({who for who, _ in of or ()} == kinds.keys() for of in ballots)
+    return in_all and {True} in kinds.values() and {False} in kinds.values()
 
 
 def has_digits(column: Column) -> bool:

@@ -33,7 +33,9 @@ RATERS = column_words.RATERS - {"ann", "anno"}  # given names, or how a column o
 WHOLE = RATERS | column_words.ID_MARKS | {"amt", "mturk", "prolific", "unique", "crowd"}
 
 SYSTEMS = frozenset({"system", "systems", "model", "models", "sys"})
-COUNTED = frozenset({"raters", "annotators", "workers", "coders"})  # their number, if it is one
+COUNTED = frozenset(  # their number, if it is one
+    {"raters", "annotators", "workers", "coders", "judgments", "judgements", "annotations"}
+)
 
 
 def rater_headers(facts: Facts) -> list[str]:

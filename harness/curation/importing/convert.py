@@ -151,6 +151,8 @@ class ImportSummary:
         Number of rows and cells that were not used; ``rejected.csv`` lists all of them.
     rejected : list of RejectedLine
         The first rejected rows and cells.
+    n_repeated : int
+        Those among them that repeat a rating, so that nothing is lost.
     n_outside : int
         Pairs of a rater's set and choice whose choice lies outside the set: kept as two ratings, of
         which F says nothing.
@@ -166,6 +168,7 @@ class ImportSummary:
 
     folder: Path
     n_items: int = 0
+    n_repeated: int = 0
     n_outside: int = 0
     fields: set[str] = field(default_factory=set)
     n_textless: int = 0
@@ -260,7 +263,8 @@ def make_task(
     summary = ImportSummary(folder)
     with new_folder(folder) as part:
         _write(plan, part, summary)
-        if max_rejected and not max_rejected.allows(summary.n_rejected, summary.n_answers):
+        n_lost = summary.n_rejected - summary.n_repeated
+        if max_rejected and not max_rejected.allows(n_lost, summary.n_answers):
             _keep_rejected(part, summary, max_rejected)
         described = plan.described(summary.fields, summary.answered, summary.sets)
         write_task_file(part, commented(described, summary.raters, plan.table.path.name))
@@ -275,7 +279,7 @@ def _keep_rejected(part: Path, summary: ImportSummary, max_rejected: MaxRejected
     (part / REJECTED_FILE).replace(listed)
     first = summary.rejected[0]
     raise TaskError(
-        f"{summary.folder}: {summary.n_rejected} rows or cells cannot be used, more than "
+        f"{summary.folder}: {summary.n_rejected - summary.n_repeated} rows or cells cannot be used, more than "
         f"{max_rejected}, so nothing was written. {listed} lists them (line {first.line}: "
         f"{first.reason}). Correct them, or raise --max-rejected."
     )
@@ -347,6 +351,7 @@ def _entries(
             yield entry
         elif isinstance(entry, Rejected):
             line = reader.line(entry.row)
+            summary.n_repeated += entry.is_repeat
             yield summary.reject(RejectedLine(line, entry.column, entry.reason))
         else:
             yield summary.reject(entry)

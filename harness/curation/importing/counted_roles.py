@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from harness.tasks.columns.table_columns import Column
 
+MOST_DISTINCT = 0.7  # of the rows, among which dependences are no chance
 N_PARALLEL = 2  # columns: the labels of an item, and who gave them
 ROUNDING = 0.01  # by which shares may miss 1
 PLAIN_TOTALS = frozenset({"total", "sum", "all"})  # of scores, too
@@ -202,6 +203,7 @@ def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:
     if counted:  # a list of numbers beside them is the same counts
         listed = [n for n in listed if not all(map(is_number, facts.labels(n)))]
     whole = counted + [n for n in listed if recur(facts[n])]
+    whole = [n for n in whole if not any(_is_computed(draft, n, other) for other in whole)]
     if not whole:
         return False
     draft.set(votes=(whole[0],))
@@ -213,6 +215,13 @@ def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:
             about="votes",
         )
     return True
+
+
+def _is_computed(draft: RoleDraft, name: str, other: str) -> bool:
+    """Return whether ratings follow from those in another column, which don't follow from them."""
+    facts = draft.facts
+    recurs = facts.keys(other) <= MOST_DISTINCT  # what is unique determines everything
+    return recurs and facts.determines((other,), name) and not facts.determines((name,), other)
 
 
 def _votes(draft: RoleDraft, columns: Sequence[str]) -> list[str]:

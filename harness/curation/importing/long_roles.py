@@ -390,9 +390,19 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
     clear = [
         n for n in ratings if not facts.called(n, column_words.MARGINS - column_words.MEASURES)
     ]
-    clear = clear or ratings
+    clear = _steady(draft, (*item, rater, *within), clear or ratings)
     whole = [n for n in clear if not facts.is_measured(n)]
     return whole if len(whole) > 1 else clear
+
+
+def _steady(draft: RoleDraft, keys: Sequence[str], names: list[str]) -> list[str]:
+    """Return the columns that say the same in all rows of a rater and item, or all if none does.
+
+    A rating that is corrected later differs between them, too, so one that is called so stays.
+    """
+    steady = [n for n in names if draft.facts.determines(keys, n)]
+    called = [n for n in names if draft.facts.called(n, column_words.LABELS)]
+    return steady if steady and {*called} <= {*steady} else names
 
 
 def _repeats_often(draft: RoleDraft, name: str) -> bool:
@@ -490,7 +500,31 @@ def _label_roles(draft: RoleDraft) -> None:
         draft.set(label=ratings[0])
     else:
         _no_ratings(draft, within)
+    _unsteady_ratings(draft)
     _agreed_ratings(draft)
+
+
+def _unsteady_ratings(draft: RoleDraft) -> None:
+    """Ask about columns that differ between rows of one rater and item, if the ratings don't."""
+    mapping, facts = draft.mapping, draft.facts
+    chosen = [n for n in (mapping.label, *mapping.criteria, *mapping.sets) if n]
+    keys = tuple(filter(None, (*mapping.id, mapping.rater, mapping.criterion)))
+    if not chosen or facts.keys(*keys) >= KEY or not facts.determines(keys, chosen[0]):
+        return
+    unsteady = tuple(
+        n
+        for n in draft.free()
+        if facts.is_labels(n) and len(facts.labels(n)) > 1 and not facts.determines(keys, n)
+    )
+    if unsteady:
+        empty: dict[str, object] = {"label": "", "sets": ()}
+        draft.ask(
+            f"{names_of(unsteady)} differ between rows of one rater and item, and "
+            f"{names_of(chosen)} don't: pass --criteria {quote(','.join(chosen))} if only these "
+            "are ratings",
+            empty | {"criteria": unsteady},
+            about="criteria",
+        )
 
 
 def _agreed_ratings(draft: RoleDraft) -> None:

@@ -67,7 +67,7 @@ class ReadingFacts:
     def add(self, entry: TableItem | TableAnswer | Rejected) -> None:
         """Count what the reader yields; verdicts of judges aren't counted."""
         if isinstance(entry, Rejected):
-            self.n_unused += 1
+            self.n_unused += not entry.is_repeat
         elif isinstance(entry, TableAnswer) and not entry.is_judge:
             self.raters[entry.name] += 1
             self.items[entry.item] += 1

@@ -20,8 +20,9 @@ from harness.curation.importing.contradictions import (
     of_sides,
     rater_headers,
 )
+from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.role_draft import names_of
-from harness.curation.importing.structures import numbers
+from harness.curation.importing.structures import names_cell, numbers
 from harness.tasks.columns import column_words
 from harness.tasks.columns.rater_names import names_model
 
@@ -91,6 +92,17 @@ def find_rated_once(draft: RoleDraft) -> bool:
     is_repeated = bool(texts) and not any(facts.keys(name) >= KEY for name in texts)
     if is_repeated or rater_headers(facts) or draft.table.n_rows < MIN_RATED:
         return False
+    if named := [n for n in draft.free() if names_cell(draft.table, n)]:
+        draft.set(criteria=(*named,))  # what a rater chose isn't a label: it's asked about
+        return True
+    if counts := [n for n in draft.free() if _counts_raters(draft, n)]:
+        question = (
+            f"{names_of(counts)} counts raters, so a row summarizes ratings: import a file with a "
+            "row per rating"
+        )
+        draft.doubts.append(Doubt(question, in_table=True))
+        draft.set(criteria=(*counts,))
+        return True
     sides = {*of_sides(facts, draft.free())}
     answers = [n for n in draft.free() if n not in sides and _may_be_answer(draft, n)]
     answers.sort(key=lambda name: not facts.called(name, column_words.LABELS))
@@ -110,6 +122,17 @@ def find_rated_once(draft: RoleDraft) -> bool:
         about="criteria",
     )
     return True
+
+
+def _counts_raters(draft: RoleDraft, name: str) -> bool:
+    """Return whether a column holds whole numbers above 1 and is called after many raters."""
+    facts = draft.facts
+    return (
+        facts.called(name, COUNTED)
+        and facts.is_numbers(name)
+        and not facts.is_measured(name)
+        and float(np.max(numbers(facts[name]))) > 1
+    )
 
 
 def _may_be_answer(draft: RoleDraft, name: str) -> bool:

@@ -36,6 +36,7 @@ MOST_NUMBERS = 40  # columns among which sums are looked for
 USUAL = 0.5  # of the rows, those with the most common total, if it counts raters
 STEADY = 0.15  # of the mean, the spread of totals that may count raters
 VOTED = frozenset({"votes", "rater"})  # roles whose columns may join labels or raters
+TICKED = frozenset({"0", "1", "0.0", "1.0"})
 MARKS = (",", ";", "|")
 ENDS = (":::", "::", "__", "_", ".", ":", "/", "-")
 SAME = 0.5  # of the rows, those whose ratings recur in another row, to see what follows from them
@@ -108,7 +109,7 @@ def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
     """Bring columns into the forms that finders know, except for those that the user named."""
     named = {name for role, names in roles.items() for name in names if role not in VOTED}
     table = with_named_raters(with_flat_members(table, named), named)
-    return with_choices(with_parts(table, named), named)
+    return with_choices(with_ticked(with_parts(table, named), named), named)
 
 
 def with_flat_members(table: Table, named: Collection[str] = ()) -> Table:
@@ -184,6 +185,48 @@ def _repeats(column: Column, mark: str) -> bool:
 def _as_list(text: str, mark: str) -> str:
     parts = [part.strip() for part in text.split(mark)]
     return json.dumps(parts, ensure_ascii=False) if text else ""
+
+
+def with_ticked(table: Table, named: Collection[str] = ()) -> Table:
+    """Read as one column of labels those that tick exactly one label in each row, or are blank.
+
+    There have to be several such families with the same labels, as of several raters: columns
+    ``ann1.polite``, ``ann1.rude``, ``ann2.polite``, ``ann2.rude`` of 0 and 1 become ``ann1`` and
+    ``ann2``.
+    """
+    ticked = {n for n, of in table.columns.items() if n not in named and {*of.values} <= TICKED}
+    found = [families for mark in ENDS if (families := _families(table, ticked, mark))]
+    best = max(found, key=lambda families: len("".join(families)), default={})
+    for name, labels in best.items():
+        rows = zip(*(table.columns[column].by_row() for column in labels.values()), strict=True)
+        cells = ["".join(_chosen([*labels], row)) for row in rows]
+        table = table.without([*labels.values()]).with_column(name, cells)
+    return table
+
+
+def _families(table: Table, names: Collection[str], mark: str) -> dict[str, dict[str, str]]:
+    """Return columns by label, by what their names open with, if they tick the same labels."""
+    families: dict[str, dict[str, str]] = defaultdict(dict)
+    for name in table.columns:
+        opening, _, label = name.rpartition(mark)
+        if opening and label and name in names:
+            families[opening][label] = name
+    labels = Counter(tuple(of) for of in families.values() if len(of) > 1)
+    usual, n = labels.most_common(1)[0] if labels else ((), 0)
+    alike = {k: of for k, of in families.items() if tuple(of) == usual and k not in table.columns}
+    cells = [[table.columns[c].by_row() for c in of.values()] for of in alike.values()]
+    is_one = n > 1 and table.n_rows >= MIN_ROWS and all(map(_ticks_one, cells))
+    return alike if is_one else {}
+
+
+def _ticks_one(columns: Sequence[Sequence[str]]) -> bool:
+    """Return whether columns of 0 and 1 have one 1 in each row that isn't blank."""
+    rows = [row for row in zip(*columns, strict=True) if any(row)]
+    return bool(rows) and all(all(row) and sum(float(c) for c in row) == 1 for row in rows)
+
+
+def _chosen(labels: Sequence[str], row: Sequence[str]) -> list[str]:
+    return [label for label, cell in zip(labels, row, strict=True) if cell and float(cell)]
 
 
 def with_choices(table: Table, named: Collection[str] = ()) -> Table:

@@ -16,7 +16,8 @@ from harness.curation.importing.column_facts import (
 from harness.curation.importing.contradictions import about_others
 from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.role_draft import RoleDraft, names_of
-from harness.curation.importing.structures import follows_from
+from harness.curation.importing.structure_readings import rises
+from harness.curation.importing.structures import follows_from, numbers
 from harness.tasks.columns import column_words
 from harness.tasks.columns.column_mapping import PLACEHOLDERS, ColumnMapping, pattern_of
 from harness.tasks.columns.column_words import contains_word, parts
@@ -72,6 +73,9 @@ def find_wide(draft: RoleDraft) -> bool:
         raters, unclear = ([n for n in names if n not in made] for names in (raters, unclear))
         draft.computed += made
         draft.notes.append(f"{names_of(made)} can be computed from the ratings, so it isn't one")
+    if len(people) > 1 and (sorted_ := [n for n in unclear if _only_rises(draft, n)]):
+        raters, unclear = ([n for n in names if n not in sorted_] for names in (raters, unclear))
+        draft.notes.append(f"{names_of(sorted_)} only rises from row to row, so it isn't a rating")
     words = column_words.RATERS - {"ann"} | column_words.ID_MARKS
     names = [n for n in raters if set(parts(n)) <= words]
     lone = len(raters) == 1 and not (models or judges) and (not people or bool(names))
@@ -108,6 +112,11 @@ def find_wide(draft: RoleDraft) -> bool:
             {"raters": alike},
         )
     return True
+
+
+def _only_rises(draft: RoleDraft, name: str) -> bool:
+    """Return whether a column holds numbers that only rise from row to row, as row numbers do."""
+    return draft.facts.is_numbers(name) and rises(numbers(draft.facts[name]))
 
 
 def _people_left_out(draft: RoleDraft, who: Mapping[str, str]) -> list[str]:

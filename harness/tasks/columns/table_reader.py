@@ -66,6 +66,7 @@ class Rejected(NamedTuple):
     row: int
     column: str
     reason: str
+    is_repeat: bool = False  # the rating is there already, from an earlier row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +179,7 @@ class _Seen:
     first_row: dict[str, int] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)  # rows
     judged_rows: set[int] = field(default_factory=set)
-    rated: set[tuple[str, str, str]] = field(default_factory=set)
+    rated: dict[tuple[str, str, str], str | tuple[str, ...]] = field(default_factory=dict)
     rated_items: set[str] = field(default_factory=set)
     judged: dict[tuple[str, str, str], str | tuple[str, ...]] = field(default_factory=dict)
 
@@ -308,13 +309,14 @@ class TableReader:
         key = (item, answer.name, elicitation)
         problem = answer.problem or problem or self._problem(answer.name, key)
         if problem:
-            yield Rejected(row, answer.column, problem)
+            is_repeat = bool(value) and self._seen.rated.get(key) == value
+            yield Rejected(row, answer.column, problem, is_repeat)
         elif self._seen.items[item] != self._shown[row]:
             columns = ", ".join(self._mapping.text)
             problem = f"{quoted('item', item)} differs from an earlier row"
             yield Rejected(row, columns, problem)
         else:
-            self._seen.rated.add(key)
+            self._seen.rated[key] = value
             self._seen.rated_items.add(item)
             time = self._times[row] if self._times else ""
             rated = (row, item, answer.name, False, answer.column, elicitation, value, time)
