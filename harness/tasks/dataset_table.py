@@ -74,7 +74,7 @@ class DatasetTable:
         """Yield place and cells of each rating, as in a ratings table, without empty cells."""
         for entry in self._entries:
             if isinstance(entry, Rejected):
-                raise self._refusal(*entry)
+                raise self._refusal(entry.row, entry.column, entry.reason)
             if isinstance(entry, TableAnswer):
                 row = {"item": entry.item, "rater": entry.name, "elicitation": entry.elicitation}
                 value = list(entry.value) if isinstance(entry.value, tuple) else entry.value

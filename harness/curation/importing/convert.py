@@ -278,8 +278,9 @@ def _keep_rejected(part: Path, summary: ImportSummary, max_rejected: MaxRejected
     listed = _rejected_beside(summary.folder)
     (part / REJECTED_FILE).replace(listed)
     first = summary.rejected[0]
+    n_lost = summary.n_rejected - summary.n_repeated
     raise TaskError(
-        f"{summary.folder}: {summary.n_rejected - summary.n_repeated} rows or cells cannot be used, more than "
+        f"{summary.folder}: {n_lost} rows or cells cannot be used, more than "
         f"{max_rejected}, so nothing was written. {listed} lists them (line {first.line}: "
         f"{first.reason}). Correct them, or raise --max-rejected."
     )

@@ -194,7 +194,7 @@ def _who_doubt(
     marked = any(not column_words.MODEL_MARKS.isdisjoint(parts(name)) for name in unclear)
     several_criteria = len(unclear) == len(raters) > 1 and not models and not marked
     criteria = f", --criteria {quote(','.join(raters))}" if several_criteria else ""
-    as_criteria = {"raters": (), "criteria": tuple(raters), "pattern": ""}
+    as_criteria: dict[str, object] = {"raters": (), "criteria": tuple(raters), "pattern": ""}
     others += [as_criteria] if several_criteria else []
     if draft.other_pattern in _grids(raters, raters):
         draft.set(pattern=draft.other_pattern)
