@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from harness.app.plan import Plan
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
-    from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.units import Job
     from harness.judging.storage.reply_store import Store
     from harness.judging.storage.verdict_log import LogReading
@@ -52,7 +51,6 @@ def ask_open_units(
     store: Store,
     *,
     observer: Observer,
-    retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
     follow: Callable[[Store, Observer, StopRequests], str] | None = None,
     shows_text: bool | None = None,
@@ -61,7 +59,7 @@ def ask_open_units(
 
     Parameters
     ----------
-    plan, folder, observer, retry, stop
+    plan, folder, observer, stop
         See `run_plan`.
     store : Store
         Store for replies.
@@ -103,7 +101,7 @@ def ask_open_units(
                 done=logged.final,
                 observer=race or observer,
                 limits=limits._replace(
-                    retry=retry,
+                    retry=plan.retry,
                     keep_going=plan.config.keep_going,
                     shows_text=plan.config.item_text if shows_text is None else shows_text,
                 ),
@@ -216,7 +214,7 @@ class ClusterEdge(Protocol):
         """Copy all replies of a cache folder, run folder or shared store; return their number."""
 
     def launcher(
-        self, plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
+        self, plan: Plan, folder: RunFolder, place: Place
     ) -> Callable[[Store, Observer, StopRequests], str]:
         """Return a function that starts processes on a cluster and follows them to their end."""
 

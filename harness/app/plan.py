@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from harness.analysis import check_choices
 from harness.analysis.ratings import is_held_out
@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.demonstrations import Demonstrations
     from harness.judging.prompts.requests import Request
     from harness.judging.running.cost_estimate import JudgeQuote
+    from harness.judging.running.retry import RetryPolicy
     from harness.judging.storage.reply_store import Store
     from harness.judging.storage.verdict_log import UnitKey
     from harness.judging.strategies.strategy import Strategy
@@ -117,6 +118,8 @@ class Plan:
         Whether no more requests are sent, and only submitted batches are collected.
     kept_answers : tuple of str
         Lines on judges of a resumed run for which a new run would use a different form of answer.
+    retry : RetryPolicy or None
+        Policy for retrying calls; None for the default.
     """
 
     task: Task
@@ -131,6 +134,7 @@ class Plan:
     is_part: bool = False
     is_closed: bool = False
     kept_answers: tuple[str, ...] = ()
+    retry: RetryPolicy | None = None
 
     @property
     def specs(self) -> tuple[JudgeSpec, ...]:
@@ -222,11 +226,8 @@ def plan_run(
     if config.prompts and not prompts.uses(config.prompts):
         problem = "no template or demonstrations that these judges need"
         raise OptionError("prompts", problem, "Name another folder", found=str(config.prompts))
-    return checked_plan(
-        loaded,
-        config,
-        specs,
-        prompts,
+    return replace(
+        checked_plan(loaded, config, specs, prompts),
         skipped=dict(resolved.skipped),
         embedder=embedder_of(loaded, lambda: registry),
         resume_options=tuple(server.words()),
@@ -325,7 +326,6 @@ def checked_plan(
     config: RunConfig,
     specs: tuple[JudgeSpec, ...],
     prompts: Prompts,
-    **fields: Any,  # noqa: ANN401 -- the other ones of the plan
 ) -> Plan:
     """Create a plan from a task, its items and judges, and reject incompatible choices."""
     config = without_blank(config, task)
@@ -353,7 +353,7 @@ def checked_plan(
     check_strategies(specs, jobs, task, prompts)
     check_replies(config.choices.replies, jobs, len(task.options))
     ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
-    plan = Plan(task, config, prompts, jobs, ensembles=ensembles, **fields)
+    plan = Plan(task, config, prompts, jobs, ensembles=ensembles)
     if config.race:
         races = edge("racing", RaceEdge)
         races.pool_of(task, (*plan.specs, *ensembles), config)  # refuses what cannot race

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -111,11 +112,8 @@ def _plan_rest(folder: RunFolder, task: Task, limit: Limit, server: Server) -> P
             f"{folder.prompts}: the prompts have changed since this run was started. "
             "Restore them, or start a new run."
         )
-    return checked_plan(
-        task,
-        config,
-        manifest.judges,
-        prompts,
+    return replace(
+        checked_plan(task, config, manifest.judges, prompts),
         skipped=manifest.skipped,
         folder=folder,
         embedder=manifest.embedder,
@@ -160,11 +158,8 @@ def plan_confirmation(
     changes |= NO_RACE
     config = manifest.config.model_copy(update=changes | limit.changes())
     prompts = prompts_of(folder, loaded, specs)
-    return checked_plan(
-        loaded,
-        config,
-        specs,
-        prompts,
+    return replace(
+        checked_plan(loaded, config, specs, prompts),
         embedder=embedder_of(loaded, partial(load_judges, server.judges_file)),
         resume_options=tuple(server.words()),
     )
@@ -249,7 +244,8 @@ def _plan_alone(
     config = folder.manifest.config.model_copy(update=alone | dict(changes) | limit.changes())
     if config.changed_by:
         specs = tuple(spec.model_copy(update={"both_orders": False}) for spec in specs)
-    return checked_plan(task, config, specs, prompts, resume_options=tuple(server.words()))
+    plan = checked_plan(task, config, specs, prompts)
+    return replace(plan, resume_options=tuple(server.words()))
 
 
 def other_items(folder: RunFolder, judge: str, items: tuple[Item, ...]) -> tuple[Task, Prompts]:

@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from harness.analysis import Source, Validation
     from harness.judging.prompts.requests import Prompts
     from harness.judging.running.recorder import Observer
-    from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.stopping import StopRequests
     from harness.judging.storage.reply_store import Store
     from harness.options.concerns import Choices, Place, Validating
@@ -160,7 +159,6 @@ def run_plan(
     observer: Observer,
     out: Path | None = None,
     place: Place = HERE,
-    retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> RunResult:
     """Run a plan to its end: check judges, create or reopen its folder, run, write results.
@@ -177,8 +175,6 @@ def run_plan(
         Folder in which a new run's folder is created; see `harness.runs.run_folder.default_out`.
     place : Place
         Where to run judges, and to keep replies.
-    retry : RetryPolicy, optional
-        Policy for retrying calls.
     stop : StopRequests, optional
         Stop requests from another thread.
 
@@ -192,7 +188,7 @@ def run_plan(
     if plan.folder is not None and is_asked and not plan.embedder:
         return _complete(plan, plan.folder)
     with _folder_of(plan, out, place, observer) as folder:
-        return execute(plan, folder, observer=observer, place=place, retry=retry, stop=stop)
+        return execute(plan, folder, observer=observer, place=place, stop=stop)
 
 
 def ask_plan(
@@ -201,7 +197,6 @@ def ask_plan(
     observer: Observer,
     out: Path | None = None,
     place: Place = HERE,
-    retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> tuple[RunFolder, Asked]:
     """Send a plan's open requests, in its run folder, without validation.
@@ -209,7 +204,7 @@ def ask_plan(
     Parameters are those of `run_plan`, and so are the errors.
     """
     with _folder_of(plan, out, place, observer) as folder:
-        return folder, _ask(plan, folder, observer=observer, place=place, retry=retry, stop=stop)
+        return folder, _ask(plan, folder, observer=observer, place=place, stop=stop)
 
 
 @contextmanager
@@ -243,11 +238,10 @@ def execute(
     *,
     observer: Observer,
     place: Place = HERE,
-    retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
 ) -> RunResult:
     """Send all open requests, then validate the verdicts and write results; see `run_plan`."""
-    asked = _ask(plan, folder, observer=observer, place=place, retry=retry, stop=stop)
+    asked = _ask(plan, folder, observer=observer, place=place, stop=stop)
     budget = asked.budget
     if plan.embedder:
         try:
@@ -258,7 +252,7 @@ def execute(
                 _opener(plan, folder, observer, place)(),
                 observer=observer,
                 budget=budget,
-                retry=retry,
+                retry=plan.retry,
                 stop=stop,
             )
         finally:
@@ -283,15 +277,12 @@ def _ask(
     *,
     observer: Observer,
     place: Place,
-    retry: RetryPolicy | None,
     stop: StopRequests | None,
 ) -> Asked:
     """Send all open requests, and report how to send the rest if some remain."""
-    follow = _launched(plan, folder, place, retry)
+    follow = _launched(plan, folder, place)
     store = _opener(plan, folder, observer, place)()
-    asked = ask_open_units(
-        plan, folder, store, observer=observer, retry=retry, stop=stop, follow=follow
-    )
+    asked = ask_open_units(plan, folder, store, observer=observer, stop=stop, follow=follow)
     if folder.manifest.state == "stopped" and not plan.is_part:
         is_unreadable = UNREADABLE in folder.manifest.ended.values()
         options = [*plan.resume_options, *(["--keep-going"] if is_unreadable else [])]
@@ -322,14 +313,14 @@ def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> 
 
 
 def _launched(
-    plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
+    plan: Plan, folder: RunFolder, place: Place
 ) -> Callable[[Store, Observer, StopRequests], str] | None:
     """Return a function that starts and follows the run's other processes; None for none."""
     if place.executor == "local":
         return None
     if place.store is None:
         raise RunError("processes on a cluster need a shared store. Name one, postgresql://...")
-    return edge("cluster", ClusterEdge).launcher(plan, folder, place, retry)
+    return edge("cluster", ClusterEdge).launcher(plan, folder, place)
 
 
 def _complete(plan: Plan, folder: RunFolder) -> RunResult:

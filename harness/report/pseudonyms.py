@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from harness.analysis.recommendation_checks import Check
 
@@ -103,11 +103,12 @@ def _renamed_in_list(text: str, shown: Mapping[str, str]) -> str:
     return text if new == text else new
 
 
-def _same_kind(part: tuple[Any, ...], members: list[Any]) -> tuple[Any, ...]:
+def _same_kind(part: tuple[object, ...], members: list[object]) -> tuple[object, ...]:
     """Return the members as the tuple was; that one if none has changed."""
     if all(new is old for new, old in zip(members, part, strict=True)):
         return part
-    return type(part)(*members) if hasattr(part, "_fields") else tuple(members)
+    make: Callable[..., tuple[object, ...]] = type(part)
+    return make(*members) if hasattr(part, "_fields") else tuple(members)
 
 
 def _names(part: object, field: str = "") -> Iterator[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -138,9 +139,8 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
     plan = plan_run(str(place / "task"), ["gone"], options, server=server)
     folder = start(plan, place / "runs")
     hearing = RecordingObserver()
-    result = execute(
-        plan, folder, observer=hearing, retry=QUICK_RETRIES, place=Place(no_store=True)
-    )
+    quick = replace(plan, retry=QUICK_RETRIES)
+    result = execute(quick, folder, observer=hearing, place=Place(no_store=True))
     assert result.exit_code == 3
     assert re.search(
         r"unreachable: no server answers at http://127\.0\.0\.1:\d+/v1. Check",

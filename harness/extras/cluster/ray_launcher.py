@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from harness.app.plan import Plan
     from harness.judging.running.recorder import Observer
-    from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.stopping import StopRequests
     from harness.judging.storage.reply_store import Store
     from harness.options.concerns import Place
@@ -49,12 +48,11 @@ class SharedRun(NamedTuple):
     """What processes on a cluster ask, and how each opens the store: keys are named, never sent."""
 
     plan: Plan
-    retry: RetryPolicy | None
     open_store: Callable[[], Store]
 
 
 def launcher(
-    plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
+    plan: Plan, folder: RunFolder, place: Place
 ) -> Callable[[Store, Observer, StopRequests], str]:
     """Return what starts processes of a run on a cluster and follows them to their end.
 
@@ -80,7 +78,7 @@ def launcher(
     )
 
     def follow(store: Store, observer: Observer, stop: StopRequests) -> str:
-        with _connected(address, SharedRun(sent, retry, open_store)) as (connection, text):
+        with _connected(address, SharedRun(sent, open_store)) as (connection, text):
             observer.say(text)
             return asyncio.run(_follow(connection, _name(address), store, observer, stop))
 

@@ -74,7 +74,6 @@ class RunProcess:
                 folder,
                 run.open_store(),
                 observer=NoObserver(),
-                retry=run.retry,
                 stop=self._stop,
             )
         except StoreAway:

@@ -134,11 +134,9 @@ def _without_examples(plan: Plan) -> Plan:
     if (shown := plan.prompts.demonstrations) is None:
         return plan
     ids = {demonstration.item for drawn in shown.drawn.values() for demonstration in drawn}
-    return checked_plan(
-        plan.task,
-        plan.config.model_copy(update={"left_out": tuple(sorted(ids))}),
-        (*plan.specs, *plan.ensembles),
-        plan.prompts,
+    config = plan.config.model_copy(update={"left_out": tuple(sorted(ids))})
+    return replace(
+        checked_plan(plan.task, config, (*plan.specs, *plan.ensembles), plan.prompts),
         skipped=plan.skipped,
         embedder=plan.embedder,
         resume_options=plan.resume_options,

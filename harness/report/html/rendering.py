@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.report import formatting, words
 from harness.report.glossary import GLOSSARY, paper_symbol
@@ -58,9 +58,9 @@ _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 def render(
     template: str,
-    context: Mapping[str, Any],
+    context: Mapping[str, object],
     *,
-    block: Mapping[str, Any],
+    block: Mapping[str, object],
     title: str,
     sections: Sequence[tuple[str, str]],
 ) -> str:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
@@ -473,7 +474,8 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     plan = plan_run(str(tmp_path / "task"), ["far"], options, server=server)
     other, hearing = start(plan, tmp_path / "others"), RecordingObserver()
     cache = tmp_path / "cache"
-    result = execute(plan, other, observer=hearing, retry=QUICK_RETRIES, place=Place(cache=cache))
+    quick = replace(plan, retry=QUICK_RETRIES)
+    result = execute(quick, other, observer=hearing, place=Place(cache=cache))
     assert (result.exit_code, other.manifest.ended) == (3, {"far": "in_a_batch"})
     line, last = hearing.lines
     named = f"--judges-file {tmp_path / 'judges.yaml'}"
@@ -483,10 +485,9 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     for opened in (RunFolder.open(folder), other):
         plan = plan_resumed_run(opened, server=server)
         result = execute(
-            plan,
+            replace(plan, retry=QUICK_RETRIES),
             opened,
             observer=RecordingObserver(),
-            retry=QUICK_RETRIES,
             place=Place(cache=cache),
         )
         assert result.exit_code == 0
