@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from harness.analysis.recommendation_checks import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from harness.analysis import Validation
 
