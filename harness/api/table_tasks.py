@@ -287,7 +287,7 @@ def _guessed(
         )
     known = {"image": ["none"], **roles}
     plans = curation.make_plans(name, table, known, settings=settings, rated=rated)
-    settled = curation.settled(name, plans, table, rated)
+    settled = curation.settled(name, plans, table, rated, roles)
     plan, *others = plans if settled[0].mapping.image else settled
     if others:
         criteria = ", ".join(each.columns.criterion or "" for each in (plan, *others))
@@ -388,6 +388,11 @@ class ImportEdge(Protocol):
         """Complete the settings and check that tasks can be made."""
 
     def settled(
-        self, name: str, plans: tuple[TableTask, ...], table: Table, rated: RatedOptions
+        self,
+        name: str,
+        plans: tuple[TableTask, ...],
+        table: Table,
+        rated: RatedOptions,
+        roles: Collection[str],
     ) -> tuple[TableTask, ...]:
         """Return the plans if only one reading is left, else the plans that ask the user."""

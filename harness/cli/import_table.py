@@ -221,7 +221,7 @@ class _Draft:
         """Return the plans, or those of the only reading that makes sense."""
         from harness.curation.importing import settled
 
-        plans = settled(self.name, self.plans(), self.table, self.rated)
+        plans = settled(self.name, self.plans(), self.table, self.rated, self.roles)
         return tuple(replace(p, source=self.source, licence=self.licence) for p in plans)
 
     def _with(self, fields: Mapping[str, object]) -> _Draft:

@@ -6,8 +6,11 @@ from dataclasses import fields, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from harness.curation.importing.column_facts import sample_of
+from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.import_plan import make_plans
 from harness.curation.importing.option_guess import NUMBER, PLACEHOLDER
+from harness.curation.importing.reading_facts import facts_of
 from harness.curation.importing.readings import SAMPLE_ROWS, TableReading, tried_readings
 from harness.curation.importing.role_draft import names_of
 from harness.errors import TaskError
@@ -17,12 +20,15 @@ from harness.tasks.columns.table_answers import AnswerSettings
 from harness.tasks.columns.table_columns import POSITIONAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from harness.curation.importing.import_plan import ImportPlan
     from harness.tasks.columns.table_answers import RatedOptions
     from harness.tasks.columns.table_columns import Table
 
+RATED = frozenset(
+    {"raters", "pattern", "rater", "label", "set", "sets", "criteria", "counts", "votes"}
+)
 ALWAYS = ("id", "text", "judges")  # roles that are said even where no column has them
 UNSAID = frozenset({"elicitation"})  # found by its name alone
 JOINED = frozenset({"ignore", "abstain", "rename"})  # settings that doubts add labels to
@@ -59,12 +65,17 @@ LISTS = {
 
 
 def settled(
-    name: str, plans: tuple[ImportPlan, ...], table: Table, rated: RatedOptions
+    name: str,
+    plans: tuple[ImportPlan, ...],
+    table: Table,
+    rated: RatedOptions,
+    roles: Collection[str] = (),
 ) -> tuple[ImportPlan, ...]:
     """Return the plans of the only reading that is left, or those that ask.
 
     It has to have been compared with others, and to ask nothing itself. A setting of the answers
-    is the user's to say, and so is who the columns of ratings are.
+    is the user's to say, and so is who the columns of ratings are. A draft that asks nothing is
+    carried out on a sample, too, unless the user or the table's format named its columns.
 
     Parameters
     ----------
@@ -76,8 +87,13 @@ def settled(
         As it was read from its file.
     rated : RatedOptions
         What was rated and by whom.
+    roles : collection of str
+        Roles of columns that the user named.
     """
     draft = plans[0]
+    is_said = bool(table.reading.columns) or not RATED.isdisjoint(roles)
+    if not (is_said or any(plan.doubts for plan in plans)):
+        return _sensible(name, plans, table, rated)
     readings = [*readings_of(draft)]
     is_asked = any(doubt.accept or "judges" in doubt.about for doubt in draft.doubts)
     is_asked |= not draft.mapping.rater
@@ -96,6 +112,29 @@ def settled(
         return plans
     note = f"of {len(readings)} readings, the others explain fewer columns or make no sense"
     return tuple(replace(plan, notes=(note, *plan.notes)) for plan in taken)
+
+
+def _sensible(
+    name: str, plans: tuple[ImportPlan, ...], table: Table, rated: RatedOptions
+) -> tuple[ImportPlan, ...]:
+    """Return plans that ask nothing, with a question if their facts make no sense."""
+    items = [item for item in plans[0].mapping.id if item in table.columns]
+    sample = sample_of(table, items, SAMPLE_ROWS)
+    try:
+        tried = plans
+        if sample is not table:
+            tried = make_plans(name, sample, {}, settings=plans[0].settings, rated=rated)
+        facts = facts_of(tried)
+    except TaskError:
+        return plans
+    if not (facts.n_ratings and facts.is_absurd):  # without a rating, writing says why
+        return plans
+    counts, _ = facts.lines()
+    question = (
+        f"the likeliest columns make no sense as ratings ({counts}): name those that are in "
+        "--raters, --label, --criteria, --counts or --votes"
+    )
+    return tuple(replace(plan, doubts=(Doubt(question, in_table=True),)) for plan in plans)
 
 
 def readings_of(plan: ImportPlan) -> Iterator[TableReading]:

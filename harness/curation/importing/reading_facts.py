@@ -36,6 +36,8 @@ class ReadingFacts:
         Ratings per item.
     values : Counter of str
         How often each option is chosen; a set counts for each of its options.
+    labels : dict of str to set of str
+        Options that each rater chose.
     n_unused : int
         Rows and cells that can't be used.
     first_item : str
@@ -49,6 +51,7 @@ class ReadingFacts:
     raters: Counter[str] = field(default_factory=Counter)
     items: Counter[str] = field(default_factory=Counter)
     values: Counter[str] = field(default_factory=Counter)
+    labels: dict[str, set[str]] = field(default_factory=dict)
     n_unused: int = 0
     first_item: str = ""
     example: list[tuple[str, str]] = field(default_factory=list)
@@ -72,6 +75,7 @@ class ReadingFacts:
             self.raters[entry.name] += 1
             self.items[entry.item] += 1
             self.values.update(_labels(entry))
+            self.labels.setdefault(entry.name, set()).update(_labels(entry))
             self.first_item = self.first_item or entry.item
             if entry.item == self.first_item:
                 self._show(entry)
@@ -83,11 +87,23 @@ class ReadingFacts:
 
     @property
     def is_absurd(self) -> bool:
-        """Whether most cells can't be used, or most options occur once."""
+        """Whether most cells can't be used, most options occur once, or raters share no option."""
         n = self.n_ratings
+        if n >= MIN_RATINGS and self.has_options and self._are_apart:
+            return True
         many_options = self.has_options and len(self.values) > OPTIONS_PER_RATING * n
         unusable = self.n_unused > MOST_UNUSED * (n + self.n_unused)
         return n + self.n_unused >= MIN_RATINGS and (unusable or many_options)
+
+    @property
+    def _are_apart(self) -> bool:
+        """Whether no option is one of two raters', although each rater chose several."""
+        sets = [*self.labels.values()]
+        return (
+            len(sets) > 1
+            and all(len(of) > 1 for of in sets)
+            and sum(map(len, sets)) == len(set().union(*sets))
+        )
 
     def lines(self) -> tuple[str, str]:
         """Return the counts, and the first item as a person would see it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shlex
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +14,7 @@ from support.processes import invoke
 
 from harness.curation.importing import read_source, readings_of, tried_readings
 from harness.curation.importing.column_facts import Facts, sample_of
+from harness.curation.importing.reading_facts import ReadingFacts
 from harness.curation.importing.readings import (
     MOST_READINGS,
     SAMPLE_ROWS,
@@ -260,3 +262,15 @@ def test_many_columns_do_not_fill_the_screen(tmp_path, n_columns):
     done = invoke("curate", "import", str(path), "--as", str(tmp_path / "made"))
     lines = [line for line in done.output.splitlines() if "harness curate import" not in line]
     assert len(lines) <= MOST_LINES
+
+
+def test_raters_who_share_no_option_make_no_sense():
+    """The fields of a record were read as raters: their names, values and counts never agree."""
+    raters = Counter({"name": 12, "value": 12})
+    values = Counter({"spam": 6, "quality": 6, "0.1": 6, "0.7": 6})
+    apart = {"name": {"spam", "quality"}, "value": {"0.1", "0.7"}}
+    assert ReadingFacts(raters, values=values, labels=apart).is_absurd
+    shared = {"name": {"spam", "0.1"}, "value": {"0.1", "0.7"}}
+    assert not ReadingFacts(raters, values=values, labels=shared).is_absurd
+    of_one_mind = {"name": {"spam"}, "value": {"0.1", "0.7"}}
+    assert not ReadingFacts(raters, values=values, labels=of_one_mind).is_absurd
