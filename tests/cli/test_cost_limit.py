@@ -207,6 +207,7 @@ def test_calls_without_a_count_of_tokens_were_free_after_a_resume(place, stub):
     assert paid <= most_usd <= 0.1
 
 
+@pytest.mark.slow
 def test_calls_in_flight_of_a_killed_run_were_free(place, stub):
     """What may be spent is recorded before it is sent: a run that is killed and resumed, over and
     over, is billed no more than its limit."""

@@ -300,6 +300,7 @@ def test_replies_of_a_killed_run_are_not_bought_again_by_a_new_one(place, stub):
     assert stub.stats()["requests"] == asked + PLANNED - 100
 
 
+@pytest.mark.slow
 def test_pairs_begin_with_the_sets_of_the_log_when_a_killed_run_stored_none(place, stub):
     """Replies are in the log before the cache: what is in the log alone is not bought again."""
     mix = ("--elicitation", "response_set,paired")

@@ -138,6 +138,7 @@ def test_xllamacpps_own_server_answers_the_aiohttp_judge(running, monkeypatch):
     assert same.cost_usd is None  # an endpoint's price is unknown
 
 
+@pytest.mark.slow
 def test_others_on_this_machine_cannot_ask_it(running, monkeypatch):
     """Its loopback address wants the key of the moment."""
     judge, runner = running

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.number_walk import walk_of
 
 MAX_FILES, MAX_FROM_VERDICTS = 12, 8
 
 
+@pytest.mark.slow
 def test_a_number_passes_few_files_from_reply_to_page(tmp_path):
     """It is made once, in the statistics, and only rendered by the report."""
     stacks = walk_of(tmp_path).stacks

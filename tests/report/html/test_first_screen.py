@@ -9,6 +9,8 @@ import pytest
 from harness.report.next_steps import next_steps
 from harness.report.recommendation import reasons, summary
 
+pytestmark = pytest.mark.slow
+
 SCREENS = {"wide": {"width": 1440, "height": 900}, "narrow": {"width": 400, "height": 800}}
 MAX_HEIGHT = 4000  # CSS pixels
 MAX_WORDS = 900
@@ -111,7 +113,6 @@ def test_each_folded_section_tells_its_result(closed):
     assert all(text.strip() for text in results.all_inner_texts())
 
 
-@pytest.mark.slow
 def test_address_names_the_open_sections(fresh):
     """What is open can be linked."""
     opened = fresh("")
@@ -121,7 +122,6 @@ def test_address_names_the_open_sections(fresh):
     assert open_sections(fresh(opened.evaluate("location.hash"))) == ["ranking", "errors"]
 
 
-@pytest.mark.slow
 def test_address_of_a_place_opens_its_section(fresh):
     """A link into a folded section shows it."""
     assert open_sections(fresh("#glossary")) == ["provenance"]
@@ -131,7 +131,6 @@ def test_address_of_a_place_opens_its_section(fresh):
     assert open_sections(opened) == ["certainty"]
 
 
-@pytest.mark.slow
 def test_term_of_the_first_screen_leads_to_the_glossary(fresh):
     """Its meaning is the tooltip, and a click opens the glossary at it."""
     opened = fresh("")
