@@ -6,6 +6,7 @@ Draws places in statistics, decision, drift, audit checks and the money path, an
 each; changes one operator, bound or constant in a copy of the checkout; and runs the tests that are
 nearest, then (but with ``--nearest``) all default ones. Prints one line per mutant with what killed
 it, and exits with 1 if one survived. A survivor is equivalent, or names a test that is missing.
+Exits with 2 if a test fails before anything is changed.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ COMPARISONS = INVERSE | {new: old for old, new in INVERSE.items()}
 ARITHMETIC = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 BOOLEAN = {ast.And: ast.Or, ast.Or: ast.And}
 NEAREST_S, ALL_S = 300, 2400  # a mutant that runs on is killed
+UNCHANGED = Path("tests/cli/test_end_to_end.py")  # passes before anything is changed
 
 
 class Mutant(NamedTuple):
@@ -183,6 +185,12 @@ def failing_test(place: Path, tests: Path, workers: str, limit: float) -> str:
     return (failed or ["ERROR"])[0].split(" - ")[0]
 
 
+def left_out(folder: str, names: list[str]) -> set[str]:
+    """Return what of a folder isn't copied: of the checkout's own also its runs."""
+    found = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*_cache")(folder, names)
+    return found | ({"runs"} if Path(folder) == CHECKOUT else set())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=60)
@@ -194,8 +202,10 @@ def main() -> int:
     survivors = []
     with tempfile.TemporaryDirectory() as name:
         place = Path(name) / "checkout"
-        left_out = shutil.ignore_patterns(".git", ".venv", "runs", "__pycache__", "*_cache")
         shutil.copytree(CHECKOUT, place, ignore=left_out)
+        if failed := failing_test(place, UNCHANGED, "0", NEAREST_S):
+            print(f"without a change, {failed} fails")
+            return 2
         for k, mutant in enumerate(drawn(arguments.n, arguments.seed)):
             if only and k not in only:
                 continue
