@@ -1146,6 +1146,8 @@ Why rows miss their range:
   approximation, and the share is within two standard errors of 5 %.
 - On 20 and 30 items, intervals of squared distances allow for a further item, and are wider than
   needed where the sample has its like.
+- On 20 items, intervals of kappa allow for an option that few answers of the sample have. They are
+  wider than needed if options are about as frequent as each other.
 - With crossed raters, decisions at a cut-off move in steps of a rater: without one of five, the
   share of the others may lie on the cut-off, so that leaving raters out varies the decisions more
   than drawing them anew does. The interval of decision consistency is wider than needed.
