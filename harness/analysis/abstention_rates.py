@@ -93,11 +93,8 @@ class AbstentionRates:
     judges: tuple[JudgeRates, ...]
 
 
-def section(p: Prepared) -> AbstentionRates | None:
-    """Compare abstention and unreadable rates; None if no judge has either, or items no factor."""
-    lost = [t for t in p.judges if t.outcomes[:, :, [ABSTAINED, UNREADABLE]].any()]
-    if not lost:  # texts aren't measured for nothing
-        return None
+def section(p: Prepared, lost: Sequence[RatingTable]) -> AbstentionRates | None:
+    """Compare the rates of judges that lost replies; None if items have no factor."""
     units = p.resampling(groups=p.groups).units(len(p.source.items))
     fields = [
         field

@@ -170,9 +170,9 @@ def section(p: Prepared, distinguishable: Sequence[str] = ()) -> Sensitivity:
     )
     if not section.reason:
         section = _with_sweep(section, p, distinguishable)
-    if not section.bounds_reason:
+    if not section.bounds_reason and p.compared.positive:
         section = _with_bounds(section, p)
-    if p.settings.level != "micro":
+    if p.settings.level != "micro" or not _has_likelihood(p):
         return section
     return _with_likelihood(section, p)
 
@@ -318,8 +318,6 @@ def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
     """Add the bounds where raters gave forced choices alone, or pairs on some of the items."""
     human, judges = p.compared.human, p.ranked_tables()
     positive, n_replies = p.compared.positive, replies_to_sets(p)
-    if not positive:
-        return section
     if p.sets.from_pairs:
         bounds, differences = pair_bounds(
             human,
@@ -357,11 +355,17 @@ def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
     return replace(section, bounds=free, common_bounds=common)
 
 
+def _has_likelihood(p: Prepared) -> bool:
+    """Return whether independent calls can show F: there are sets, or positives to say beta of."""
+    space = p.compared.human.space
+    if space.fully_specified or not space.sets_known:
+        return False
+    tables = (p.compared.human, *p.compared.judges)
+    return bool(p.compared.positive) or any(table.response_set.any() for table in tables)
+
+
 def _with_likelihood(section: Sensitivity, p: Prepared) -> Sensitivity:
     """Add F and beta of the independent calls of the judges, and F of those of the raters."""
-    human = p.compared.human
-    if human.space.fully_specified or not human.space.sets_known:
-        return section
     tables = p.compared.judges
     fits = {table.name: _fitted(p, table) for table in tables}
     matrices = {name: matrix for name, (matrix, _) in fits.items() if matrix is not None}
@@ -370,7 +374,7 @@ def _with_likelihood(section: Sensitivity, p: Prepared) -> Sensitivity:
         section,
         judge_betas=betas,
         judge_translations=matrices,
-        human_translation=_fitted(p, human)[0],
+        human_translation=_fitted(p, p.compared.human)[0],
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from harness.analysis.location import NOWHERE, Location
 from harness.analysis.reply_dates import NO_DATES, ReplyDates
 from harness.errors import TaskError
+from harness.judging.storage.verdict_columns import columns_of
 from harness.options.concerns import AggregationLevel, Humans, RanksBy
 from harness.stats import OptionSpace, metrics_for
 from harness.stats.indeterminacy.reconstruction import missing_pairs
@@ -294,6 +295,12 @@ class Source:
         if judge not in self.replies_voted_on:
             return self.verdicts[judge]
         return [verdict for verdict in self.replies_voted_on[judge] if verdict.judge == judge]
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether any judge was asked a second question, after a reply that could not be read."""
+        own = (columns_of(self.own_replies(facts.name)) for facts in self.judges)
+        return any(kind.is_reasked for columns in own for kind in columns.kinds)
 
 
 def ranking_elicitation(task: Task, ranks_by: RanksBy | None, humans: Humans | None) -> RanksBy:

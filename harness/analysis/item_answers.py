@@ -209,13 +209,14 @@ def _of_options(source: Source, strata: Sequence[Stratum]) -> _Sides:
     judges = [judge_table(task, items, j.name, source.verdicts[j.name]) for j in source.judges]
     dispute = Dispute.of(human, judges)
     order: list[int] = dispute.order[:MAX_ITEMS].tolist()
+    fields = sliced_fields(task, items)
     by_judge = (
         (_classes(with_outcomes(table)[order]), map(_agreement, shared[order].tolist()))
         for table, shared in zip(judges, dispute.shared, strict=True)
     )
     return _Sides(
         order=order,
-        fields=slices_of_items(task, items, human),
+        fields=slices_of_items(fields, task, items, human) if fields else (),
         names=(*task.space.options, CANNOT_ASSESS, *NO_VERDICT),
         classes=_classes(with_abstention(human)[order]),
         strata=_columns(_strata(source, human, strata)[:, order].T),

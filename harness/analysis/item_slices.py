@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.analysis.estimates import compares_sets, is_identified
 from harness.analysis.option_scale import OptionScale
-from harness.analysis.sliced_fields import FieldKind, SlicedField, by_value, sliced_fields
+from harness.analysis.sliced_fields import FieldKind, SlicedField, by_value
 from harness.stats import Estimate, Interval, default_strata, find_metric
 from harness.stats.data.arrays import ratio, row_shares
 from harness.stats.data.forms import ELICITATION_OF, Cut
@@ -184,20 +184,17 @@ class Slices:
         return next((row for row in self.judges if row.judge == judge), None)
 
 
-def section(p: Prepared, *, as_in_task: bool = False) -> Slices | None:
-    """Compare ranked judges in each slice with the other items; None if items have no fields.
+def section(p: Prepared, fields: Sequence[SlicedField]) -> Slices | None:
+    """Compare ranked judges in each slice with the other items; None without ranked judges.
 
-    ``as_in_task`` makes the slices of all items of the task, of which ``p`` may have a part: values
-    are rare, and thirds cut, as they are there.
+    ``fields`` are those of the items.
     """
     is_ranked = p.footing is not None and bool(p.footing.judges)
     if not is_ranked or p.settings.level == "item":  # whose items are groups
         return None
-    fields = slices_of_items(p.task, p.source.items, p.human, as_in_task=as_in_task)
-    if not fields:
-        return None
     assert p.footing is not None, "judges are ranked"
-    slicing = Slicing.of(fields, p.source, p.resampling(groups=p.groups))
+    slices = slices_of_items(fields, p.task, p.source.items, p.human)
+    slicing = Slicing.of(slices, p.source, p.resampling(groups=p.groups))
     measured = _OptionMeasures(p)
     return slicing.slices(
         (table.name, measured.sides(table), dict(measured.others(table)))
@@ -207,16 +204,9 @@ def section(p: Prepared, *, as_in_task: bool = False) -> Slices | None:
 
 
 def slices_of_items(
-    task: Task, items: Sequence[Item], human: RatingTable, *, as_in_task: bool = False
+    fields: Sequence[SlicedField], task: Task, items: Sequence[Item], human: RatingTable
 ) -> tuple[SlicedField, ...]:
-    """Return the fields of the items, then what is worse by construction; none without fields."""
-    fields = sliced_fields(task, task.items if as_in_task else items)
-    if as_in_task:
-        row = {item.id: i for i, item in enumerate(task.items)}
-        rows = np.array([row.get(item.id, -1) for item in items], dtype=np.int64)
-        fields = tuple(field.of_rows(rows) for field in fields)
-    if not fields:
-        return ()
+    """Return the fields of the items, then what is worse by construction."""
     others = certainty_field(human), criterion_field(items), _position(task, human)
     return (*fields, *(field for field in others if field is not None))
 

@@ -32,7 +32,7 @@ from harness.analysis.open_scale import OpenScaleSetup, design_of_open, open_sca
 from harness.analysis.prepared import order_of
 from harness.analysis.rater_replacement import judge_tests, replacement_of
 from harness.analysis.result import Validation, make_validation
-from harness.analysis.second_questions import has_second_questions, second_questions
+from harness.analysis.second_questions import second_questions
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.stats import Estimate, annotator_controls, annotator_tests
 from harness.stats.inference.engine import Engine
@@ -85,7 +85,7 @@ def validate_open(source: Source) -> Validation:
             _judge(scale, facts, estimates[facts.name], metric, engine) for facts in source.judges
         )
         slices = open_slices.section(scale, footing)
-        if has_second_questions(source):
+        if source.asks_again:
             without = _footing(with_open_wins(open_scale(_without_reasked(source))), metric)
             asked_again = second_questions(source, evidence, without)
     sampling = on_sampling(source.items, is_weighted=True)
@@ -105,7 +105,7 @@ def validate_open(source: Source) -> Validation:
         replacement=_replacement(scale),
         second_questions=asked_again,
         slices=slices,
-        scores=score_measures.section(source),
+        scores=score_measures.section(source) if source.scores else None,
     )
 
 

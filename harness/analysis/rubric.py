@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from harness.analysis.prepared import Prepared
     from harness.stats import RatingTable
+    from harness.tasks.schema import RubricFields
 
 POOLED = ("micro", "two_stage")
 HIT_RATE, KAPPA = "hit_rate(h/h)", "cohen_kappa(h/h)"
@@ -76,11 +77,8 @@ class RubricResult:
     rows: tuple[RubricRow, ...]
 
 
-def section(p: Prepared) -> RubricResult | None:
-    """Compare the judges on each criterion and level; None without a rubric."""
-    rubric = p.task.rubric
-    if rubric is None:
-        return None
+def section(p: Prepared, rubric: RubricFields) -> RubricResult:
+    """Compare the judges on each criterion of a rubric, and on each level."""
     criteria = [item.criterion or "" for item in p.source.items]
     rows = []
     for name, fields in rubric.criteria.items():

@@ -139,11 +139,9 @@ class Scores:
     judges: tuple[ScoredJudge, ...]
 
 
-def section(source: Source) -> Scores | None:
-    """Measure how score judges order items; None if there are none."""
+def section(source: Source) -> Scores:
+    """Measure how score judges order items."""
     names = [judge.name for judge in source.judges if judge.name in source.scores]
-    if not names:
-        return None
     rated = _Rated.of(source.task, source.items)
     grouped = any(item.group is not None for item in source.items)
     unit: ResampledUnit = "group" if grouped else "item"

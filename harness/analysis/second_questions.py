@@ -71,12 +71,6 @@ class SecondQuestions:
     n_replies: float | None
 
 
-def has_second_questions(source: Source) -> bool:
-    """Return whether any judge was asked once more."""
-    own = (columns_of(source.own_replies(facts.name)) for facts in source.judges)
-    return any(kind.is_reasked for columns in own for kind in columns.kinds)
-
-
 def second_questions(source: Source, evidence: Evidence, without: Footing) -> SecondQuestions:
     """Put the ranking beside that without replies to second questions.
 

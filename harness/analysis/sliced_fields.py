@@ -106,6 +106,16 @@ def sliced_fields(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
     return (*fields, length) if length else fields
 
 
+def fields_as_in_task(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
+    """Return the fields of some items as `sliced_fields` makes them of all items of the task.
+
+    Values are rare, and thirds cut, as they are there.
+    """
+    row = {item.id: i for i, item in enumerate(task.items)}
+    rows = np.array([row.get(item.id, -1) for item in items], dtype=np.int64)
+    return tuple(field.of_rows(rows) for field in sliced_fields(task, task.items))
+
+
 def length_field(task: Task, items: Sequence[Item]) -> SlicedField | None:
     """Return the items by thirds of the words that judges are shown of them."""
     return _in_thirds(WORDS, "words", n_words(task, items))

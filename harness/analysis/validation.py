@@ -27,15 +27,12 @@ from harness.analysis.prepared import Prepared
 from harness.analysis.rater_agreement import note_on_pairs
 from harness.analysis.ratings import rater_panel
 from harness.analysis.result import Validation, make_validation
-from harness.analysis.second_questions import (
-    SecondQuestions,
-    has_second_questions,
-    second_questions,
-)
+from harness.analysis.second_questions import SecondQuestions, second_questions
 from harness.analysis.serialize import DIGITS, rows_of
 from harness.analysis.sliced_fields import sliced_fields
 from harness.stats import reconstruct
 from harness.stats.data.forms import ELICITATION_OF
+from harness.stats.data.rating_table import OUTCOMES
 from harness.stats.indeterminacy.sensitivity import prevalences
 from harness.stats.indeterminacy.translation_intervals import F_intervals
 from harness.stats.inference.crossed_raters import MIN_CROSSED_RATERS
@@ -89,14 +86,17 @@ def validate(source: Source) -> Validation:
         ),
         notes=(
             *_notes(p),
-            *notes_on_bounds(sections["sensitivity"]),
-            *notes_on_model(p.modelled),
+            *(notes_on_bounds(sections["sensitivity"]) if p.sets.from_pairs else ()),
+            *(notes_on_model(p.modelled) if p.modelled else ()),
             *order_notes({judge.name: judge.order_bias for judge in judges}),
             *position_notes({judge.name: judge.position for judge in judges}),
         ),
         errors=errors,
         **sections,
     )
+
+
+LOST = [OUTCOMES.index("abstained"), OUTCOMES.index("invalid")]
 
 
 class _Sections(TypedDict):
@@ -115,7 +115,9 @@ class _Sections(TypedDict):
 
 
 def _sections(p: Prepared) -> _Sections:
-    """Compute the sections of a validation beside its metrics."""
+    """Compute the sections of a validation beside its metrics; None for those without data."""
+    lost = [table for table in p.judges if table.outcomes[:, :, LOST].any()]
+    fields = sliced_fields(p.task, p.source.items)
     common = evidence.section(p)
     if common:
         common = evidence.with_share_agreeing(p, common)
@@ -125,17 +127,17 @@ def _sections(p: Prepared) -> _Sections:
         "sensitivity": beta_sensitivity.section(p, common.distinguishable if common else ()),
         "certainty": human_certainty.section(p),
         "replacement": rater_replacement.section(p),
-        "slices": item_slices.section(p),
-        "abstention": abstention_rates.section(p),
-        "rubric": rubric.section(p),
-        "scores": score_measures.section(p.source),
+        "slices": item_slices.section(p, fields) if fields else None,
+        "abstention": abstention_rates.section(p, lost) if lost else None,
+        "rubric": rubric.section(p, p.task.rubric) if p.task.rubric else None,
+        "scores": score_measures.section(p.source) if p.source.scores else None,
         "second_questions": _second_questions(p, common),
     }
 
 
 def _second_questions(p: Prepared, common: evidence_rows.Evidence | None) -> SecondQuestions | None:
     """Compare judges without replies to second questions; None where there are none."""
-    if common is None or not has_second_questions(p.source):
+    if common is None or not p.source.asks_again:
         return None
     footing = footing_without_reasked(p)
     return second_questions(p.source, common, footing) if footing else None

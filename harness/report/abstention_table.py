@@ -9,31 +9,30 @@ from harness.report.formatting import estimate, listed, p_value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.analysis import Validation
-    from harness.analysis.abstention_rates import JudgeRates, RateTest
+    from harness.analysis.abstention_rates import AbstentionRates, JudgeRates, RateTest
 
 HEADS = ("judge", "by", "value", "items", "abstained", "unreadable")
 
 
-def rate_rows(v: Validation) -> list[tuple[str, ...]]:
+def rate_rows(rates: AbstentionRates) -> list[tuple[str, ...]]:
     """Return a row per judge, factor and value, in the order of `HEADS`."""
     return [
         (
-            rates.judge,
+            of_judge.judge,
             row.factor,
             row.value,
             str(row.n_items),
             estimate(row.abstained),
             estimate(row.unreadable),
         )
-        for rates in (v.abstention.judges if v.abstention else ())
-        for row in rates.rows
+        for of_judge in rates.judges
+        for row in of_judge.rows
     ]
 
 
-def dependence(v: Validation) -> list[str]:
+def dependence(rates: AbstentionRates) -> list[str]:
     """Say of each judge whether its rates depend on the factors."""
-    return [_sentence(rates) for rates in (v.abstention.judges if v.abstention else ())]
+    return [_sentence(of_judge) for of_judge in rates.judges]
 
 
 def _sentence(rates: JudgeRates) -> str:

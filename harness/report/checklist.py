@@ -143,7 +143,7 @@ def _rates(v: Validation) -> PracticeAnswer:
             if hit and hit.n_used:
                 ties = f", tied {share(hit.n_tied / hit.n_used, hit.n_used)} items"
             lines.append(f"{judge.name}: {rates} of {planned} replies{ties}")
-    depends = "; ".join(dependence(v))
+    depends = "; ".join(dependence(v.abstention)) if v.abstention else ""
     tested = [f"permutation tests: {depends}"] if depends else []
     return _joined([*lines, *tested] if lines else [], "no judge was asked")
 

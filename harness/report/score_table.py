@@ -11,7 +11,7 @@ from harness.tasks.schema import numeric_keys
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.analysis.score_measures import ScoredJudge, ScoreStratum
+    from harness.analysis.score_measures import ScoredJudge, Scores, ScoreStratum
     from harness.report.charts import Chart
 
 TitledRows = tuple[str, list[str], list[list[str]]]
@@ -36,10 +36,8 @@ MEASURES = (
 INF = float("inf")
 
 
-def score_table(v: Validation) -> TitledRows | None:
+def score_table(scores: Scores) -> TitledRows:
     """Return title, heads and rows: how the scores of each judge order items."""
-    if v.scores is None:
-        return None
     rows = [
         [
             judge.judge,
@@ -48,14 +46,13 @@ def score_table(v: Validation) -> TitledRows | None:
             estimate(judge.strata[0].measures["spearman_mean"], 2),
             estimate(judge.pairwise_accuracy, 2),
         ]
-        for judge in v.scores.judges
+        for judge in scores.judges
     ]
-    return _title(v), HEADS, rows
+    return _title(scores), HEADS, rows
 
 
-def _title(v: Validation) -> str:
-    assert v.scores is not None
-    found = [judge for judge in v.scores.judges if not judge.is_declared]
+def _title(scores: Scores) -> str:
+    found = [judge for judge in scores.judges if not judge.is_declared]
     text = (
         "How scores order items, without a threshold. AUC: chance that the score puts two items in "
         "the order of their raters' labels. Pairs in order: share of pairs that scores and mean "
@@ -71,13 +68,11 @@ def _title(v: Validation) -> str:
     return text
 
 
-def strata_table(v: Validation, *, intervals: bool = True) -> TitledRows | None:
+def strata_table(scores: Scores, *, intervals: bool = True) -> TitledRows:
     """Return title, heads and rows: the measures of each judge by the raters' certainty."""
-    if v.scores is None:
-        return None
     rows = [
         [judge.judge, stratum.name, str(stratum.n_items), *_cells(stratum, intervals=intervals)]
-        for judge in v.scores.judges
+        for judge in scores.judges
         for stratum in judge.strata
     ]
     title = (
@@ -92,19 +87,17 @@ def _cells(stratum: ScoreStratum, *, intervals: bool) -> list[str]:
     return [estimate(value, 2) if intervals else number(value.value, 2) for value in values]
 
 
-def score_charts(v: Validation) -> list[Chart]:
+def score_charts(v: Validation, scores: Scores) -> list[Chart]:
     """Return a chart per judge: the quartiles of its scores at each median rating."""
-    if v.scores is None:
-        return []
-    return [_chart(v, judge) for judge in v.scores.judges if judge.by_median]
+    return [_chart(v, scores, judge) for judge in scores.judges if judge.by_median]
 
 
-def _chart(v: Validation, judge: ScoredJudge) -> Chart:
+def _chart(v: Validation, scores: Scores, judge: ScoredJudge) -> Chart:
     kind = judge_kinds(v)[judge.judge]
     rows = []
     for at in judge.by_median:
         _, low, middle, high, _ = at.quantiles
-        name = f"{_label(v, at.median)} ({at.n_items})"
+        name = f"{_label(v, scores, at.median)} ({at.n_items})"
         rows.append(IntervalRow(name, middle, low, high, kind))
     titles = Titles(
         name=f"scores-{unique_slug(judge.judge)}",
@@ -115,10 +108,9 @@ def _chart(v: Validation, judge: ScoredJudge) -> Chart:
     return interval_chart(titles, rows, within=(-INF, INF))
 
 
-def _label(v: Validation, median: float) -> str:
+def _label(v: Validation, scores: Scores, median: float) -> str:
     """Return a median rating as the option, or the two options, that it stands for."""
-    assert v.scores is not None
-    options = v.scores.options
+    options = scores.options
     if not options or (v.task.scale == "ordinal" and numeric_keys(options)):
         return f"{median:g}"
     low, high = int(median), int(median + 0.5)

@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harness.analysis import JudgeResult, Validation
+    from harness.analysis.rubric import RubricResult
+    from harness.analysis.second_questions import SecondQuestions
     from harness.report.formatting import TranslationCells
+    from harness.report.score_table import TitledRows
     from harness.stats import Ranking
     from harness.stats.reasons import Reason
 
@@ -98,18 +101,14 @@ def _columns(
         yield ", ".join(f"{counted([n], 'set')} NA ({why})" for why, n in undefined.items())
 
 
-def rubric_table(
-    v: Validation, *, intervals: bool = True
-) -> tuple[str, list[str], list[list[str]]] | None:
+def rubric_table(v: Validation, rubric: RubricResult, *, intervals: bool = True) -> TitledRows:
     """Return title, heads and rows: by criterion and level, the kappa of each judge, best first."""
-    if v.rubric is None:
-        return None
     share = "all criteria are met"
-    if v.rubric.threshold < 1.0:
-        share = f"the criteria met hold at least {v.rubric.threshold:.0%} of the weight"
+    if rubric.threshold < 1.0:
+        share = f"the criteria met hold at least {rubric.threshold:.0%} of the weight"
     judges = [judge.name for judge in v.ranked_judges]
     rows = []
-    for row in v.rubric.rows:
+    for row in rubric.rows:
         if row.level == "two_stage" and not intervals:
             continue  # the values are those of level micro
         weight = "" if row.weight is None else f"{row.weight:g}"
@@ -122,10 +121,8 @@ def rubric_table(
     return title, ["criterion", "weight", "rated", "met", *judges], rows
 
 
-def second_questions_table(v: Validation) -> tuple[str, list[str], list[list[str]]] | None:
+def second_questions_table(asked: SecondQuestions) -> TitledRows:
     """Return title, heads and rows: by judge, how often it was asked again, and its two ranks."""
-    if (asked := v.second_questions) is None:
-        return None
     rows = [
         [
             judge.judge,
@@ -176,32 +173,36 @@ def render(validation: Validation, *, details: bool = False, width: int = WIDTH)
         ranking = ranking_table(validation, "terminal", with_all_baselines=details)
         parts += [drawn(ranking.heads, ranking.cells)]
         parts += map(paragraph, filter(None, [missing_intervals(validation)]))
-        if rubric := rubric_table(validation, intervals=details):
-            title, heads, rows = rubric
+        if validation.rubric:
+            title, heads, rows = rubric_table(validation, validation.rubric, intervals=details)
             parts += ["", paragraph(title), "", drawn(heads, rows)]
             parts += [""] if details or validation.notes else []
-        if scores := score_table(validation):
-            title, heads, rows = scores
+        if validation.scores:
+            title, heads, rows = score_table(validation.scores)
             parts += ["", paragraph(title), "", drawn(heads, rows), ""]
         if details and validation.ranking is not None:
             parts += [paragraph(line) for line in _legend(validation, validation.ranking)]
             parts += [paragraph(line) for line in _translations(validation)]
             parts += [paragraph(line) for line in prevalence_lines(validation)]
             parts += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
-            for table in (
-                strata_table(validation, intervals=False),
-                second_questions_table(validation),
-                terminal_slice_table(validation),
-            ):
-                if table:
-                    title, heads, rows = table
-                    parts += ["", paragraph(title), "", drawn(heads, rows), ""]
+            for title, heads, rows in _further_tables(validation):
+                parts += ["", paragraph(title), "", drawn(heads, rows), ""]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
     for replies in validation.unreadable:
         parts += ["", paragraph(sentence(replies)), *example_lines(replies)]
     lines = sentences(validation) if details else summary(validation)
     parts += ["", *map(paragraph, lines)]
     return "\n".join(parts)
+
+
+def _further_tables(validation: Validation) -> Iterator[TitledRows]:
+    """Yield the tables of what a validation has beside the ranking."""
+    if validation.scores:
+        yield strata_table(validation.scores, intervals=False)
+    if validation.second_questions:
+        yield second_questions_table(validation.second_questions)
+    if validation.slices and (table := terminal_slice_table(validation)):
+        yield table
 
 
 def cost_lines(validation: Validation) -> Iterator[str]:

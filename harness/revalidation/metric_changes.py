@@ -14,6 +14,7 @@ from harness.analysis import JudgeFacts, Settings, Source, evidence, item_slices
 from harness.analysis.decision import verdict_and_judge
 from harness.analysis.estimates import prepare
 from harness.analysis.slice_names import SliceName, slice_estimate
+from harness.analysis.sliced_fields import fields_as_in_task
 from harness.judging.parsing.verdict import PairValue
 from harness.revalidation.records import BETA, ComparedJudge, DecisionFacts, Figure
 from harness.revalidation.reply_categories import by_judge, replies_per_item, verdicts_of
@@ -165,7 +166,8 @@ def _watched_figures(
 ) -> Iterator[Figure]:
     """Yield numbers by slice, ends of intervals and numbers without their sign."""
     by_slice = any(SliceName.read(quantity.name) for quantity in watched)
-    slices = item_slices.section(p, as_in_task=True) if by_slice else None
+    fields = fields_as_in_task(p.task, p.source.items) if by_slice else ()
+    slices = item_slices.section(p, fields) if fields else None
     for quantity in watched:
         estimates = [_estimate(p, slices, part, quantity.name) for part in names]
         yield _figure(str(quantity), [quantity.of(estimate) for estimate in estimates])

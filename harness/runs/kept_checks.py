@@ -30,7 +30,8 @@ def keep_check(folder: RunFolder, check: JudgeCheck) -> None:
     RunError
         If the checks in the folder can't be read, or it can't be written.
     """
-    kept = KeptChecks(checks=kept_checks(folder) | {check.judge: check})
+    earlier = kept_checks(folder) if folder.has(CHECKS_FILE) else {}
+    kept = KeptChecks(checks=earlier | {check.judge: check})
     folder.write(CHECKS_FILE, to_json(kept) + "\n")
 
 
@@ -43,8 +44,6 @@ def kept_checks(folder: RunFolder) -> dict[str, JudgeCheck]:
         If they can't be read.
     """
     path = folder.path / CHECKS_FILE
-    if not path.exists():
-        return {}
     try:
         return from_json(read_file(path), KeptChecks).checks
     except (OSError, ValueError) as error:

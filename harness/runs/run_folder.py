@@ -388,6 +388,10 @@ class RunFolder:
             self._counted = state, count_log(self.verdicts, items)
         return self._counted[1]
 
+    def has(self, name: str) -> bool:
+        """Whether a file of this name is in the folder."""
+        return (self.path / name).exists()
+
     def verdicts_hash(self) -> str:
         """Return the SHA-256 of the verdict log; "" if there is none."""
         try:

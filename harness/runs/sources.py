@@ -37,7 +37,7 @@ from harness.options.concerns import ALL_ITEMS, NO_CHOICES, Validating
 from harness.runs.asked_items import blank_note, elicitations_of, items_by_elicitation, items_of
 from harness.runs.kept_checks import kept_checks
 from harness.runs.ledger import holdout_of, recorded_holdout, tried_in_run
-from harness.runs.run_folder import RunFolder
+from harness.runs.run_folder import CHECKS_FILE, RunFolder
 from harness.stats.selection.replies import MIN_ANSWERED
 from harness.tasks import CANNOT_ASSESS, Task, load_task
 
@@ -109,7 +109,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         reply_dates=dates.by_day(),
         location=folder.location,
         tried=tried_in_run(folder),
-        checks=kept_checks(folder),
+        checks=kept_checks(folder) if folder.has(CHECKS_FILE) else {},
         scores={
             spec.name: JudgeScores(better, replies[spec.name])
             for spec in manifest.judges

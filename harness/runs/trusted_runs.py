@@ -73,7 +73,8 @@ class KeptTrust(msgspec.Struct, frozen=True, kw_only=True):
 
 def _keep(folder: RunFolder, result: VerdictTrust) -> None:
     """Save the result for the run's report, replacing the last one for the same judge."""
-    judges = {own.judge: own for own in kept_trust(folder)}
+    earlier = kept_trust(folder) if folder.has(TRUST_FILE) else ()
+    judges = {own.judge: own for own in earlier}
     judges[result.judge] = replace(result, verdicts=())
     kept = KeptTrust(verdicts_hash=folder.verdicts_hash(), judges=judges)
     folder.write(TRUST_FILE, to_json(kept) + "\n")
@@ -88,8 +89,6 @@ def kept_trust(folder: RunFolder) -> tuple[VerdictTrust, ...]:
         If it can't be read.
     """
     path = folder.path / TRUST_FILE
-    if not path.exists():
-        return ()
     try:
         kept = from_json(read_file(path), KeptTrust)
     except (OSError, ValueError) as error:

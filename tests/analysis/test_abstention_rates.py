@@ -59,8 +59,8 @@ def test_unreadable_replies_at_random_depend_on_nothing(outcome):
 
 def test_the_table_and_the_checklist_read_the_same_tests(outcome):
     """Practice 7 asks for the rates: it says whether they depend on the items."""
-    assert len(rate_rows(outcome)) == 4
-    words = dependence(outcome)
+    assert len(rate_rows(outcome.abstention)) == 4
+    words = dependence(outcome.abstention)
     assert words[0] == "shy: abstention by raters who agree (p = 0.001)"
     assert any("; ".join(words) in practice.text for practice in checklist(outcome))
 

@@ -12,6 +12,7 @@ from harness.analysis import Validation, validate
 from harness.analysis.item_slices import BY_CONSTRUCTION, slices_of_items
 from harness.analysis.ratings import human_table
 from harness.analysis.serialize import to_short_json
+from harness.analysis.sliced_fields import sliced_fields
 from harness.report.recommendation import decision, summary
 from harness.tasks import load_task
 
@@ -118,7 +119,9 @@ def test_a_judge_that_is_not_ranked_has_no_slices(sliced):
 def test_pairs_are_sliced_by_the_answer_that_raters_prefer():
     """The position is shown like a field; which raters prefer is counted by hand."""
     task = load_task("helpfulness")
-    fields = slices_of_items(task, task.items, human_table(task, task.items))
+    fields = slices_of_items(
+        sliced_fields(task, task.items), task, task.items, human_table(task, task.items)
+    )
     field = next(field for field in fields if field.kind == "position")
     counts = dict(zip(field.values, field.members.sum(axis=1).tolist(), strict=True))
     votes = {item.id: Counter() for item in task.items}
@@ -136,7 +139,7 @@ def test_criteria_are_slices_of_items_with_fields():
         replace(item, criterion="clear" if i % 2 else "short") for i, item in enumerate(task.items)
     )
     task = task.model_copy(update={"items": items})
-    fields = slices_of_items(task, items, human_table(task, items))
+    fields = slices_of_items(sliced_fields(task, items), task, items, human_table(task, items))
     field = next(field for field in fields if field.kind == "criterion")
     assert set(field.values) == {"clear", "short"}
     assert field.kind in BY_CONSTRUCTION

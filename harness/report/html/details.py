@@ -17,7 +17,7 @@ from harness.loading import edge, has_edge
 from harness.report.html.item_table import item_table
 from harness.report.improvement_text import SECTION, SearchSection
 from harness.report.pseudonyms import pseudonyms
-from harness.runs.run_folder import SELFTEST_FILE, RunState
+from harness.runs.run_folder import SELFTEST_FILE, TRUST_FILE, RunState
 from harness.runs.trusted_runs import kept_trust
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def details_of(
         else {"task": task.content_hash},
         versions=dict(manifest.versions) if manifest else {},
         calls=tuple(_judge_calls(source, folder)),
-        trust=kept_trust(folder) if folder else (),
+        trust=kept_trust(folder) if folder and folder.has(TRUST_FILE) else (),
         selftest=_selftest(folder) if folder else None,
         search=_search(folder) if folder else None,
     )

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.report.charts import RowKind
     from harness.report.html.details import Details
+    from harness.report.score_table import TitledRows
 
 
 SECTIONS = {
@@ -90,7 +91,8 @@ def page(v: Validation, details: Details | None = None) -> str:
         Items, prompts and provenance; the page says where they are missing.
     """
     v = named_as_in_reports(v, details.raters if details else None)
-    grid = sensitivity_charts.slider_grid(v)
+    has_grid = v.sensitivity and v.sensitivity.grid
+    grid = sensitivity_charts.slider_grid(v) if has_grid else None
     items = details and item_block(details.items)
     practices = checklist(v)
     return render(
@@ -132,13 +134,8 @@ def page(v: Validation, details: Details | None = None) -> str:
             "bounds": _bounds(v),
             "missing_intervals": missing_intervals(v),
             "common": ranking_table(v, "page"),
-            "tables": {
-                "Criteria": rubric_table(v),
-                "Scores": score_table(v),
-                "Scores by certainty": strata_table(v),
-                "Second questions": second_questions_table(v),
-            },
-            "score_charts": score_charts(v),
+            "tables": _tables(v),
+            "score_charts": score_charts(v, v.scores) if v.scores else [],
             "race_lines": race_lines,
             "race_table": race_table,
             "prevalence": list(prevalence_lines(v)),
@@ -194,6 +191,16 @@ def _first_screen(v: Validation, details: Details | None) -> dict[str, object]:
         "chart_note": chart_note(v, band),
         "rest": further_evidence(v),
     }
+
+
+def _tables(v: Validation) -> dict[str, TitledRows]:
+    """Return the tables of what a validation has beside the ranking."""
+    tables = {"Criteria": rubric_table(v, v.rubric)} if v.rubric else {}
+    if v.scores:
+        tables |= {"Scores": score_table(v.scores), "Scores by certainty": strata_table(v.scores)}
+    if v.second_questions:
+        tables["Second questions"] = second_questions_table(v.second_questions)
+    return tables
 
 
 def _ranking(v: Validation) -> dict[str, object]:
