@@ -16,7 +16,7 @@ import pytest
 
 import harness
 from harness.files.tables.checks import Limits, PlaceError
-from harness.files.tables.delimited import csv_rows
+from harness.files.tables.reader import csv_rows
 from harness.loading import SharedBlock, silenced, variables_set
 from harness.tasks import load_task
 
@@ -79,7 +79,7 @@ from harness.errors import TaskError
 from harness.tasks.dataset_fields import Split
 from harness.tasks.hub_download import download_split
 from harness.files.tables.checks import Limits
-from harness.files.tables.delimited import csv_rows
+from harness.files.tables.reader import csv_rows
 
 run = harness.run("toxicity", "gpt", judges_file="judges.yaml", limit=4)
 assert run.exit_code == 0
@@ -109,10 +109,10 @@ CHANGES_OF_STATE = re.compile(
 MAY_CHANGE_STATE = {
     "report/served/loopback.py",  # signals of the commands that serve pages
     "cli/__init__.py",
-    "judging/running/open_files.py",  # the soft limit of open files, which a run says
+    "judging/running/session.py",  # the soft limit of open files, which a run says
     "loading.py",  # puts back what it changes
     "judging/running/stopping.py",  # signals while a run asks; puts them back
-    "files/tables/delimited.py",  # the limit of csv while a table is read; puts it back
+    "files/tables/reader.py",  # the limit of csv while a table is read; puts it back
     "files/tables/native_readers.py",  # a process of its own
 }
 
@@ -207,7 +207,7 @@ def test_imports_leave_the_limit_of_csv():
     """Also of the module that reads tables, and of all that import it."""
     code = (
         f"import csv; csv.field_size_limit({OWN_LIMIT})\n"
-        "import harness.files.tables.delimited, harness.curation, harness.api.table_tasks\n"
+        "import harness.files.tables.reader, harness.curation, harness.api.table_tasks\n"
         f"assert csv.field_size_limit() == {OWN_LIMIT}, csv.field_size_limit()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

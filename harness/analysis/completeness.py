@@ -1,27 +1,36 @@
-"""Completeness of a judge: what it was to reply, less what it replied, from counts alone.
+"""Completeness of a judge: what it was to reply, less what it replied.
 
 planned = answered + abstained + refused + invalid + failed + not asked. Whether a judge can be
 assessed follows from these counts in `Completeness`, for runs, rounds, races and estimates alike,
-and never from the kind of an error: a failed call isn't a reply, whatever made it fail.
+and never from the kind of an error: a failed call isn't a reply, whatever made it fail. Of replies
+that give no verdict, this says why and what to try.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from harness.analysis.ratings import CountedOutcome, count_outcomes
 from harness.errors import ExitCode
-from harness.judging.storage.verdict_columns import columns_of
+from harness.judging.parsing.envelope import thinks_first
+from harness.judging.parsing.grammar import REASONS
+from harness.judging.storage.verdict_columns import columns_of, verdicts_at
+from harness.judging.strategies.strategy_registry import named
 from harness.stats.selection.replies import MIN_ANSWERED
+from harness.tasks.item import ELICITATIONS, Elicitation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from harness.analysis.inputs import JudgeFacts, Source
     from harness.analysis.ratings import OutcomeCounts
     from harness.judging.parsing.verdict import Verdict
+    from harness.judging.storage.verdict_columns import VerdictColumns
+    from harness.stats.data.arrays import BoolArray
     from harness.tasks.item import Elicitation
+
 
 JudgeStanding: TypeAlias = Literal["complete", "incomplete", "not assessed"]
 Shortfall: TypeAlias = Literal["", "incomplete", "not assessed"]
@@ -131,3 +140,154 @@ def exit_code_of(judges: Iterable[Completeness]) -> ExitCode:
     """Return `INCOMPLETE` if a judge can't be assessed, else `DONE`."""
     complete = all(judge.is_complete for judge in judges)
     return ExitCode.DONE if complete else ExitCode.INCOMPLETE
+
+
+MAX_SHARE = 0.05  # of the replies; above it they are reported
+N_EXAMPLES = 3
+EXAMPLE_CHARS = 80
+MORE_TOKENS = 512  # the least limit that is advised
+CAME = frozenset({"answered", "abstained", "refused", "invalid"})
+UNREADABLE = frozenset({"refused", "invalid"})
+NO_NUMBER = "no number named"
+CUT_OFF, REFUSED = REASONS["cut_off"], REASONS["refusal"]
+OF_TOKENS = {  # a reply of one token is always cut off
+    "no_logprobs": "no log-probabilities",
+    "not_aligned": "log-probabilities of another text than the answer",
+    "outside_options": "all probability outside the options",
+}
+CAUSES = REASONS | {"not_an_option": REASONS["no_option"]} | OF_TOKENS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableReplies:
+    """The replies of a judge that give no verdict, where they are more than `MAX_SHARE`.
+
+    Attributes
+    ----------
+    n, n_replies : int
+        Refused and invalid replies, of all that came.
+    by_elicitation : dict of Elicitation to (int, int)
+        The same two numbers of each elicitation that the judge was asked for.
+    causes : dict of str to int
+        How many have which cause, the most frequent first.
+    options, strategies : tuple of str
+        Options of ``harness run`` and strategies to try.
+    reword : bool
+        Whether the question is to be worded otherwise.
+    reasoning_only : bool
+        Whether replies hold reasoning and no answer.
+    examples : tuple of str
+        The beginnings of some of them where the run keeps texts; not in ``metrics.json``.
+    """
+
+    judge: str
+    n: int
+    n_replies: int
+    causes: dict[str, int]
+    by_elicitation: dict[Elicitation, tuple[int, int]] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    strategies: tuple[str, ...] = ()
+    reword: bool = False
+    reasoning_only: bool = False
+    examples: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def share(self) -> float:
+        """Share of the replies."""
+        return self.n / self.n_replies
+
+
+def unreadable_replies(source: Source) -> tuple[UnreadableReplies, ...]:
+    """Return the judges of a source with more than a few unreadable replies."""
+    by_judge = (_of_judge(source, facts) for facts in source.judges)
+    return tuple(replies for replies in by_judge if replies is not None)
+
+
+def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
+    replies = source.own_replies(facts.name)
+    columns = columns_of(replies)
+    came = columns.of_kinds(lambda kind: kind.outcome in CAME)
+    n_replies = int(came.sum())
+    is_unreadable = columns.of_kinds(lambda kind: kind.outcome in UNREADABLE)
+    if is_unreadable.sum() <= MAX_SHARE * n_replies:
+        return None
+    unreadable = verdicts_at(replies, is_unreadable)
+    causes = Counter(_cause(verdict, facts, source) for verdict in unreadable)
+    is_cut_off = any(_is_cut_off(verdict) for verdict in unreadable)
+    is_other = any(not _is_cut_off(v) and v.outcome == "invalid" for v in unreadable)
+    is_reasoning = any("reasoning_only" in verdict.reason for verdict in unreadable)
+    is_asked = facts.kind != "external"
+    return UnreadableReplies(
+        judge=facts.name,
+        n=len(unreadable),
+        n_replies=n_replies,
+        by_elicitation={
+            elicitation: (int(is_unreadable[asked].sum()), int(came[asked].sum()))
+            for elicitation in ELICITATIONS
+            for asked in [_of(columns, elicitation)]
+            if came[asked].any()
+        },
+        causes=dict(sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))),
+        options=_more_tokens(facts) if (is_cut_off or is_reasoning) and is_asked else (),
+        strategies=_strategies(facts, unreadable) if is_cut_off or is_other else (),
+        reasoning_only=is_reasoning,
+        reword=is_asked and any(verdict.outcome == "refused" for verdict in unreadable),
+        examples=tuple(_examples(source, facts, unreadable)),
+    )
+
+
+def _strategies(facts: JudgeFacts, unreadable: Sequence[Verdict]) -> tuple[str, ...]:
+    """Return strategies to try: none on the first token of a judge that turns out to think."""
+    replies = [reply for verdict in unreadable for reply in verdict.replies]
+    if not any(reply.reasoning or thinks_first(reply.text) for reply in replies):
+        return facts.other_strategies
+    return tuple(name for name in facts.other_strategies if not named(name).needs_logprobs)
+
+
+def _of(columns: VerdictColumns, elicitation: Elicitation) -> BoolArray:
+    return columns.of_kinds(lambda kind: kind.elicitation == elicitation)
+
+
+def _more_tokens(facts: JudgeFacts) -> tuple[str, ...]:
+    return (f"--max-tokens {max(MORE_TOKENS, 4 * (facts.max_tokens or 0))}",)
+
+
+def _is_cut_off(verdict: Verdict) -> bool:
+    if verdict.outcome != "invalid" or verdict.reason in OF_TOKENS:
+        return False
+    is_stopped = any(reply.ending == "cut_off" for reply in verdict.replies)
+    return is_stopped or "cut_off" in verdict.reason
+
+
+def _cause(verdict: Verdict, facts: JudgeFacts, source: Source) -> str:
+    """Return why a reply gives no verdict, in words."""
+    if _is_cut_off(verdict):
+        return f"{CUT_OFF} at {facts.max_tokens} tokens" if facts.max_tokens else CUT_OFF
+    slug = verdict.reason.split(",")[0].rpartition(":")[2] or verdict.outcome
+    if slug == "no_option" and source.task.scale == "continuous":
+        return NO_NUMBER
+    return CAUSES.get(slug, slug.replace("_", " "))
+
+
+def _text_of(verdict: Verdict) -> str:
+    """Return the text of a reply, or its reasoning if it has nothing else."""
+    return verdict.text or (verdict.reply.reasoning if verdict.reply else "")
+
+
+def _examples(source: Source, facts: JudgeFacts, unreadable: Sequence[Verdict]) -> Iterator[str]:
+    """Yield the beginnings of replies, those of different causes first; none without texts."""
+    if not any(source.task.has_text(item) for item in source.items):
+        return
+    place = {item.id: i for i, item in enumerate(source.items)}
+    ordered = sorted(
+        unreadable, key=lambda v: (place.get(v.item, len(place)), v.elicitation, v.sample)
+    )
+    of_cause: Counter[str] = Counter()
+    turns: dict[str, int] = {}
+    for verdict in ordered:
+        text = _text_of(verdict).strip()[:EXAMPLE_CHARS]
+        if text and text not in turns:
+            cause = _cause(verdict, facts, source)
+            turns[text] = of_cause[cause]
+            of_cause[cause] += 1
+    yield from sorted(turns, key=turns.__getitem__)[:N_EXAMPLES]

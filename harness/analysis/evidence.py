@@ -20,7 +20,8 @@ from harness.analysis.evidence_rows import (
     JudgeEvidence,
     WithoutRater,
 )
-from harness.analysis.left_out_raters import (
+from harness.analysis.option_scale import OptionScale
+from harness.analysis.rater_replacement import (
     LEAST_SHARE,
     AnnotatorTests,
     FootingWithout,
@@ -28,7 +29,6 @@ from harness.analysis.left_out_raters import (
     why_none_left_out,
     why_not_tested,
 )
-from harness.analysis.option_scale import OptionScale
 from harness.analysis.ratings import count_outcomes, usable_replies
 from harness.stats.data.forms import ELICITATION_OF
 from harness.stats.data.rating_table import NO_POSITIVE

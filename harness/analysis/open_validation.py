@@ -27,10 +27,14 @@ from harness.analysis.judge_result import (
     judge_result,
     task_facts,
 )
-from harness.analysis.left_out_raters import AnnotatorTests, why_not_tested
 from harness.analysis.open_scale import OpenScaleSetup, design_of_open, open_scale, with_open_wins
 from harness.analysis.prepared import order_of
-from harness.analysis.rater_replacement import judge_tests, replacement_of
+from harness.analysis.rater_replacement import (
+    AnnotatorTests,
+    judge_tests,
+    replacement_of,
+    why_not_tested,
+)
 from harness.analysis.result import Validation, make_validation
 from harness.analysis.second_questions import second_questions
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at

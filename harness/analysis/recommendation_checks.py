@@ -2,7 +2,7 @@
 
 To add a check, write its test and a `CheckOfUse`, and list that in `CHECKS`. Terminal, page and
 JSON follow. Sentences are templates: the report puts in ``{n}``, ``{share}`` and others, which
-`harness.report.check_words` lists.
+`harness.report.verdict_words` lists.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 from harness.analysis.abstention_rates import AbstentionRates
 from harness.analysis.beta_sensitivity import Sensitivity
 from harness.analysis.check_result import JudgeCheck
-from harness.analysis.completeness import Completeness
+from harness.analysis.completeness import Completeness, UnreadableReplies, unreadable_replies
 from harness.analysis.decision import Decision, decide
 from harness.analysis.error_analysis import Errors
 from harness.analysis.evidence_rows import Evidence
@@ -30,7 +30,6 @@ from harness.analysis.rubric import RubricResult
 from harness.analysis.score_measures import Scores
 from harness.analysis.second_questions import SecondQuestions
 from harness.analysis.serialize import from_json, schema_of, to_short_json
-from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
 from harness.stats import Estimate
 from harness.stats.data.resolved_tables import ITEM_SPACE, MET
 from harness.stats.selection.ranking import Ranked, Ranking, ranks_of

@@ -24,12 +24,6 @@ from harness.judging.judges.config import (
     user_file,
     with_max_tokens,
 )
-from harness.judging.judges.cost_limit import (
-    Overshoot,
-    check_limited,
-    overshoot_of,
-    with_reply_cap,
-)
 from harness.judging.judges.judge_registry import (
     asks_in_both_orders,
     build,
@@ -37,7 +31,13 @@ from harness.judging.judges.judge_registry import (
     orders_for,
     resolve,
 )
-from harness.judging.judges.pricing import price_of
+from harness.judging.judges.pricing import (
+    Overshoot,
+    check_limited,
+    overshoot_of,
+    price_of,
+    with_reply_cap,
+)
 from harness.judging.prompts.demonstrations import FILE as DEMONSTRATIONS
 from harness.judging.prompts.demonstrations import draw_demonstrations
 from harness.judging.prompts.question import Unit

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.decision import RECOMMENDING
 from harness.analysis.recommendation_checks import INDEPENDENT
-from harness.report.check_words import step_words
 from harness.report.formatting import counted, listed, number
 from harness.report.race_text import next_step
 from harness.report.unreadable_text import first_step
+from harness.report.verdict_words import step_words
 from harness.stats import primary_metric
 
 if TYPE_CHECKING:

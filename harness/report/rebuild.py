@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.analysis import Validation, validate
+from harness.analysis.completeness import unreadable_replies
 from harness.analysis.item_answers import answered_items
 from harness.analysis.result import SCHEMA_VERSION
 from harness.analysis.run_comparison import compare_runs
-from harness.analysis.unreadable import unreadable_replies
 from harness.errors import RunError
 from harness.files.regular_files import write_file, writing_to
 from harness.report.chart_files import all_charts, write_charts

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.analysis.recommendation_checks import ANNOTATOR_TEST, COPIES_A_RATER, INDEPENDENT
-from harness.report.check_words import passed_sentences, why_open
 from harness.report.formatting import (
     capitalized,
     counted,
@@ -34,8 +33,10 @@ from harness.report.verdict_words import (
     because,
     closeness,
     commonest_error,
+    passed_sentences,
     quality,
     verdict,
+    why_open,
     worst_slice,
 )
 from harness.report.words import (

@@ -10,7 +10,7 @@ from harness.report.words import RATINGS
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.analysis.unreadable import UnreadableReplies
+    from harness.analysis.completeness import UnreadableReplies
 
 PARSER = "the server's reasoning parser, which separates the answer from the reasoning"
 REWORD = "another wording (`prompts:` in judges.yaml)"

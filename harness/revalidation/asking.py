@@ -11,8 +11,8 @@ from harness.analysis.completeness import completeness_of
 from harness.app.plan import Plan, make_job
 from harness.errors import JudgeUnavailable, RunError, in_sentences
 from harness.judging.judges.config import control_judges, load_judges
-from harness.judging.judges.cost_limit import check_limited
 from harness.judging.judges.judge_registry import check, kept_answers, own_judges, reader_of
+from harness.judging.judges.pricing import check_limited
 from harness.revalidation.baseline_design import draw_anchor
 from harness.revalidation.causes import (
     Comparable,

@@ -12,8 +12,8 @@ from harness.app.plan_of_run import prompts_of
 from harness.errors import RunError, TaskError
 from harness.judging.fingerprints import QUESTION
 from harness.judging.judges.config import bundled_judges, load_judges, user_file, with_max_tokens
-from harness.judging.judges.cost_limit import with_reply_cap
 from harness.judging.judges.judge_registry import registered, with_answer_of
+from harness.judging.judges.pricing import with_reply_cap
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts

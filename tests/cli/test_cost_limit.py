@@ -12,10 +12,9 @@ from support.task_folders import make_task_folder
 
 from harness.errors import JudgeUnavailable
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.cost_limit import overshoot_of
 from harness.judging.judges.endpoint import token_counts
-from harness.judging.judges.price import Price
-from harness.judging.judges.pricing import most_prompt_tokens
+from harness.judging.judges.pricing import most_prompt_tokens, overshoot_of
+from harness.judging.judges.providers import Price
 from harness.judging.judges.response_errors import failure_of, may_be_billed
 from harness.judging.prompts.question import Message
 from harness.judging.prompts.requests import Request

@@ -8,9 +8,9 @@ import numpy as np
 from support.known_answers import Result, load_dataset, reproduce
 
 from harness import stats
-from harness.stats.alt_test import published_tests
+from harness.stats.alt_test import margin_tests
 from harness.stats.alt_test.controls import optimal_verdicts
-from harness.stats.alt_test.published_tests import one_sided_t
+from harness.stats.alt_test.margin_tests import one_sided_t
 from harness.stats.alt_test.variants import eps_sweep
 from harness.stats.metrics.human_agreement import (
     pearson_by_rater,
@@ -192,7 +192,7 @@ def described(outcome):
 
 
 def signed_rank(row, eps):
-    rank_test = published_tests.signed_rank(row.n_judge_closer, row.n_tied, row.n_rater_closer, eps)
+    rank_test = margin_tests.signed_rank(row.n_judge_closer, row.n_tied, row.n_rater_closer, eps)
     return {
         "w_plus": rank_test.w_plus,
         "p_exact": rank_test.p_exact,

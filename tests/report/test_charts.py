@@ -34,7 +34,6 @@ from harness.report.judge_charts import (
     option_label,
     unique_slug,
 )
-from harness.report.prevalence_text import prevalence_lines
 from harness.report.sensitivity_charts import (
     curve_charts,
     nearest_index,
@@ -43,7 +42,7 @@ from harness.report.sensitivity_charts import (
     slider_grid,
 )
 from harness.report.svg import CHARACTER, PixelScale, clip
-from harness.report.text import render
+from harness.report.text import prevalence_lines, render
 
 ROUNDING = 0.011  # px: marks have two decimals
 LABEL_OFFSET = {"x": 0.0, "y": 4.0}  # px by which a tick label lies below its value

@@ -12,8 +12,8 @@ from support.sliced_judges import planted, planted_source
 from harness.analysis import Validation, recommendation_checks, validate
 from harness.analysis.recommendation_checks import CHECKS, Check, CheckOfUse, check_of_use, needed
 from harness.report import page, render
-from harness.report.check_words import check_rows
 from harness.report.next_steps import next_steps
+from harness.report.verdict_words import check_rows
 
 DAYLIGHT = CheckOfUse(
     kind="daylight",

@@ -13,8 +13,8 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 from harness.analysis import validate
 from harness.report import decision, judge_card, page, render
 from harness.report.formatting import number
-from harness.report.html.actions import actions
 from harness.report.html.details import details_of
+from harness.report.html.page import actions
 from harness.report.recommendation import further_evidence, listed, reasons, sentences
 
 

@@ -11,11 +11,11 @@ from support.verdicts import verdict_from
 
 import harness
 from harness.analysis import JudgeFacts, validate
-from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
+from harness.analysis.completeness import UnreadableReplies, unreadable_replies
 from harness.app.run import finish
 from harness.judging.judges.config import JudgeSpec, with_max_tokens
 from harness.judging.judges.judge_registry import easier_strategies
-from harness.judging.judges.reasoning import REASONING_MAX_TOKENS
+from harness.judging.judges.providers import REASONING_MAX_TOKENS
 from harness.report import page
 from harness.report.next_steps import next_steps
 from harness.report.rebuild import report_run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.left_out_raters import MIN_FOR_ANNOTATOR_TEST
+from harness.analysis.rater_replacement import MIN_FOR_ANNOTATOR_TEST
 from harness.analysis.ratings import human_table
 from harness.analysis.slice_names import slice_members
 from harness.errors import TaskError

@@ -18,7 +18,7 @@ from harness.curation.importing.picture_columns import write_pictures
 from harness.curation.importing.task_description import commented
 from harness.errors import TaskError
 from harness.files.tables import LIMITS
-from harness.files.tables.delimited import csv_cells
+from harness.files.tables.reader import csv_cells
 from harness.tasks.changelog import record_change
 from harness.tasks.columns.table_reader import Rejected, TableAnswer, TableItem
 from harness.tasks.images import read_images

@@ -28,8 +28,8 @@ from harness.files.tables.checks import (
     reading,
     too_many_rows,
 )
-from harness.files.tables.delimited import BOM, csv_cells, encoding_of, jsonl_rows, ragged
 from harness.files.tables.native_rows import native_lines, native_rows
+from harness.files.tables.reader import BOM, csv_cells, encoding_of, jsonl_rows, ragged
 from harness.tasks.columns.formats import N_OPENING, Reading, format_of
 from harness.tasks.columns.table_columns import Table, cleaned, encode
 from harness.tasks.dataset_fields import derived

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import re
+from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from io import BytesIO
+from itertools import chain, count
+from threading import Lock
+from typing import TYPE_CHECKING, BinaryIO
 
 from harness.errors import HarnessError, TaskError
 from harness.files.tables.checks import (
@@ -11,18 +17,241 @@ from harness.files.tables.checks import (
     Limits,
     PlaceError,
     Row,
+    check_columns,
+    check_lengths,
     check_size,
     counted_rows,
     reading,
+    short,
 )
-from harness.files.tables.delimited import csv_rows, jsonl_rows
 from harness.files.tables.native_rows import native_rows
+from harness.files.tables.strict_json import parse_flat_lines, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Generator, Iterator
     from pathlib import Path
 
     Reader = Callable[[Path, Collection[str], Limits], Iterator[tuple[int, Row]]]
+
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+NUMBERS = re.compile(r"-?[\d.]+( -?[\d.]+){2,}")  # with spaces between them
+READ_AT_ONCE = 1 << 18  # bytes
+N_OPENING = 20  # lines in which the header is looked for
+WESTERN = frozenset(
+    {"latin_1", "cp1252", "iso8859_15", "cp1250", "cp1254", "mac_roman", "cp437", "cp850"}
+)
+PUNCTUATION = (
+    "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u20ac\u00bf\u00a1\u00ab\u00bb\u00b0\u00a3\u00a7"
+)
+BOM = b"\xef\xbb\xbf"
+LIMIT_OF_CSV = Lock()
+
+
+def csv_rows(
+    path: Path, required: Collection[str], limits: Limits, separator: str = ""
+) -> Iterator[tuple[int, Row]]:
+    """Yield the first line of each row and its cells by column, skipping blank lines.
+
+    By default, columns are separated by commas or, if the header contains none, by semicolons or
+    tabs.
+    """
+    names: list[str] = []
+    with closing(csv_cells(path, limits, separator)) as table:
+        for line, cells, mark in table:
+            if not names:
+                names = cells
+                check_columns(names, required, limits, f"line {line}")
+            elif len(cells) == len(names):
+                yield line, dict(zip(names, cells, strict=True))
+            else:
+                raise PlaceError(ragged(len(cells), len(names), mark), f"line {line}")
+
+
+def csv_cells(
+    path: Path, limits: Limits, separator: str = "", encoding: str = ""
+) -> Generator[tuple[int, list[str], str]]:
+    """Yield the first line of each row, its cells and the separator, skipping blank lines."""
+    with open_text(path, limits, encoding) as file:
+        texts = (text for _, text in _lines(file, limits))
+        header = _header(texts)
+        separator = separator or _separator(header[-1] if header else "")
+        table = csv.reader(chain(header, texts), delimiter=separator, strict=True)
+        line = 1
+        try:
+            for cells in _rows(table, limits.field_chars):
+                if cells:
+                    yield line, cells, separator
+                line = table.line_num + 1
+        except csv.Error as error:
+            problem = f"cannot be read as CSV ({error}). Is a quote left open?"
+            raise PlaceError(problem, f"line {line}") from None
+
+
+def _rows(table: Iterator[list[str]], field_chars: int) -> Iterator[list[str]]:
+    """Yield the rows of a `csv.reader`; changes its module's limit while one is read.
+
+    The limit is global, so threads take turns; otherwise one would restore another's limit.
+    """
+    while True:
+        with LIMIT_OF_CSV:
+            own = csv.field_size_limit(field_chars)
+            try:
+                row = next(table, None)
+            finally:
+                csv.field_size_limit(own)
+        if row is None:
+            return
+        yield row
+
+
+def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
+    """Open a file as UTF-8; with a different encoding, it is read and recoded as a whole."""
+    if not encoding:
+        return path.open("rb")
+    if path.stat().st_size > limits.json_bytes:
+        raise PlaceError(f"more than {limits.json_bytes} bytes are read as UTF-8 alone. Recode it.")
+    try:
+        text = path.read_bytes().decode(encoding)
+    except LookupError:
+        raise PlaceError(f"--encoding: unknown encoding {short(encoding)}.") from None
+    except UnicodeError as error:
+        raise PlaceError(
+            f"is not {encoding} ({type(error).__name__}). Give another --encoding."
+        ) from None
+    return BytesIO(text.removeprefix("\ufeff").encode())
+
+
+def jsonl_rows(
+    path: Path, required: Collection[str], limits: Limits, encoding: str = ""
+) -> Iterator[tuple[int, Row]]:
+    """Yield number and object of each line, skipping blank lines."""
+    wanted = frozenset(required)
+    with open_text(path, limits, encoding) as file:
+        line = 1
+        while lines := file.read(READ_AT_ONCE):
+            lines += file.readline(limits.line_bytes + 1)
+            rows = _flat_rows(lines, wanted, limits)
+            if rows is None:
+                yield from _strict_rows(lines, required, limits, line)
+            else:
+                yield from enumerate(rows, line)
+            line += lines.count(b"\n")
+
+
+def _flat_rows(lines: bytes, wanted: frozenset[str], limits: Limits) -> list[Row] | None:
+    """Parse lines at once; None if they must be parsed one by one."""
+    if len(lines) > min(limits.line_bytes, limits.field_chars):
+        return None
+    rows = parse_flat_lines(lines)
+    for names in set(map(tuple, rows or ())):
+        if len(names) > limits.n_columns or "" in names or not wanted.issubset(names):
+            return None
+    return rows
+
+
+def _strict_rows(
+    lines: bytes, required: Collection[str], limits: Limits, first: int
+) -> Iterator[tuple[int, Row]]:
+    """Parse each line separately."""
+    for line, text in _lines(BytesIO(lines), limits, first):
+        if text and not text.isspace():
+            row = _object(text, limits, line)
+            if not row.keys() >= frozenset(required):
+                check_columns(list(row), required, limits, f"line {line}")
+            yield line, row
+
+
+def _object(text: str, limits: Limits, line: int) -> Row:
+    where = f"line {line}"
+    try:
+        row = parse_json(text)
+    except ValueError as error:
+        raise PlaceError(f"{error}. Write one strict JSON object per line.", where) from None
+    if not isinstance(row, dict):
+        raise PlaceError("is not a JSON object. Write one object per line.", where)
+    if len(row) > limits.n_columns or "" in row:
+        check_columns(list(row), (), limits, where)
+    if len(text) > limits.field_chars:
+        check_lengths(row, limits, where)
+    return row
+
+
+def _lines(file: BinaryIO, limits: Limits, first: int = 1) -> Iterator[tuple[int, str]]:
+    for line in count(first):
+        raw = file.readline(limits.line_bytes + 1)
+        if not raw:
+            return
+        where = f"line {line}"
+        if len(raw) > limits.line_bytes:
+            raise PlaceError(f"is longer than {limits.line_bytes} bytes. Shorten its texts.", where)
+        if line == 1:
+            raw = raw.removeprefix(BOM)
+        if b"\0" in raw:
+            problem = f"holds the character NUL{encoding_of(raw)}"
+            raise PlaceError(f"{problem}. Save the file as UTF-8 text.", where)
+        try:
+            yield line, raw.decode()
+        except UnicodeDecodeError as error:
+            problem = f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8"
+            raise PlaceError(
+                f"{problem}{encoding_of(raw)}. Save the file as UTF-8.", where
+            ) from None
+
+
+def encoding_of(raw: bytes) -> str:
+    """Describe the likely encoding of bytes that aren't UTF-8, with the option to read them."""
+    from charset_normalizer import from_bytes  # noqa: PLC0415 -- for this message alone
+
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1::2].count(0) > len(raw) // 4:
+        name = "utf-16"
+    elif b"\0" in raw or (best := from_bytes(raw).best()) is None:
+        return ""
+    else:
+        name = "cp1252" if best.encoding in WESTERN or _is_western(raw) else best.encoding
+    return f" (it may be {name}: give --encoding {name} to an import)"
+
+
+def _is_western(raw: bytes) -> bool:
+    """Return whether letters are mostly ASCII, and the others Western European in cp1252."""
+    others = [byte for byte in raw if byte > 127]  # noqa: PLR2004 -- ASCII
+    letters = bytes(others).decode("cp1252", errors="replace")
+    return len(others) < len(raw) // 5 and all(
+        char.isalpha() or char in PUNCTUATION for char in letters
+    )
+
+
+def _header(texts: Iterator[str]) -> list[str]:
+    """Return the lines up to the first with a separator, or the first few."""
+    lines = []
+    for text in texts:
+        lines.append(text)
+        if any(mark in text for mark in SEPARATORS) or len(lines) == N_OPENING:
+            break
+    return lines
+
+
+def _separator(header: str) -> str:
+    """Return the most common separator in the header; by default the comma.
+
+    If the first line only contains numbers and spaces, spaces are the separator.
+    """
+    if NUMBERS.fullmatch(header.strip()):
+        return " "
+    return max(SEPARATORS, key=lambda mark: (header.count(mark), mark == ","))
+
+
+def ragged(n_cells: int, n_columns: int, separator: str) -> str:
+    """Describe a row with too few or too many cells."""
+    cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
+    many = n_cells > n_columns
+    remedy = (
+        f"Quote cells that hold {SEPARATORS.get(separator, 'a space')}"
+        if many
+        else "Write the empty ones, too"
+    )
+    return f"found {cells} where the header has {n_columns}. {remedy}."
+
 
 READERS: dict[str, Reader] = {
     ".csv": csv_rows,

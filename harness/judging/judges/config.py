@@ -24,9 +24,14 @@ from pydantic import (
 from harness import loading
 from harness.errors import JudgeError, fault_of
 from harness.files.strict_yaml import read_yaml
-from harness.judging.judges.price import Price
-from harness.judging.judges.providers import OWN_PROTOCOLS, PROVIDERS, provider_of
-from harness.judging.judges.reasoning import REASONING_MAX_TOKENS, reasons_first
+from harness.judging.judges.providers import (
+    OWN_PROTOCOLS,
+    PROVIDERS,
+    REASONING_MAX_TOKENS,
+    Price,
+    provider_of,
+    reasons_first,
+)
 from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.judging.strategies.answer_schemas import SCHEMA_MAX_TOKENS

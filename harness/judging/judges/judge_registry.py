@@ -21,8 +21,13 @@ from harness.judging.judges.config import (
     with_reask,
     with_strategy,
 )
-from harness.judging.judges.providers import OPENAI, OWN_PROTOCOLS, PROVIDERS, provider_of
-from harness.judging.judges.reasoning import reasons_first
+from harness.judging.judges.providers import (
+    OPENAI,
+    OWN_PROTOCOLS,
+    PROVIDERS,
+    provider_of,
+    reasons_first,
+)
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import max_judges
 from harness.judging.strategies.strategy import TOKEN_LIMITS

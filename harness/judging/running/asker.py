@@ -27,7 +27,7 @@ from harness.judging.judges.response_errors import (
     is_retryable,
     limit_wait,
 )
-from harness.judging.running.cap_trials import Trial
+from harness.judging.running.budget import Trial
 from harness.judging.running.conversations import Conversations
 from harness.judging.running.session_state import NOTICE_AFTER_S
 from harness.judging.running.units import UnitOutcome, WorkUnit, grouped
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.requests import Request
-    from harness.judging.running.budget import CostBudget
-    from harness.judging.running.cap_trials import CapTrials
+    from harness.judging.running.budget import CapTrials, CostBudget
     from harness.judging.running.rate_limit import RateGate
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.session_state import JudgeRun

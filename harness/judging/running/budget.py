@@ -1,23 +1,29 @@
-"""Budget of a run, and a record of the replies it paid for.
+"""Budget of a run, a record of the replies it paid for, and trial calls to servers.
 
 The maximum cost of a call is reserved, then replaced by its actual cost. A call that may have been
 billed but has no reply with a known price counts at its maximum.
+
+A trial call goes to a server that may ignore a request's token limit: its cost is known only after
+its reply. The first calls of all judges are sent one after another, so that at most one reply of
+unknown length is in flight.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import BudgetSpent, CallFailed, NotAsked
 from harness.judging.judges.response_errors import MEANINGS, may_be_billed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
     from typing import Self
 
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.storage.verdict_log import LogReading
+    from harness.tasks.item import Elicitation
 
 
 NOTHING_USD = 1e-12
@@ -275,3 +281,45 @@ def logged_cost_usd(log: LogReading) -> float:
 
 def _replies(verdict: Verdict) -> Sequence[Reply]:
     return verdict.replies
+
+
+class Trial(NamedTuple):
+    """Subject of a first call: a judge whose choices are short can still write long sets."""
+
+    judge: str
+    elicitation: Elicitation
+
+
+class CapTrials:
+    """Admission of a run's calls: first calls one at a time, then one more per compliant reply.
+
+    A judge therefore has 1, 2, 4, ... calls in flight, and about one reply is enough to detect a
+    judge that ignores its limit in some replies.
+    """
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()  # of first calls
+        self._places: dict[Trial, asyncio.Semaphore] = {}
+        self._kept: set[Trial] = set()
+
+    @asynccontextmanager
+    async def admit(self, trial: Trial | None) -> AsyncIterator[bool]:
+        """Wait until a call may be sent; yield whether it is a first call.
+
+        ``trial`` is None for a call that can't cost more than its reservation.
+        """
+        if trial is None:
+            yield False
+            return
+        async with self._places.setdefault(trial, asyncio.Semaphore(1)):
+            if trial in self._kept:
+                yield False
+                return
+            async with self._turn:
+                yield True
+
+    def keep(self, trial: Trial | None) -> None:
+        """Note a reply within its limit, which permits one more call in flight."""
+        if trial is not None:
+            self._kept.add(trial)
+            self._places[trial].release()

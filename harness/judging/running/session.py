@@ -1,16 +1,18 @@
 """Session of a run: runs every judge on every open unit.
 
 Judges don't affect each other: each has its own rate limit, and if one fails, the others continue.
+They share the open files that the system allows.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.judging.running.asker import ask_all
-from harness.judging.running.open_files import open_files_limit, share_connections
 from harness.judging.running.session_state import JudgeRun
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from harness.judging.running.rate_limit import RateEvent
     from harness.judging.running.session_state import SessionState
     from harness.judging.running.units import Job
+
 
 PROGRESS_EVERY_S = 1.0
 
@@ -145,3 +148,48 @@ def _first_error(errors: BaseExceptionGroup[RunError]) -> RunError:
     """Return the first error in nested exception groups."""
     error = errors.exceptions[0]
     return _first_error(error) if isinstance(error, BaseExceptionGroup) else error
+
+
+SPARE = 48  # files that a run may open beside its connections
+USUALLY_OPEN = 32
+
+
+def share_connections(wanted: Sequence[int]) -> list[int]:
+    """Return the maximum number of connections per judge, at least one.
+
+    The soft limit on open files is raised as far as needed. If the hard limit is lower, each judge
+    gets the same share of its wanted connections.
+    """
+    n_reserved = _n_open() + SPARE
+    room = _raise_limit(n_reserved + sum(wanted)) - n_reserved
+    if room >= sum(wanted):
+        return list(wanted)
+    return [max(1, n * max(room, 0) // sum(wanted)) for n in wanted]
+
+
+def open_files_limit() -> int:
+    """Return the number of files this process can open."""
+    import resource  # noqa: PLC0415 -- Windows lacks it, and most commands send nothing
+
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def _raise_limit(needed: int) -> int:
+    """Raise the limit on open files to a number, if possible; return the limit."""
+    import resource  # noqa: PLC0415 -- as above
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return needed
+    if soft < needed:
+        raised = needed if hard == resource.RLIM_INFINITY else min(hard, needed)
+        with suppress(OSError, ValueError):  # macOS has a lower limit of its own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+    return open_files_limit()
+
+
+def _n_open() -> int:
+    try:
+        return len(os.listdir("/dev/fd"))  # noqa: PTH208 -- names alone
+    except OSError:
+        return USUALLY_OPEN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,9 @@ from harness.report import (
 )
 from harness.report.beta_selections import SELECTION_NOTE, selection_table
 from harness.report.charts import draw_interval, items_link
-from harness.report.check_words import check_rows
 from harness.report.checklist import checklist
+from harness.report.formatting import counted
 from harness.report.glossary import GLOSSARY
-from harness.report.html.actions import actions
 from harness.report.html.item_table import item_block, item_filters
 from harness.report.html.rendering import render
 from harness.report.html.summaries import (
@@ -33,7 +33,7 @@ from harness.report.html.summaries import (
     section_results,
 )
 from harness.report.judge_card import latex, markdown, paragraph
-from harness.report.prevalence_text import missed_line, prevalence_lines
+from harness.report.next_steps import READ_ERRORS, next_steps
 from harness.report.pseudonyms import named_as_in_reports
 from harness.report.race_text import race_lines, race_table
 from harness.report.ranking_columns import ranking_table
@@ -47,10 +47,10 @@ from harness.report.recommendation import (
 )
 from harness.report.score_table import score_charts, score_table, strata_table
 from harness.report.svg import Mark, label, line
-from harness.report.text import rubric_table, second_questions_table
+from harness.report.text import missed_line, prevalence_lines, rubric_table, second_questions_table
 from harness.report.trust_text import trust_lines
 from harness.report.unreadable_text import attempts, sentence
-from harness.report.verdict_words import human_pair
+from harness.report.verdict_words import check_rows, human_pair
 from harness.report.words import BOUND_WORDS, GOAL_WORDS, SETTLED_WORDS
 from harness.stats.selection.regret import GOALS
 
@@ -289,3 +289,44 @@ def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]
             *details.versions.items(),
         ]
     return [(name, value) for name, value in rows if value]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One next step.
+
+    Attributes
+    ----------
+    parts : tuple of (str, bool)
+        Its text in pieces; True for a command to copy.
+    link, link_text : str
+        A filtered list of items on the page; "" for none.
+    """
+
+    parts: tuple[tuple[str, bool], ...] = ()
+    link: str = ""
+    link_text: str = ""
+
+
+def actions(v: Validation, details: Details | None) -> list[Action]:
+    """Return each next step with its commands, and with a link if it's about items."""
+    return [_action(v, details, sentence) for sentence in next_steps(v)]
+
+
+def _action(v: Validation, details: Details | None, sentence: str) -> Action:
+    leader = v.decision.leader
+    n_wrong = _n_wrong(details, leader) if leader and sentence in READ_ERRORS.values() else 0
+    if n_wrong:
+        link = items_link(judge=leader or "", agreement="differs")
+        wrong = f"the {counted([n_wrong])} that {leader} gets wrong"
+        return Action(link=link, link_text=f"Read {wrong}")
+    pieces = enumerate(sentence.removesuffix("`.").split("`"))
+    return Action(tuple((text, bool(i % 2)) for i, text in pieces if text))
+
+
+def _n_wrong(details: Details | None, judge: str) -> int:
+    """Count the listed items on which most of a judge's replies differ from most raters'."""
+    if details is None or judge not in details.items.judges:
+        return 0
+    j = details.items.judges.index(judge)
+    return sum(row.judges[j].agreement == "differs" for row in details.items.rows)

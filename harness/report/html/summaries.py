@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.recommendation_checks import ANNOTATOR_TEST, ONE_HUMAN
 from harness.report.certainty_charts import stratum_words
-from harness.report.check_words import reason_words_of, why_open
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import (
     about,
@@ -24,7 +23,7 @@ from harness.report.race_text import share_asked
 from harness.report.ranking_rows import CONSISTENCY, alike_words, decided_alike
 from harness.report.recommendation import differs_at_beta, not_answered, tested_raters
 from harness.report.sensitivity_charts import swept_grid
-from harness.report.verdict_words import quoted_option
+from harness.report.verdict_words import quoted_option, reason_words_of, why_open
 from harness.report.words import GOAL_WORDS, METRIC_WORDS
 
 if TYPE_CHECKING:

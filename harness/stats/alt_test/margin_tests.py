@@ -1,20 +1,19 @@
-"""Tests of a difference that is -1, 0 or 1 on each item against a margin; exact for few items."""
+"""Tests of a difference that is -1, 0 or 1 on each item against a margin.
+
+Student's t and Wilcoxon's signed ranks are those of Calderon et al. (2025), from counts. The others
+are exact for few items.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray
-from harness.stats.inference.special_functions import gammaln
-
-if TYPE_CHECKING:
-    from harness.stats.data.arrays import FloatArray
-
+from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray
+from harness.stats.inference.special_functions import bdtr, gammaln, ndtr, stdtr
 
 SMALLEST = 1e-300  # stands for a probability of 0, whose logarithm is finite
 TIE = 1e-9  # statistics this close are equal
@@ -173,3 +172,217 @@ def _largest_probability(n: int, won: FloatArray, lost: FloatArray, eps: float) 
         )
         best = max(best, -float(peak.fun))
     return min(best, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class StudentTest:
+    """A one-sided t-test; null: the mean difference is at least eps.
+
+    Attributes
+    ----------
+    n : int
+        Items.
+    mean, sd : float
+        Of the difference; ``sd`` with n - 1, None for a single item.
+    t : float or None
+        None if the differences don't vary.
+    p : float or None
+        If the differences don't vary, 0 if the mean is below eps, else 1. None for fewer than two
+        items.
+    """
+
+    n: int
+    mean: float
+    sd: float | None
+    t: float | None
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRankTest:
+    """Wilcoxon's signed-rank test of the differences minus eps; alternative: less.
+
+    Attributes
+    ----------
+    n : int
+        Number of items whose difference isn't exactly eps; the others are dropped.
+    w_plus : float
+        Sum of the ranks (midranks for ties) of the positive differences.
+    p_exact : float
+        Share of all sign patterns of these ranks whose sum is at most ``w_plus``.
+    p_normal : float or None
+        Normal approximation with tie correction, without continuity correction; None for n = 0.
+    """
+
+    n: int
+    w_plus: float
+    p_exact: float
+    p_normal: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Moments:
+    """Weighted differences: effective n, mean, spread, t and p, each of shape (...)."""
+
+    n: FloatArray
+    mean: FloatArray
+    sd: FloatArray
+    t: FloatArray
+    p: FloatArray
+
+
+def one_sided_t(minus: int, zero: int, plus: int, eps: float) -> StudentTest:
+    """Test whether the mean of a difference with values -1, 0 and 1 is below a margin.
+
+    Parameters
+    ----------
+    minus, zero, plus : int
+        On how many items the difference is -1, 0 and 1.
+    eps : float
+        The margin.
+
+    Notes
+    -----
+    Calderon et al. 2025, section 3.3. If the differences don't vary, t is undefined and p follows
+    from the mean.
+
+    Examples
+    --------
+    >>> round(one_sided_t(12, 20, 8, eps=0.1).p, 6)
+    0.041079
+    """
+    n = _check_counts(minus, zero, plus)
+    sums = np.array([n, plus - minus, plus + minus, n], dtype=np.float64)[:, None]
+    t_test = student(*sums, eps=eps)
+    return StudentTest(
+        n=n,
+        mean=(plus - minus) / n,
+        sd=_or_none(t_test.sd[0]),
+        t=_or_none(t_test.t[0]),
+        p=_or_none(t_test.p[0]),
+    )
+
+
+def student(
+    weight: FloatArray,
+    total: FloatArray,
+    squares: FloatArray,
+    weight_squares: FloatArray,
+    *,
+    eps: float | FloatArray,
+    weighted: bool = False,
+) -> Moments:
+    """Do one-sided t-tests from sums of the same shape.
+
+    Parameters
+    ----------
+    weight, total, squares, weight_squares : arrays of one shape
+        Sums over items of w, w d, w d^2 and w^2, with w the weight and d the difference.
+    eps : float or array
+        Null: the mean is at least eps. An array is broadcast with the sums.
+    weighted : bool
+        If False, all weights are 1, and the variance is divided by n - 1. If True, the paper's
+        weighted form: the variance is divided by the sum of weights, n is ``weight^2 /
+        weight_squares``, and the degrees of freedom, which the paper doesn't specify, are n - 1.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = weight**2 / weight_squares if weighted else weight
+        mean = total / weight
+        spread = squares / weight - mean**2
+        constant = spread <= TOLERANCE
+        sd = np.sqrt(np.where(constant, 0.0, spread if weighted else spread * n / (n - 1.0)))
+        t = np.where(constant, np.nan, (mean - eps) * np.sqrt(n) / sd)
+        p = np.where(constant, mean >= eps - TOLERANCE, stdtr(n - 1.0, t))
+    alone = ~(n > 1.0)  # also where there is none, and n is nan
+    sd, t, p = (np.where(alone, np.nan, column) for column in (sd, t, p))
+    return Moments(n, mean, sd, t, p)
+
+
+def signed_rank(minus: int, zero: int, plus: int, eps: float) -> SignedRankTest:
+    """Test, without assuming normality, whether differences lie below a margin.
+
+    Parameters
+    ----------
+    minus, zero, plus : int
+        On how many items the difference is -1, 0 and 1.
+    eps : float in [0, 1)
+        The margin.
+
+    Notes
+    -----
+    The shifted differences have three sizes, so the exact null distribution, given the ranks, is
+    that of a weighted sum of three binomial counts.
+
+    Examples
+    --------
+    >>> signed_rank(3, 10, 4, eps=0.2).w_plus
+    50.0
+    """
+    _check_counts(minus, zero, plus)
+    classes = _rank_classes(minus, zero, plus, eps)
+    n = sum(ranks.count for ranks in classes)
+    doubled = sum(ranks.rank * ranks.count for ranks in classes if ranks.positive)
+    return SignedRankTest(
+        n=n,
+        w_plus=doubled / 2.0,
+        p_exact=_exact(classes, doubled),
+        p_normal=_normal(classes, doubled) if n else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _TiedRanks:
+    """Shifted differences with one value: twice their midrank, their number, and their sign."""
+
+    rank: int
+    count: int
+    positive: bool
+
+
+def _rank_classes(minus: int, zero: int, plus: int, eps: float) -> list[_TiedRanks]:
+    """Rank |d - eps|; ties between values, as at eps = 0.5, share a midrank."""
+    sizes = [(1.0 + eps, minus, False), (eps, zero, False), (1.0 - eps, plus, True)]
+    kept = [row for row in sizes if row[0] > TOLERANCE]
+    classes = []
+    for size, count, positive in kept:
+        below = sum(c for other, c, _ in kept if other < size - TOLERANCE)
+        tied = sum(c for other, c, _ in kept if abs(other - size) <= TOLERANCE)
+        classes.append(_TiedRanks(2 * below + tied + 1, count, positive))
+    return classes
+
+
+def _exact(classes: list[_TiedRanks], doubled: int) -> float:
+    """Return P(sum of rank x Binomial(count, 1/2) <= doubled), summing out the largest last."""
+    *others, last = sorted(classes, key=lambda ranks: ranks.count)
+    chance, left = np.ones(1), np.array([doubled])
+    for ranks in others:
+        k = np.arange(ranks.count + 1)
+        chance = np.multiply.outer(chance, _half(ranks.count, k)).ravel()
+        left = np.subtract.outer(left, ranks.rank * k).ravel()
+    up_to = bdtr(np.arange(-1.0, last.count + 1.0), last.count, 0.5)  # for -1 and all k, once
+    up_to[0] = 0.0
+    below = up_to[np.clip(left // last.rank, -1, last.count) + 1]
+    return min(float(chance @ below), 1.0)
+
+
+def _half(n: int, k: IntArray) -> FloatArray:
+    """Return P(Binomial(n, 1/2) = k)."""
+    log = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0) - n * np.log(2.0)
+    return np.asarray(np.exp(log), dtype=np.float64)
+
+
+def _normal(classes: list[_TiedRanks], doubled: int) -> float:
+    """Approximate the probability of a sum of at most ``doubled``; midranks correct for ties."""
+    mean = sum(ranks.count * ranks.rank for ranks in classes) / 4.0
+    variance = sum(ranks.count * ranks.rank**2 for ranks in classes) / 16.0
+    return float(ndtr((doubled / 2.0 - mean) / np.sqrt(variance)))
+
+
+def _check_counts(minus: int, zero: int, plus: int) -> int:
+    if min(minus, zero, plus) < 0 or minus + zero + plus < 1:
+        raise ValueError(f"counts are {(minus, zero, plus)}; wanted none negative, one positive")
+    return minus + zero + plus
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.stats.alt_test.design import Unanswered  # noqa: TC001 -- readers of a field's type need it
-from harness.stats.alt_test.published_tests import signed_rank
+from harness.stats.alt_test.margin_tests import signed_rank
 from harness.stats.alt_test.rater_comparisons import (
     PLUS,
     TIED,

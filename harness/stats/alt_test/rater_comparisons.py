@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from harness.stats.alt_test.margin_tests import signed_rank, student
 from harness.stats.alt_test.panel import UNANSWERED, Coded
-from harness.stats.alt_test.published_tests import signed_rank, student
 from harness.stats.alt_test.scoring import OtherRatings, aligner
 from harness.stats.data.arrays import (
     TOLERANCE,
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from harness.stats.alt_test.design import AltTestDesign
+    from harness.stats.alt_test.margin_tests import Moments
     from harness.stats.alt_test.panel import Panel
-    from harness.stats.alt_test.published_tests import Moments
     from harness.stats.alt_test.scoring import Aligner
     from harness.stats.data.arrays import IntArray
 

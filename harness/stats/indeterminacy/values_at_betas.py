@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import BLOCK
-from harness.stats.data.exact_sums import total
+from harness.stats.data.arrays import BLOCK, total
 from harness.stats.data.rating_table import Distributions
 from harness.stats.indeterminacy.sensitivity import NEED_SETS, distributions_at_beta
 from harness.stats.inference.bootstrap import Units

@@ -16,6 +16,7 @@ import numpy as np
 from harness.stats.data.arrays import (
     BLOCK,
     MANY,
+    N_SUMS,
     BoolArray,
     FloatArray,
     IntArray,
@@ -23,8 +24,11 @@ from harness.stats.data.arrays import (
     blocks,
     frozen,
     how_many,
+    joined_steps,
+    sums_by_step,
+    total,
+    weighted_total,
 )
-from harness.stats.data.exact_sums import N_SUMS, joined_steps, sums_by_step, total, weighted_total
 from harness.stats.inference.interval_methods import check_level
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import ratio, reduced, row_shares
-from harness.stats.data.exact_sums import weighted_total
+from harness.stats.data.arrays import ratio, reduced, row_shares, weighted_total
 from harness.stats.data.forms import ELICITATION_OF, Cut, aggregate
 from harness.stats.data.kinds import Kinds
 from harness.stats.data.rating_table import Distributions

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from harness.errors import TaskError, VerdictError
 from harness.files.tables import Limits, parse_json, read_rows
-from harness.files.tables.delimited import READ_AT_ONCE
 from harness.files.tables.native_rows import READERS
+from harness.files.tables.reader import READ_AT_ONCE
 from harness.files.tables.strict_json import parse_flat_lines
 
 ROWS = [{"item": "a", "value": "yes"}, {"item": "b", "value": "no, maybe\nlater"}]

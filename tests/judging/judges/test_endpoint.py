@@ -30,7 +30,7 @@ from support.task_folders import make_task_folder
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.endpoint import REST_S, ServerList
-from harness.judging.judges.price import Price
+from harness.judging.judges.providers import Price
 from harness.tasks import load_task
 
 

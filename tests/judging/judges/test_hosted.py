@@ -31,9 +31,8 @@ from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.config import JudgeSpec, bundled_judges, load_judges
 from harness.judging.judges.embedding import HostedEmbedding, decode_vector
 from harness.judging.judges.judge_registry import build, check, notice_of
-from harness.judging.judges.price import Price
 from harness.judging.judges.pricing import price_of
-from harness.judging.judges.providers import PROVIDERS
+from harness.judging.judges.providers import PROVIDERS, Price
 from harness.judging.prompts.question import Unit
 from harness.judging.prompts.requests import Prompts
 from harness.tasks import Item, Task

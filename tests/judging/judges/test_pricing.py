@@ -9,8 +9,8 @@ from msgspec.structs import astuple
 
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.endpoint import split_counts, token_counts
-from harness.judging.judges.price import Price
 from harness.judging.judges.pricing import TokenCounts, cost_of, price_of
+from harness.judging.judges.providers import Price
 
 OPENAI = {
     "prompt_tokens": 1000,

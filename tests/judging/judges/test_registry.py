@@ -11,8 +11,8 @@ from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.judges.base import key_of
 from harness.judging.judges.config import JudgeSpec, load_judges, user_file
 from harness.judging.judges.judge_registry import build, check, notice_of, resolve
-from harness.judging.judges.price import Price
 from harness.judging.judges.pricing import estimate, price_of
+from harness.judging.judges.providers import Price
 from harness.judging.prompts.question import Message, Unit
 from harness.judging.prompts.requests import Prompts, Request
 from harness.options.concerns import Server

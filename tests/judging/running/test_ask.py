@@ -14,7 +14,7 @@ from support.task_folders import make_task_folder
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
-from harness.judging.judges.price import Price
+from harness.judging.judges.providers import Price
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.question import Unit

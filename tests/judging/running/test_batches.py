@@ -29,9 +29,8 @@ from harness.judging.judges.judge_registry import build
 from harness.judging.judges.response_errors import UNREADABLE
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.first_replies import N_FIRST
 from harness.judging.running.session import Session
-from harness.judging.running.session_state import SessionLimits, SessionState
+from harness.judging.running.session_state import N_FIRST, SessionLimits, SessionState
 from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from harness.errors import CallFailed
-from harness.judging.running.cap_trials import CapTrials, Trial
+from harness.judging.running.budget import CapTrials, Trial
 
 CHOICE, SETS = Trial("j", "forced_choice"), Trial("j", "response_set")
 N_CALLS = 20

@@ -16,8 +16,7 @@ from support.task_folders import make_task_folder
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.response_errors import UNREADABLE
 from harness.judging.parsing.verdict import Verdict
-from harness.judging.running.first_replies import MOST_READ, N_FIRST, FirstReplies
-from harness.judging.running.session_state import MOST_REFUSALS
+from harness.judging.running.session_state import MOST_READ, MOST_REFUSALS, N_FIRST, FirstReplies
 from harness.judging.storage.response_cache import ResponseCache
 from harness.runs.run_folder import RunFolder
 from harness.tasks import load_task

@@ -18,7 +18,7 @@ from support.task_folders import make_task_folder
 
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.running import session
-from harness.judging.running.open_files import SPARE, share_connections
+from harness.judging.running.session import SPARE, share_connections
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import read_log
 from harness.tasks import load_task

@@ -21,7 +21,7 @@ from harness.judging.judges.judge_registry import kept_answers, look_up, own_jud
 from harness.judging.parsing.verdict import AWAITS_SECOND_TURN
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.first_replies import N_FIRST
+from harness.judging.running.session_state import N_FIRST
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import unit_key

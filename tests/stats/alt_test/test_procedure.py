@@ -287,7 +287,7 @@ def test_a_similarity_table_and_its_function_agree():
 
 
 @pytest.mark.parametrize(
-    "name", ["alt_test.procedure", "alt_test.published_tests", "inference.multiple_testing"]
+    "name", ["alt_test.procedure", "alt_test.margin_tests", "inference.multiple_testing"]
 )
 def test_examples_in_docstrings_run(name):
     """What a docstring shows is what happens."""

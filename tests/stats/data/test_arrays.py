@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.data.arrays import SHORT, distinct, median, ratio, reduced, remembered
-from harness.stats.data.exact_sums import total
+from harness.stats.data.arrays import SHORT, distinct, median, ratio, reduced, remembered, total
 
 steps = st.lists(st.integers(-5, 5), max_size=12)
 
