@@ -69,7 +69,7 @@ def test_one_package_opens_tables():
         "pq.read_table",
         "load_workbook",
     }
-    assert modules_that(*opening) <= {"files.tables.delimited", "files.tables.native_readers"}
+    assert modules_that(*opening) <= {"files.tables.reader", "files.tables.native_readers"}
     by_pandas = [
         module
         for module, used in names_by_module().items()
@@ -85,7 +85,7 @@ def test_few_modules_know_csv():
         for path in HARNESS.rglob("*.py")
         if re.search(r"^\s*(import csv\b|from csv import)", path.read_text("utf-8"), re.MULTILINE)
     }
-    reading, *writing = "files.tables.delimited", "files.tables.writer", "report.export"
+    reading, *writing = "files.tables.reader", "files.tables.writer", "report.export"
     assert users == {reading, *writing, "curation.importing.convert"}
 
 
@@ -96,13 +96,13 @@ READ_WHOLE = {  # modules that read a file without a limit: files of the package
     "curation.verdicts.inspect_logs",
     "curation.verdicts.promptfoo_results",
     "curation.verdicts.verdict_tables",
-    "judging.judges.price",
+    "judging.judges.providers",
     "report.html.rendering",
     "report.served.loopback",
     "report.served.run_pages",
     "revalidation.schedule",
     "stats.__init__",
-    "files.tables.delimited",
+    "files.tables.reader",
 }
 
 

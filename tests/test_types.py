@@ -128,7 +128,7 @@ WRITTEN_BY_OTHERS = {  # the words of a file, a page, an option or a column befo
 }
 OPEN_SETS = {  # plug-ins and users add kinds of judges, metrics and perturbations; pydantic, slugs
     "analysis.recommendation_checks:kind",  # checks are declared in one tuple
-    "report.check_words:kind",
+    "report.verdict_words:kind",
     "analysis.inputs:kind",
     "analysis.judge_result:kind",
     "errors:kind",

@@ -1,4 +1,4 @@
-"""The alternative annotator test of a validation (Calderon et al. 2025), also without each rater."""
+"""The annotator test of a validation (Calderon et al. 2025), with and without single raters."""
 
 from __future__ import annotations
 

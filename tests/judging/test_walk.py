@@ -44,7 +44,7 @@ def test_rows_in_memory_become_a_task_without_files():
     files = files_of_rows(ROLES)
     assert len(files) <= MAX_FILES_OF_ROWS, sorted(files)
     others = (
-        *("curation/formats", "annotation", "files/tables/delimited", "files/regular_files"),
+        *("curation/formats", "annotation", "files/tables/reader", "files/regular_files"),
         *("tasks/columns/formats", "tasks/write"),
     )
     assert not [file for file in files if file.startswith(others)]
