@@ -31,7 +31,7 @@ from harness.stats.inference.non_inferiority import bounded_mean_interval
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.rank_sets import rank_sets, winner_interval
-from harness.stats.selection.regret import regret_of
+from harness.stats.selection.ranking import regret_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -13,8 +13,8 @@ from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.outcome import AnnotatorSummary
 from harness.stats.alt_test.panel import UNANSWERED
+from harness.stats.alt_test.procedure import CombinedTest, combined_annotator_test
 from harness.stats.alt_test.scoring import SimilarityTable
-from harness.stats.alt_test.variants import CombinedTest, combined_annotator_test
 from harness.stats.data.arrays import distinct
 from harness.stats.data.labels import medians
 from harness.stats.selection.replies import drawn_replies, replies_of, samples_per_item

@@ -38,7 +38,7 @@ from harness.stats.inference.metric import find_metric
 from harness.stats.metrics.registry import METRICS, metrics_named
 from harness.stats.reasons import Reason
 from harness.stats.selection.evaluate import one_of_each_kind
-from harness.stats.selection.regret import GOALS, chosen_by
+from harness.stats.selection.ranking import GOALS, chosen_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

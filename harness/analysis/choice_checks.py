@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.analysis.compared import compared_tables, metrics_that_rank
 from harness.analysis.estimates import (
     FROM_PAIRS,
     assumed_sets,
@@ -20,6 +19,7 @@ from harness.analysis.inputs import (
     metrics_of,
     ranking_elicitation,
 )
+from harness.analysis.prepared import compared_tables, metrics_that_rank
 from harness.errors import TaskError
 from harness.stats import Metric, find_metric
 from harness.stats.data.forms import ELICITATION_OF, check_tau

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.compared import resolved_and_weighted
 from harness.analysis.inputs import (
     Source,
     human_sets,
@@ -23,6 +22,7 @@ from harness.analysis.prepared import (
     on_common_items,
     order_of,
     resampling_of,
+    resolved_and_weighted,
 )
 from harness.analysis.ratings import human_table, judge_table, rater_panel, without_rater
 from harness.errors import TaskError

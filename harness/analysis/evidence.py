@@ -32,8 +32,7 @@ from harness.analysis.rater_replacement import (
 from harness.analysis.ratings import count_outcomes, usable_replies
 from harness.stats.data.forms import ELICITATION_OF
 from harness.stats.data.rating_table import NO_POSITIVE
-from harness.stats.inference.estimate import Estimate, Interval
-from harness.stats.inference.item_sums import Exclusion, exclusions
+from harness.stats.inference.estimate import Estimate, Exclusion, Interval, exclusions
 from harness.stats.inference.non_inferiority import least_items
 from harness.stats.modes import InvertedEnd
 from harness.stats.planning.sample_size import (

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from harness.stats.alt_test.copied_answers import CopyTest
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
-from harness.stats.inference.estimate import Estimate
-from harness.stats.inference.item_sums import Exclusion
+from harness.stats.inference.estimate import Estimate, Exclusion
 from harness.stats.inference.metric import Better
 from harness.stats.modes import InvertedEnd, MadeBy
 from harness.stats.reasons import Reason

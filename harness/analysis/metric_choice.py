@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.stats import Regret, regret_matrix
-from harness.stats.selection.regret import GOALS
+from harness.stats.selection.ranking import GOALS
 
 if TYPE_CHECKING:
     from harness.analysis.evidence_rows import Evidence

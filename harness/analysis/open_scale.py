@@ -15,9 +15,8 @@ from harness.analysis.inputs import sampling_weights
 from harness.analysis.prepared import groups_of, resampling_of
 from harness.errors import TaskError
 from harness.stats import AltTestDesign
-from harness.stats.inference.estimate import Estimate
+from harness.stats.inference.estimate import Estimate, ItemSums
 from harness.stats.inference.estimate_sums import bootstrap, estimate_sums
-from harness.stats.inference.item_sums import ItemSums
 from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.metrics.alpha import INTERVAL_ALPHA, interval_sums
 from harness.stats.metrics.icc import ICC, crossed_ratings, two_way_sums

@@ -40,7 +40,7 @@ from harness.analysis.second_questions import second_questions
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.stats import Estimate, annotator_controls, annotator_tests
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.item_sums import Exclusion, exclusions
+from harness.stats.inference.estimate import Exclusion, exclusions
 from harness.stats.inference.metric import find_metric
 from harness.stats.open_scales.open_footing import estimate_on, open_footing
 from harness.stats.open_scales.open_metrics import numeric_metrics

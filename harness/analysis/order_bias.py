@@ -14,9 +14,8 @@ from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.stats import Resampling
 from harness.stats.inference.cluster_robust import cluster_mean
-from harness.stats.inference.estimate import Estimate
+from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums
 from harness.stats.inference.estimate_sums import estimate_sums
-from harness.stats.inference.item_sums import Exclusion, ItemSums
 from harness.stats.inference.metric import SHARE, Metric, mean, no_items
 from harness.stats.inference.non_inferiority import bounded_mean_interval
 from harness.stats.modes import InvertedEnd

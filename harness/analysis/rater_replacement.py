@@ -25,7 +25,7 @@ from harness.stats.alt_test.copied_answers import CopyTest, copy_test
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
 from harness.stats.alt_test.outcome import AltTest, AnnotatorSummary
 from harness.stats.alt_test.panel import Coded
-from harness.stats.alt_test.variants import (
+from harness.stats.alt_test.procedure import (
     CombinedTest,
     EpsPoint,
     eps_sweep,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.analysis.compared import item_tables
+from harness.analysis.prepared import item_tables
 from harness.options.concerns import AggregationLevel
 from harness.stats import Estimate, evaluate, find_metric
 from harness.stats.data.forms import hard

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.compared import compared_tables
 from harness.analysis.inputs import JudgeFacts, sampling_weights, shared_items
+from harness.analysis.prepared import compared_tables
 from harness.analysis.serialize import shared_fields
 from harness.errors import TaskError
 from harness.stats import Resampling

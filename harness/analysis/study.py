@@ -16,7 +16,7 @@ from harness.analysis.serialize import Numbers, schema_of
 from harness.errors import RunError
 from harness.stats import Estimate
 from harness.stats.data.arrays import TOLERANCE
-from harness.stats.selection.regret import GOALS
+from harness.stats.selection.ranking import GOALS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -22,7 +22,14 @@ from harness.analysis.estimates import compares_sets, footing_without_reasked, p
 from harness.analysis.inputs import on_sampling
 from harness.analysis.judge_result import OfPairs, Sampling, human_result, judge_result, task_facts
 from harness.analysis.open_validation import validate_open
-from harness.analysis.order_bias import order_bias, order_notes, position_effects, position_notes
+from harness.analysis.order_bias import (
+    PlaceBias,
+    PositionEffects,
+    order_bias,
+    order_notes,
+    position_effects,
+    position_notes,
+)
 from harness.analysis.prepared import Prepared
 from harness.analysis.rater_agreement import note_on_pairs
 from harness.analysis.ratings import rater_panel
@@ -30,6 +37,7 @@ from harness.analysis.result import Validation, make_validation
 from harness.analysis.second_questions import SecondQuestions, second_questions
 from harness.analysis.serialize import DIGITS, rows_of
 from harness.analysis.sliced_fields import sliced_fields
+from harness.judging.storage.verdict_columns import columns_of
 from harness.stats import reconstruct
 from harness.stats.data.forms import ELICITATION_OF
 from harness.stats.data.rating_table import OUTCOMES
@@ -40,8 +48,11 @@ from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.analysis.judge_result import FixedRatersReason, HumanResult, JudgeResult
+    from harness.judging.parsing.verdict import Verdict
     from harness.stats import Estimate, RatingTable
     from harness.stats.indeterminacy.sensitivity import Prevalences
     from harness.stats.selection.evaluate import TableTranslation
@@ -88,12 +99,18 @@ def validate(source: Source) -> Validation:
             *_notes(p),
             *(notes_on_bounds(sections["sensitivity"]) if p.sets.from_pairs else ()),
             *(notes_on_model(p.modelled) if p.modelled else ()),
-            *order_notes({judge.name: judge.order_bias for judge in judges}),
-            *position_notes({judge.name: judge.position for judge in judges}),
+            *_notes_on_order(judges),
         ),
         errors=errors,
         **sections,
     )
+
+
+class EffectsOfOrder(TypedDict, total=False):
+    """What the order of options, and of two answers, does to a judge."""
+
+    order_bias: tuple[PlaceBias, ...]
+    position: PositionEffects | None
 
 
 LOST = [OUTCOMES.index("abstained"), OUTCOMES.index("invalid")]
@@ -297,9 +314,27 @@ def _judge_result(p: Prepared, facts: JudgeFacts) -> JudgeResult:
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,
         **_of_pairs(p, table, translation),
-        order_bias=order_bias(replies, source.items, source.settings.confidence),
-        position=position_effects(replies, source.task, source.items, source.settings.confidence),
+        **_effects_of_order(source, replies),
     )
+
+
+def _effects_of_order(source: Source, replies: Sequence[Verdict]) -> EffectsOfOrder:
+    """Return what the order of options, and of two answers, does to a judge, where it changed."""
+    effects: EffectsOfOrder = {}
+    if any(kind.has_order for kind in columns_of(replies).kinds):
+        effects["order_bias"] = order_bias(replies, source.items, source.settings.confidence)
+    if source.task.pairwise is not None:
+        effects["position"] = position_effects(
+            replies, source.task, source.items, source.settings.confidence
+        )
+    return effects
+
+
+def _notes_on_order(judges: Sequence[JudgeResult]) -> Iterator[str]:
+    if biases := {judge.name: judge.order_bias for judge in judges if judge.order_bias}:
+        yield from order_notes(biases)
+    if effects := {judge.name: judge.position for judge in judges if judge.position}:
+        yield from position_notes(effects)
 
 
 def _of_pairs(p: Prepared, table: RatingTable, translation: TableTranslation) -> OfPairs:

@@ -280,7 +280,7 @@ def _print(probe: Probe, *, quiet: bool) -> None:
 
 
 def _cost(folder: RunFolder, asked: Asked) -> str:
-    from harness.analysis.judge_costs import cost_of
+    from harness.analysis.judge_result import cost_of
     from harness.cli.run import cost_text
 
     by_judge: dict[str, list[Verdict]] = {}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.beta_sensitivity import CURVE_BETAS
 from harness.report.formatting import number
-from harness.stats.selection.regret import GOALS
+from harness.stats.selection.ranking import GOALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -233,7 +233,8 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     n_ratings = next((count for count in counts if count is not None), None)
     if estimand != DESIGN_VALUE or n_ratings is None:
         return [text]
-    population = validation.metric(POPULATION_METRICS.get(ranking.metric, ""))
+    name = POPULATION_METRICS.get(ranking.metric)
+    population = validation.metric(name) if name else None
     more = (
         f"for infinitely many see {population.display_name}"
         if population

@@ -15,7 +15,7 @@ from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from harness.analysis.judge_costs import cost_of, median_latency_s
+from harness.analysis.judge_result import cost_of, median_latency_s
 from harness.analysis.reply_dates import reply_dates
 from harness.app.ask import ask_open_units, shared_store
 from harness.errors import ExitCode, RunError

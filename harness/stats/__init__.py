@@ -9,7 +9,7 @@
     result.estimates["gpt"]["mse(srs/srs)"]     # value or NA with reason, interval, n
 
 `__init__.pyi` lists the public names. They are imported when first used. Import everything else
-from its module, such as ``harness.stats.alt_test.variants``.
+from its module, such as ``harness.stats.alt_test.procedure``.
 """
 
 import ast

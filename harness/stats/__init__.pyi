@@ -28,12 +28,12 @@ from harness.stats.indeterminacy.translation import decompose as decompose
 from harness.stats.indeterminacy.translation import sensitivity_family as sensitivity_family
 from harness.stats.inference.bootstrap import Resampling as Resampling
 from harness.stats.inference.estimate import Estimate as Estimate
+from harness.stats.inference.estimate import Exclusion as Exclusion
 from harness.stats.inference.estimate import Interval as Interval
+from harness.stats.inference.estimate import ItemSums as ItemSums
 from harness.stats.inference.estimate import point_estimates as point_estimates
 from harness.stats.inference.estimate_sums import bootstrap as bootstrap
 from harness.stats.inference.estimate_sums import estimate_sums as estimate_sums
-from harness.stats.inference.item_sums import Exclusion as Exclusion
-from harness.stats.inference.item_sums import ItemSums as ItemSums
 from harness.stats.inference.metric import Metric as Metric
 from harness.stats.inference.metric import find_metric as find_metric
 from harness.stats.inference.multiple_testing import benjamini_yekutieli as benjamini_yekutieli
@@ -52,8 +52,8 @@ from harness.stats.selection.evaluate import evaluate as evaluate
 from harness.stats.selection.evaluate import primary_metric as primary_metric
 from harness.stats.selection.ranking import Difference as Difference
 from harness.stats.selection.ranking import Ranking as Ranking
-from harness.stats.selection.regret import Regret as Regret
-from harness.stats.selection.regret import regret_matrix as regret_matrix
+from harness.stats.selection.ranking import Regret as Regret
+from harness.stats.selection.ranking import regret_matrix as regret_matrix
 from harness.stats.subsets.selective_prediction import risk_coverage as risk_coverage
 from harness.stats.subsets.strata import Stratum as Stratum
 from harness.stats.subsets.strata import default_strata as default_strata

@@ -11,13 +11,13 @@ from harness.analysis.estimates import prepare
 from harness.report import page
 from harness.stats.alt_test.design import AltTestDesign
 from harness.stats.alt_test.panel import Panel
-from harness.stats.alt_test.procedure import annotator_test
-from harness.stats.alt_test.scoring import SimilarityTable
-from harness.stats.alt_test.variants import (
+from harness.stats.alt_test.procedure import (
+    annotator_test,
     combined_annotator_test,
     eps_sweep,
     smallest_eps,
 )
+from harness.stats.alt_test.scoring import SimilarityTable
 from harness.tasks import AltTestFields
 
 

@@ -6,8 +6,8 @@ import pytest
 from support.analysis_inputs import source_of, task_of
 
 from harness.analysis import validate
-from harness.analysis.compared import item_tables
 from harness.analysis.estimates import prepare
+from harness.analysis.prepared import item_tables
 from harness.errors import TaskError
 from harness.judging.prompts.requests import Prompts
 from harness.report import page

@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_fields
 from support.analysis_inputs import coherence_as_numbers, source_of, task_of
 
 from harness.analysis import Validation, validate
-from harness.analysis.judge_costs import cost_of
+from harness.analysis.judge_result import cost_of
 from harness.judging.parsing.verdict import Reply
 from harness.options.concerns import Choices
 from harness.report.html.page import page

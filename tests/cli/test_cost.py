@@ -11,7 +11,7 @@ from support.task_folders import make_task_folder
 from support.verdicts import verdict_from
 
 from harness.analysis import Validation
-from harness.analysis.judge_costs import cost_of
+from harness.analysis.judge_result import cost_of
 from harness.cli.progress import Lines
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.running.budget import logged_cost_usd

@@ -7,9 +7,8 @@ from support.known_answers import Result, reproduce
 
 from harness.stats import Resampling
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import point_estimates
+from harness.stats.inference.estimate import ItemSums, point_estimates
 from harness.stats.inference.estimate_sums import average_over_criteria, estimate_all, estimate_sums
-from harness.stats.inference.item_sums import ItemSums
 from harness.stats.metrics.confusion import BINARY, CELLS
 from harness.stats.metrics.judge_agreement import ensemble_agreement
 from harness.stats.subsets.abstention import mode_sums

@@ -11,7 +11,7 @@ from harness import stats
 from harness.stats.alt_test import margin_tests
 from harness.stats.alt_test.controls import optimal_verdicts
 from harness.stats.alt_test.margin_tests import one_sided_t
-from harness.stats.alt_test.variants import eps_sweep
+from harness.stats.alt_test.procedure import eps_sweep
 from harness.stats.metrics.human_agreement import (
     pearson_by_rater,
     pearson_mean_over_raters,

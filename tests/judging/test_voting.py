@@ -11,7 +11,7 @@ from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
 import harness
-from harness.analysis.judge_costs import cost_of
+from harness.analysis.judge_result import cost_of
 from harness.app.plan import estimate_costs, plan_run
 from harness.app.plan_of_run import plan_resumed_run
 from harness.app.run import ask_open_units, start

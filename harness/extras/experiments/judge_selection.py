@@ -20,7 +20,7 @@ from harness.stats import METRICS, Distributions, aggregate
 from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.forms import FORMS
 from harness.stats.metrics import downstream
-from harness.stats.selection.regret import chosen_by
+from harness.stats.selection.ranking import chosen_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

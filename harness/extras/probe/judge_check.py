@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harness.analysis.check_result import FlipRow, JudgeCheck
-from harness.analysis.judge_costs import cost_of
+from harness.analysis.judge_result import cost_of
 from harness.analysis.ratings import select_items
 from harness.app.plan import plan_run
 from harness.app.plan_of_run import plan_as_in_run

@@ -12,8 +12,8 @@ from harness.analysis.order_bias import points
 from harness.errors import RunError
 from harness.stats import Estimate, Resampling
 from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.inference.estimate import ItemSums
 from harness.stats.inference.estimate_sums import estimate_sums
-from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import Metric, no_items
 
 if TYPE_CHECKING:

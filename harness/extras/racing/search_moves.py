@@ -11,7 +11,7 @@ from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.judges.config import CHAT_KINDS, load_judges
 from harness.judging.judges.judge_registry import easier_strategies, look_up, resolve
 from harness.judging.prompts.demonstrations import answers_of, group_of
-from harness.judging.strategies.strategy_registry import joined, named, split_strategy
+from harness.judging.strategies.strategy import joined, named, split_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -25,7 +25,7 @@ from harness.judging.judges.config import judges_folder, load_judges, user_file
 from harness.judging.judges.judge_registry import look_up
 from harness.judging.prompts.demonstrations import answers_of
 from harness.judging.prompts.templates import MAX_BYTES, PART
-from harness.judging.strategies.strategy_registry import named
+from harness.judging.strategies.strategy import named
 from harness.options.concerns import RunOptions, Server
 from harness.tasks import bundled, load_task
 from harness.tasks.write import Field, write_task_file

@@ -37,12 +37,14 @@ from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.judging.strategies.answer_schemas import SCHEMA_MAX_TOKENS
 from harness.judging.strategies.strategy import (
     DEFAULT,
+    DEFAULT_OF_ENSEMBLES,
     TOKEN_LIMITS,
     AnswerForm,
     Strategy,
+    joined,
+    named,
     with_room,
 )
-from harness.judging.strategies.strategy_registry import DEFAULT_OF_ENSEMBLES, joined, named
 from harness.tasks import TemplateName
 
 if TYPE_CHECKING:

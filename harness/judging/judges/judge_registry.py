@@ -30,8 +30,7 @@ from harness.judging.judges.providers import (
 )
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import max_judges
-from harness.judging.strategies.strategy import TOKEN_LIMITS
-from harness.judging.strategies.strategy_registry import named, split_strategy
+from harness.judging.strategies.strategy import TOKEN_LIMITS, named, split_strategy
 from harness.options.concerns import NO_SERVER
 from harness.tasks.item import ELICITATIONS
 

@@ -1,14 +1,17 @@
 """A way of prompting a judge: the request, how to read a reply, and how replies combine.
 
-A strategy is a subclass of `Strategy`, registered under a name in `strategy_registry` or by a
-different distribution. No other code refers to a strategy by name. Any method that it doesn't
-override works as for a plain question (`ZeroShot`).
+A strategy is a subclass of `Strategy`, registered under a name in `BUILT_IN` or by a different
+distribution. No other code refers to a strategy by name. Any method that it doesn't override works
+as for a plain question (`ZeroShot`).
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
+from harness import loading
+from harness.errors import PluginError
 from harness.judging.strategies.answer_schemas import verdict_format
 from harness.tasks import Option
 from harness.tasks.item import ELICITATIONS, AnswerKind, Elicitation
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.judging.prompts.question import Message, Question
     from harness.tasks import Item, Task
+
 
 YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")  # about a single option
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
@@ -292,3 +296,123 @@ def with_room(params: Params, least: int) -> Params:
     limits = {key: params.get(key) for key in TOKEN_LIMITS}
     raised = {key: max(limit, least) for key, limit in limits.items() if isinstance(limit, int)}
     return {**params, **raised}
+
+
+_BUILT_IN = {
+    "zero-shot": "strategy:ZeroShot",
+    "cot": "chain_of_thought:ChainOfThought",
+    "few-shot": "chain_of_thought:FewShot",
+    "json": "json_replies:JsonReplies",
+    "logprob": "log_probabilities:LogProbabilities",
+    "logprob-calibrated": "calibration:Calibrated",
+    "endorse": "endorsement:Endorsement",
+    "endorse-logprob": "endorsement:SoftEndorsement",
+    "verbalised": "verbalised:Verbalised",
+    "self-consistency": "self_consistency:SelfConsistency",
+    "option-orders": "self_consistency:SeveralOrders",
+    "no-descriptions": "wrapped:WithoutDescriptions",
+    "bias": "answer_bias:AnswerBias",
+    "scoring": "scores:NumericScore",
+    "scoring-higher": "scores:RisingScore",
+    "scoring-lower": "scores:FallingScore",
+    "majority": "ensembles:Majority",
+    "mean": "ensembles:Mean",
+    "weighted": "ensembles:Weighted",
+}
+BUILT_IN = loading.built_in(loading.STRATEGIES, "harness.judging.strategies", _BUILT_IN)
+DEFAULT_OF_ENSEMBLES = "majority"
+
+
+def is_strategy(text: str) -> bool:
+    """Return whether a text names a single strategy, with its number if it needs one."""
+    name, _, number = text.partition(":")
+    if name not in BUILT_IN and name not in loading.names(loading.STRATEGIES):
+        return False
+    strategy_type = _load(name)
+    is_number = number.isascii() and number.isdigit() and not number.startswith("0")
+    has_number = is_number and int(number) in strategy_type.numbers
+    return not strategy_type.joins_members and (
+        has_number if strategy_type.numbers else text == name
+    )
+
+
+def split_strategy(name: str) -> tuple[str, str]:
+    """Split a judge's name into that of the model or alias, and its strategy.
+
+    Only a registered strategy after the last ``@`` is split off.
+
+    Examples
+    --------
+    >>> split_strategy("gpt@cot")
+    ('gpt', 'cot')
+    >>> split_strategy("vertex_ai/claude@20250101")
+    ('vertex_ai/claude@20250101', '')
+    """
+    base, _, suffix = name.rpartition("@")
+    return (base, suffix) if base and is_strategy(suffix) else (name, "")
+
+
+@lru_cache
+def named(text: str) -> Strategy:
+    """Return the strategy with a name such as ``few-shot:4@cot``.
+
+    Raises
+    ------
+    ValueError
+        If no strategy has this name, or the strategies it joins are incompatible.
+    PluginError
+        If it belongs to a different distribution that can't be loaded.
+    """
+    if text in BUILT_IN and _load(text).joins_members:
+        return _load(text)(text)
+    first, *others = map(_single, text.split("@"))
+    for other in others:
+        whole = joined(first, other)
+        if whole is None:
+            raise ValueError(f"{first.name} and {other.name} do not go together")
+        first = whole
+    return first
+
+
+def joined(first: Strategy, second: Strategy) -> Strategy | None:
+    """Return the combination of two strategies; None if they are incompatible.
+
+    Examples
+    --------
+    >>> joined(named("cot"), named("few-shot:4"))
+    FewShotWithReasons('few-shot:4@cot')
+    >>> joined(named("cot"), named("logprob")) is None
+    True
+    """
+    return first.joined(second) or second.joined(first)
+
+
+def _single(text: str) -> Strategy:
+    if not is_strategy(text):
+        raise ValueError(f"no such strategy. Use one of {', '.join(_usable())}")
+    name, _, number = text.partition(":")
+    if name == DEFAULT.name:
+        return DEFAULT
+    return _load(name)(text, int(number or 0))
+
+
+def _usable() -> list[str]:
+    """Return the names of the built-in strategies, with their numbers."""
+    types = {name: _load(name) for name in BUILT_IN}
+    return [
+        f"{name}:N (N from {of_type.numbers[0]} to {of_type.numbers[-1]})"
+        if of_type.numbers
+        else name
+        for name, of_type in types.items()
+        if not of_type.joins_members
+    ]
+
+
+def _load(name: str) -> type[Strategy]:
+    strategy_type = loading.load(loading.STRATEGIES, name, BUILT_IN)
+    if not (isinstance(strategy_type, type) and issubclass(strategy_type, Strategy)):
+        raise PluginError(
+            f"plug-in {name!r}: {strategy_type!r} is not a subclass of "
+            "harness.judging.strategies.strategy.Strategy. Make it one."
+        )
+    return strategy_type

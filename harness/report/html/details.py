@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
 from harness.analysis.item_answers import answered_items
-from harness.analysis.judge_costs import median_latency_s
+from harness.analysis.judge_result import median_latency_s
 from harness.analysis.serialize import from_json
 from harness.errors import RunError
 from harness.files.regular_files import TooLarge, read_file

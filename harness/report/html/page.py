@@ -52,7 +52,7 @@ from harness.report.trust_text import trust_lines
 from harness.report.unreadable_text import attempts, sentence
 from harness.report.verdict_words import check_rows, human_pair
 from harness.report.words import BOUND_WORDS, GOAL_WORDS, SETTLED_WORDS
-from harness.stats.selection.regret import GOALS
+from harness.stats.selection.ranking import GOALS
 
 if TYPE_CHECKING:
     from harness.analysis import Validation

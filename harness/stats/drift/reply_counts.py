@@ -10,8 +10,7 @@ import numpy as np
 
 from harness.stats.data.arrays import IntArray, frozen
 from harness.stats.drift.bag_tests import exact_p
-from harness.stats.inference.estimate import Estimate, share_interval
-from harness.stats.inference.item_sums import exclusions
+from harness.stats.inference.estimate import Estimate, exclusions, share_interval
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray

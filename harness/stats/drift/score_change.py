@@ -11,8 +11,7 @@ import numpy as np
 
 from harness.stats.data.arrays import frozen, ratio
 from harness.stats.drift.reply_counts import Window
-from harness.stats.inference.estimate import Estimate, Interval
-from harness.stats.inference.item_sums import exclusions
+from harness.stats.inference.estimate import Estimate, Interval, exclusions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,9 +14,8 @@ from harness.stats.data.rating_table import Distributions, check_rows
 from harness.stats.indeterminacy.sensitivity import Flips
 from harness.stats.indeterminacy.translation import sensitivity_family
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import Estimate, percentile_interval
+from harness.stats.inference.estimate import Estimate, ItemSums, exclusions, percentile_interval
 from harness.stats.inference.estimate_sums import estimate_all
-from harness.stats.inference.item_sums import ItemSums, exclusions
 from harness.stats.inference.metric import Metric, both_rated, mean, no_items, weighted
 from harness.stats.metrics import downstream
 from harness.stats.selection.replies import decisions_at_replies
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.estimate import Exclusion
     from harness.stats.inference.estimate_sums import Estimated
-    from harness.stats.inference.item_sums import Exclusion
     from harness.stats.reasons import NAReason, Reason
 
 BoundsKind: TypeAlias = Literal["free_per_item", "common", "pairs"]

@@ -11,8 +11,7 @@ from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray
 from harness.stats.indeterminacy.profile_likelihood import ShareProfile
 from harness.stats.indeterminacy.translation_intervals import effective_units, share_intervals
 from harness.stats.inference.cluster_robust import jackknife_steps
-from harness.stats.inference.estimate import TOO_FEW, Estimate, Interval, share_interval
-from harness.stats.inference.item_sums import exclusions
+from harness.stats.inference.estimate import TOO_FEW, Estimate, Interval, exclusions, share_interval
 from harness.stats.inference.special_functions import stdtrit
 from harness.stats.modes import MadeBy
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it

@@ -21,9 +21,12 @@ from harness.stats.indeterminacy.set_model import (
     fit,
 )
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- type of a field
+from harness.stats.inference.estimate import (
+    Estimate,
+    ItemSums,
+    exclusions,
+)
 from harness.stats.inference.estimate_sums import estimate_all
-from harness.stats.inference.item_sums import ItemSums, exclusions
 from harness.stats.inference.metric import POPULATION_VALUE, Metric, mean, no_items
 from harness.stats.selection.replies import decisions_at_replies
 

@@ -20,8 +20,8 @@ from harness.stats.indeterminacy.dual_bounds import (
 )
 from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.engine import Engine
+from harness.stats.inference.estimate import ItemSums, exclusions
 from harness.stats.inference.estimate_sums import estimate_all
-from harness.stats.inference.item_sums import ItemSums, exclusions
 from harness.stats.inference.metric import POPULATION_VALUE, Metric, no_items
 from harness.stats.selection.replies import decisions_at_replies
 

@@ -12,9 +12,11 @@ from harness.stats.data.forms import ELICITATION_OF, FORMS, Cut, reaches
 from harness.stats.data.rating_table import Distributions, multilabel
 from harness.stats.indeterminacy.translation import reconstruct_theta, sensitivity_family
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- readers of a field's type need it
+from harness.stats.inference.estimate import (
+    Estimate,
+    ItemSums,
+)
 from harness.stats.inference.estimate_sums import Estimated, estimate_all
-from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
 from harness.stats.metrics import downstream
 from harness.stats.metrics.registry import metrics_named

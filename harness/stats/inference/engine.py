@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, Counts, FloatArray, IntArray, Summands
     from harness.stats.inference.bootstrap import Resampling, Weights
-    from harness.stats.inference.item_sums import ItemSums
+    from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.metric import Metric
 
 Side: TypeAlias = "Callable[[FloatArray], FloatArray]"  # (B, n) weights -> (B,) values, or (S, B)

@@ -12,9 +12,8 @@ import numpy as np
 from harness.stats.data.arrays import how_many, median
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
+from harness.stats.inference.estimate import Estimate, ItemSums, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled, smoothed
-from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import Metric, always, mean
 from harness.stats.reasons import Reason  # noqa: TC001 -- as above
 

@@ -19,8 +19,7 @@ from harness.stats.data.arrays import (
     row_products,
     row_sums,
 )
-from harness.stats.inference.estimate import Estimate
-from harness.stats.inference.item_sums import exclusions
+from harness.stats.inference.estimate import Estimate, exclusions
 from harness.stats.inference.metric import Metric
 from harness.stats.metrics.chance import MIN_FOR_AGREEMENT, alpha, nominal_alpha, square
 

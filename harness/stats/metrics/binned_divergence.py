@@ -16,8 +16,8 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, ratio, remembered, row_sums
 from harness.stats.data.forms import tied_modes
 from harness.stats.data.labels import medians, modes
+from harness.stats.inference.estimate import ItemSums, exclusions
 from harness.stats.inference.estimate_sums import estimate_sums
-from harness.stats.inference.item_sums import ItemSums, exclusions
 from harness.stats.inference.metric import Metric, no_items
 from harness.stats.inference.special_functions import rel_entr
 

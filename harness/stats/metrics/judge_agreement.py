@@ -17,9 +17,11 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.labels import label_counts
 from harness.stats.data.rating_table import NO_POSITIVE
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- readers of a field's type need it
+from harness.stats.inference.estimate import (
+    Estimate,
+    ItemSums,
+)
 from harness.stats.inference.estimate_sums import estimate_sums
-from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.chance import square
 from harness.stats.metrics.confusion import BINARY, binary_cells, confusion

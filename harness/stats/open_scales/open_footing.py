@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.inference.bootstrap import Resampling, Units
-    from harness.stats.inference.item_sums import Exclusion
+    from harness.stats.inference.estimate import Exclusion
     from harness.stats.inference.metric import Metric
     from harness.stats.inference.non_inferiority import Margin
     from harness.stats.open_scales.open_metrics import Valued

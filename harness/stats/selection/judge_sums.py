@@ -21,7 +21,7 @@ from harness.stats.data.rating_table import (
     answers_to,
 )
 from harness.stats.indeterminacy.translation import beta_contributions, cross_call_contributions
-from harness.stats.inference.item_sums import ItemSums, exclusions
+from harness.stats.inference.estimate import ItemSums, exclusions
 from harness.stats.inference.metric import Metric, always, by_contributions, mean, no_items
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.set_agreement import set_agreement_metrics
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, Counts, FloatArray, IntArray, Summands
     from harness.stats.inference.crossed_raters import RaterVariance
-    from harness.stats.inference.item_sums import Exclusion
+    from harness.stats.inference.estimate import Exclusion
     from harness.stats.modes import AnswerKind
     from harness.stats.reasons import ExclusionReason, NAReason, RatingSide
     from harness.stats.selection.replies import CommonItems

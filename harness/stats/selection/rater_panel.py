@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.stats.data.forms import Cut
     from harness.stats.data.rating_table import Form, RatingTable
     from harness.stats.inference.crossed_raters import CrossedRatings
-    from harness.stats.inference.item_sums import ItemSums
+    from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.metric import Metric
     from harness.stats.selection.replies import Vectors
 

@@ -17,7 +17,7 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, ratio, remembered
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, NO_POSITIVE, OUTCOMES
-from harness.stats.inference.item_sums import ItemSums, exclusions
+from harness.stats.inference.estimate import ItemSums, exclusions
 from harness.stats.inference.metric import (
     SHARE,
     Metric,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.item_sums import Exclusion
+    from harness.stats.inference.estimate import Exclusion
     from harness.stats.reasons import Reason
 
 SINGLE_CHOICES = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]

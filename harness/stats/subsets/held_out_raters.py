@@ -13,9 +13,13 @@ import numpy as np
 
 from harness.stats.data.arrays import ratio, reduced, row_shares
 from harness.stats.data.kinds import Kinds
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- readers of a field's type need it
+from harness.stats.inference.estimate import (
+    EMPTY,
+    Estimate,
+    ItemSums,
+    exclusions,
+)
 from harness.stats.inference.estimate_sums import estimate_sums
-from harness.stats.inference.item_sums import EMPTY, ItemSums, exclusions
 from harness.stats.inference.metric import SHARE, Metric, always
 from harness.stats.metrics.chance import MIN_FOR_AGREEMENT
 from harness.stats.subsets.strata import members_of

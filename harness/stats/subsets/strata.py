@@ -26,9 +26,11 @@ from harness.stats.data.labels import (
     numbers_of,
 )
 from harness.stats.inference.engine import Engine
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- readers of a field's type need it
+from harness.stats.inference.estimate import (
+    Estimate,
+    ItemSums,
+)
 from harness.stats.inference.estimate_sums import Estimated, estimate_all
-from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import (
     SHARE,
     Metric,

@@ -11,7 +11,7 @@ from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
 from harness.analysis import validate
-from harness.analysis.judge_costs import cost_of
+from harness.analysis.judge_result import cost_of
 from harness.analysis.ratings import human_table, judge_table
 from harness.app.plan import estimate_costs, plan_run
 from harness.app.run import ask_open_units, start
@@ -23,7 +23,7 @@ from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.question import Unit
 from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.calibration import calibrated
-from harness.judging.strategies.strategy_registry import named
+from harness.judging.strategies.strategy import named
 from harness.options.concerns import RunOptions, Server
 from harness.runs.sources import source_of
 from harness.stats import METRICS, Resampling

@@ -11,8 +11,8 @@ import pytest
 from support.rating_tables import seeded
 
 from harness import stats
+from harness.stats.alt_test.procedure import smallest_eps
 from harness.stats.alt_test.scoring import SimilarityTable
-from harness.stats.alt_test.variants import smallest_eps
 
 
 def panel_of(**ratings):

@@ -11,7 +11,7 @@ from support.rating_tables import panel_by_rater
 from harness import stats
 from harness.stats.alt_test.controls import optimal_verdicts
 from harness.stats.alt_test.margin_tests import one_sided_t, signed_rank
-from harness.stats.alt_test.variants import eps_sweep
+from harness.stats.alt_test.procedure import eps_sweep
 
 LABELS = st.sampled_from([1, 2, 3, 4])
 COUNTS = st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(0, 12)).filter(any)

@@ -11,7 +11,7 @@ from support.rating_tables import panel_by_rater, seeded
 from harness import stats
 from harness.stats.alt_test.controls import mean_rater_correlations, optimal_verdicts
 from harness.stats.alt_test.margin_tests import one_sided_t, signed_rank
-from harness.stats.alt_test.variants import (
+from harness.stats.alt_test.procedure import (
     EpsPoint,
     adjust_jointly,
     combine_raters,

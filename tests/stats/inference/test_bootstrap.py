@@ -9,8 +9,8 @@ from harness.stats.data.arrays import Rows
 from harness.stats.inference import bootstrap
 from harness.stats.inference.bootstrap import Resamples, Units
 from harness.stats.inference.engine import Engine
+from harness.stats.inference.estimate import ItemSums
 from harness.stats.inference.interval_methods import percentile_ends
-from harness.stats.inference.item_sums import ItemSums
 from harness.stats.inference.metric import Metric, mean
 
 MEAN = Metric(name="mean", value=mean, reason=lambda _: "no_items")

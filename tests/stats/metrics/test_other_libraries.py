@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness.stats.alt_test.published_tests import one_sided_t, signed_rank
 
 from harness import stats
+from harness.stats.alt_test.margin_tests import one_sided_t, signed_rank
 from harness.stats.metrics.gwet import ac2_of_raters
 
 STORED = json.loads(Path(__file__).with_name("other_libraries.json").read_text("utf-8"))

@@ -5,7 +5,7 @@ import pytest
 from support.rating_tables import evaluate_judges, random_table
 
 from harness.stats import regret_matrix
-from harness.stats.selection.regret import regret_of
+from harness.stats.selection.ranking import regret_of
 
 NONE = np.empty((3, 0))
 
