@@ -191,7 +191,7 @@ def test_a_mapping_that_says_all_needs_no_guess(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "more", "message"),
     [
-        ({"label": "n/a"}, {"options": None}, "'n/a' may be no option"),
+        ({"label": "n/a"}, {"options": None}, "'n/a' may not be an option"),
         ({"who": "gpt-4o"}, {}, None),
         ({"state": "rejected"}, {}, None),
         ({"text": "text 0"}, {}, None),

@@ -186,7 +186,7 @@ def _plans(
     roles = {**table.reading.columns, **roles}
     if (*roles.get("rater", ()),) == (POSITIONAL,) and POSITIONAL not in table.columns:
         if not roles.get("id"):
-            raise TaskError(f"{table.path}: --rater {POSITIONAL} needs the item. Give --id.")
+            raise TaskError(f"{table.path}: --rater {POSITIONAL} needs the item. Pass --id.")
         table = with_places(table, mapping_of({"id": roles["id"]}, table).id)
     table = table if table.reading.columns else structured(table, roles)
     fixed = mapping_of(roles, table)
@@ -281,7 +281,7 @@ def _unclear_names(reading: Reading) -> list[Doubt]:
     known = tuple(reading.columns.get("judges", ()))
     every = ",".join((*known, *reading.unclear))
     question = (
-        f"{', '.join(reading.unclear)} may be people or a program: give --judges "
+        f"{', '.join(reading.unclear)} may be people or a program: pass --judges "
         f"{quote(','.join(known) or NO_JUDGES)} if people, or --judges {quote(every)}"
     )
     return [Doubt(question, others=({"judges": (*known, *reading.unclear)},))]
@@ -353,7 +353,7 @@ def _read_lists(
         return mapping, []
     names = ", ".join(mapping.votes)
     text = f"the lists in {names!r} may be ratings of several raters or one rater's set"
-    question = f"{text}: give --lists ratings or --lists sets"
+    question = f"{text}: pass --lists ratings or --lists sets"
     return mapping, [Doubt(question, {"lists": "ratings"}, ({"lists": "sets"},))]
 
 
@@ -363,7 +363,7 @@ def _line_doubts(table: Table, mapping: ColumnMapping) -> list[Doubt]:
         texts = table.columns[name].values if name else ()
         if any("\n" in text for text in texts) and separator_of(texts) == "\n":
             question = (
-                f"the lines of a cell in {name} may be a response set: give --separator '\\n'"
+                f"the lines of a cell in {name} may be a response set: pass --separator '\\n'"
             )
             return [Doubt(question, {"separator": "\\n"})]
     return []
@@ -377,7 +377,7 @@ def _share_doubts(reader: AnswerReader) -> list[Doubt]:
     named = any(not SHARE_WORDS.isdisjoint(parts(name)) for name in mapping.counts)
     if not named and all(answer.problem != NO_TOTAL for answer in reader.answers()):
         return []
-    question = "shares of raters need their number: give --n-raters N, or --total with its column"
+    question = "shares of raters need their number: pass --n-raters N, or --total with its column"
     return [Doubt(question, {"raters_per_item": NUMBER})]
 
 
@@ -412,7 +412,7 @@ def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
         return []
     times = "once" if empty == 1 else f"{empty} times"
     question = (
-        f"a rater chose none of the options {times}: give --none 'none of these' if that is an "
+        f"a rater chose none of the options {times}: pass --none 'none of these' if that is an "
         f"answer, or --none {CANNOT_ASSESS} if they could not say"
     )
     return [Doubt(question, {"none": "none of these"}, ({"none": CANNOT_ASSESS},))]
@@ -430,7 +430,7 @@ def _corrected(
     order = table.columns[mapping.rated_at].by_row() if mapping.rated_at else []
     if settings.on_duplicate == "last" and not order:
         raise TaskError(
-            f"{table.path}: --on-duplicate last needs the times of the ratings. Give --rated-at."
+            f"{table.path}: --on-duplicate last needs the times of the ratings. Pass --rated-at."
         )
     people = same_names(table.columns[mapping.rater])
     names = [people[text] for text in table.columns[mapping.rater].by_row()]
@@ -444,7 +444,7 @@ def _corrected(
         if settings.on_duplicate == "last":
             table = table.blanked(columns, np.array(former, dtype=np.int64))
     if settings.on_duplicate == "reject" and order and n_corrected:
-        question = f"{n_corrected} ratings are corrected later: give --on-duplicate last, or reject"
+        question = f"{n_corrected} ratings are corrected later: pass --on-duplicate last, or reject"
         return table, [Doubt(question, {"on_duplicate": "last"})]
     return table, []
 

@@ -85,7 +85,7 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
         every = [n for n in facts.table.columns if n in {*shown, *unclear}]
         verb = "is it" if len(unclear) == 1 else "are they"
         draft.ask(
-            f"{', '.join(unclear)}: {verb} part of the item that judges are shown? Give --text "
+            f"{', '.join(unclear)}: {verb} part of the item that judges are shown? Pass --text "
             f"{quote(','.join(every))}, or --text {quote(','.join(shown) or 'none')}",
             {"text": tuple(every)},
         )

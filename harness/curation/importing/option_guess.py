@@ -275,7 +275,7 @@ def _numbers(
     guess = _open_answers(counts, settings.model_copy(update={"scale": "continuous"}), where)
     question = (
         f"found {len(steps)} different numbers from {min(steps):g} to {max(steps):g}, which looks "
-        "continuous: give --scale continuous (and --bounds), or --scale ordinal to use each number "
+        "continuous: pass --scale continuous (and --bounds), or --scale ordinal to use each number "
         "as a step"
     )
     ordinal = () if len(steps) > MAX_LABELS else ({"scale": "ordinal"},)
@@ -300,10 +300,10 @@ def _remark_questions(remarks: Sequence[str]) -> list[Doubt]:
         return []
     listed = quote(",".join(remarks))
     choices = (
-        f"--abstain {listed} where the rater could not say, --ignore {listed} where there is no "
-        "rating, or every option in --options"
+        f"--abstain {listed} if the rater couldn't say, --ignore {listed} if there's no rating, "
+        "or every option in --options"
     )
-    question = f"{_listed(remarks)} may be no option: give {choices}"
+    question = f"{_listed(remarks)} may not be an option: pass {choices}"
     return [
         Doubt(question, {"ignore": tuple(remarks)}, ({"abstain": tuple(remarks), "ignore": ()},))
     ]
@@ -385,7 +385,7 @@ def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[D
     if said or not decimals or decimals != commas or is_set:
         return []
     shown = decimals[0]
-    question = f"{shown!r} may be the number {with_point(shown)}: give --decimal comma"
+    question = f"{shown!r} may be the number {with_point(shown)}: pass --decimal comma"
     if settings.scale == "continuous":
         return [Doubt(question, {"decimal": "comma"})]
     scales = [settings.scale] if settings.scale else ["ordinal", "continuous"]
@@ -435,12 +435,12 @@ def _scale_questions(
     among = any(pair < labels for pair in column_words.SIDES)
     unclear = (sides and not pairs) or ((few_numbers or among) and pairs and not sides)
     if pairs is not None and unclear and scale != "pairwise":
-        remedy = f"give --scale pairwise or --scale {scale}"
+        remedy = f"pass --scale pairwise or --scale {scale}"
         question = f"{_listed(names)} may be the sides of a pair: {remedy}"
         return [Doubt(question, {"scale": "pairwise"}, ({"scale": scale},))]
     if scale == "nominal" and not listed and _may_be_ordered(names):
         question = (
-            f"{_listed(names)} may be ordered: give --scale ordinal and --options from low to "
+            f"{_listed(names)} may be ordered: pass --scale ordinal and --options from low to "
             "high, or --scale nominal"
         )
         order = tuple(_in_order(names, "ordinal", [])) if _has_order(names) else PLACEHOLDER

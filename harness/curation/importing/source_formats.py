@@ -63,7 +63,7 @@ def excel_rows(
             n_others, *names = next(lines)
             if not sheet and len(names) > 1:
                 raise PlaceError(
-                    f"has the sheets {', '.join(map(repr, names[:8]))}. Give --sheet with the one "
+                    f"has the sheets {', '.join(map(repr, names[:8]))}. Pass --sheet with the one "
                     "to read, or with several that have the same columns."
                 )
             if not sheet and n_others:

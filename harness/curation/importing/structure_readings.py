@@ -116,7 +116,7 @@ def find_rated_once(draft: RoleDraft) -> bool:
     draft.set(criteria=first)
     verb = "is the rating" if len(first) == 1 else "are ratings"
     draft.ask(
-        f"{names_of(first)} may hold one rating of each row: give --criteria "
+        f"{names_of(first)} may hold one rating of each row: pass --criteria "
         f"{quote(','.join(first))} if {'it' if len(first) == 1 else 'they'} {verb}",
         *({"criteria": names} for names in others[:MOST_READINGS]),
         about="criteria",

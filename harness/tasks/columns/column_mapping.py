@@ -324,28 +324,28 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     kinds += ["criteria"] if mapping.criteria and not mapping.rater else []
     if len(kinds) > 1:
         raise TaskError(
-            f"{where}: give --{kinds[0]} or --{kinds[1]}, not both, because each implies "
+            f"{where}: pass --{kinds[0]} or --{kinds[1]}, not both, because each implies "
             "a different layout."
         )
     answers = mapping.label or mapping.set or mapping.criteria or mapping.sets or mapping.votes
     if mapping.rater and not answers:
-        raise TaskError(f"{where}: no column of labels. Give --label (the columns are {columns}).")
+        raise TaskError(f"{where}: no column of labels. Pass --label (the columns are {columns}).")
     _check_beside(mapping, where)
     named = mapping.label or mapping.set or "".join(mapping.sets[:1])
     if named and not mapping.rater:
         roles = {"label": mapping.label, "set": mapping.set}
         option = f"--{next((role for role in roles if roles[role]), 'sets')}"
         raise TaskError(
-            f"{where}: {option} {named!r} goes with a row per rating. Give --rater, the "
+            f"{where}: {option} {named!r} goes with a row per rating. Pass --rater, the "
             f"column that names the rater, too (the columns are {columns})."
         )
     if mapping.rater and not mapping.id and not mapping.votes:
         raise TaskError(
-            f"{where}: no column names the items. Give --id (the columns are {columns})."
+            f"{where}: no column names the items. Pass --id (the columns are {columns})."
         )
     if not kinds:
         raise TaskError(
-            f"{where}: no columns of ratings were found. Give --raters (a column per rater), "
+            f"{where}: no columns of ratings were found. Pass --raters (a column per rater), "
             "--rater and --label (a row per rating), --criteria (a column per criterion), --counts "
             f"(a column per option) or --votes (a column of lists). The columns are {columns}."
         )
@@ -379,9 +379,9 @@ def _check_judges(mapping: ColumnMapping, table: Table) -> None:
 def _check_beside(mapping: ColumnMapping, where: str) -> None:
     """Check the roles that depend on others."""
     if mapping.total and not (mapping.counts or mapping.votes):
-        raise TaskError(f"{where}: --total goes with counts of raters. Give --counts or --votes.")
+        raise TaskError(f"{where}: --total goes with counts of raters. Pass --counts or --votes.")
     if mapping.rated_at and not mapping.rater:
-        raise TaskError(f"{where}: --rated-at goes with a row per rating. Give --rater, too.")
+        raise TaskError(f"{where}: --rated-at goes with a row per rating. Pass --rater, too.")
 
 
 def _check_column(role: str, name: str, table: Table) -> None:

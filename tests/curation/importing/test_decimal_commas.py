@@ -60,7 +60,7 @@ def test_a_continuous_scale_asks_for_the_comma(tmp_path):
     table(tmp_path, MEASURED)
     options = ("--raters", "Ann,Bo", "--scale", "continuous", "--yes")
     asked = imported(tmp_path, *options)
-    assert "give --decimal comma" in asked.stderr
+    assert "pass --decimal comma" in asked.stderr
     assert imported(tmp_path, *options, "--decimal", "comma").returncode == 0
 
 

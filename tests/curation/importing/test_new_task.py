@@ -217,7 +217,7 @@ def test_what_says_how_a_table_is_read_needs_one(tmp_path, option):
 def test_a_label_without_a_rater_is_refused(tmp_path):
     """In a table of a column per rater, that column was neither a rating nor kept."""
     path = table(tmp_path, "id,a1,a2,a3\n1,yes,no,no\n2,no,no,no\n")
-    with pytest.raises(TaskError, match=r"--label 'a3' goes with a row per rating\. Give --rater"):
+    with pytest.raises(TaskError, match=r"--label 'a3' goes with a row per rating\. Pass --rater"):
         plan_of(path, {"label": ["a3"]})
 
 
@@ -439,7 +439,7 @@ def test_labels_that_say_nothing_are_asked_about(tmp_path):
     path = table(tmp_path, "id,a1,a2\n1,1,N/A\n2,2,?\n3,3,1\n")
     plan = plan_of(path)
     [question] = plan.questions()
-    assert question.startswith("'N/A', '?' may be no option: give --abstain 'N/A,?' ")
+    assert question.startswith("'N/A', '?' may not be an option: pass --abstain 'N/A,?' ")
     assert (plan.answers.scale, list(plan.answers.labels)) == ("ordinal", ["1", "2", "3"])
     assert not plan_of(path, ignore=("N/A", "?")).questions()
     summary = make_task(plan_of(path, abstain=("n/a",), ignore=("?",)), tmp_path / "mine")
