@@ -27,7 +27,7 @@ from harness.curation.curation_options import (
 )
 from harness.curation.verdicts.score_export import SCORE_FORMATS
 from harness.errors import TaskError, fault_of
-from harness.options.concerns import Json, Seed
+from harness.options.concerns import Json, JsonOrDetails, Seed
 from harness.options.result_options import Page
 
 if TYPE_CHECKING:
@@ -48,7 +48,12 @@ def curate() -> None:
 @app.command("audit", short_help="Check the items and ratings of a task.")
 @takes
 def audit(
-    task: options.TaskName, *, verdicts: KeptVerdicts, page: Page, seed: Seed, printing: Json
+    task: options.TaskName,
+    *,
+    verdicts: KeptVerdicts,
+    page: Page,
+    seed: Seed,
+    printing: JsonOrDetails,
 ) -> None:
     """Check the items and ratings of a task for problems, and say what to do about each.
 
@@ -74,7 +79,7 @@ def audit(
     if printing.as_json:
         echo_result(result)
         return
-    echo(audit_text(result))
+    echo(audit_text(result, details=printing.details))
     if page.page is not None:
         echo(f"\nWrote {page.page}.")
 

@@ -11,7 +11,15 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
 from harness.cli.run import cost_text, print_costs
 from harness.errors import ExitCode
-from harness.options.concerns import FailUnless, RunOptions, RunPlace, Sending, Server, TaskOption
+from harness.options.concerns import (
+    DetailsOption,
+    FailUnless,
+    RunOptions,
+    RunPlace,
+    Sending,
+    Server,
+    TaskOption,
+)
 from harness.options.declaration import option
 from harness.options.result_options import JudgeName
 from harness.options.search_options import Searching, SearchPlace, SearchSettings
@@ -36,7 +44,7 @@ class ImproveSubject(TaskOption, JudgeName):
     )
 
 
-class ImproveOutput(FailUnless, Sending):
+class ImproveOutput(FailUnless, DetailsOption, Sending):
     """What is printed, and how the command ends."""
 
 
@@ -137,7 +145,7 @@ def _print(improvement: Improvement, handling: ImproveOutput) -> None:
     if handling.as_json:
         echo_json(improvement.to_json())
         return
-    echo(render(improvement))
+    echo(render(improvement, details=handling.details))
     if not handling.quiet:
         unknown = [row.judge for row in improvement.candidates if row.usd is None and row.n_calls]
         cost = cost_text(improvement.cost_usd, improvement.assumed_usd, unknown)

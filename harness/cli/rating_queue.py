@@ -11,7 +11,7 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show, write
 from harness.curation.curation_options import DrawOptions, NextOptions
 from harness.errors import TaskError
-from harness.options.concerns import Json, Out
+from harness.options.concerns import Json, JsonOrDetails, Out
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.curation.audit.finding import Finding
     from harness.tasks import Task
 
+MAX_ROWS = 15  # that are printed without --details
 EVIDENCE = {
     "consistency": "In simulations this beats random picking once each item has one answer.",
     "annotator-test": "In simulations the standard error of the difference between judge and "
@@ -29,7 +30,7 @@ EVIDENCE = {
 
 
 @takes
-def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: Json) -> None:
+def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: JsonOrDetails) -> None:
     """List the ratings that are worth most: choices of one more rater, and pairs with a set.
 
     The value, per answer, is the expected fall in the number of items on the wrong side of the
@@ -79,7 +80,11 @@ def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: Json)
     if printing.as_json:
         echo_json([asdict(row) for row in queue])
     elif file is None:
-        show(rows_of_queue(queue), empty=f"No further rating is expected to help {quantity}.")
+        rows = rows_of_queue(queue)
+        shown = rows if printing.details else rows[:MAX_ROWS]
+        show(shown, empty=f"No other rating is expected to help {quantity}.")
+        if n_more := len(rows) - len(shown):
+            notes.insert(0, f"{n_more} more: print them with --details, or write --queue FILE.")
         echo("\n".join(["", *map(paragraph, notes)]) if queue else "")
     if file is not None:
         write(file, queue_csv(queue))

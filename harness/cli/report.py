@@ -13,7 +13,7 @@ from harness.cli.binding import takes
 from harness.cli.lists import print_runs
 from harness.cli.output import echo, echo_json
 from harness.errors import OptionError
-from harness.options.concerns import Json
+from harness.options.concerns import JsonOrDetails
 from harness.options.declaration import leave_out, option
 from harness.options.result_options import Page, RaterNames, RunOrVerdicts
 
@@ -33,7 +33,13 @@ class ReportOptions(RaterNames, Page):
         False, "List run folders, newest first, and write nothing.", flag="--list"
     )
 
-    def check(self, subject: RunOrVerdicts, run: str | None, other: str | None) -> None:
+    def check(
+        self,
+        subject: RunOrVerdicts,
+        printing: JsonOrDetails,
+        run: str | None,
+        other: str | None,
+    ) -> None:
         """Refuse options that have no effect on what is reported."""
         given = self.model_fields_set
         if self.listing:
@@ -44,6 +50,8 @@ class ReportOptions(RaterNames, Page):
         elif subject.task is None:
             leave_out(given & {"page"}, "the report of a run is in its folder")
             leave_out(given & {"charts"} if other else (), "two runs are compared without charts")
+        if not other:
+            leave_out(printing.model_fields_set & {"details"}, "{details} is for two runs")
 
 
 @takes
@@ -55,7 +63,7 @@ def report(
     *,
     subject: RunOrVerdicts,
     wanted: ReportOptions,
-    printing: Json,
+    printing: JsonOrDetails,
 ) -> None:
     """Write a run's report, judge card and table of metrics, from its folder alone.
 
@@ -67,7 +75,7 @@ def report(
       harness report --task ./my-task --verdicts verdicts.csv
       harness report --list
     """
-    wanted.check(subject, run, other)
+    wanted.check(subject, printing, run, other)
     if wanted.listing:
         print_runs(subject.out, as_json=printing.as_json)
         return
@@ -79,7 +87,7 @@ def report(
         file = wanted.page or Path(f"{source.task.name}-report.html")
         written = report_source(source, file, charts=wanted.charts, show_raters=wanted.show_raters)
     else:
-        written = _report_runs(subject.out, run, other, wanted)
+        written = _report_runs(subject.out, run, other, wanted, details=printing.details)
     if printing.as_json:
         echo_json(_as_json(written))
     else:
@@ -102,7 +110,12 @@ def _as_json(written: ReportFiles) -> dict[str, object]:
 
 
 def _report_runs(
-    out: Path | None, run: str | None, other: str | None, wanted: ReportOptions
+    out: Path | None,
+    run: str | None,
+    other: str | None,
+    wanted: ReportOptions,
+    *,
+    details: bool,
 ) -> ReportFiles:
     from harness.report.rebuild import report_comparison, report_run
     from harness.runs.run_folder import find_run
@@ -110,7 +123,7 @@ def _report_runs(
     folders = [find_run(out, name) for name in ((run, other) if other else (run,))]
     shown = wanted.show_raters
     written = (
-        report_comparison(*folders, show_raters=shown)
+        report_comparison(*folders, show_raters=shown, details=details)
         if other
         else report_run(folders[0], charts=wanted.charts, show_raters=shown)
     )

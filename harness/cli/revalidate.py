@@ -60,7 +60,8 @@ N_BEFORE_RUN = {
     "export": 1,
     "overdue": 1,
 }  # words
-MAX_LOOKS = 40  # that are drawn unless more are asked for
+MAX_LOOKS = 40  # that the page draws unless more are asked for
+MAX_PRINTED = 4  # the same, of a table in the terminal
 
 
 app = typer.Typer(name="revalidate", cls=options.DefaultGroup, rich_markup_mode=None)
@@ -243,7 +244,7 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
     for verdict, sentence in said:
         echo(with_command(sentence) if look else sentence, colour=COLOURS.get(verdict))
     if look is not None and baseline is not None and ending.due_in_s is None:
-        changed = changed_text(changed_rows(folder, look), look)
+        changed = changed_text(changed_rows(folder, look), look, details=details)
         echo(f"\n{changed}\n" if changed else "")
         echo(look_text(look, baseline, details=details))
 
@@ -252,7 +253,11 @@ class HistoryOptions(Options):
     """Which rounds are shown."""
 
     last: int | None = option(None, "Show the last N rounds.", metavar="N", ge=1)
-    show_all: bool = option(False, f"Show all rounds, not only the last {MAX_LOOKS}.", flag="--all")
+    show_all: bool = option(
+        False,
+        f"Show all rounds. Default: the last {MAX_PRINTED}, on a page {MAX_LOOKS}.",
+        flag="--all",
+    )
 
     @model_validator(mode="after")
     def _last_or_all(self) -> Self:
@@ -286,7 +291,8 @@ def history(
     last, file = wanted.last, page.page
     folder = find_run(place.out, run)
     reading = history_of(folder)
-    drawn = reading.last(None if wanted.show_all else last or MAX_LOOKS)
+    most = MAX_LOOKS if file else MAX_PRINTED
+    drawn = reading.last(None if wanted.show_all else last or most)
     n_left_out = len(reading.looks) - len(drawn.looks)
     if file is not None:
         changed = changed_rows(folder, reading.looks[-1]) if reading.looks else []
@@ -297,7 +303,7 @@ def history(
     else:
         echo(history_text(drawn))
         if n_left_out and last is None:
-            echo(f"\n{n_left_out} earlier rounds are left out; --all shows them.")
+            echo(f"\n{n_left_out} earlier rounds aren't shown. Print them with --all.")
 
 
 @app.command(short_help="Exit with 1 if a schedule has stopped.")

@@ -135,7 +135,7 @@ def print_folder(result: RunResult) -> None:
     if embedder and price_of(embedder) is None:
         unknown.append(embedder.name)
     cost = cost_text(result.cost_usd, result.assumed_usd, unknown)
-    echo(f"\nReport: {result.folder.path / 'report.html'}   {cost}")
+    echo(f"Report: {result.folder.path / 'report.html'}   {cost}")
 
 
 def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> str:

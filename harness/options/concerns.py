@@ -598,7 +598,11 @@ class DetailsOption(Options):
     """Whether everything is printed."""
 
     panel: ClassVar[str] = "Output"
-    details: bool = option(False, "Print outcomes, costs and all evidence.")
+    details: bool = option(False, "Print everything: all evidence, causes and costs.")
+
+
+class JsonOrDetails(Json, DetailsOption):
+    """Whether a program reads what is printed, or a person reads everything."""
 
 
 class Quiet(Options):

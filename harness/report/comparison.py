@@ -97,11 +97,15 @@ def comparison(
 
 
 def comparison_text(
-    names: tuple[str, str], validations: tuple[Validation, Validation], paired: RunComparison
+    names: tuple[str, str],
+    validations: tuple[Validation, Validation],
+    paired: RunComparison,
+    *,
+    details: bool = False,
 ) -> str:
-    """Return the paired differences for a terminal: tables, and a sentence for each judge.
+    """Return the paired differences for a terminal: a table, and a sentence for each judge.
 
-    A table of each judge's value in either run stands last.
+    ``details`` adds the other metrics, and a table of each judge's value in either run.
     """
     parts = [f"first: {names[0]}", f"second: {names[1]}", paragraph(scope(names, paired))]
     by_metric: dict[str, list[tuple[str, ...]]] = {}
@@ -109,11 +113,13 @@ def comparison_text(
     for row, first, second, same, *cells in paired_rows(paired):
         by_metric.setdefault(row.display_name, []).append((row.judge, first, second, *cells))
         bases.setdefault(row.display_name, {}).setdefault(same, []).append(row.judge)
-    for name, rows in by_metric.items():
+    for name, rows in list(by_metric.items())[: None if details else 1]:
         title = f"{capitalized(name)}, {_bases(bases[name])}:"
         parts += ["", paragraph(title), draw_table(HEADS, rows)]
     if by_metric:
         parts += ["", *map(paragraph, changes(paired))]
+    if not details:
+        return "\n".join(parts)
     parts += ["", paragraph(VALUES_NOTE)]
     for title, rows in value_tables(names, validations).items():
         parts += ["", paragraph(f"{title}:"), draw_table(VALUE_HEADS, rows)]

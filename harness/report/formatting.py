@@ -230,8 +230,6 @@ def headline(validation: Validation) -> str:
     items = counted([task.n_items])
     if task.n_items < task.n_items_in_task:
         items += f" of {task.n_items_in_task}"
-    if n_compared := _n_with_sets(validation):
-        items = f"compares {n_compared} of {items}"
     parts = [
         task.name,
         items,
@@ -254,17 +252,11 @@ def brief_headline(validation: Validation) -> str:
     return " · ".join(parts)
 
 
-def _n_with_sets(validation: Validation) -> int:
-    """Return on how many items judges are compared, where others have no response set; else 0."""
-    evidence = validation.evidence
-    if evidence is None or evidence.ranks_by != "response_set":
-        return 0
-    without = any(part.reason == "human_not_asked" for part in evidence.left_out)
-    return evidence.n_items if without else 0
+def compared_on(validation: Validation, *, reasons: bool = True) -> str:
+    """Return which items judges are compared on, at how many replies and which cut-off.
 
-
-def compared_on(validation: Validation) -> str:
-    """Return which items judges are compared on, at how many replies and which cut-off."""
+    ``reasons`` says why the other items are left out.
+    """
     evidence = validation.evidence
     n_ranked = sum(row.ranked for row in evidence.judges) if evidence else 0
     if evidence is None or not n_ranked:
@@ -273,7 +265,8 @@ def compared_on(validation: Validation) -> str:
     items = f"all {counted([evidence.n_items], 'rated item')}"
     if evidence.left_out:
         n_rated = evidence.n_items + sum(part.n_items for part in evidence.left_out)
-        items = f"{evidence.n_items} of {counted([n_rated], 'rated item')} ({_left_out(evidence)})"
+        items = f"{evidence.n_items} of {counted([n_rated], 'rated item')}"
+        items += f" ({_left_out(evidence)})" if reasons else ""
     cutoff = f", cut-off {validation.tau:g}" if validation.task.positive else ""
     return f"compared {ratings}on {items}, {replies_each(evidence.n_replies)}{cutoff}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.report.formatting import counted, level_text, percent
-from harness.report.recommendation import summary
+from harness.report.recommendation import summary, verdict_and_step
 from harness.report.text_table import draw_table, paragraph
 
 if TYPE_CHECKING:
@@ -40,13 +40,20 @@ def section_of(improvement: Improvement) -> SearchSection:
     )
 
 
-def render(improvement: Improvement) -> str:
-    """Return the whole result: what was tried, what it gained, and the recommendation."""
+def render(improvement: Improvement, *, details: bool = False) -> str:
+    """Return what was tried, what it gained, and the recommendation.
+
+    ``details`` adds the wording, and all of the recommendation.
+    """
     blocks = [
         _headline(improvement),
         draw_table(HEADS, [_row(row) for row in improvement.candidates]),
     ]
-    parts = (_gained(improvement), _wording(improvement), _recommended(improvement))
+    parts = (
+        _gained(improvement),
+        _wording(improvement) if details else (),
+        _recommended(improvement, details=details),
+    )
     blocks += [_block(lines) for lines in map(list, parts) if lines]
     return "\n\n".join(blocks)
 
@@ -172,13 +179,11 @@ def _wording(improvement: Improvement) -> Iterator[str]:
             yield f"... and {rest} in wording.diff"
 
 
-def _recommended(improvement: Improvement) -> list[str]:
-    if improvement.validation is None:
+def _recommended(improvement: Improvement, *, details: bool) -> list[str]:
+    v = improvement.validation
+    if v is None:
         return []
-    return [
-        *summary(improvement.validation),
-        _shares(improvement),
-    ]
+    return [*(summary(v) if details else verdict_and_step(v)), _shares(improvement)]
 
 
 def _shares(improvement: Improvement) -> str:

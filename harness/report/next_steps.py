@@ -171,8 +171,15 @@ def _resuming(v: Validation) -> str:
 
 
 def next_line(v: Validation) -> str:
-    """Return what to do next in a line."""
+    """Return all that can be done next, in a line."""
     return f"Next: {' '.join(next_steps(v))}"
+
+
+def first_step_line(v: Validation) -> str:
+    """Return what to do next in a line, without the alternatives to a search."""
+    steps = next_steps(v)
+    is_search = v.decision.verdict == "none" and steps[:1] == _searching(v)
+    return f"Next: {' '.join(steps[:1] if is_search else steps)}"
 
 
 def _steps(v: Validation) -> list[str]:

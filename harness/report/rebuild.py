@@ -112,11 +112,11 @@ def _with_charts(files: tuple[Path, ...], v: Validation, folder: Path | None) ->
 
 
 def report_comparison(
-    first: RunFolder, second: RunFolder, *, show_raters: bool = False
+    first: RunFolder, second: RunFolder, *, show_raters: bool = False, details: bool = False
 ) -> ReportFiles:
     """Compare two runs, and write the comparison into the folder of the second.
 
-    Raters are called as by `report_run`.
+    Raters are called as by `report_run`. ``details`` adds all metrics to the text.
 
     Raises
     ------
@@ -136,9 +136,8 @@ def report_comparison(
     )
     changed = changed_answers(side_by_side(before, now))
     file = second.write(f"beside-{names[0]}.html", comparison(names, of_page, paired, changed))
-    return ReportFiles(
-        (file,), comparison=paired, text=comparison_text(names, validations, paired) + "\n"
-    )
+    text = comparison_text(names, validations, paired, details=details)
+    return ReportFiles((file,), comparison=paired, text=text + "\n")
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:

@@ -25,7 +25,7 @@ from harness.report.formatting import (
     span,
     with_bounds,
 )
-from harness.report.next_steps import next_line, nothing_answered
+from harness.report.next_steps import first_step_line, next_line, nothing_answered
 from harness.report.race_text import race_lines
 from harness.report.ranking_rows import CONSISTENCY, HIT_RATE, alike_words, decided_alike
 from harness.report.verdict_words import (
@@ -87,7 +87,14 @@ def summary(v: Validation) -> list[str]:
     """Return the verdict, why, how good the judge is, other judges that may do, the next step."""
     if v.decision.leader is None:
         return sentences(v)
-    return _texts(v, *FIRST, _tried, _not_left_out, _others, next_line, _notice)
+    return _texts(v, *FIRST, _tried, _not_left_out, _others, first_step_line, _notice)
+
+
+def verdict_and_step(v: Validation) -> list[str]:
+    """Return the verdict, why, and the next step."""
+    if v.decision.leader is None:
+        return sentences(v)
+    return _texts(v, verdict, because, first_step_line, _notice)
 
 
 def reasons(v: Validation) -> list[str]:

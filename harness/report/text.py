@@ -30,7 +30,7 @@ from harness.report.recommendation import sentences, summary
 from harness.report.score_table import score_table, strata_table
 from harness.report.slice_rows import terminal_slice_table
 from harness.report.text_table import WIDTH, draw_table, paragraph
-from harness.report.unreadable_text import example_lines, sentence
+from harness.report.unreadable_text import example_lines, sentence, worth_reading
 from harness.report.words import RUBRIC_LEVELS, UNITS
 from harness.stats.inference.metric import DESIGN_VALUE
 
@@ -167,7 +167,7 @@ def render(validation: Validation, *, details: bool = False, width: int = WIDTH)
     if validation.evidence is None:
         parts += [] if race else ["", drawn(*agreement_table(validation))]
     else:
-        compared = compared_on(validation)
+        compared = compared_on(validation, reasons=details)
         parts += [*([paragraph(f"{capitalized(compared)}.")] if compared else []), ""]
         ranking = ranking_table(validation, "terminal", with_all_baselines=details)
         parts += [drawn(ranking.heads, ranking.cells)]
@@ -187,7 +187,7 @@ def render(validation: Validation, *, details: bool = False, width: int = WIDTH)
             for title, heads, rows in _further_tables(validation):
                 parts += ["", paragraph(title), "", drawn(heads, rows), ""]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
-    for replies in validation.unreadable:
+    for replies in validation.unreadable if details else worth_reading(validation):
         parts += ["", paragraph(sentence(replies)), *example_lines(replies)]
     lines = sentences(validation) if details else summary(validation)
     parts += ["", *map(paragraph, lines)]

@@ -47,19 +47,19 @@ def example_lines(replies: UnreadableReplies) -> list[str]:
     return [f"    - {visible(text)}" for text in replies.examples]
 
 
-def first_step(v: Validation) -> str:
-    """Say how the replies that matter can be made readable; "" where that is not what is wrong.
+def worth_reading(v: Validation) -> list[UnreadableReplies]:
+    """Return the unreadable replies that the recommendation depends on.
 
-    They are those of the first judge, or of all where none could be compared, if at least half of
-    what was not answered is unreadable.
+    These are the first judge's, or every judge's if none could be compared. At least half of what
+    was not answered must be unreadable.
     """
     names = {v.decision.leader} if v.decision.leader else {judge.name for judge in v.judges}
-    steps = [
-        _step(replies)
-        for replies in v.unreadable
-        if replies.judge in names and _is_cause(v, replies)
-    ]
-    return " ".join(steps)
+    return [replies for replies in v.unreadable if replies.judge in names and _is_cause(v, replies)]
+
+
+def first_step(v: Validation) -> str:
+    """Say how to make the replies readable that the recommendation depends on, else nothing."""
+    return " ".join(map(_step, worth_reading(v)))
 
 
 def _is_cause(v: Validation, replies: UnreadableReplies) -> bool:

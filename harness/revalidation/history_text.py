@@ -23,7 +23,6 @@ from harness.report.formatting import (
 from harness.report.text_table import draw_table, paragraph
 from harness.revalidation.records import (
     ANSWERED,
-    BETA,
     FLIPS,
     NO_ANSWER,
     UNITS,
@@ -42,19 +41,22 @@ if TYPE_CHECKING:
     from harness.revalidation.records import Baseline, DecisionFacts, Figure, JudgeLook, Look
 
 MAX_CHANGED = 10  # changed items of a judge that are listed
+MAX_SHORT = 3  # the same, in the short output
 MAX_TEXT = 160  # characters of an item or a reply
 FIGURE_HEADS = ("baseline", "round", "difference", "on")  # after the judge's name
 STANDING_HEADS = ("judge", "value", "on", *COMPLETENESS_HEADS, "ranks")
-HISTORY_HEADS = ("round", "date", "verdict", "flips", "p", "value", "change", "model")
+TEST_HEADS = ("verdict", "flips", "p", "value", "change")  # of a judge in a round
+HISTORY_HEADS = ("round", "date", *TEST_HEADS, "model")
 
 
 def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
-    """Render the basis of a round: notes, the figures of each judge, and the recommendation.
+    """Render the basis of a round: notes, a row for each judge, and the recommendation.
 
     Parameters
     ----------
     details : bool
-        Whether every metric is shown, and rank sets, costs, latencies and what providers report.
+        Whether each judge has a table of every metric, rank set, cost, latency and what providers
+        report.
     """
     n_items = counted([len(baseline.items)])
     if len(baseline.items) < baseline.n_items_in_run:
@@ -66,13 +68,16 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         f"{_received(baseline)}."
     )
     parts = [paragraph(line) for line in (head, *notes(look, baseline))]
-    parts += [
-        draw_table((judge.judge, *FIGURE_HEADS), rows)
-        for judge in look.judges
-        if (rows := list(figure_rows(judge, look, baseline, details=details)))
-    ]
+    if details:
+        parts += [
+            draw_table((judge.judge, *FIGURE_HEADS), rows)
+            for judge in look.judges
+            if (rows := list(figure_rows(judge, look, baseline)))
+        ]
+    elif tested := [(j.judge, *_tested(look, j)) for j in look.judges if j.figures]:
+        parts.append(draw_table(("judge", *TEST_HEADS), tested))
     parts += map(paragraph, decision_sentences(look, baseline))
-    if look.decision is not None:
+    if details and look.decision is not None:
         parts.append(draw_table(STANDING_HEADS, standing_rows(look.decision)))
     return "\n\n".join(parts)
 
@@ -83,26 +88,19 @@ def _received(baseline: Baseline) -> str:
     return "" if oldest in {"", baseline.at[:10]} else f", collected {dates_text(oldest, newest)}"
 
 
-def figure_rows(
-    judge: JudgeLook, look: Look, baseline: Baseline, *, details: bool
-) -> Iterator[list[str]]:
+def figure_rows(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[str]]:
     """Yield a judge's figures with those of its baseline; see FIGURE_HEADS."""
     if not judge.figures:
         return
-    ranks_by = look.decision.metric if look.decision else ""
     names_elicitation = len({f.elicitation for f in judge.figures if f.elicitation}) > 1
     yield ["p, all rounds", "", p_value(judge.p), "", ""]
     for figure in judge.figures:
         is_known = figure.look is not None or figure.baseline is not None
-        if figure.name in {ANSWERED, *NO_ANSWER}:
-            is_shown = figure.name != ANSWERED and bool(figure.look or figure.baseline)
-        else:
-            is_shown = details or figure.name in {FLIPS, ranks_by, BETA}
-        if is_known and is_shown:
+        is_none = figure.name in NO_ANSWER and not (figure.look or figure.baseline)
+        if is_known and not is_none and figure.name != ANSWERED:
             yield figure_cells(figure, names_elicitation=names_elicitation)
-    if details:
-        yield from map(figure_cells, reported(judge, baseline))
-        yield from ([*row, "", ""] for row in _texts(judge, look, baseline))
+    yield from map(figure_cells, reported(judge, baseline))
+    yield from ([*row, "", ""] for row in _texts(judge, look, baseline))
 
 
 def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str]:
@@ -145,18 +143,19 @@ def standing_rows(decision: DecisionFacts) -> list[tuple[str, ...]]:
     ]
 
 
-def changed_text(rows: Sequence[ChangedRow], look: Look) -> str:
-    """List each judge's changed items, with the answers before and now."""
+def changed_text(rows: Sequence[ChangedRow], look: Look, *, details: bool = False) -> str:
+    """List each judge's changed items, with the answers before and now; ``details`` adds texts."""
     lines = []
     for name, own in groupby(rows, key=lambda row: row.judge):
-        listed, judge = list(own)[:MAX_CHANGED], look.judge(name)
+        listed = list(own)[: MAX_CHANGED if details else MAX_SHORT]
+        judge = look.judge(name)
         n_changed = judge.n_changed if judge else len(listed)
         lines.append(f"{name}, {len(listed)} of {n_changed} changed answers:")
         for row in listed:
             raters = f"; raters: {row.raters}" if row.raters else ""
             lines.append(f"  {visible(row.item)}: {row.before} before, {row.now} now{raters}")
             for what, text in (("item", row.text), ("reply", row.reply)):
-                lines += [f"    {what}: {cut(visible(text), MAX_TEXT)}"] if text else []
+                lines += [f"    {what}: {cut(visible(text), MAX_TEXT)}"] * bool(details and text)
     return "\n".join(lines)
 
 
@@ -200,18 +199,21 @@ def history_text(history: HistoryReading) -> str:
 
 
 def _history_row(look: Look, judge: JudgeLook, *, marked: bool) -> Sequence[str]:
+    models = ", ".join(judge.provider.models) + " *" * marked
+    return (str(look.number), look.at[:10], *_tested(look, judge), models)
+
+
+def _tested(look: Look, judge: JudgeLook) -> tuple[str, ...]:
+    """Return the result of a judge in a round; see TEST_HEADS."""
     flips = [f.look for f in judge.figures if f.name == FLIPS]
     standing = look.decision.standing(judge.judge) if look.decision else None
     change = judge.sequence
     return (
-        str(look.number),
-        look.at[:10],
         judge.verdict,
         " ".join("NA" if rate is None else f"{rate:.0%}" for rate in flips) or "NA",
         p_value(judge.p),
         estimate(standing.estimate) if standing else "NA",
         with_bounds(change.difference, change.low, change.high) if change else "",
-        ", ".join(judge.provider.models) + " *" * marked,
     )
 
 

@@ -37,9 +37,9 @@ ALL_ALIKE = (
     "share, such as a gateway, a provider or the way that items are sent."
 )
 RETEST = (
-    "The baseline has one reply per item: its own noise is unknown, and the first round after it "
-    "is a retest, which shows changes of rates but not of single items. Five replies are advised, "
-    "with --samples 5 in the run or --baseline-replies 5 in the first round."
+    "The baseline has one reply per item, so the judges' usual noise is unknown. The first round "
+    "can show that rates changed, but not single items. Use five replies: --samples 5 in the run, "
+    "or --baseline-replies 5 in the first round."
 )
 SAMPLED = (
     "The items were sampled with unequal probabilities. Metrics and the decision weight them by "

@@ -135,12 +135,13 @@ def test_metric_of_choices_keeps_its_human_reference(task):
     assert section.judges[0].human.difference is not None
 
 
-def test_first_line_says_how_many_items_have_sets():
+def test_first_lines_say_how_many_items_have_sets():
     """Ranked by response sets that some items have, the run does not look like one of all items."""
     ranked = validate(pair_source(60, n_paired=40, metric="mse(srs/srs)"))
     first, second = render(ranked).splitlines()[:2]
-    assert first.startswith("small  compares 40 of 60 items  ")
-    assert second.startswith("Compared by response sets on 40 of 60 rated items (20 without")
+    assert first.startswith("small  60 items  ")
+    assert second.startswith("Compared by response sets on 40 of 60 rated items, one reply each")
+    assert "on 40 of 60 rated items (20 without" in render(ranked, details=True)
     every = validate(pair_source(60, n_paired=60, metric="mse(srs/srs)"))
     assert render(every).startswith("small  60 items  ")
 

@@ -126,7 +126,7 @@ def test_commands_of_an_audit_run(place, n_judges):
     names = ("far", "near", "odd")
     verdicts = {n: write_verdicts(f"of {n}.csv", names[:n]) for n in (1, 2, n_judges) if n}
     verdict_file = ("--verdicts", verdicts[n_judges]) if n_judges else ()
-    audit = invoke("curate", "audit", "./a task", *verdict_file).stdout
+    audit = invoke("curate", "audit", "./a task", *verdict_file, "--details").stdout
     commands = re.findall(r"^Run: (.*)$", audit, re.MULTILINE)
     assert len(commands) > 4
     table = Path("table.csv")

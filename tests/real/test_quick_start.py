@@ -13,6 +13,7 @@ from support.processes import invoke
 import harness
 from harness.errors import JudgeUnavailable
 from harness.judging.judges.smollm2 import weights
+from harness.report import render
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 README = CHECKOUT / "README.md"
@@ -20,6 +21,7 @@ STORY = CHECKOUT / "docs" / "how-to" / "strategies.md"
 ESTIMATE = CHECKOUT / "docs" / "how-to" / "estimate.md"
 JUDGES = ("smollm2", "smollm2@verbalised", "lexicon")
 ROUNDING = 0.05  # of a 135-million-parameter model, whose replies depend on the processor
+MOST_LINES = 25  # of the output of a command
 FEW = 6  # replies that may differ for the same reason
 IMPROVE = re.compile(r"`harness (improve [^`]*)`")
 SHARE = re.compile(r"reasonable: ([\d.]+)% \[([\d.]+)%, ([\d.]+)%\]")
@@ -46,6 +48,7 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
     values = {row.judge: row.value for row in run.validation.evidence.judges}
     assert {judge: shown[judge] for judge in JUDGES} == pytest.approx(values, abs=ROUNDING)
     assert run.validation.decision.verdict == "none"
+    assert len(render(run.validation).splitlines()) < MOST_LINES  # the last names the report
     story = " ".join(STORY.read_text(encoding="utf-8").split())
     n_toxic = re.search(r"it replies `A` \(toxic\) to (\d+) of the 120 comments", story)[1]
     n_unreadable = re.search(r"(\d+) of its replies can't be read", story)[1]
@@ -57,6 +60,7 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
     assert "Don't use any of these." in text
     assert "The best, smollm2@verbalised, is not significantly better than" in text
     improved = invoke(*shlex.split(IMPROVE.search(text)[1]), "--out", tmp_path / "searches").stdout
+    assert len(improved.splitlines()) <= MOST_LINES
     words = " ".join(improved.split())
     assert "smollm2@verbalised is the best on the development items, on items already" in words
     assert "no claim" in words

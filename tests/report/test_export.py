@@ -211,7 +211,7 @@ def test_two_runs_say_what_differs(validation, paired):
 
 def test_two_runs_are_written_beside_the_second(folder, copied):
     """The page of two runs lies in the second one's folder, named for the first."""
-    written = report_comparison(folder, copied)
+    written = report_comparison(folder, copied, details=True)
     [beside] = written.files
     assert beside == copied.path / f"beside-{folder.path.name}.html"
     assert beside.read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -219,6 +219,7 @@ def test_two_runs_are_written_beside_the_second(folder, copied):
     assert "Difference of answer shares (JS divergence), follows, lenient on" in text
     assert "is not significantly different in the second run" in text
     assert [line for line in written.text.splitlines() if len(line) > 80] == []
+    assert written.text.startswith(report_comparison(folder, copied).text[:200])
 
 
 def test_comparison_is_given_as_json(folder, copied):

@@ -111,8 +111,8 @@ def test_at_most_40_looks_are_drawn_unless_all_are_asked_for(history, tmp_path):
         return [int(line.split()[0]) for line in part.splitlines()[2:]], text
 
     numbers, text = drawn()
-    assert numbers == list(range(200, 160, -1))
-    assert text.endswith("160 earlier rounds are left out; --all shows them.\n")
+    assert numbers == list(range(200, 196, -1))
+    assert text.endswith("196 earlier rounds aren't shown. Print them with --all.\n")
     assert drawn("--last", 3)[0] == [200, 199, 198]
     assert drawn("--all")[0] == list(range(200, 0, -1))
     assert invoke("history", folder, "--all", "--last", 3).exit_code == 2

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 SHOWN = 5  # ids of a finding
+MAX_SHORT = 2  # findings in words, in the short output
+MORE = "Add --details for every finding in words, the raters, and what wasn't checked."
 MOST_RATERS = 20
 TITLES = {
     "duplicate_items": "duplicate items",
@@ -50,8 +52,11 @@ SHOWN_ON_PAGE = 200  # ids of a finding
 SECTIONS = (("summary", "Summary"), ("findings", "Findings"), ("raters", "Raters"))
 
 
-def audit_text(audit: Audit) -> str:
-    """Render an audit: a table of findings, each in words, and the raters."""
+def audit_text(audit: Audit, *, details: bool = False) -> str:
+    """Render an audit: a table of findings, and what to do about the first.
+
+    ``details`` adds each finding in words, the raters, and what was not checked.
+    """
     parts = [f"{audit.task}: {counts_of(audit)}"]
     if audit.decision is not None:
         parts.append(
@@ -60,9 +65,15 @@ def audit_text(audit: Audit) -> str:
         )
     if audit.findings:
         parts.append(_table(audit))
-        parts += [_words(i, finding) for i, finding in enumerate(audit.findings, 1)]
+        n_shown = len(audit.findings) if details else MAX_SHORT
+        parts += [
+            _words(i, finding, details=details)
+            for i, finding in enumerate(audit.findings[:n_shown], 1)
+        ]
     else:
         parts.append("No findings.")
+    if not details:
+        return "\n\n".join([*parts, MORE])
     if audit.raters:
         parts.append(_raters(audit.raters))
     lines = [paragraph(f"Not checked: {row.check}; {row.reason}.") for row in audit.not_checked]
@@ -105,13 +116,14 @@ def decision_words(verdict: DecisionVerdict, judge: str | None) -> str:
     return verdict if judge is None else f"{verdict} {judge}"
 
 
-def _words(number: int, finding: Finding) -> str:
+def _words(number: int, finding: Finding, *, details: bool) -> str:
     where = [f"{noun} {first_names(ids)}" for noun, ids in places_of(finding)]
     lines = [
         f"{number}. {capitalized(finding.what)}.",
         *([f"Where: {'; '.join(where)}."] if where else []),
+        *([f"Why it matters: {finding.why}"] if details else []),
+        f"What to do: {finding.action}",
     ]
-    lines += [f"Why it matters: {finding.why}", f"What to do: {finding.action}"]
     return "\n".join([*map(paragraph, lines), f"Run: {finding.command}"])
 
 

@@ -50,7 +50,8 @@ def test_what_needs_no_options_is_checked(task):
 
 def test_what_is_not_checked_says_why(task):
     """Agreement and sample size need options; with verdicts, so does everything that they add."""
-    assert f"a {task.scale} scale has no options" in " ".join(audit_text(audit_task(task)).split())
+    text = " ".join(audit_text(audit_task(task), details=True).split())
+    assert f"a {task.scale} scale has no options" in text
     with pytest.raises(HarnessError, match="an audit with verdicts needs options"):
         audit_task(task, task.folder / "verdicts.csv")
 
