@@ -96,7 +96,7 @@ def test_a_judge_is_confirmed_once_and_at_its_own_level(task):
     harness.validate(task, rows)
     shown = confirm(run)
     assert shown.exit_code == 0, shown.stderr
-    assert "is tested alone, on" in " ".join(shown.stdout.split())
+    assert "is tested, on" in " ".join(shown.stdout.split())
     own = RunFolder.open(run.path / CONFIRMATION)
     assert asked_items(own.path) == held_out_ids(task)
     evidence = harness.load_run(own.path).validation.evidence

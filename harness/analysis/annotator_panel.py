@@ -92,8 +92,7 @@ def with_rater_wins(source: Source, human: RatingTable) -> RatingTable:
         return human
     if source.settings.mode != "exclude" or source.settings.level != "micro":
         raise ValueError(
-            "the advantage probability compares single choices as they were given. Use mode "
-            "exclude and level micro"
+            "the advantage probability compares single choices. Use mode exclude and level micro"
         )
     if why_no_test(source.task, human.items) == POSITIONAL:
         return human

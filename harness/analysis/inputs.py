@@ -496,8 +496,8 @@ def on_sampling(items: Sequence[Item], *, is_weighted: bool) -> str:
         return ""
     if not is_weighted:
         return (
-            f"items were sampled with unequal probabilities ({INCLUSION_PROBABILITY}); at level "
-            "item they are not weighted, and numbers describe the sample"
+            f"items were sampled with unequal probabilities ({INCLUSION_PROBABILITY}). At level "
+            "item they aren't weighted, so numbers describe the sample"
         )
     return (
         f"{WEIGHTED} weight items by 1/{INCLUSION_PROBABILITY}: {len(items)} items stand for "

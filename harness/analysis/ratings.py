@@ -72,8 +72,8 @@ def select_items(
         if not selected:
             n_held_out = 0 if held_out else len(items)
             raise TaskError(
-                f"task {task.name}: {n_held_out} of {len(items)} items are held out. Choose "
-                "another --holdout."
+                f"task {task.name}: {n_held_out} of {len(items)} items are held out. Choose a "
+                "different --holdout."
             )
     if blank and not (selected := [item for item in selected if item.id not in blank]):
         raise TaskError(

@@ -321,7 +321,7 @@ NAMELESS = "the ratings do not name their raters"
 TOO_FEW_GROUPS = (
     "judge and rater differ in too few groups: 10 are needed, and half of all groups or 20 of them"
 )
-MORE_RATINGS = "Have more items rated, by at least three raters each."
+MORE_RATINGS = "Get ratings for more items, by at least three raters each."
 MORE_GROUPS = "Have items of more groups rated: however many items it has, a group counts once."
 FIND_OUT = "Find out why so many replies could not be used."
 IMPROVE = (
@@ -329,7 +329,7 @@ IMPROVE = (
     "{net_wins}; above -{eps} passes{larger_eps})."
 )
 TOO_CLOSE = (
-    "Have more items rated: it is too close to call against a human rater (wins less losses "
+    "Get ratings for more items: it's too close to call against a human rater (wins less losses "
     "{net_wins}; above -{eps} passes)."
 )
 COPIED = (
@@ -387,8 +387,8 @@ ANNOTATOR_TEST = CheckOfUse(
         "positional_raters": NAMELESS,
         "too_few_raters": "it needs at least three raters",
         "too_few_choices": "it needs single choices by at least three raters",
-        "no_forced_choices": "the judge was not asked for single choices (--elicitation "
-        "forced_choice,response_set asks for both)",
+        "no_forced_choices": "the judge gave no single choices (get both with --elicitation "
+        "forced_choice,response_set)",
         "too_few_groups": TOO_FEW_GROUPS,
         "too_few_items": "fewer than 10 items of each rater",
     },
@@ -398,9 +398,9 @@ ONE_HUMAN = CheckOfUse(
     name="As good as another rater",
     test=_one_human,
     is_missing=lambda checks: decides_by_one_human(checks) and not checks["one_human"].passed,
-    failed="it is not shown to be as good as another rater",
+    failed="there's no evidence yet that it's as good as another rater",
     open="it cannot be compared with another rater",
-    next_step="Have more items rated, by at least two raters each.",
+    next_step="Get ratings for more items, by at least two raters each.",
     why_open={
         "single_rating": "a single rating per item",
         "too_few_items": "{n} items; it takes {needed}",

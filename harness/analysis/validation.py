@@ -189,7 +189,7 @@ def _notes(p: Prepared) -> list[str]:
         notes.append(_on_reconstruction(p))
     if p.sets.origin == "assumed":
         n_sets = int(p.human.response_set.sum())
-        unused = f"; the {n_sets} response sets that humans gave are not used" if n_sets else ""
+        unused = f"; the humans' {n_sets} response sets aren't used" if n_sets else ""
         notes.append(
             f"beta {p.settings.beta:g} is assumed: response sets of the humans follow from "
             f"their forced choices{unused}"

@@ -191,7 +191,7 @@ def verdict_trust(
     if np.isnan(errors).all():
         raise TaskError(
             f"task {task.name}: no item with an answer of {judge} has {NEEDED[error_kind]}",
-            "Collect some, or choose another error",
+            "Collect some, or choose a different error",
         )
     replies = source.replies_voted_on.get(judge) or source.verdicts[judge]
     signals = _of_answers(signals_of(task, items, judge, replies), answers)

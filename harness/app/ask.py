@@ -113,7 +113,7 @@ def ask_open_units(
             session.stop("cluster_lost")
         ends, asking_s = _ask(session, folder, store, observer, stop)
         if budget.refused_usd:
-            observer.say(f"the next request may cost up to ${budget.refused_usd:.4f}")
+            observer.say(f"the next request can cost up to ${budget.refused_usd:.4f}")
         note_paid(folder, budget)
     verdicts = folder.count_verdicts(plan.task.by_id).by_judge
     judges = _completeness(race.asked_jobs() if race else plan.jobs, verdicts, plan.config)

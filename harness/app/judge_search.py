@@ -105,7 +105,9 @@ def search_of_run(folder: RunFolder, judge: str) -> tuple[Task, dict[str, object
     config = folder.manifest.config
     asked = [spec.name for spec in folder.manifest.asked_judges]
     if judge not in asked:
-        raise RunError(f"{folder.path}: {judge!r} was not asked. Name one of {', '.join(asked)}.")
+        raise RunError(
+            f"{folder.path}: this run has no judge {judge!r}. Name one of {', '.join(asked)}."
+        )
     task = folder.load_task()
     try:
         original = load_task(config.task)

@@ -283,8 +283,8 @@ def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
         raise TaskError(f"task {plan.task.name}: no item has id {item!r}. Name one of its items.")
     if item not in {planned.id for planned in job.items}:
         raise TaskError(
-            f"task {plan.task.name}: item {item!r} is not among those asked with this --limit and "
-            "--criterion. Choose others."
+            f"task {plan.task.name}: item {item!r} is left out by --limit or --criterion. Choose "
+            "other items."
         )
     return job.judge.request(Unit(item, job.elicitations[0], sample))
 
@@ -417,7 +417,7 @@ def check_race(options: RunOptions, place: Place = HERE) -> None:
                 raise OptionError("", f"{{{name}}} goes with a race", "Add {race}, or leave it out")
         return
     if options.batch:
-        problem = "a race decides after each few items whom to ask next, and batches take hours"
+        problem = "a race decides after every few items what to send, and batches take hours"
         raise OptionError("", problem, "Leave {batch} or {race} out")
     if place.store is not None:
         raise OptionError("", "a race runs in one process", "Leave {store} or {race} out")
@@ -429,7 +429,7 @@ def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
     if remote and task.property == DEFAULT_PROPERTY:
         raise TaskError(
             f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
-            "would be asked for that. Describe there what was rated, as a phrase."
+            "would rate that. Write a phrase there that says what was rated."
         )
 
 
@@ -447,7 +447,7 @@ def check_strategies(
         raise JudgeError(
             f"{spec.name} asks about options one by one. Add --elicitation response_set"
             if spec.asking.asks_each_option
-            else f"{spec.name} gives probabilities of single options. Add --elicitation "
+            else f"{spec.name} returns probabilities of single options. Add --elicitation "
             "forced_choice"
         )
 
@@ -464,8 +464,8 @@ def check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int
     needed = MIN_SAMPLES if replies == "inf" else int(replies or 1)
     if needed > most:
         raise JudgeError(
-            f"--replies {replies} needs {needed} samples per item, but no judge is asked more than "
-            f"{most}. Ask for more with --samples {needed}."
+            f"--replies {replies} needs {needed} samples per item, but no judge has more than "
+            f"{most}. Collect more with --samples {needed}."
         )
 
 

@@ -67,8 +67,8 @@ def _check_probe(folder: RunFolder, probe: str) -> None:
         return
     command = folder.location.command_to_resume()
     raise RunError(
-        f"{folder.path}: this run is a probe, whose items are changed, so judges are not ranked on "
-        f"them. Resume it with: {command}"
+        f"{folder.path}: this run is a probe. Its items are changed, so it doesn't rank judges. "
+        f"Resume it with: {command}"
     )
 
 
@@ -98,7 +98,9 @@ def _asked_judge(folder: RunFolder, judge: str) -> JudgeSpec:
     """Return a judge of a run by its name."""
     asked = {spec.name: spec for spec in folder.manifest.asked_judges}
     if judge not in asked:
-        raise RunError(f"{folder.path}: {judge!r} was not asked. Name one of {', '.join(asked)}.")
+        raise RunError(
+            f"{folder.path}: this run has no judge {judge!r}. Name one of {', '.join(asked)}."
+        )
     return asked[judge]
 
 

@@ -261,7 +261,7 @@ def execute(
         validation = finish(folder, task=plan.task if plan.config.item_text else None)
     except KeyboardInterrupt:
         observer.say(
-            "interrupted. The replies are kept. Compute the results with: "
+            "the run was interrupted. Its replies are kept. Compute the results with: "
             f"harness validate {quote(str(folder.path))}"
         )
         raise
@@ -392,8 +392,8 @@ def validate_run(
         return finish(folder, new_ledger=new_ledger)
     if new_ledger:
         raise RunError(
-            f"{folder.path}: with other choices, or beside metrics of another version, nothing is "
-            "written. Start a new ledger without them."
+            f"{folder.path}: nothing is written with different choices or next to metrics of a "
+            "different version. Start a new ledger without them."
         )
     return validate(source_of(folder).with_settings(**chosen))
 
@@ -450,8 +450,8 @@ def _possibly_spent(assumed_usd: float) -> str:
     if not assumed_usd:
         return ""
     return (
-        f" ${assumed_usd:.4f} of it may have been spent on calls whose cost nobody reported, "
-        "such as those in flight when a run was killed."
+        f" ${assumed_usd:.4f} of it may have gone to calls without a reported cost, such as "
+        "calls in flight when a run was killed."
     )
 
 
@@ -463,7 +463,7 @@ def how_to_resume(
     Under a limit ``max_cost``, ``assumed_usd`` of it may have been spent.
     """
     if exit_code in {ExitCode.INTERRUPTED, ExitCode.TERMINATED}:
-        return f"interrupted. The replies are kept. Resume with: {command}"
+        return f"the run was interrupted. Its replies are kept. Resume with: {command}"
     if exit_code == ExitCode.COST_LIMIT and max_cost is not None:
         return (
             f"--max-cost {max_cost:g} is reached.{_possibly_spent(assumed_usd)} Raise it and "

@@ -38,7 +38,7 @@ def annotate() -> None:
     """
 
 
-@app.command("rate", short_help="Rate items on a local page; the default.")
+@app.command("rate", short_help="Rate items on a local page (the default).")
 @takes
 def rate(task: options.TaskName, *, page: PageOptions, seed: Seed) -> None:
     """Rate items of a task on a page only this computer can open.
@@ -118,8 +118,8 @@ def check_own_files(folder: Path) -> None:
         copy = name_of_copy(folder.name)
         table = f"{copy}.jsonl"
         raise TaskError(
-            f"{folder}: its ratings are those of a data set, so others can't be added. Make a task "
-            f"with files of ratings: harness curate export {quote(str(folder))} {table} && "
+            f"{folder}: its ratings come from a data set, so you can't add others. Make a task "
+            f"with rating files: harness curate export {quote(str(folder))} {table} && "
             f"harness curate import {table} --as {copy}"
         )
 
@@ -144,10 +144,13 @@ def _rate(task: Task, name: str, page: PageOptions, seed: int) -> None:
         session = RatingSession(task, screens, log)
         echo(f"{task.name}: {session.n_complete} of {session.n_items} items are rated by {rater}.")
         if n_damaged := log.logged.n_damaged:
-            echo(f"{log.path}: damaged lines, set aside: {n_damaged}. They are asked again.")
+            echo(
+                f"{log.path}: {n_damaged} damaged lines are set aside. You'll see their "
+                "questions again."
+            )
 
         def announce(address: str) -> None:
-            echo(f"Open {address}\nCtrl-C ends; every answer is kept in {log.path}.")
+            echo(f"Open {address}\nPress Ctrl-C to stop. Every answer is kept in {log.path}.")
 
         asyncio.run(serve(session, port=page.port, announce=announce))
         echo(_end(session, name))
@@ -160,8 +163,8 @@ def check_property(task: Task) -> None:
 
     if task.property == DEFAULT_PROPERTY:
         raise TaskError(
-            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}. Write what is "
-            "rated, as a phrase that people read."
+            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}. Write a "
+            "phrase for raters that says what is rated."
         )
 
 
@@ -206,9 +209,10 @@ def merge_summary(done: str, merged: Merged, *, keep_outdated: bool = True) -> s
         lines.append(f"Left out, damaged lines: {merged.n_damaged}.")
     if len(merged.versions) > 1:
         versions = ", ".join(merged.versions)
-        lines.append(f"The instructions changed meanwhile; their versions: {versions}.")
+        lines.append(f"The instructions changed while people rated. Versions: {versions}.")
     if merged.n_unrated:
         lines.append(
-            f"Items without any rating yet: {merged.n_unrated}; validation needs all rated."
+            f"{merged.n_unrated} items have no rating yet. Validation needs a rating for every "
+            "item."
         )
     return "\n".join(lines)

@@ -49,7 +49,7 @@ class ClearedReplies(TaskOption):
 
     task: str | None = option(
         None,
-        "Only replies that were received for the task of this name or path.",
+        "Only replies for this task (name or path).",
         flag="--task -t",
     )
     cached_judge: str | None = option(
@@ -96,7 +96,7 @@ def clear(*, place: Cache, cleared: ClearedReplies, dry: ClearDryRun, asking: Un
     wanted = ReplyFilter(task, cleared.cached_judge, before)
     n, n_included, n_unknown = count_replies(path, wanted)
     if not n:
-        echo(f"{path}: holds no replies.")
+        echo(f"{path}: contains no replies.")
         return
     if n_unknown:
         echo(

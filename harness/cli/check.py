@@ -52,7 +52,7 @@ def check(
     task: Annotated[
         str | None,
         typer.Argument(
-            help="Task whose items are used; they need no ratings. Default: toxicity.",
+            help="Task whose items are used. They don't need ratings. Default: toxicity.",
             autocompletion=task_names,
             show_default=False,
         ),

@@ -47,16 +47,14 @@ def confirm() -> None:
 class ConfirmedJudge(JudgeName):
     """Which judge is confirmed."""
 
-    judge: str = option(..., "The judge to confirm; only one can be.", flag="--judge -j")
+    judge: str = option(..., "The judge to confirm. You can confirm only one.", flag="--judge -j")
 
 
 class ConfirmedVerdicts(VerdictFile, TaskOption, ConfirmedJudge):
     """Which judge is confirmed, by which verdicts on a task."""
 
     task: str = option(..., "Name of a task, or path of a task folder.", flag="--task -t")
-    verdicts: Path = option(
-        ..., "Verdicts of another tool, with some on the items that are held out."
-    )
+    verdicts: Path = option(..., "Another tool's verdicts, which include held-out items.")
 
 
 class ConfirmedItems(Seed, Criterion):
@@ -67,7 +65,7 @@ class ConfirmedRun(MovedTask, ConfirmedJudge):
     """Which judge of a run is confirmed."""
 
 
-@app.command("run", cls=PanelCommand, short_help="Ask a judge of a run; the default.")
+@app.command("run", cls=PanelCommand, short_help="Run a judge of a run on them (the default).")
 @takes
 def confirm_run(
     run: options.FinishedRun = None,
@@ -104,7 +102,7 @@ def confirm_run(
     raise typer.Exit(ExitCode.most_important(codes))
 
 
-@app.command("verdicts", cls=PanelCommand, short_help="Decide by verdicts of another tool.")
+@app.command("verdicts", cls=PanelCommand, short_help="Decide by another tool's verdicts.")
 @takes
 def confirm_verdicts(
     *,

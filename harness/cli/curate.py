@@ -162,7 +162,7 @@ def download(
     if dataset.revision is None:
         address = f"{HUB}/{dataset.name}"
         raise TaskError(
-            f"{dataset.name}: give --revision COMMIT: a branch may change. "
+            f"{dataset.name}: pass --revision COMMIT, because branches can change. "
             f"`git ls-remote {address} HEAD` prints the newest."
         )
     file = wanted.parquet_file or Path(f"{dataset.name.rpartition('/')[2]}-{dataset.split}.parquet")
@@ -191,7 +191,9 @@ def _of_recipe(name: str) -> HubDataset:
 
     recipe = read_recipe(name)
     if recipe.datasets is None:
-        raise TaskError(f"recipe {name!r}: it is not on the hub. Get it from {recipe.source}.")
+        raise TaskError(
+            f"recipe {name!r}: this data set isn't on the hub. Get it from {recipe.source}."
+        )
     return recipe.datasets
 
 
@@ -290,7 +292,7 @@ def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printin
         return
     show([{"stratum": s.name, "items": s.n_items, "sampled": s.n_sampled} for s in drawn.strata])
     if drawn.n_outside:
-        echo(f"{drawn.n_outside} items belong to no stratum; weights do not represent them.")
+        echo(f"{drawn.n_outside} items belong to no stratum, so the weights don't represent them.")
     for path, part in written.items():
         echo(f"Wrote {path}: {len(part.probabilities)} items.")
 
@@ -306,7 +308,7 @@ app.command("import", cls=PanelCommand, short_help="Make a task of a table of ra
 def export(
     task: options.TaskName,
     file: Annotated[
-        Path, typer.Argument(help="Table to write: csv or jsonl; with --to, a folder, or jsonl.")
+        Path, typer.Argument(help="Table to write (csv or jsonl). With --to: a folder, or jsonl.")
     ],
     *,
     project: TeamOptions,
@@ -368,7 +370,7 @@ def _export_scores(
     task = load_task(name)
     path = verdicts or verdicts_of(task)
     if path is None:
-        raise TaskError(f"{name}: has no verdicts.csv. Pass --verdicts with those of a run.")
+        raise TaskError(f"{name}: has no verdicts.csv. Pass a run's verdicts with --verdicts.")
     path = path / "verdicts.jsonl" if path.is_dir() else path
     summary = export_scores(task, read_external(path, task), file, form)
     if as_json:
@@ -378,7 +380,7 @@ def _export_scores(
     echo(f"Wrote {file}: {summary.judges.total()} scores ({counts or 'none'}).")
     if summary.left_out:
         left_out = ", ".join(f"{n} {outcome}" for outcome, n in summary.left_out.items())
-        echo(f"Left out, as they have no answer: {left_out}.")
+        echo(f"Left out, because they have no answer: {left_out}.")
 
 
 @app.command(

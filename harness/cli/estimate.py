@@ -25,8 +25,8 @@ class EstimateSubject(Trusting, FirstItems, JudgeName):
 
     max_error: float | None = option(
         None,
-        "Also say which of the judge's verdicts can stand without a person, at this share of "
-        "errors at most; see `harness trust`.",
+        "Also mark the verdicts that you can accept without a person, with at most this share of "
+        "errors. See `harness trust`.",
         gt=0,
         lt=1,
     )

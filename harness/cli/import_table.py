@@ -54,7 +54,9 @@ def _description(sources: Sequence[Path]) -> Path | None:
 def import_(
     sources: Annotated[
         list[Path],
-        typer.Argument(help="Table of ratings, or export of a tool; several files, one per rater."),
+        typer.Argument(
+            help="Table of ratings, or a tool's export. With several files, each is a rater."
+        ),
     ],
     *,
     subject: MadeTask,
@@ -88,7 +90,7 @@ def import_(
     subject.check_added_to(given)
     if subject.into is not None:
         if len(sources) > 1:
-            raise typer.BadParameter("--into takes one file")
+            raise typer.BadParameter("--into accepts one file")
         import_answers(sources[0], subject.into, subject, as_json=printing.as_json)
         return
     assert subject.made is not None, "the model says so"
@@ -100,7 +102,7 @@ def import_(
     if (described := _description(sources)) is not None:
         leave_out(
             given | subject.model_fields_set - {"made"},
-            "the table is read as FILE.task.yaml beside it says",
+            "the table is read as FILE.task.yaml next to it says",
         )
         _import_exported(sources[0], described, folder, as_json=printing.as_json)
         return
@@ -290,7 +292,7 @@ def _within_words(questions: Sequence[str]) -> str:
     while len(shown) > 1 and sum(len(text.split()) for text in shown) > MOST_WORDS:
         shown.pop()
     more = len(questions) - len(shown)
-    also = f". {more} more {'questions' if more > 1 else 'question'} may follow" if more else ""
+    also = f". {more} more {'questions' if more > 1 else 'question'} can follow" if more else ""
     return ". ".join(shown) + also
 
 
@@ -384,7 +386,7 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: 
     if not mapping.id:
         rows.insert(0, ("id", "none: rows are numbered"))
     if not (mapping.text or mapping.image):
-        rows.append(("text", "none: judges cannot be asked, only validated"))
+        rows.append(("text", "none: you can only validate judges, not run them"))
     if unused := mapping.unused(first.table):
         kept = [name for name in unused if name in first.columns.fields]
         rows += [("kept", names_of(kept))] if kept else []
@@ -485,7 +487,7 @@ def _blank_lines(summary: ImportSummary) -> list[str]:
         lines.append(f"{n} item{'s' * (n != 1)} without a text: {items}. {leaves}.")
     if n := summary.n_part_blank:
         have = "1 item has" if n == 1 else f"{n} items have"
-        lines.append(f"{have} a blank text beside another one. Judges see it as an empty answer.")
+        lines.append(f"{have} a blank text next to another one. Judges see it as an empty answer.")
     return [_wrapped("", line) for line in lines]
 
 

@@ -70,7 +70,7 @@ TaskName = Annotated[
     typer.Argument(help="Name of a task, or path of a task folder.", autocompletion=task_names),
 ]
 FinishedRun = Annotated[
-    str | None, typer.Argument(help="A run, by name or path; the newest by default.")
+    str | None, typer.Argument(help="A run, by name or path. Default: the newest.")
 ]
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harness.stats.planning.planted import PlantedJudge, PlantedRaters
     from harness.stats.planning.sample_size import AgreementMoments
 
-NOT_NAMED = "assumed judges have no names, as those of verdicts have"
+NOT_NAMED = "assumed judges have no names. Only judges with verdicts do"
 app = typer.Typer(
     help="Plan items, raters and replies for a wanted power.",
     cls=options.Group,
@@ -130,7 +130,7 @@ def annotators(
     if min(sizes["raters"]) < 2:  # noqa: PLR2004 -- a rater is compared with another
         raise typer.BadParameter("the test needs 2 raters or more", param_hint="--raters")
     if eps is not None and basis.task is not None:
-        leave_out(("eps",), "the margin is that of task.yaml")
+        leave_out(("eps",), "the margin comes from task.yaml")
     if (planted := _planted_raters(basis)) is not None:
         leave_out(design.model_fields_set & {"planned_judge"}, NOT_NAMED)
         if basis.task is not None:

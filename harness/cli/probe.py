@@ -68,8 +68,8 @@ DESCRIPTIONS = {
     ),
 }
 CONTROLS = (
-    "Each item is asked as it is, with each change, and with harmless ones (control), which "
-    "give the baseline flip rate. The run folder holds all rates in probe.json; judges are not "
+    "Judges rate each item as it is, with each change, and with harmless ones (control), which "
+    "give the baseline flip rate. The run folder has all rates in probe.json. Judges aren't "
     "ranked on changed items."
 )
 EXAMPLES = """Examples:
@@ -125,9 +125,7 @@ class ChangeOptions(Options):
     """How items are changed."""
 
     panel: ClassVar[str] = "How to run judges"
-    perturbations: Path | None = option(
-        None, "Changes of your own (jsonl); the bundled set by default."
-    )
+    perturbations: Path | None = option(None, "Your own changes (jsonl). Default: the bundled set.")
 
 
 @takes
@@ -206,7 +204,7 @@ def _changed_task(
         name = cast("TextProbe", probe)
         return perturbed_task(task, items, read_perturbations(name, perturbations), name)
     if perturbations is not None:
-        raise typer.BadParameter("position swaps the answers. It does not take your own changes")
+        raise typer.BadParameter("position swaps the answers, so it can't use your own changes")
     return swapped_task(task, items)
 
 
@@ -227,7 +225,7 @@ class PreferenceOptions(Options):
 def self_preference(
     run_name: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="A run, by name or path; the newest by default."),
+        typer.Argument(metavar="RUN", help="A run, by name or path. Default: the newest."),
     ] = None,
     *,
     wanted: PreferenceOptions,

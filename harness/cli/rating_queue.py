@@ -76,7 +76,7 @@ def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: JsonO
         )
         notes = [EVIDENCE[quantity]]
     names = ", ".join(f"{rater} ({TITLES[kind]})" for rater, kind in suspected.items())
-    notes += [f"Not offered, as the audit flags them: {names}."] if names else []
+    notes += [f"Not offered, because the audit flags them: {names}."] if names else []
     if printing.as_json:
         echo_json([asdict(row) for row in queue])
     elif file is None:

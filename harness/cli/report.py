@@ -25,7 +25,7 @@ class ReportOptions(RaterNames, Page):
     """What is written beside a report, and whether it is shown."""
 
     page: Path | None = option(
-        None, "With {task}: file of the report; <task>-report.html by default."
+        None, "With {task}: file of the report. Default: <task>-report.html."
     )
     open_page: bool = option(False, "Open the report in a browser.", flag="--open")
     charts: Path | None = option(None, "Write each chart into this folder, as SVG and PNG.")

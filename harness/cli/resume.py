@@ -14,7 +14,7 @@ UnfinishedRun = Annotated[
     str | None,
     typer.Argument(
         metavar="RUN",
-        help="A run, by name or path; the newest unfinished one by default.",
+        help="A run, by name or path. Default: the newest unfinished one.",
         show_default=False,
     ),
 ]

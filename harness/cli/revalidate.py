@@ -37,7 +37,7 @@ RunOrBaseline = Annotated[
     str | None,
     typer.Argument(
         metavar="RUN",
-        help="A run, or the folder of an exported baseline; the newest run by default.",
+        help="A run, or the folder of an exported baseline. Default: the newest run.",
         show_default=False,
     ),
 ]
@@ -81,7 +81,7 @@ def revalidate() -> None:
     """
 
 
-@app.command(cls=PanelCommand, short_help="Re-run the judges and test for drift; the default.")
+@app.command(cls=PanelCommand, short_help="Re-run the judges and test for drift (the default).")
 @takes
 def look(run: RunOrBaseline = None, *, looking: Looking, place: Out, printing: Printing) -> None:
     """Re-run a finished run's judges and test for drift beyond their usual noise.
@@ -347,7 +347,9 @@ class ExportedBaseline(MovedTask, Anchor, ItemText):
 @takes
 def export(
     run: Annotated[str, typer.Argument(help="A finished run, by name or path.")],
-    folder: Annotated[Path, typer.Argument(help="A new folder; harness revalidate accepts it.")],
+    folder: Annotated[
+        Path, typer.Argument(help="A new folder. You can pass it to harness revalidate.")
+    ],
     *,
     wanted: ExportedBaseline,
     place: Out,

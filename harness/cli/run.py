@@ -40,7 +40,7 @@ class RunSubject(Subject):
 
     task: str | None = option(
         None,
-        "Name of a task, or path of a task folder; several, comma-separated.",
+        "Name of a task, or path of a task folder. Separate several with commas.",
         flag="--task -t",
     )
 
@@ -143,7 +143,7 @@ def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> st
     cost = dollars(cost_usd)
     if assumed_usd:
         most = dollars(cost_usd + assumed_usd)
-        cost += f", at most {most} with calls that may have been billed without a price"
+        cost += f", at most {most} with calls whose price is unknown"
     if unknown:
         cost += f", not counting {', '.join(unknown)} (unknown price)"
     return f"cost: {cost}"

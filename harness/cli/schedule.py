@@ -79,10 +79,10 @@ class EmittedOptions(Options):
     )
     package: str | None = option(
         None,
-        "Repository (git+https://...) or wheel that a pipeline installs; by default what this "
+        "Repository (git+https://...) or wheel that a pipeline installs. Default: what this "
         "harness was installed from.",
     )
-    output: Path | None = option(None, "Write the files into this folder; print them by default.")
+    output: Path | None = option(None, "Write the files into this folder. Default: print them.")
 
 
 @takes

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @takes
 def selftest(
     task: Annotated[
-        str | None, typer.Argument(help="Task whose design is tested; else the options give it.")
+        str | None,
+        typer.Argument(help="Task whose design is tested. Default: the design in the options."),
     ] = None,
     *,
     tested: TestedVerdicts,

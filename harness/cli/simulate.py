@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @takes
 def simulate(
     figures: Annotated[
-        list[int] | None, typer.Argument(help="Figures to redo: 4, 5, 6, 10 to 15; 4 by default.")
+        list[int] | None, typer.Argument(help="Figures to redo: 4, 5, 6, 10 to 15. Default: 4.")
     ] = None,
     *,
     model: SimulationOptions,

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @takes
 def study(
-    runs: Annotated[list[str], typer.Argument(help="Runs, by name or path, each of another task.")],
+    runs: Annotated[
+        list[str], typer.Argument(help="Runs, by name or path, each of a different task.")
+    ],
     *,
     page: Page,
     place: Out,

@@ -86,7 +86,7 @@ def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) ->
     if answers.unassigned:
         echo(f"Rated screens of others: {', '.join(answers.unassigned)}.")
     if answers.problems:
-        echo(f"Left out, as they are not answers: {len(answers.problems)}:")
+        echo(f"Left out, because they aren't answers: {len(answers.problems)}:")
         echo("\n".join(f"  {line}" for line in problems_in_words(answers.problems)))
     if not merged.n_unrated:
         echo(f"Next:\n  harness validate --task {quote(name)}")

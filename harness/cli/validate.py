@@ -33,7 +33,7 @@ class ValidateSubject(VerdictFile, TaskOption):
 @takes
 def validate(
     run: Annotated[
-        Path | None, typer.Argument(help="A run folder; its metrics and report are rewritten.")
+        Path | None, typer.Argument(help="A run folder, whose metrics and report are rewritten.")
     ] = None,
     *,
     subject: ValidateSubject,

@@ -270,7 +270,8 @@ class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
     panel: ClassVar[str] = "How to run judges"
     pairs: int | None = option(
         None,
-        f"Items to ask about in pairs too, if raters gave no response sets. Default: {N_PAIRS}.",
+        f"Items to ask about in pairs too, if there are no human response sets. Default: "
+        f"{N_PAIRS}.",
         ge=0,
         rare=True,
     )
@@ -453,7 +454,7 @@ class StoreOption(Options):
     store: str | None = option(
         None,
         "Share replies, locks, rates and budget with runs on other machines: "
-        "postgresql://HOST/DATABASE. Takes the place of the cache.",
+        "postgresql://HOST/DATABASE. Replaces the cache.",
         metavar="ADDRESS",
         rare=True,
     )
@@ -522,7 +523,7 @@ def check_place(place: Place) -> None:
     given = {"cache": place.cache, "refresh": place.refresh, "no_store": place.no_store}
     names = [name for name, value in given.items() if value]
     if place.store is not None and names:
-        raise OptionError("", "a store takes the place of the cache", f"Leave {{{names[0]}}} out")
+        raise OptionError("", "a store replaces the cache", f"Leave {{{names[0]}}} out")
 
 
 class Out(Options):

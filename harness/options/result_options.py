@@ -15,7 +15,7 @@ class VerdictFile(Options):
     """Verdicts that were made elsewhere."""
 
     verdicts: Path | None = option(
-        None, "Verdicts of another tool: jsonl, csv or parquet with item, judge, value."
+        None, "Another tool's verdicts: jsonl, csv or parquet with item, judge, value."
     )
 
 
@@ -40,10 +40,10 @@ class RunOrVerdicts(Out, VerdictFile, TaskOption):
             return None
         if run is not None:
             raise OptionError(
-                "", "a run has a task and verdicts of its own", "Leave RUN or {task} out"
+                "", "a run already has a task and verdicts", "Leave RUN or {task} out"
             )
         if self.out is not None:
-            raise OptionError("", "{out} is where runs are", "Leave {out} out beside {task}")
+            raise OptionError("", "{out} is where runs are", "Leave out {out} or {task}")
         return self.task
 
 

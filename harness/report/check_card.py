@@ -47,7 +47,7 @@ def headline(check: JudgeCheck) -> str:
     flipped = check.flipped
     where = f"{counted([check.n_items])} of {check.task}"
     if flipped.value is None:
-        return f"{check.judge} on {where}: NA, as no two answers can be compared."
+        return f"{check.judge} on {where}: NA, because no two answers can be compared."
     n = f"{flipped.counts['n']:.0f} pairs of replies about {counted([flipped.n_used])}"
     often = percent_with_interval(flipped, 1)
     return f"{check.judge} on {where}: its answer flips for no reason in {often} of {n}."

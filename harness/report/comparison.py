@@ -53,8 +53,8 @@ SAMPLED = (
 HEADS = ("judge", "first", "second", "change", "better", "worse", "p")
 VALUE_HEADS = ("judge", "value", *COMPLETENESS_HEADS)
 VALUES_NOTE = (
-    "Values of each run by itself, as its own report shows them. They may be on other items and at "
-    "other replies than those of the other run; the paired values are on the same."
+    "Each run's own values, as in its report. The two runs can differ in items and number of "
+    "replies. The paired values above use the same for both."
 )
 
 

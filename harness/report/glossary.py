@@ -76,67 +76,70 @@ GLOSSARY = (
     Term("set", "response set", "all options that a rater finds reasonable, not only the one "
          "chosen", ("response sets", "response set"),
          f"S; how often each is given on an item: theta ({GUERDAN})"),
-    Term("shares", "response set shares", "share of the raters whose response set holds an option; "
-         "the shares of an item need not add up to 1",
+    Term("shares", "response set shares", "share of the raters whose response set contains an "
+        "option. An item's shares don't have to add up to 1",
          papers=f"Omega, multi-label vector ({GUERDAN})"),
     Term("translation", "F-hat, translation matrix", "the chance of each choice, given the "
-         "response set; the reverse matrix gives the set for a choice",
+        "response set. The reverse matrix has the chance of each set, given the choice",
          papers=f"F and F' ({GUERDAN})"),
     Term("beta", "beta", "share of the raters who chose a negative option and would accept a "
          "positive one", ("beta-hat", "beta"), f"beta, sensitivity ({GUERDAN})"),
-    Term("error", "rater error", "how often a rater gives another response set than on reflection",
+    Term("error", "rater error", "how often a rater's response set differs from the one they'd "
+        "give on reflection",
          papers=f"E, error matrix ({GUERDAN})"),
     Term("selection", "forced-choice selection", "how strongly raters who find several options "
-         "reasonable favour one: 1 is chance", papers=f"Gamma ({GUERDAN}, section 6)"),
-    Term("cut-off", "tau, cut-off", "an item is positive when at least this share of raters "
-         "accepts it as such", ("cut-off",), f"tau ({GUERDAN})"),
+        "reasonable prefer one of them. 1 is chance", papers=f"Gamma ({GUERDAN}, section 6)"),
+    Term("cut-off", "tau, cut-off", "an item is positive if at least this share of raters "
+        "accepts a positive option", ("cut-off",), f"tau ({GUERDAN})"),
     Term("mse", "disagreement with raters (mse)", MSE, ("disagreement",), f"MSE ({GUERDAN})"),
-    Term("js", "difference of answer shares (JS divergence)", "how far the shares of judge and "
-         "raters are apart, in bits: 0 the same, 1 disjoint; its root is the distance",
+    Term("js", "difference of answer shares (JS divergence)", "how far apart the judge's and the "
+        "raters' shares are, in bits, from 0 (the same) to 1 (disjoint). Its square root is the "
+        "distance",
          papers=f"JSD ({GUERDAN}, {ELANGOVAN})"),
-    Term("kl", "information lost (KL)", "nats lost by taking the answers of one side for those of "
-         "the other; the name says in which direction", papers=f"KL ({GUERDAN})"),
+    Term("kl", "information lost (KL)", "nats lost if one side's answers are used instead of the "
+        "other's. The name shows the direction", papers=f"KL ({GUERDAN})"),
     Term("forms", "forms in brackets, judge/human", f"{MEANINGS}; as in mse(srs/srs)",
          papers=f"h, s, hrs, srs, human first ({GUERDAN}, table 1)"),
     Term("alike", "same decision, same answer", "share of the items on which judge and raters "
          "make the same decision at the cut-off; if decisions are undefined, on which the judge "
          "gives the raters' most common answer", ("same decision", "same answer"),
          f"C^tau, decision consistency ({GUERDAN})"),
-    Term("regret", "regret", "what selecting by a metric loses on the goal, compared with the best "
-         "judge", ("regret",), f"regret ({GUERDAN})"),
+    Term("regret", "regret", "what you lose on the goal if you select the judge by a metric, "
+        "compared with the best judge", ("regret",), f"regret ({GUERDAN})"),
     Term("annotator-test", "alternative annotator test", "whether the judge is as close to the "
          "other raters as each single rater is, up to the margin eps", ("annotator test",),
          f"alt-test ({CALDERON})"),
     Term("winning", "winning rate", "share of the raters whom the judge beats in the published "
          "test", papers=f"omega ({CALDERON})"),
     Term("advantage", "advantage probability", "how often the judge is at least as close to the "
-         "other raters as the rater in whose place it stands, mean over raters",
+        "other raters as the rater it replaces, as a mean over raters",
          papers=f"rho ({CALDERON}, section 3.4: it compares judges)"),
-    Term("margin", "margin", "the smallest difference that matters; a judge within it is no worse "
-         "than a human", ("margin",), f"epsilon ({CALDERON})"),
+    Term("margin", "margin", "the smallest difference that matters. A judge within it counts as "
+        "not worse than a human", ("margin",), f"epsilon ({CALDERON})"),
     Term("among", "among raters, among the judge's samples", "agreement of the raters with each "
          "other, of the judge's samples, and of raters with the judge",
          papers=f"HH, MM, HM ({ELANGOVAN})"),
-    Term("change", "change (table of strata)", "agreement of raters with the judge less that among "
-         "raters, both on the items that the judge answered", papers=f"Delta ({ELANGOVAN})"),
-    Term("one-human", "human rater", "a rater left out in turn and scored by the others, on the "
-         "judge's ratings", ("human rater", "another rater")),
-    Term("baseline", "baseline", "always the same rule, without a judge. Random guess: options are "
-         "equally likely; proportional guess: as likely as in the ratings; most common answer: the "
-         "raters'; best fixed answer: the one that scores best; mean, median rating: of all "
-         "ratings", ("baselines", "baseline")),
-    Term("answered", "items answered", "share of the items with at least as many usable replies as "
-         "judges are compared at; it decides who is ranked", ("items answered",),
+    Term("change", "change (table of strata)", "agreement of raters with the judge minus "
+        "agreement among raters, both on the items that the judge answered", papers=f"Delta "
+            f"({ELANGOVAN})"),
+    Term("one-human", "human rater", "each rater, left out in turn and scored against the others "
+        "on the same ratings as the judge", ("human rater", "another rater")),
+    Term("baseline", "baseline", "a fixed rule without a judge. A random guess picks each option "
+        "equally often, and a proportional guess as often as the raters. The others always give "
+        "the raters' most common answer, the answer that scores best, or the mean or median "
+         "rating", ("baselines", "baseline")),
+    Term("answered", "items answered", "share of the items with enough usable replies for the "
+        "comparison. It decides which judges are ranked", ("items answered",),
          f"coverage of abstention ({RAO})"),
-    Term("usable", "answer rate", "answers per planned reply; abstained, refused, invalid, failed "
-         "and unsent ones are no answers", ("answer rate",)),
-    Term("flips", "flip rate", "share of a judge's verdicts that instructions hidden in the text "
-         "of items change, as a check of the judge counts them", ("flip rate",)),
+    Term("usable", "answer rate", "answers per planned reply. Abstained, refused, invalid, "
+        "failed and unsent replies aren't answers", ("answer rate",)),
+    Term("flips", "flip rate", "share of a judge's verdicts that change if the text of an item "
+        "contains instructions, as `harness check` counts them", ("flip rate",)),
     Term("alpha", "alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance",
          ("alpha", "kappa"), f"alpha, kappa ({RAO})"),
-    Term("interval", "interval in brackets", "95 % of such intervals hold the value that more "
-         "items, or more items and raters, would give", ("interval", "intervals")),
-    Term("rank", "rank 1 to 2", "the ranks of this judge that cannot be excluded at 95 %",
+    Term("interval", "interval in brackets", "95 % of such intervals contain the value that more "
+        "items, or more items and raters, would give", ("interval", "intervals")),
+    Term("rank", "rank 1 to 2", "the ranks that can't be excluded for this judge at 95 %",
          ("rank",)),
-    Term("na", "NA", "not defined on these data; the reason stands beside it", ("NA",)),
+    Term("na", "NA", "not defined on these data. The reason is next to it", ("NA",)),
 )  # fmt: skip

@@ -78,8 +78,8 @@ def _row(row: Candidate) -> list[str]:
 def _gained(improvement: Improvement) -> Iterator[str]:
     asked = percent(improvement.n_calls / max(improvement.n_calls_full, 1))
     yield (
-        f"The rounds asked for {improvement.n_calls:,} replies, {asked} of those of every way of "
-        "asking on every development item."
+        f"The search used {improvement.n_calls:,} replies, {asked} of what it takes to try every "
+        "way of asking on every development item."
     )
     if improvement.ending == "stopped":
         yield f"The search has not ended. Go on with: `{improvement.resume}`"
@@ -146,25 +146,26 @@ def _cost(improvement: Improvement) -> str:
 
 def _unclaimed(improvement: Improvement) -> Iterator[str]:
     why = (
-        "on items already seen"
+        "but you tried judges on these items before"
         if improvement.no_claim == "seen"
-        else "the held-out items are spent"
+        else "but the held-out items were used before"
     )
-    text = f"{improvement.best} is the best on the development items, {why}: no claim."
+    text = f"{improvement.best} is the best on the development items, {why}."
     if improvement.gain is not None:
         text += f" {_share(improvement)}"
     yield text
     if improvement.no_claim == "seen":
         yield (
-            "A judge that looked bad on these items looks better in the next try by chance alone, "
-            "so a gain on them shows nothing."
+            "You can't claim a gain on these items: a judge that did badly on them does better "
+            "in the next try by chance."
         )
     else:
         yield f"{improvement.spent_by[:1].upper()}{improvement.spent_by[1:]}."
     if improvement.n_needed is not None:
         yield (
-            f"A claim needs new ratings: with {improvement.n_needed:,} newly rated items held out, "
-            f"a gain of {100 * improvement.worth:g} of 100 items is shown 4 times in 5."
+            f"To claim a gain, get new ratings: with {improvement.n_needed:,} newly rated items "
+            f"held out, a gain of {100 * improvement.worth:g} of 100 items is detected with 80% "
+            "power."
         )
 
 

@@ -96,7 +96,7 @@ def paragraph(v: Validation) -> str:
         )
         parts.append(f"Results: {'; '.join(_result(v, judge) for judge in v.ranked_judges)}.")
     parts.append(
-        f"Brackets hold {level_text(s.confidence)} intervals over {v.sampling.unit}s "
+        f"Brackets contain {level_text(s.confidence)} intervals over {v.sampling.unit}s "
         f"({s.n_resamples} resamples, seed {s.seed}); they cover the expectation with this many "
         f"raters and samples. {raters_covered(v)} Abstentions were {MODES[s.mode]}; "
         f"aggregation: {LEVELS[s.level]}."

@@ -38,7 +38,7 @@ CORRECT = "Correct what kept the judges from answering, and run them again."
 RESUME = "`{resume}`. To limit the cost, add --max-cost"
 
 
-BY_ASKED = "Leave out --metric to rank by the ratings that were asked for."
+BY_ASKED = "Leave out --metric to rank by the ratings that the judges gave."
 
 
 OTHER_METRIC = {  # where a metric that was named cannot rank, by the reason
@@ -148,7 +148,7 @@ def _other_ratings_step(v: Validation) -> str:
     step = f"Rank by {name}: `--ranks-by {key}`."
     if first.kind == "external":
         return step
-    return f"{step} Or ask for both forms: `--elicitation forced_choice,response_set`."
+    return f"{step} Or run the judges on both forms: `--elicitation forced_choice,response_set`."
 
 
 def nothing_answered(v: Validation) -> bool:

@@ -27,7 +27,7 @@ def found(race: RaceResult) -> str:
         within = f"within {race.within:g} of the best of these judges {pool}"
         return f"{race.judge} is {within}, {error}."
     if race.ending is not None:
-        asked = f"all {race.n_items:,} items were asked"
+        asked = f"all {race.n_items:,} items were used"
         return f"No judge is better than {race.judge} {pool}, {error} ({asked})."
     left = [row.judge for row in race.judges if row.left_at_items is not None]
     others = [row.judge for row in race.judges if row.left_at_items is None]
@@ -43,8 +43,9 @@ def _with_one_reply(race: RaceResult) -> str:
 
 def saved(race: RaceResult) -> str:
     """Return what was asked, beside what all judges on all items would have been."""
-    text = f"Asked for {race.n_calls:,} replies, {share_asked(race)} of the "
-    text += f"{race.n_calls_full:,} of all judges on all {race.n_items:,} rated items"
+    text = f"Used {race.n_calls:,} ({share_asked(race)}) of the "
+    text += f"{race.n_calls_full:,} replies needed to run every judge on all "
+    text += f"{race.n_items:,} rated items"
     if race.usd and race.usd_full:
         text += f": ${race.usd:.4f} in place of ${race.usd_full:.4f}, at the price of these replies"
     return f"{text}."
@@ -60,7 +61,8 @@ def basis(race: RaceResult) -> str:
     drawn = f"{counted([race.n_items])}"
     if race.n_groups is not None:
         drawn += f" in {counted([race.n_groups], 'group')}, drawn whole"
-    text = f"Loss: {NAMES[race.loss]}, mean over {drawn}; a reply without an answer loses 1."
+    text = f"Loss: {NAMES[race.loss]}, mean over {drawn}."
+    text += " A reply without an answer has a loss of 1."
     if race.n_unrated:
         text += f" Left out: {counted([race.n_unrated])} without a rating of this kind."
     return text
@@ -70,13 +72,13 @@ def not_compared(race: RaceResult) -> str:
     """Return why judges are not compared further; "" where the one returned was asked the rest."""
     if race.completed:
         return (
-            f"{race.judge} alone was asked about the other items too, and is validated on all; "
-            f"its interval allows for the choice among {len(race.judges)} judges. "
-            "The others cannot be compared with it."
+            f"Only {race.judge} was run on the remaining items, so only {race.judge} is "
+            f"validated on all of them. Its interval accounts for selecting it from "
+            f"{len(race.judges)} judges. You can't compare the others with it."
         )
     return (
-        "The ranking and everything that rests on it is NA: in a race, the judges' answers decide "
-        "which items each is asked about."
+        "The ranking and what follows from it are NA, because in a race, the answers so far "
+        "decide which items a judge sees."
     )
 
 

@@ -73,7 +73,7 @@ def sentences(v: Validation, *, texts: bool = True) -> list[str]:
     if v.decision.reason == "raced" and v.race:
         return [*race_lines(v.race), *_texts(v, next_line, _notice)]
     if v.decision.reason == "no_verdicts":
-        return ["There are no verdicts of judges: only the human ratings are described."]
+        return ["There are no verdicts from judges, so this describes only the human ratings."]
     if v.decision.leader is None:
         return _texts(v, _undefined, next_line, _notice)
     tests = (_annotator_test, _without_raters)
@@ -129,7 +129,7 @@ def _undefined(v: Validation) -> str:
     assert evidence is not None
     if nothing_answered(v):
         names = [f"{judge.name} ({_not_answered(judge)})" for judge in v.judges]
-        return f"No judge can be recommended: none of them gave an answer: {', '.join(names)}."
+        return f"No judge can be recommended, because none answered: {', '.join(names)}."
     if v.decision.reason == "too_few_answered":
         names = [_answered_part(v, row.judge, row.answered_fraction) for row in evidence.judges]
         needed = f"{evidence.min_answered:.0%} of {evidence.n_rated} items{_times(evidence)}"
@@ -153,10 +153,12 @@ def _tried(v: Validation) -> str:
     parts = []
     if evidence.held_out:
         n_items = counted([evidence.n_items], "held-out item")
-        parts.append(f"{leader} is tested alone, on {n_items} that no judge was tried on before.")
+        parts.append(f"Only {leader} is tested, on {n_items} that no judge was tried on before.")
     if evidence.number > 1 and not evidence.limited:
         level = error_level(evidence.alpha)
-        parts.append(f"{_series(evidence, leader or '')}, so each test allows an error of {level}.")
+        parts.append(
+            f"{_series(evidence, leader or '')}, so each test uses an error rate of {level}."
+        )
     if evidence.n_forgotten:
         verb = "isn't" if evidence.n_forgotten == 1 else "aren't"
         n_forgotten = counted([evidence.n_forgotten], "judge")
@@ -206,7 +208,7 @@ def _evidence(v: Validation) -> str:
     answered = share(row.answered_fraction, evidence.n_rated)
     usable = share(row.usable_replies, row.n_planned)
     return (
-        f"{text}. It answered {answered} items; {usable} replies are answers. "
+        f"{text}. It answered {answered} items, and {usable} replies are answers. "
         f"Baselines: {baselines or 'NA'}."
     )
 
@@ -280,7 +282,9 @@ def _unranked(v: Validation, names: Sequence[str]) -> str:
     if silent:
         few = [_answered_part(v, row.judge, row.answered_fraction) for row in silent]
         often = _times(v.evidence)
-        parts.append(f"Not ranked, as less than {needed} was answered{often}: {', '.join(few)}.")
+        parts.append(
+            f"Not ranked, because less than {needed} was answered{often}: {', '.join(few)}."
+        )
     undefined = [name for name in names if name not in {row.judge for row in silent}]
     if undefined:
         verb, its = ("has", "its") if len(undefined) == 1 else ("have", "their")

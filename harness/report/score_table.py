@@ -54,16 +54,17 @@ def score_table(scores: Scores) -> TitledRows:
 def _title(scores: Scores) -> str:
     found = [judge for judge in scores.judges if not judge.is_declared]
     text = (
-        "How scores order items, without a threshold. AUC: chance that the score puts two items in "
-        "the order of their raters' labels. Pairs in order: share of pairs that scores and mean "
-        "ratings order, or tie, alike, with the width of a tie found on other items."
+        "These measures show how scores order items, without a threshold. AUC is the chance that "
+        "scores put two items in the order of the raters' labels. Pairs in order are the share "
+        "of pairs that scores and mean ratings put in the same order, or both tie. The width of "
+        "a tie comes from other items."
     )
     if found:
         n = found[0].strata[0].n_items
         text += (
-            f" Where the direction was found, half of the items showed it and the numbers are for "
-            f"the other {counted([n])}. To use all items, declare the direction: with a column "
-            "'better' in the file, or as @scoring-higher or @scoring-lower."
+            f" If you don't declare which direction is better, half of the items show it, and "
+            f"the numbers are for the other {counted([n])}. To use all items, declare the "
+            "direction in a column 'better' of the file, or with @scoring-higher or @scoring-lower."
         )
     return text
 

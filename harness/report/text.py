@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 
 READING = (
-    "F-hat is the chance of each choice, given the response set; "
-    "sets of one option leave no choice and are not listed."
+    "F-hat is the chance of each choice, given the response set. Sets of one option leave no "
+    "choice, so they aren't listed."
 )
 POPULATION_METRICS = {  # estimate what infinitely many raters would give
     "mse(s/s)": "mse_without_rater_noise(s/s)",
@@ -104,7 +104,7 @@ def rubric_table(v: Validation, rubric: RubricResult, *, intervals: bool = True)
     """Return title, heads and rows: by criterion and level, the kappa of each judge, best first."""
     share = "all criteria are met"
     if rubric.threshold < 1.0:
-        share = f"the criteria met hold at least {rubric.threshold:.0%} of the weight"
+        share = f"the criteria met have at least {rubric.threshold:.0%} of the weight"
     judges = [judge.name for judge in v.ranked_judges]
     rows = []
     for row in rubric.rows:
@@ -116,7 +116,7 @@ def rubric_table(v: Validation, rubric: RubricResult, *, intervals: bool = True)
         cells = [estimate(k, 2) if intervals else number(k.value, 2) for k in kappas]
         name = row.name if row.level == "criterion" else RUBRIC_LEVELS[row.level]
         rows.append([name, weight, str(row.n), met, *cells])
-    title = f"Kappa with most raters, by criterion. An item is met where {share}."
+    title = f"Kappa with most raters, by criterion. An item is met if {share}."
     return title, ["criterion", "weight", "rated", "met", *judges], rows
 
 
@@ -133,8 +133,8 @@ def second_questions_table(asked: SecondQuestions) -> TitledRows:
         for judge in asked.judges
     ]
     title = (
-        "Judges were asked once more if a reply couldn't be read. Without the replies to these "
-        f"second questions, judges are compared on {counted([asked.n_items])}, with "
+        "The harness asked judges once more if it couldn't read a reply. Without these second "
+        "replies, judges are compared on {counted([asked.n_items])}, with "
         f"{replies_each(asked.n_replies)}."
     )
     return title, ["judge", "asked again", "then read", "rank", "rank without"], rows

@@ -87,8 +87,9 @@ def _evidence(result: VerdictTrust) -> Iterator[str]:
         )
     if result.signal == "all_alike":
         yield (
-            "The replies carry no confidence, so all of them can stand or none. Ask for several "
-            "replies per item (--samples 5), or use a way of asking that gives probabilities."
+            "The replies have no confidence, so you can accept all of them or none. Collect "
+            "several replies per item (--samples 5), or use a way of asking that returns "
+            "probabilities."
         )
     else:
         yield _confidence(result)

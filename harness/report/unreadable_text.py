@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.analysis.completeness import UnreadableReplies
 
 PARSER = "the server's reasoning parser, which separates the answer from the reasoning"
-REWORD = "another wording (`prompts:` in judges.yaml)"
+REWORD = "a different wording (`prompts:` in judges.yaml)"
 
 
 def sentence(replies: UnreadableReplies) -> str:
@@ -48,18 +48,17 @@ def example_lines(replies: UnreadableReplies) -> list[str]:
 
 
 def worth_reading(v: Validation) -> list[UnreadableReplies]:
-    """Return the unreadable replies that the recommendation depends on.
-
-    These are the first judge's, or every judge's if none could be compared. At least half of what
-    was not answered must be unreadable.
-    """
-    names = {v.decision.leader} if v.decision.leader else {judge.name for judge in v.judges}
-    return [replies for replies in v.unreadable if replies.judge in names and _is_cause(v, replies)]
+    """Return the first judge's unreadable replies, or every judge's if none could be compared."""
+    leader = v.decision.leader
+    return [replies for replies in v.unreadable if leader in {None, replies.judge}]
 
 
 def first_step(v: Validation) -> str:
-    """Say how to make the replies readable that the recommendation depends on, else nothing."""
-    return " ".join(map(_step, worth_reading(v)))
+    """Say how to make the replies readable that the recommendation depends on, else nothing.
+
+    At least half of what was not answered must be unreadable.
+    """
+    return " ".join(_step(replies) for replies in worth_reading(v) if _is_cause(v, replies))
 
 
 def _is_cause(v: Validation, replies: UnreadableReplies) -> bool:

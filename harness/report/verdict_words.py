@@ -117,23 +117,23 @@ def agreement(v: Validation) -> str:
     items = counted([agreeing.n_items])
     of_judge, of_rater = (f"{100 * share:.0f}" for share in (agreeing.judge, agreeing.human))
     return (
-        f"It agrees with another rater's answer on {of_judge} of 100 items; "
-        f"a rater does on {of_rater} ({_more(v, agreeing)}{items})."
+        f"It agrees with another rater's answer on {of_judge} of 100 items. "
+        f"Raters agree with each other on {of_rater} ({_more(v, agreeing)}{items})."
     )
 
 
 def _more(v: Validation, agreeing: HumanReference) -> str:
     """Return the interval of the difference of a rater and the judge, in items of 100."""
     if agreeing.low is None or agreeing.high is None:
-        return "no interval with fewer than five items or groups; "
+        return "no interval: fewer than five items or groups; "
     low, high = round(100 * agreeing.low), round(100 * agreeing.high)
     if low >= 0:
         between = f"{low} to {high} more"
     elif high <= 0:
         between = f"{-high} to {-low} fewer"
     else:
-        between = f"between {-low} fewer and {high} more"
-    return f"{between}, {level_text(v.settings.confidence)}; "
+        between = f"{-low} fewer to {high} more"
+    return f"{level_text(v.settings.confidence)} interval: {between} than the judge; "
 
 
 def commonest_error(v: Validation, *, texts: bool = True) -> str:

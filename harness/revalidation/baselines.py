@@ -41,7 +41,7 @@ def seeded_judges(sitting: Sitting) -> list[str]:
     """Return a line for each judge whose replies share a seed and so aren't independent."""
     return [
         f"{spec.name}: its parameters contain a seed, so its replies aren't independent. "
-        "Later rounds may raise an alarm without a change. Run it without a seed."
+        "Later rounds could raise an alarm without a change. Run it without a seed."
         for spec in sitting.run.manifest.asked_judges
         if "seed" in spec.sent_params
     ]

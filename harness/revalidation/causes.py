@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from harness.tasks.item import AnswerKind
 
 MIN_COMPARABLE = 0.8  # of the items of a baseline; with fewer, no judge is comparable
-SAME = ". Compare with the same as in the baseline, or validate anew: {anew}"
+SAME = ". Use the same as in the baseline, or validate again: {anew}"
 CAUSES = {
     "question": "the task's question or options have changed",
     "prompts": "the prompts have changed",
@@ -108,8 +108,8 @@ def as_in_run(setup: Setup, run: RunFolder) -> Setup:
     if setup.prompts.hash != run.manifest.hashes["prompts"]:
         raise RunError(
             f"{run.prompts}: the prompts have changed since the run started, so its "
-            "replies can't serve as a baseline. Restore them, or "
-            f"validate anew: {validate_anew(run)}"
+            f"replies can't serve as a baseline. Restore them, or validate again: "
+            f"{validate_anew(run)}"
         )
     return Setup(setup.task, setup.task, setup.prompts, setup.prompts.hash)
 

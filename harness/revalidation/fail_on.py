@@ -46,14 +46,14 @@ def _checked(condition: Condition | str) -> Condition:
         if quantity and condition.is_multiple == (quantity.name in RELATIVE):
             if quantity.name in PLAIN and str(quantity) != quantity.name:
                 raise RunError(
-                    f"--fail-on: {str(condition)!r}: {quantity.name} has no sign and no interval. "
-                    f"Write {quantity.name} alone."
+                    f"--fail-on: {str(condition)!r}: {quantity.name} has no sign and no "
+                    f"interval. Write only {quantity.name}."
                 )
             return condition
     raise RunError(
         f"--fail-on: {str(condition)!r} is neither one of {', '.join(NAMED)} nor a limit "
-        f"such as {OUTCOME_RATE}>0.05, 'mse(srs/srs)>0.1', 'slice(FIELD=VALUE).agreement<0.6' or, "
-        "beside the baseline, cost>1.5x or latency>3x."
+        f"such as {OUTCOME_RATE}>0.05, 'mse(srs/srs)>0.1', 'slice(FIELD=VALUE).agreement<0.6' "
+        "or, compared with the baseline, cost>1.5x or latency>3x."
     )
 
 

@@ -124,7 +124,7 @@ def _of_another_version(path: Path) -> RunError:
         new = shlex.quote(f"{folder}.new")
         again = f" from a finished run: harness revalidate export RUN {new}  # RUN: that run"
     return RunError(
-        f"{path}: another version of judge-harness wrote this baseline. Make a new one{again}"
+        f"{path}: a different version of judge-harness wrote this baseline. Make a new one{again}"
     )
 
 
@@ -145,7 +145,7 @@ class HistoryFile(ChecksummedLog):
             return cls(path)
         except BlockingIOError:
             raise RunError(
-                f"{folder}: another process is re-validating this run. Nothing was asked here."
+                f"{folder}: another process is re-validating this run, so nothing was sent here."
             ) from None
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None

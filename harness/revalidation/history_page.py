@@ -87,7 +87,7 @@ def history_page(
             },
         },
         block={"grid": None, "items": None},
-        title=f"Looks at {name}",
+        title=f"Rounds of {name}",
         sections=[section for section in SECTIONS if changed or section[0] != "changed"],
     )
 
@@ -162,7 +162,7 @@ class JudgeCharts:
                 for look, judge in self.looks
                 if judge.sequence and judge.sequence.name == metric
             }
-            covered = "all rounds together" if sequences else "each round alone"
+            covered = "all rounds together" if sequences else "each round by itself"
             changes = sequences or figures
             lines = {
                 "difference": {n: f.difference for n, f in changes.items()},
@@ -256,14 +256,14 @@ class JudgeCharts:
         values = ", ".join(f"round {n} {number(value)}" for n, value in newest) or "no rounds yet"
         alt = f"{self.judge}, {title} ({y}): {values}."
         changes = sorted(model_changes([look for look, _ in self.looks], self.judge))
-        rug = [(self.x[n], "another model version or fingerprint", "j3") for n in changes]
+        rug = [(self.x[n], "new model version or fingerprint", "j3") for n in changes]
         series = [
             Series(line, tuple(self._points(values)), style)
             for (line, values), style in zip(lines.items(), styles, strict=False)
         ]
         return line_chart(
             Titles(named, title, alt, "date", y),
-            [*series, *([Series("another model version", (), "j3")] if rug else [])],
+            [*series, *([Series("new model version", (), "j3")] if rug else [])],
             overlay=Overlay(rug=rug, regions=list(self._verdicts())),
             gaps=self.gaps,
             reach=reach,

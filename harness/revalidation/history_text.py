@@ -210,7 +210,7 @@ def _tested(look: Look, judge: JudgeLook) -> tuple[str, ...]:
     change = judge.sequence
     return (
         judge.verdict,
-        " ".join("NA" if rate is None else f"{rate:.0%}" for rate in flips) or "NA",
+        "/".join("NA" if rate is None else f"{rate:.0%}" for rate in flips) or "NA",
         p_value(judge.p),
         estimate(standing.estimate) if standing else "NA",
         with_bounds(change.difference, change.low, change.high) if change else "",

@@ -32,7 +32,7 @@ class Every(Options):
     """How often a schedule starts a round."""
 
     every: Period | None = option(
-        None, "Time between rounds. Default: that of the last scheduled round."
+        None, "Time between rounds. Default: as for the last scheduled round."
     )
 
 
@@ -51,8 +51,7 @@ class ValidatedFile(JudgesFile):
 
     judges_file: Path | None = option(
         None,
-        "A judges.yaml with the judges that were validated; for a pipeline, its path in the "
-        "repository.",
+        "A judges.yaml with the validated judges. For a pipeline: its path in the repository.",
     )
 
 
@@ -80,8 +79,8 @@ class FailOn(Options):
         "Exit with code 1 on changed, worse, underpowered, 'not comparable', decision (the judge "
         "in use is worse than a constant answer or a rater), model (a provider reports a "
         "new model version or fingerprint), or a limit such as outcome-rate>0.05, "
-        "'mse(srs/srs)>0.1', 'slice(language=de).agreement:lower<0.6', or beside the baseline "
-        "cost>1.5x or latency>3x; comma-separated.",
+        "'mse(srs/srs)>0.1', 'slice(language=de).agreement:lower<0.6', or, compared with the "
+        "baseline, cost>1.5x or latency>3x. Separate several with commas.",
         metavar="CONDITIONS",
     )
 
@@ -91,8 +90,8 @@ class Notify(Options):
 
     notify: str | None = option(
         None,
-        "Post the first sentence to this address, as of a chat's webhook, when the exit code is "
-        "not 0.",
+        "Post the first sentence to this address (such as a chat's webhook) if the exit code "
+        "isn't 0.",
         metavar="URL",
         variable="HARNESS_NOTIFY_URL",
     )
@@ -152,7 +151,7 @@ class LookOptions(Looking, Rebasing, Excluding):
     accept: int | None = option(
         None,
         "Start a new baseline from the replies of this round and later ones. It must come after "
-        "the look that raised the alarm. Missing replies are requested.",
+        "the round that raised the alarm. Missing replies are requested.",
         metavar="LOOK",
         ge=1,
     )

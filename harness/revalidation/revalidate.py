@@ -213,7 +213,7 @@ def _ask_today(sitting: Sitting, observer: Observer) -> ExitCode | None:
     look = sitting.history.looks[-1]
     observer.say(
         f"Round {look.number} is recorded with the date of its replies, {look.at[:10]}. The next "
-        "round follows now."
+        "round starts now."
     )
     return _ask(sitting, observer)
 
@@ -308,7 +308,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
     n_asked = n_to_ask(sitting, looks, had_alarm=had_alarm)
     numbers = [str(look.number) for look in looks if look.streams]
     parts = [f"the replies of round {', '.join(numbers)}"] if numbers else []
-    parts += [f"{replies_of(n_asked)} per item asked anew"] if n_asked else []
+    parts += [f"{replies_of(n_asked)} per item requested again"] if n_asked else []
     held = " and ".join(parts)
     baseline = accepted_baseline(sitting, looks)
     if n_asked:
@@ -316,7 +316,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
         specs = [spec for spec in sitting.asked_judges if since[-1].judge(spec.name)]
         plan = sitting.plan(specs, n_asked)
     if options.dry_run:
-        text = f"A new baseline would hold {held}. Nothing was written."
+        text = f"A new baseline would contain {held}. Nothing was written."
         return LookEnding(run.path, 0, (("", text),))
     if n_asked:
         with watching(plan.n_planned) as observer:
@@ -326,7 +326,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
         sitting.append(completed(sitting, baseline))
     baseline = sitting.baseline
     text = (
-        f"Baseline {baseline.number} of this run holds {held}: "
+        f"Baseline {baseline.number} of this run contains {held}: "
         f"{replies_of(baseline.n_replies)} per item. The chance of a false alarm is "
         f"{baseline.alpha:.0%} for each baseline."
     )

@@ -257,13 +257,15 @@ def package_of(target: Target, source: str | None, extra: str = "") -> str:
     elif not parts.scheme.startswith(("http", "git+")):
         if parts.scheme or not source.endswith(".whl"):
             raise RunError(
-                "--package names neither a repository nor a wheel. Anyone may claim a name at a "
-                f"package index, so give {REPOSITORY} or the path of a wheel in your repository."
+                f"--package names neither a repository nor a wheel. Anyone can claim a name at a "
+                f"package index, so pass {REPOSITORY} or the path of a wheel in your repository."
             )
         _check_inside(Path(source), "Name the wheel by its path there.")
         return f"./{Path(source)}{extra}"
     if parts.password or (parts.username and not parts.scheme.endswith("ssh")):
-        raise RunError("--package holds a user's name or password, which would be written down.")
+        raise RunError(
+            "--package contains a user name or password, which would be written into the files."
+        )
     return f"{DISTRIBUTION}{extra} @ {source}"
 
 

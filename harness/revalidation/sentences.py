@@ -29,12 +29,12 @@ SERIOUS = (
 )
 MAX_NAMED = 5  # items per reason that are left out
 OTHER_RATINGS = (
-    "The ratings have changed since the baseline: metrics may differ from those of earlier rounds "
-    "for that reason. The tests of the judges' answers do not use them."
+    "The ratings have changed since the baseline, so metrics can differ from earlier rounds for "
+    "that reason. The tests of the judges' answers don't use ratings."
 )
 ALL_ALIKE = (
-    "All judges changed in the same round: this counts as one change. Look for a cause that they "
-    "share, such as a gateway, a provider or the way that items are sent."
+    "All judges changed in the same round, so this counts as one change. Check what they have in "
+    "common, such as a gateway, a provider or the way items are sent."
 )
 RETEST = (
     "The baseline has one reply per item, so the judges' usual noise is unknown. The first round "
@@ -43,7 +43,7 @@ RETEST = (
 )
 SAMPLED = (
     "The items were sampled with unequal probabilities. Metrics and the decision weight them by "
-    "the inverse; flips, the tests of judges and changes over all rounds describe the sample."
+    "the inverse. Flips, the tests of judges and changes over all rounds describe the sample."
 )
 
 
@@ -89,7 +89,7 @@ def _agreement(judge: JudgeLook) -> str:
     if judge.answers_nothing:
         return "; no reply is an answer"
     if judge.margin is None:
-        return "; in an earlier round it agreed less with the raters or gave no answer"
+        return "; in an earlier round, it agreed less with the raters or didn't answer"
     part = f", by more than {percent(judge.margin)} of the metric's range" if judge.margin else ""
     return f"; it agrees less with the raters{part}"
 

@@ -726,6 +726,6 @@ def _opened(file: Path) -> ChecksummedLog:
 
 def _unusable(file: Path, error: OSError) -> RunError:
     return RunError(
-        f"{file}: the judges tried on these items cannot be counted ({error.strerror}). Name "
-        "another folder with $XDG_DATA_HOME."
+        f"{file}: the judges tried on these items can't be counted ({error.strerror}). Name a "
+        "different folder with $XDG_DATA_HOME."
     )

@@ -288,7 +288,8 @@ class RunFolder:
         except OSError as error:
             folder.remove()
             raise RunError(
-                f"{path}: cannot be written ({error.strerror}). Choose another with --out DIR."
+                f"{path}: cannot be written ({error.strerror}). Choose a different folder with "
+                "--out DIR."
             ) from None
         return folder
 
@@ -327,7 +328,9 @@ class RunFolder:
             place, problem = fault_of(error)[:2]
             raise RunError(f"{file}: {place}: {problem}.") from None
         if not checked.asked_judges:
-            raise RunError(f"{file}: judges: a run asks at least one judge that is no ensemble.")
+            raise RunError(
+                f"{file}: judges: a run needs at least one judge that isn't an ensemble."
+            )
         return cls(path, checked)
 
     def load_task(self, original: str | None = None) -> Task:

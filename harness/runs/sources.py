@@ -541,7 +541,7 @@ def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
     if len(items) < len(source.items) or source.task.options != task.options:
         what = "options" if len(items) == len(source.items) else "items"
         raise RunError(
-            f"{verdicts}: the {what} of this run of task {source.task.name} are not those of task "
+            f"{verdicts}: the {what} of this run of task {source.task.name} differ from task "
             f"{task.name}. Pass verdicts on the same items."
         )
     return replace(source.with_settings(seed=seed), task=task, items=items)

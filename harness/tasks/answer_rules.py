@@ -175,7 +175,7 @@ def _response_set(value: object, rules: AnswerRules) -> tuple[str | tuple[str, .
 
 def _inadmissible(named: Sequence[str], chosen: tuple[str, ...], rules: AnswerRules) -> str:
     if CANNOT_ASSESS in named:
-        return f"contains {CANNOT_ASSESS}. Write it alone or leave it out"
+        return f"contains {CANNOT_ASSESS}. Write only that, or leave it out"
     if len(chosen) < len(named):
         return "names an option twice. Name it once"
     if rules.sets is None and len(rules.keys) > MAX_POWERSET_OPTIONS:

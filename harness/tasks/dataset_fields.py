@@ -143,7 +143,7 @@ class DatasetFields(Split):
             name = min(reserved)
             raise ValueError(f"columns: text: {name!r} is not a field. Rename it under 'derive'")
         if "rater" in self.columns and "id" not in self.columns:
-            raise ValueError("columns: id not found. Name what tells items apart")
+            raise ValueError("columns: id not found. Name the column that identifies items")
         return self
 
     @property

@@ -108,7 +108,7 @@ def _table_of(name: str, split: Split) -> pa.Table:
 
 def _problem(error: Exception) -> str:
     if "script" in str(error):
-        return "is read by a script of its own, and no code of a data set is run. Use another."
+        return "needs a script, and the harness runs no code of a data set. Use another one."
     if isinstance(error, ConnectionError):
         return NOT_CACHED
     kind = type(error).__name__

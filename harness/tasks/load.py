@@ -194,8 +194,8 @@ def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
     for kind in TABLES:
         if path := table_path(folder, kind, getattr(file, kind)):
             raise TaskError(
-                f"{path}: {TASK_FILE} names a data set, which holds items and ratings. Remove one "
-                "of the two."
+                f"{path}: {TASK_FILE} names a data set, which already contains items and "
+                "ratings. Remove one of the two."
             )
     table = DatasetTable(file, folder)
     items = table.items()

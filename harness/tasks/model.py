@@ -57,8 +57,8 @@ def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
             )
         if similarities.setdefault((text, other), number) != number:
             raise TaskError(
-                f"{path}: line {line}: {short(text)} and {short(other)} stand twice with different "
-                "similarities. Keep one row."
+                f"{path}: line {line}: {short(text)} and {short(other)} are listed twice with "
+                "different similarities. Keep one row."
             )
         similarities[other, text] = number
     return similarities

@@ -400,7 +400,9 @@ class TaskFile(TaskFields):
     @model_validator(mode="after")
     def _check_raters(self) -> Self:
         if self.datasets and self.datasets.is_counted and self.rater_ids == "real":
-            raise ValueError("rater_ids: the data set does not say who gave a rating. Leave it out")
+            raise ValueError(
+                "rater_ids: the data set doesn't say who gave a rating. Leave rater_ids out"
+            )
         return self
 
 
@@ -432,7 +434,7 @@ def read_task_file(path: Path) -> TaskFile:
         If it can't be read as strict YAML (see `read_yaml`) or doesn't describe a task.
     """
     if path.exists() and not path.is_file():
-        raise TaskError(f"{path}: this is not a regular file. Write one.")
+        raise TaskError(f"{path}: this isn't a regular file. Replace it with one.")
     content = read_yaml(path)
     try:
         return TaskFile.model_validate(content)
@@ -546,7 +548,7 @@ def _check_options(options: Sequence[Option]) -> None:
         if other != option.key:
             raise ValueError(
                 f"options: label {option.label!r} of option {option.key!r} is the key of option "
-                f"{other!r}. Give it another label"
+                f"{other!r}. Use a different label"
             )
 
 
@@ -607,7 +609,7 @@ def _check_repeats(field: str, names: Iterable[str], remedy: str = "Name it once
     folded: set[str] = set()
     for name in names:
         if name.casefold() in folded:
-            raise ValueError(f"{field}: {name!r} is given twice. {remedy} (case does not count)")
+            raise ValueError(f"{field}: {name!r} is listed twice. {remedy} (case doesn't matter)")
         folded.add(name.casefold())
 
 
@@ -630,7 +632,7 @@ def _check_sets(response_sets: Sequence[Sequence[str]], keys: Sequence[str]) -> 
             raise ValueError("response_sets: a set is empty. Name its options or leave it out")
         _check_keys("response_sets", members, keys)
         if frozenset(members) in unique:
-            raise ValueError(f"response_sets: {', '.join(members)} is given twice. Name it once")
+            raise ValueError(f"response_sets: {', '.join(members)} is listed twice. Name it once")
         unique.add(frozenset(members))
     if absent := [key for key in keys if not any(key in members for members in response_sets)]:
         raise ValueError(f"response_sets: option {absent[0]!r} is in no set. Put it into one")
@@ -663,8 +665,8 @@ def _check_pairwise(task: TaskFields, pairwise: PairwiseFields, keys: Sequence[s
     for members in listed:
         if (swapped := set(map(pairwise.swapped_key, members))) not in listed:
             raise ValueError(
-                f"response_sets: {', '.join(sorted(swapped))} is missing, which "
-                f"{', '.join(sorted(members))} becomes where the answers are swapped. Add it"
+                f"response_sets: {', '.join(sorted(swapped))} is missing. "
+                f"{', '.join(sorted(members))} becomes this set if the answers are swapped. Add it"
             )
 
 
@@ -676,7 +678,7 @@ def _check_sensitivity(task: TaskFields, keys: Sequence[str]) -> None:
             raise ValueError(f"sensitivity: {key!r} is positive. Name negative options only")
         if not endorsed or key in endorsed:
             raise ValueError(
-                f"sensitivity: give the options other than {key!r} that may go with it"
+                f"sensitivity: list the options other than {key!r} that can go with it"
             )
 
 

@@ -107,7 +107,10 @@ def test_ranking_by_what_judges_were_not_asked_is_na_and_names_the_flags(choices
         estimate = judge.metrics["mse(srs/srs)"]
         assert (estimate.value, estimate.reason) == (None, "response_set_not_asked")
     text = " ".join(text_of(validation).split())
-    assert "Next: Rank by forced choices: `--ranks-by forced_choice`. Or ask for both" in text
+    assert (
+        "Next: Rank by forced choices: `--ranks-by forced_choice`. Or run the judges on both"
+        in text
+    )
     assert "`--elicitation forced_choice,response_set`" in text
 
 
@@ -134,7 +137,7 @@ def test_a_judge_that_was_not_asked_was_said_to_have_answered_none():
     assert (row.answered_fraction, row.usable_replies, row.ranked) == (None, 1.0, False)
     text = text_of(validation)
     assert "lenient has no rank: its disagreement with raters is NA (not asked for" in text
-    assert "Not ranked, as less than" not in text
+    assert "Not ranked, because less than" not in text
     none = text_of(validate(mixed))  # strict abstained too often
     assert "none answered 90% of 60 items: strict 88.3%" in none
     assert "lenient NA (not asked for response sets" in none
@@ -146,7 +149,7 @@ def test_a_named_metric_that_cannot_rank_was_to_be_ranked_by_choices_again():
     source = without_sets(indeterminate_source(indeterminate_task(paired=60), **choices))
     text = text_of(validate(source))
     assert "ranks by forced choices" not in text
-    assert "Next: Leave out --metric to rank by the ratings that were asked for." in text
+    assert "Next: Leave out --metric to rank by the ratings that the judges gave." in text
 
 
 def test_judges_asked_once_were_said_to_have_answered_none_of_three_times():

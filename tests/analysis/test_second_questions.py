@@ -47,7 +47,7 @@ def listed(made):
 def test_judges_that_were_never_asked_again_have_no_section():
     v = validate(listed(source(0)))
     assert v.second_questions is None
-    assert "asked again" not in render(v, details=True)
+    assert "asked judges once more" not in render(v, details=True)
 
 
 def test_ranking_without_second_questions_is_that_of_replies_that_cannot_be_read():

@@ -136,7 +136,7 @@ def test_one_reply_per_item_carries_no_confidence(place):
     )
     text = " ".join(done.stdout.split())
     assert "240 of 240 verdicts of often can stand without a person (100.0%). With" in text
-    assert "The replies carry no confidence" in text
+    assert "The replies have no confidence" in text
 
 
 def stated(place, *, shuffled):

@@ -132,4 +132,4 @@ def test_run_folder_without_judges_is_refused(foreign, command):
     """No run is started without one, and none can be resumed, compared or asked again."""
     manifest = json.loads((foreign / "manifest.json").read_text())
     (foreign / "manifest.json").write_text(json.dumps(manifest | {"judges": []}))
-    assert_refused(command, foreign, "a run asks at least one judge")
+    assert_refused(command, foreign, "a run needs at least one judge")

@@ -56,7 +56,7 @@ def test_the_options_of_a_run_choose_demonstrations_and_order(folder, stub):
     assert len(sent) == len(shown) == 4
     assert all(messages in sent for messages in shown)
     result = invoke("prompt", folder, "--judge", judge, "--item", "i5", *same)
-    assert "'i5' is not among those asked" in str(result.exception)
+    assert "'i5' is left out by" in str(result.exception)
 
 
 def test_a_pair_begins_with_the_set(folder):

@@ -193,7 +193,7 @@ def test_judge_behind_an_endpoint_gives_scores(place, stub):
     assert validation["scores"]["judges"][0]["judge"] == "grader@scoring"
     assert validation["scores"]["judges"][0]["better"] == "higher"
     assert validation["judges"][0]["outcomes"][0]["answered"] == N
-    assert "How scores order items" in invoke("validate", run).output
+    assert "how scores order items" in invoke("validate", run).output
 
 
 @pytest.mark.slow

@@ -62,8 +62,8 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
     improved = invoke(*shlex.split(IMPROVE.search(text)[1]), "--out", tmp_path / "searches").stdout
     assert len(improved.splitlines()) <= MOST_LINES
     words = " ".join(improved.split())
-    assert "smollm2@verbalised is the best on the development items, on items already" in words
-    assert "no claim" in words
+    assert "smollm2@verbalised is the best on the development items, but you tried" in words
+    assert "You can't claim a gain" in words
     report = next(tmp_path.glob("*/report.html"))
     assert n_words(report.read_text(encoding="utf-8")) <= MOST_WORDS
 

@@ -87,7 +87,7 @@ def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
     assert text[0] == "Not yet: strict is better than the baselines, but not proven good enough."
     assert "it cannot be compared with another rater (26 items; it takes 63)" in text[1]
     assert "is undefined (judge and rater differ in too few groups: 10 are" in " ".join(text)
-    assert "Next: Have more items rated" in " ".join(text)
+    assert "Next: Get ratings for more items" in " ".join(text)
 
 
 def test_judge_without_a_value_is_named_after_the_sentence_about_the_best():
@@ -109,7 +109,7 @@ def test_judge_whose_replies_all_failed_says_so():
     source = replace(source, verdicts={**source.verdicts, "lenient": failed})
     validation = validate(source.with_settings(min_answered=0.8))
     text = " ".join(sentences(validation))
-    assert "Not ranked, as less than 80% was answered: lenient 0.0% (40 failed of 40" in text
+    assert "Not ranked, because less than 80% was answered: lenient 0.0% (40 failed of 40" in text
     assert "significantly worse" not in text
 
 
@@ -180,7 +180,7 @@ def test_the_only_ranked_judge_is_the_best_of_nobody():
     text = " ".join(
         sentences(validate(replace(source, verdicts=silent).with_settings(n_resamples=100)))
     )
-    assert "Not ranked, as less than 90% was answered: strict 0.0%" in text
+    assert "Not ranked, because less than 90% was answered: strict 0.0%" in text
     for words in ("the best", "best at every beta", "Every other", "would have picked"):
         assert words not in text
 
@@ -280,7 +280,7 @@ def test_annotator_test_is_said_for_the_leader(paired):
 def test_one_human_takes_the_place_of_the_annotator_test_of_anonymous_raters():
     """The sentence says why there is no test; non-inferiority to a human rater decides."""
     text, validation = recommended(indeterminate_task(rater_ids="positional"), judges=("lenient",))
-    assert "No annotator test: the ratings do not name their raters." in text
+    assert "No annotator test: the ratings don't name their raters." in text
     decided = validation.decision
     assert decided.checks["annotator_test"].passed is None
     assert (decided.verdict == "use") == bool(decided.checks["one_human"].passed)
@@ -414,7 +414,8 @@ def test_items_that_not_all_judges_answered_are_left_out_of_the_comparison():
         "Compared by forced choices on 53 of 60 rated items (7 not answered by all ranked judges), "
         "one reply each, cut-off"
     )
-    assert line in " ".join(render(validation).split())
+    assert line in " ".join(render(validation, details=True).split())
+    assert "on 53 of 60 rated items, one reply" in " ".join(render(validation).split())
     alone = " ".join(render(validate(indeterminate_source(indeterminate_task()))).split())
     assert "Compared by forced choices on all 60 rated items, one reply each, cut-off 0.5." in alone
 
@@ -469,8 +470,8 @@ def test_property_reads_well_after_to_tell(name, words):
     ("low", "high", "step"),
     [
         (-0.5, -0.3, "Improve the prompt or try other judges"),
-        (-0.3, 0.1, "Have more items rated: it is too close to call against a human rater"),
-        (None, None, "Have more items rated, by at least three raters each."),
+        (-0.3, 0.1, "Get ratings for more items: it's too close to call against a human rater"),
+        (None, None, "Get ratings for more items, by at least three raters each."),
     ],
 )
 def test_failed_annotator_test_says_what_would_settle_it(low, high, step):

@@ -97,10 +97,10 @@ def test_quality_is_a_share_of_the_same_remaining_ratings_for_both(good):
     assert agreeing.low < agreeing.difference < agreeing.high
     line = agreement(good)
     assert f"on {100 * agreeing.judge:.0f} of 100 items" in line
-    assert f"a rater does on {100 * agreeing.human:.0f} (" in line
+    assert f"Raters agree with each other on {100 * agreeing.human:.0f} (95% interval: " in line
     low, high = round(100 * agreeing.low), round(100 * agreeing.high)
     assert high < 0
-    assert f"({-high} to {-low} fewer, 95%; {N} items)" in line
+    assert f"{-high} to {-low} fewer than the judge; {N} items)" in line
 
 
 def test_quality_is_absent_where_items_have_one_rating():
@@ -193,7 +193,7 @@ def test_next_step_of_judges_that_answered_nothing_was_to_try_another():
     ]
     v = validate(replace(source, verdicts={"lenient": failed}).with_settings(n_resamples=100))
     first, next_line, *_ = summary(v)
-    assert first.startswith("No judge can be recommended: none of them gave an answer: lenient (")
+    assert first.startswith("No judge can be recommended, because none answered: lenient (")
     assert next_line.startswith("Next: Correct what kept the judges from answering")
 
 

@@ -97,7 +97,7 @@ def test_looks_are_excluded_and_accepted_and_alerts_are_posted_from_python(sched
     assert without.sentence.startswith("The replies of round 2 are excluded. Round 2 then: a ")
     assert read_history(schedule.run / FILE).looks[-1].excluded == {2: "outage"}
     accepted = harness.revalidate(schedule.run, accept=1)
-    assert accepted.sentence.startswith("Baseline 2 of this run holds the replies of round 1")
+    assert accepted.sentence.startswith("Baseline 2 of this run contains the replies of round 1")
     assert read_history(schedule.run / FILE).baseline.number == 2
     for wrong in ({"exclude": 1}, {"accept": 9}, {"accept": 1, "fail_on": "worse"}):
         with pytest.raises(HarnessError):

@@ -117,7 +117,7 @@ def test_a_page_escapes_names_and_marks_the_model(tmp_path):
     assert hostile not in page
     assert "&lt;script&gt;alert(1)" in page
     assert page.count("<svg") == 3
-    assert page.count("another model version or fingerprint: 2026-01-08") == 3
+    assert page.count("new model version or fingerprint: 2026-01-08") == 3
 
 
 def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
@@ -151,7 +151,7 @@ def test_a_line_of_another_version_is_named(tmp_path):
     """It is not taken for damage."""
     path = tmp_path / "history.jsonl"
     path.write_bytes(with_checksum(b'{"kind":"look"}'))
-    with pytest.raises(RunError, match="another version of judge-harness wrote this baseline"):
+    with pytest.raises(RunError, match="a different version of judge-harness wrote this baseline"):
         read_history(path)
 
 

@@ -158,10 +158,10 @@ def test_a_look_that_raised_the_alarm_is_no_part_of_the_accepted_baseline(tmp_pa
     assert opened == [2, 3]
     asked = stub.stats()["requests"]
     shown = invoke("revalidate", "rebase", 2, schedule.run, "--dry-run")
-    assert "round 3 and 2 replies per item asked anew" in shown.stdout
+    assert "round 3 and 2 replies per item requested again" in shown.stdout
     assert stub.stats()["requests"] == asked
     accepted = invoke("revalidate", "rebase", 2, schedule.run, "--yes")
-    assert "round 3 and 2 replies per item asked anew: 3 replies per item" in accepted.stdout
+    assert "round 3 and 2 replies per item requested again: 3 replies per item" in accepted.stdout
     assert stub.stats()["requests"] == asked + 2 * N
     baseline = read_history(schedule.run / FILE).baseline
     assert (baseline.number, baseline.n_replies, baseline.accepted) == (2, 3, 3)

@@ -58,7 +58,7 @@ def test_a_judge_that_changed_is_told_from_a_noisy_one(tmp_path, stub):
     assert "spoilt-2 *" in printed
     assert "spoilt agrees less" in str(invoke("revalidate", "rebase", 2, schedule.run).exception)
     accepted = invoke("revalidate", "rebase", 2, schedule.run, "--yes")
-    assert accepted.stdout.startswith("Baseline 2 of this run holds the replies of ")
+    assert accepted.stdout.startswith("Baseline 2 of this run contains the replies of ")
     assert "asked anew: 3 replies per item" in accepted.stdout
     assert not {"changed", "worse"} & set(verdicts(schedule.look()).values())
 

@@ -79,7 +79,7 @@ def test_the_fourteenth_judge_is_called_so_and_tested_strictly(task):
     shown = invoke("validate", "--task", task, "--verdicts", verdict_file(14))
     assert shown.exit_code == 0
     words = " ".join(shown.stdout.split())
-    assert "judge is the 14th judge tried on these items, so each test allows an error" in words
+    assert "judge is the 14th judge tried on these items, so each test uses an error rate" in words
     assert len(counted()) == 14
 
 

@@ -82,7 +82,7 @@ def test_counts_make_positional_raters(tmp_path):
     task = load_task(make(tmp_path / "a", COUNTS, datasets))
     assert ratings_of(task) == [("d1", "p1", "no"), ("d1", "p2", "no"), ("d2", "p1", "yes")]
     assert task.rater_ids == "positional"
-    with pytest.raises(TaskError, match=r"rater_ids: the data set does not say who"):
+    with pytest.raises(TaskError, match=r"rater_ids: the data set doesn't say who"):
         load_task(make(tmp_path / "b", COUNTS, datasets, rater_ids="real"))
 
 
@@ -158,7 +158,7 @@ def test_roles_that_do_not_fit_are_named(tmp_path, columns, message):
             WIDE.replace("yes", "maybe"),
             r"row 3, ann1: label 'maybe' is not an option. .*'rename'",
         ),
-        (WIDE.replace("d2", "d1"), r"row 3, doc: item 'd1' stands on line 2, too"),
+        (WIDE.replace("d2", "d1"), r"row 3, doc: item 'd1' is also on line 2"),
         (WIDE.replace("yes", ""), r"table\.csv: item 'd2' has no ratings"),
         (WIDE.replace("d2", ""), r"row 3, doc: the item is not named"),
     ],
@@ -207,7 +207,7 @@ def test_files_beside_a_data_set_are_refused(tmp_path):
     """Either files or a data set hold the ratings; new ones have no file to be added to."""
     folder = make(tmp_path / "a")
     result = invoke("annotate", folder, "--rater", "ann")
-    assert "its ratings are those of a data set" in str(result.exception)
+    assert "its ratings come from a data set" in str(result.exception)
     (folder / "ratings.csv").write_text("item,rater,value\nd1,ann3,no\n", encoding="utf-8")
     with pytest.raises(TaskError, match=r"ratings\.csv: task\.yaml names a data set"):
         load_task(folder)

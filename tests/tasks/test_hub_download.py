@@ -40,7 +40,7 @@ def test_split_of_a_commit_becomes_a_file_to_import(tmp_path):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"ratings.py": CODE}, "is read by a script of its own, and no code of a data set is run"),
+        ({"ratings.py": CODE}, "needs a script, and the harness runs no code of a data set"),
         pytest.param({"a.txt": "lines\n"}, "is made of text. Only csv", marks=pytest.mark.slow),
     ],
     ids=["code", "text"],

@@ -145,7 +145,7 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("abstain: perhaps", "abstain: found 'perhaps'. Input should be a valid boolean"),
         ("positive: A", "positive: found 'A'. Input should be a valid tuple."),
         ("positive: [X]", "positive: 'X' is not an option. The option keys are A, B, C."),
-        ("positive: [A, A]", "positive: 'A' is given twice. Name it once"),
+        ("positive: [A, A]", "positive: 'A' is listed twice. Name it once"),
         ("positive: [A, B, C]", "positive: every option is positive"),
         (
             "response_sets: contiguous",
@@ -154,8 +154,8 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("response_sets: some", "response_sets: found 'some'. Input should be 'all'."),
         ("response_sets: [[A], [B]]", "response_sets: option 'C' is in no set. Put it into one."),
         ("response_sets: [[A, X], [B, C]]", "response_sets: 'X' is not an option"),
-        ("response_sets: [[A, B], [C], [B, A]]", "response_sets: B, A is given twice"),
-        ("response_sets: [[A, A], [B, C]]", "response_sets: 'A' is given twice"),
+        ("response_sets: [[A, B], [C], [B, A]]", "response_sets: B, A is listed twice"),
+        ("response_sets: [[A, A], [B, C]]", "response_sets: 'A' is listed twice"),
         ("response_sets: [[], [A, B, C]]", "response_sets: a set is empty"),
         ("response_sets: []", "response_sets: option 'A' is in no set"),
         (
@@ -164,11 +164,11 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ),
         ("sensitivity: {X: [A]}", "sensitivity: 'X' is not an option"),
         ("sensitivity: {B: [X]}", "sensitivity: 'X' is not an option"),
-        ("sensitivity: {B: [B]}", "sensitivity: give the options other than 'B'"),
-        ("sensitivity: {B: []}", "sensitivity: give the options other than 'B'"),
+        ("sensitivity: {B: [B]}", "sensitivity: list the options other than 'B'"),
+        ("sensitivity: {B: []}", "sensitivity: list the options other than 'B'"),
         ("positive: [A]\nsensitivity: {A: [B]}", "sensitivity: 'A' is positive"),
         ("lexicon: {positive: B, negative: X}", "lexicon: 'X' is not an option"),
-        ("lexicon: {positive: B, negative: B}", "lexicon: 'B' is given twice"),
+        ("lexicon: {positive: B, negative: B}", "lexicon: 'B' is listed twice"),
         ("lexicon: {positive: B}", "lexicon.negative: not found. Add it."),
         ("lexicon: {positive: B, negative: A, cutoff: 2}", "lexicon.cutoff: found '2'"),
         (
@@ -178,7 +178,7 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("rater_ids: fake", "rater_ids: found 'fake'. Input should be 'real' or 'positional'."),
         ("ignore_labels: [A]", "ignore_labels: 'A' is an option"),
         ("text: []", "text: found []. "),
-        ("text: [a, a]", "text: 'a' is given twice"),
+        ("text: [a, a]", "text: 'a' is listed twice"),
         ("items:", "items: found ''. "),
     ],
 )
@@ -191,11 +191,11 @@ def test_faults_of_a_field_name_it_and_the_remedy(tmp_path, line, message):
     ("options", "message"),
     [
         ("[A]", "options: found A. Name at least two on a nominal scale."),
-        ("[A, A]", "options: 'A' is given twice. Give each its own key (case does not count)."),
-        ("[a, A]", "options: 'A' is given twice. Give each its own key"),
+        ("[A, A]", "options: 'A' is listed twice. Give each its own key (case doesn't matter)."),
+        ("[a, A]", "options: 'A' is listed twice. Give each its own key"),
         (
             "[{key: A, label: X}, {key: B, label: x}]",
-            "options: 'x' is given twice. Give each its own label",
+            "options: 'x' is listed twice. Give each its own label",
         ),
         (
             "[{key: A, label: b}, {key: B, label: c}]",

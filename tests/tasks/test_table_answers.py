@@ -47,8 +47,8 @@ def test_labels_stand_for_keys(cell, elicitation, value):
         ("maybe", "", "label 'maybe' is not an option"),
         ("[]", "", "the label is empty"),
         ('["yes", "YES"]', "", "a label is named twice"),
-        ('["yes", "n/a"]', "", "CANNOT_ASSESS stands beside other labels"),
-        ('["yes", "no"]', "forced_choice", "several labels where one was asked for"),
+        ('["yes", "n/a"]', "", "CANNOT_ASSESS is next to other labels"),
+        ('["yes", "no"]', "forced_choice", "several labels instead of one"),
     ],
 )
 def test_a_cell_that_is_no_answer_says_why(cell, elicitation, problem):

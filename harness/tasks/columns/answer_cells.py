@@ -189,7 +189,7 @@ class AnswerReader:
                 if label_of(text).casefold() not in known:
                     raise TaskError(
                         f"{self.table.path}: --sets: column {name!r}: {quoted('cell', text)} is "
-                        "not 1 or 0. Write 1 where the option is in the set and 0 where it is not."
+                        "not 1 or 0. Write 1 if the option is in the set and 0 if it isn't."
                     )
         for row in range(self.table.n_rows):
             cells = [(label, label_of(texts[row]).casefold()) for label, texts in columns]
@@ -338,7 +338,7 @@ def ballots(counts: dict[str, float], total: str | int | None) -> list[str] | st
             return f"the shares add up to {sum(counts.values()):.3g}, not 1"
         counts = {label: share * n_raters for label, share in counts.items()}
         if any(abs(n - round(n)) > COUNT_TOLERANCE for n in counts.values()):
-            return f"the shares are not those of {n_raters:g} raters"
+            return f"{n_raters:g} raters can't give these shares"
     elif n_raters is not None and n_raters != sum(counts.values()):
         return f"the numbers add up to {sum(counts.values()):g}, not {n_raters:g}"
     if sum(counts.values()) > MAX_RATERS:

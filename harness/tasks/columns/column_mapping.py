@@ -269,7 +269,7 @@ def mapping_of(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMappin
         if role not in ColumnMapping.__dataclass_fields__:
             known_roles = ", ".join(ColumnMapping.__dataclass_fields__)
             raise TaskError(
-                f"{role!r} is no role of a column. Use one of {known_roles}. The meaning of labels "
+                f"{role!r} isn't a column role. Use one of {known_roles}. The meaning of labels "
                 "is set on the command line (--scale, --options, --positive, --ignore)."
             )
         columns = tuple(part for name in names for part in _split(name, table))

@@ -56,7 +56,7 @@ class AnswerSettings(Options):
     abstain: Lists = option((), "Labels of a rater who could not say (CANNOT_ASSESS).", rare=True)
     ignore: Lists = option((), "Labels to count and leave out.", rare=True)
     rename: Repeated = option(
-        (), "A label that means an option; repeatable.", metavar="LABEL=OPTION"
+        (), "A label that means an option. Repeatable.", metavar="LABEL=OPTION"
     )
     bounds: tuple[float, float] | None = option(
         None, "Least and greatest number of a continuous scale.", metavar="LOW,HIGH", rare=True
@@ -72,18 +72,20 @@ class AnswerSettings(Options):
     )
     none: str | None = option(
         None,
-        "Option that a blank means, or a row of zeros, where the answer is none of the options.",
+        "Option for a blank cell or a row of zeros, which means that none of the options applies.",
         metavar="KEY",
         rare=True,
     )
     decimal: DecimalSign | None = option(
-        None, "Whether 3,5 in a cell is a number; asked where it may be one.", rare=True
+        None, "Whether 3,5 in a cell is a number. Default: you're asked if it could be.", rare=True
     )
     on_duplicate: OnDuplicate = option(
         "reject", "Whether a second rating is rejected, or the last by its time counts.", rare=True
     )
     scales: ScaleSharing | None = option(
-        None, "One task for all criteria, or one for each; by default as labels do.", rare=True
+        None,
+        "One task for all criteria, or one for each. Default: depends on the labels.",
+        rare=True,
     )
 
     @field_validator("separator")
@@ -217,7 +219,7 @@ class RatedOptions(Options):
         None, "Whether a rater is a person, or a position within the item.", rare=True
     )
     kind: RaterKind | None = option(
-        None, "Kind of raters; sets eps to 0.2, 0.15 or 0.1.", rare=True
+        None, "Kind of raters, which sets eps to 0.2, 0.15 or 0.1.", rare=True
     )
 
 
@@ -373,9 +375,9 @@ class TableAnswers:
         if len(set(named)) < len(named):
             problem = "a label is named twice"
         elif CANNOT_ASSESS in named and len(named) > 1:
-            problem = f"{CANNOT_ASSESS} stands beside other labels"
+            problem = f"{CANNOT_ASSESS} is next to other labels"
         elif elicitation == "forced_choice" and len(named) > 1:
-            problem = "several labels where one was asked for"
+            problem = "several labels instead of one"
         elif elicitation == "response_set" and self.scale in OPEN_SCALES:
             problem = f"a {self.scale} scale has no response sets"
         elif self.scale == "text" and len(named[0]) > MAX_ANSWER_CHARS:

@@ -272,7 +272,7 @@ class TableReader:
         first = seen.first_row.setdefault(name, row)
         if self._mapping.one_row_per_item and first != row:
             line = self._lines[first]
-            yield self._refused(row, f"{quoted('item', name)} stands on line {line}, too")
+            yield self._refused(row, f"{quoted('item', name)} is also on line {line}")
             return
         item = self._id(row, criterion)
         if item not in seen.items:

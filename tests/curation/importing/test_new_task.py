@@ -166,7 +166,7 @@ def test_judges_are_not_asked_for_a_property_that_nobody_said(tmp_path):
     path = table(tmp_path, "id,body,a1,a2\n1,one two,yes,no\n2,three,no,no\n")
     make_task(plan_of(path), tmp_path / "mine")
     task, options = str(tmp_path / "mine"), RunOptions(elicitations=("forced_choice",))
-    with pytest.raises(TaskError, match="Describe there what was rated, as a phrase"):
+    with pytest.raises(TaskError, match="Write a phrase there that says what was rated"):
         plan_run(task, ["m"], options, server=Server(base_url="http://127.0.0.1:1/v1"))
     assert plan_run(task, ["random"], options).jobs
 
@@ -273,7 +273,7 @@ def test_rejected_rows_are_listed_with_line_and_reason(tmp_path):
     listed = list(csv.DictReader(text.splitlines()))
     assert [(row["line"], row["column"], row["reason"]) for row in listed] == [
         ("3", "id", "the item is not named"),
-        ("4", "id", "item 'a' stands on line 2, too"),
+        ("4", "id", "item 'a' is also on line 2"),
         ("5", "ann1", "label 'maybe' is not an option"),
         ("6", "", "no rater rated it"),
     ]

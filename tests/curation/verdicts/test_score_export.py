@@ -103,7 +103,7 @@ def test_numbers_and_sets_keep_their_kinds(tmp_path, monkeypatch):
     bodies, done = exported(tmp_path, "langfuse", "--verdicts", "v.csv")
     assert [body["value"] for body in bodies] == [2.0, '["1", "2"]']
     assert [body["dataType"] for body in bodies] == ["NUMERIC", "CATEGORICAL"]
-    assert "Left out, as they have no answer: 1 abstained." in done.output
+    assert "Left out, because they have no answer: 1 abstained." in done.output
 
 
 @pytest.mark.parametrize(

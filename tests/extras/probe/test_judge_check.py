@@ -151,7 +151,7 @@ def test_a_run_is_checked_on_its_own_items_alone(run):
     assert (refused.exit_code, "Leave TASK or --run out" in refused.output) == (2, True)
     with pytest.raises(HarnessError, match="Leave task or run out"):
         harness.check("random", "toxicity", run=run)
-    with pytest.raises(HarnessError, match="'smollm2' was not asked"):
+    with pytest.raises(HarnessError, match="this run has no judge 'smollm2'"):
         harness.check("smollm2", run=run)
     assert not (run.path / "checks").exists()
 
@@ -195,5 +195,5 @@ def test_nothing_comparable_is_not_a_zero(place):
         exit_code=0,
     )
     text = card_text(check)
-    assert "NA, as no two answers can be compared" in text
+    assert "NA, because no two answers can be compared" in text
     assert "Readable answers: 0 of 6 replies (0.0%) (6 refusals)." in text

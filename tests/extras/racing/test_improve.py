@@ -177,8 +177,10 @@ def test_nothing_is_claimed_on_items_that_were_seen(place):
     [run] = (place / "runs").iterdir()
     done = call_harness("improve", run, "--judge", "far", "--rounds", 1, cwd=place)
     words = " ".join(done.stdout.split())
-    assert "on items already seen: no claim" in words, done.stderr
-    assert "newly rated items held out, a gain of 5 of 100 items is shown 4 times in 5" in words
+    assert "but you tried judges on these items before" in words, done.stderr
+    assert (
+        "newly rated items held out, a gain of 5 of 100 items is detected with 80%" in words
+    )
     assert "Improvement found" not in words
     result = improve(place)
     assert (result["ending"], result["no_claim"], result["gain"]["low"]) == (
@@ -317,7 +319,7 @@ def test_python_searches_like_the_command(place):
     assert here.path == there["path"]
     assert (here.best, here.is_improvement) == ("far@cot", True)
     assert "far@cot" in repr(here)
-    with pytest.raises(RunError, match="was not asked"):
+    with pytest.raises(RunError, match="this run has no judge"):
         harness.improve(harness.load_run(f"{here.path}/round-1"), "claude")
 
 

@@ -115,7 +115,7 @@ def test_race_asks_less_and_returns_the_best(place, stub):
     assert done.exit_code == 0, done.output
     text = " ".join(done.stdout.split())
     assert "good is within 0.05 of the best of these judges on this pool, at error rate 5%." in text
-    assert "everything that rests on it is NA: in a race, the judges' answers decide" in text
+    assert "what follows from it are NA, because in a race, the answers so far decide" in text
     [folder] = runs_of(place)
     race = race_of(folder)
     assert (race.ending, race.judge, race.n_items) == ("within", "good", N_ITEMS)
@@ -305,8 +305,8 @@ def test_completed_winner_is_validated_alone(place, stub):
     assert [row["judge"] for row in metrics["ranking"]["rows"]] == ["good"]
     assert metrics["decision"]["leader"] == "good"
     text = " ".join(done.stdout.split())
-    assert "good alone was asked about the other items too" in text
-    assert "its interval allows for the choice among 4 judges." in text
+    assert "Only good was run on the remaining items" in text
+    assert "Its interval accounts for selecting it from 4 judges." in text
     chosen = next(iter(metrics["evidence"]["judges"]))["estimate"]["interval"]
     alone = validate(replace(source, race=None)).ranked_judges[0]
     interval = alone.metrics[metrics["ranking"]["metric"]].interval

@@ -152,7 +152,7 @@ def test_without_names_of_raters_it_is_na_with_the_reason():
     estimate = result.judge("better").metrics["advantage"]
     assert (estimate.value, estimate.reason) == (None, "positional_raters")
     text = " ".join(render(result).split())
-    assert "NA for all of them (the ratings do not name their raters)." in text
+    assert "NA for all of them (the ratings don't name their raters)." in text
     assert "Next: Leave out --metric: other metrics need no names of raters." in text
 
 
