@@ -179,11 +179,8 @@ def _on_holdout(folder: RunFolder, task: Task) -> Iterator[str]:
     elif config.holdout is not None:
         judge = next(iter(folder.manifest.judges)).name
         words = ["harness", "confirm", str(folder.path), "--judge", judge, *folder.location.server]
-        which = ", with the judge you select" if folder.manifest.judges[1:] else ""
-        yield (
-            f"{_n_held_out(task, config.holdout)}, and neither shown nor scored until you confirm "
-            f"a judge{which}: `{join(words)}`"
-        )
+        which = "the judge you select" if folder.manifest.judges[1:] else "the judge"
+        yield (f"{_n_held_out(task, config.holdout)} until you confirm {which}: `{join(words)}`")
 
 
 def _n_held_out(task: Task, share: float) -> str:
