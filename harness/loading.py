@@ -148,7 +148,7 @@ def check_edge(name: str) -> None:
 
 
 def has_edge(name: str) -> bool:
-    """Whether an edge is in this installation; it is not loaded."""
+    """Return whether an edge is in this installation; it is not loaded."""
     package, _, _ = EDGES[name].rpartition(".")
     return find_spec(package) is not None and find_spec(EDGES[name]) is not None
 

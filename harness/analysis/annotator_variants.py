@@ -247,7 +247,7 @@ def _expert(
 
 
 def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, CombinedTest]:
-    """Test against raters combined as the task says; nothing where it does not."""
+    """Test against raters combined as the task says; empty if it doesn't combine any."""
     settings = annotators.p.task.alt_test
     if settings is None or not settings.combine:
         return {}
@@ -278,7 +278,7 @@ def rater_correlations(annotators: Annotators) -> dict[str, Estimate]:
 def by_criterion(
     annotators: Annotators, design: AltTestDesign
 ) -> dict[str, dict[str, AnnotatorSummary]]:
-    """Test each judge on each criterion alone; nothing where items have none, or all the same."""
+    """Test each judge on each criterion alone; nothing if items have none, or all the same."""
     items = _items_by_criterion(annotators.p)
     if len(items) < 2:  # noqa: PLR2004 -- one domain is the test itself
         return {}

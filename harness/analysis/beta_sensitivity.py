@@ -103,17 +103,17 @@ class Sensitivity:
     identifiability : Identifiability
         Whether forced choices determine the response sets, and what to change if not.
     reason : str
-        Why there is no sweep over beta; "" where there is one.
+        Why there is no sweep over beta; "" if there is one.
     break_evens : dict of str to BreakEven
         At the run's tau, by goal.
     distinguishable : BreakEven or None
         At the run's tau by decision consistency, of the first judge and those that are
-        significantly worse; None where no other judge is.
+        significantly worse; None if no other judge is.
     selections : dict of str to SelectionOverBeta
         At the run's tau, by metric, then by beta, 0 to 1 by .1. Metrics that compare with response
         sets are evaluated anew at each beta. Point estimates.
     best_at_beta : dict of str to BestAtBeta
-        At the run's tau and the beta of the raters, by goal; nothing where that is NA.
+        At the run's tau and the beta of the raters, by goal; nothing if that is NA.
     regions : dict of str to tuple of BreakEven
         By goal, one per tau of ``grid``: where each judge wins.
     grid : Grid or None
@@ -127,7 +127,7 @@ class Sensitivity:
     modelled : ModelledDecisions or None
         Decisions at the cut-off by a model of the raters' sets, where that was asked for.
     bounds_reason : str
-        Why there are none; "" where there are.
+        Why there are none; "" if there are.
     judge_betas : dict of str to Estimate
         beta of each judge, from its independent calls, by maximum likelihood for one F, its
         interval by profile likelihood; that of pairs stands with the judge. NA, "not_computed",

@@ -54,7 +54,7 @@ class JudgeCheck:
     refused_parameters : tuple of str
         What the server refuses, in words with advice.
     cost_usd : float or None
-        Of all replies; None where the price isn't known.
+        Of all replies; None if the price isn't known.
     n_replies : int
         Replies asked for, those from the cache included.
     stopped : str

@@ -175,7 +175,7 @@ def difference_name(first: str, second: str) -> str:
 
 
 def read_conditions(text: str) -> tuple[Condition | str, ...]:
-    """Read conditions separated by commas; a part that is no condition remains a text."""
+    """Read conditions separated by commas; other parts remain text."""
     return tuple(Condition.read(part) or part.strip() for part in SEPARATOR.split(text))
 
 

@@ -67,14 +67,14 @@ class NextStep:
         The difference that matters, in the unit of the metric that ranks; None if it has no range.
     n_items_needed : int or None
         Items that detect a difference of ``worth`` between the first two judges in 80 % of data
-        sets; None where there are enough, no number of items is, or no other judge may be the best,
+        sets; None if there are enough, no number of items is, or no other judge may be the best,
         and where the verdict is "none".
     more_raters : bool
         Whether no number of items detects it with these raters.
     equivalent : tuple of str
         Judges that surely differ from the first by less than ``worth``.
     advice : str
-        Which ratings to collect, as `Identifiability` advises; "" where raters gave response sets.
+        Which ratings to collect, as `Identifiability` advises; "" if raters gave response sets.
     n_missing, n_planned : int
         The leader's replies that were not asked for, of those planned.
     unusable : bool
@@ -109,7 +109,7 @@ class Decision:
         all items), "metric_undefined", "too_few_answered", "not_better_than_baselines" or
         "control_first" (a control judge is first, which is never recommended); else "".
     judge : str or None
-        The recommended or best judge; None where the verdict is "none".
+        The recommended or best judge; None if the verdict is "none".
     leader : str or None
         The first judge on the same items and number of replies. What follows compares with it.
     missing : tuple of str
@@ -130,7 +130,7 @@ class Decision:
         (copies of a rater are tested for, or task.yaml states that there are none), of the leader.
     break_even : BreakEven or None
         At which beta of the raters the best judge by decision consistency changes, among ``leader``
-        and ``significantly_worse``; None where no other judge is significantly worse.
+        and ``significantly_worse``; None if no other judge is significantly worse.
     usual_choices : tuple of UsualChoice
         Of hit rate and kappa, those that would have picked a significantly worse judge.
     next_step : NextStep
@@ -236,13 +236,13 @@ def n_items_needed(evidence: Evidence) -> int | None:
 
 
 def _is_open(evidence: Evidence) -> bool:
-    """Whether another judge may be the best, and may differ from the first by the margin."""
+    """Return whether another judge may be the best, and may differ from the first by the margin."""
     others = [row for row in evidence.judges if row.value is not None][1:]
     return any(row.close_to_first for row in others) and not _is_alike(evidence)
 
 
 def _is_alike(evidence: Evidence) -> bool:
-    """Whether the second judge surely differs from the first by less than the margin."""
+    """Return whether the second judge surely differs from the first by less than the margin."""
     second = next((row for row in evidence.judges[1:] if row.difference), None)
     return second is not None and _within(second.difference, evidence.margin)
 
@@ -290,7 +290,7 @@ def _usual_choices(
 
 
 def _within(difference: Difference | None, margin: float | None) -> bool:
-    """Whether the interval of a difference lies within the margin."""
+    """Return whether the interval of a difference lies within the margin."""
     if difference is None or difference.interval is None or margin is None:
         return False
     return max(abs(difference.interval.low), abs(difference.interval.high)) < margin

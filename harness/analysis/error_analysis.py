@@ -145,7 +145,7 @@ class JudgeErrors:
     leniency_reason : str
         Why there is none.
     commonest : CommonestError or None
-        The most frequent of its errors; None where it makes none.
+        The most frequent of its errors; None if it makes none.
     """
 
     judge: str

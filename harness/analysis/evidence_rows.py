@@ -28,7 +28,7 @@ class JudgeEvidence:
         Its name.
     usable_replies : float or None
         Answered replies, of those planned in the elicitation that the metric reads, or in all where
-        the judge was not asked for that one; None where none was planned.
+        the judge was not asked for that one; None if none was planned.
     n_planned : int
         Those planned replies.
     answered_fraction : float or None
@@ -46,7 +46,7 @@ class JudgeEvidence:
     human : HumanReference or None
         A human rater in its place.
     annotator_test : DecidingAnnotatorTest or None
-        By tests of valid size; None where the test does not apply.
+        By tests of valid size; None if the test does not apply.
     value_with_losses : float or None
         The metric with unanswered items counted as losses.
     difference : Difference or None
@@ -89,7 +89,7 @@ class WithoutRater:
     rater : str
         Whose ratings.
     unbeaten : str
-        A baseline whose value is no worse than the judge's; "" where there is none.
+        A baseline whose value is no worse than the judge's; "" if there is none.
     passes : bool or None
         Whether the annotator test passes, at the error probability of a single judge; where it is
         undefined with all raters, whether the difference from a rater is within the margin. None
@@ -140,7 +140,7 @@ class Evidence:
     metric, display_name, better : str
         What compares them.
     n_replies : float or None
-        Replies per item; None where reply noise was removed.
+        Replies per item; None if reply noise was removed.
     n_items, n_rated : int
         Shared items, and items that raters rated as the metric needs.
     ranks_by : str
@@ -176,7 +176,7 @@ class Evidence:
         Why no rater was left out: "positional_raters" (raters are not named), "too_few_raters"
         (fewer than three), "not_needed" (the judge is not recommended anyway, or copies are tested
         for), or "not_computed"
-        (too many ratings, or too few without any rater); "" where some were.
+        (too many ratings, or too few without any rater); "" if some were.
     untested_copies : str
         Why copies of a rater can't be tested for: "positional_raters", "too_few_raters" or
         "no_shared_errors" (raters and judge make too few errors to tell a copy); "" if they can.
@@ -203,7 +203,7 @@ class Evidence:
         Computed, not asked.
     share_agreeing : HumanReference or None
         How often a forced choice of the first judge agrees with another rater's, beside a rater's;
-        see `harness.stats.selection.share_agreeing`. None where it was not asked for choices, and
+        see `harness.stats.selection.share_agreeing`. None if it was not asked for choices, and
         where no item has two.
     human_value, human_low, human_high : float or None
         A human rater on the scale of the judges: the first judge's metric at one reply, less its
@@ -211,7 +211,7 @@ class Evidence:
         compared at several replies; the pair at one reply each is the first judge's ``human``.
     n_items_for_margin : int or None
         Items needed to detect a difference of the margin between the first two judges, at the
-        critical value of their comparison; None where they never differ, or no number is enough.
+        critical value of their comparison; None if they never differ, or no number is enough.
     needs_raters : bool
         Whether no number of items would detect it, for the variance of the raters alone.
     """

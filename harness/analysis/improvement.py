@@ -31,9 +31,9 @@ class Candidate:
     n_items, n_calls : int
         Development items that it was asked about in its round, and replies.
     usd : float or None
-        What these replies cost when they were bought; None where a price is not known.
+        What these replies cost when they were bought; None if a price is not known.
     left_at_items : int or None
-        Items drawn when it was shown to be no better than the best; None where it was not.
+        Items drawn when it was shown to be no better than the best; None if it was not.
     is_best : bool
         Whether it had the lowest loss of its round.
     """
@@ -63,7 +63,7 @@ class Improvement:
         is another one, and no items are left to show it on, as ``no_claim`` says; "stopped".
     no_claim : str
         "seen": judges were tried on all items before the search; "spent": the held-out items were
-        used; "" where a claim is possible.
+        used; "" if a claim is possible.
     spent_by : str
         How they were used.
     path : str
@@ -84,13 +84,13 @@ class Improvement:
     worth : float
         That gain.
     cost_ratio : float or None
-        Cost of a reply of ``best`` over that of ``judge``; None where either has no price.
+        Cost of a reply of ``best`` over that of ``judge``; None if either has no price.
     cost_usd, assumed_usd : float
         Of the whole search, as in `RunResult`.
     exit_code : int
         See `harness.errors.ExitCode`.
     resume : str
-        The command that goes on; "" where nothing is left.
+        The command that goes on; "" if nothing is left.
     changes : tuple of str
         Lines in which the prompt of ``best`` differs from that of ``judge``, as in a diff.
     run : str

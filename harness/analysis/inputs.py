@@ -58,7 +58,7 @@ class JudgeFacts(Frozen):
     is_control : bool
         Whether it is a control, such as random answers or a word list: shown, never recommended.
     max_tokens : int or None
-        Tokens that a reply may have; None where it is not limited or not known.
+        Tokens that a reply may have; None if it is not limited or not known.
     other_strategies : tuple of str
         Strategies that it could be asked with, too, and that leave less to parse.
     fingerprint : str
@@ -338,7 +338,7 @@ class HumanSets:
     by_default : bool
         Whether nobody asked for this origin.
     missing_pairs : str
-        What the pairs lack to stand for the choices without a set; "" where they suffice.
+        What the pairs lack to stand for the choices without a set; "" if they suffice.
     n_pairs, n_paired_items, n_paired_raters : int
         Pairs whose choice is in their set, the items that have any, and the raters who gave both
         forms on an item.
@@ -477,7 +477,7 @@ UNWEIGHTED = (
 def sampling_weights(items: Sequence[Item]) -> FloatArray | None:
     """Return the weights of items whose field ``inclusion_probability`` tells how likely they were.
 
-    None where no item has the field, or all were equally likely.
+    None if no item has the field, or all were equally likely.
 
     Raises
     ------
@@ -489,7 +489,7 @@ def sampling_weights(items: Sequence[Item]) -> FloatArray | None:
 
 
 def on_sampling(items: Sequence[Item], *, is_weighted: bool) -> str:
-    """Say what the numbers of sampled items describe; "" where items count alike."""
+    """Say what the numbers of sampled items describe; "" if items count alike."""
     probabilities = _probabilities(items)
     weights = sampling_weights(items)
     if probabilities is None or weights is None:

@@ -69,7 +69,7 @@ class JudgeAnswers:
         The most frequent of `AnsweredItems.classes`; several where tied.
     agreement : str
         "agrees" where its most frequent choice is one of the raters', "differs" where it is none
-        of them, "" where either side made no choice.
+        of them, "" if either side made no choice.
     """
 
     verdicts: tuple[GivenVerdict, ...]

@@ -48,7 +48,7 @@ def item_mean(
     bounds : (float, float)
         Least and greatest value.
     missing : str
-        Why an item has no value; None where each has one.
+        Why an item has no value; None if each has one.
     """
     column = np.asarray(values, dtype=np.float64)
     if not column.size:
@@ -119,7 +119,7 @@ class PlaceBias:
 def order_bias(
     verdicts: Sequence[Verdict], items: Sequence[Item], level: float
 ) -> tuple[PlaceBias, ...]:
-    """Return the bias of a judge for each place; nothing where options were not shuffled.
+    """Return the bias of a judge for each place; nothing if options were not shuffled.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class PositionEffects:
 def position_effects(
     verdicts: Sequence[Verdict], task: Task, items: Sequence[Item], level: float
 ) -> PositionEffects | None:
-    """Return the effects of the order on a judge; None where it was asked in one order only.
+    """Return the effects of the order on a judge; None if it was asked in one order only.
 
     ``verdicts`` are on single replies. Groups of the items are resampled; without any, items are.
     """

@@ -57,7 +57,7 @@ class Compared:
     rows : tuple of Metric
         The metrics.
     groups : list of str or None, or None
-        The cluster of each item; None where items are resampled one by one.
+        The cluster of each item; None if items are resampled one by one.
     criteria : list of str or None
         The criterion of each item where metrics are averages over criteria.
     weights : (n,) array or None
@@ -107,13 +107,13 @@ class Prepared:
         The metric that ranks, of each judge on its own items and at its own replies; beta and F;
         the raters' agreement.
     groups : list of str or None, or None
-        The cluster of each item; None where items are resampled one by one.
+        The cluster of each item; None if items are resampled one by one.
     sets : HumanSets
         Where the response sets of the raters come from.
     implied : Distributions or None
         What they are supposed to be, where they are reconstructed or beta is assumed.
     panel : RaterPanel or None
-        Who gave which rating; None where raters are not named, and where abstentions are recoded,
+        Who gave which rating; None if raters are not named, and where abstentions are recoded,
         criteria averaged, or items weighted.
     modelled : ModelledDecisions or None
         Decisions at the cut-off by a model of the raters' sets, where that is asked for.
@@ -245,7 +245,7 @@ def on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> Ra
 
 
 def groups_of(source: Source) -> list[str | None] | None:
-    """Return the group of each item; None where there is none."""
+    """Return the group of each item; None if there is none."""
     groups = [item.group for item in source.items]
     return groups if any(group is not None for group in groups) else None
 

@@ -27,11 +27,11 @@ class RacedJudge:
     n_calls, n_calls_full : int
         Replies that the race asked it for, and those to all items; none of an ensemble.
     usd, usd_full : float or None
-        What those replies cost when they were bought, and what all would at that price; None where
+        What those replies cost when they were bought, and what all would at that price; None if
         a price is not known, or nothing was asked.
     left_at_items, left_at_calls : int or None
         Items drawn, and replies of all judges together, when it was shown to be no better than the
-        leader; None where it was not.
+        leader; None if it was not.
     """
 
     judge: str
@@ -53,14 +53,14 @@ class RaceResult:
     ending : str or None
         "within": ``judge`` is within the margin of the best; "unique": it is the one best;
         "pool_exhausted": all items were asked before the others had left, and it has the lowest
-        loss of those left; None where asking ended before the race.
+        loss of those left; None if asking ended before the race.
     judge : str or None
         The judge that the race returned; None, too, where the one with the lowest loss is a
         control, or gave too few answers.
     leader : str or None
         The judge with the lowest loss when the race ended.
     unfit : str
-        Why ``leader`` isn't returned: "control", "not assessed" or "incomplete"; "" where it is.
+        Why ``leader`` isn't returned: "control", "not assessed" or "incomplete"; "" if it is.
     within : float
         Difference of mean losses that does not matter; 0 in a race for the one best judge.
     alpha : float
@@ -70,7 +70,7 @@ class RaceResult:
     n_items, n_unrated : int
         Items of the pool, and those left out of it since nobody rated them.
     n_groups : int or None
-        Groups of items, which are drawn whole; None where items are drawn.
+        Groups of items, which are drawn whole; None if items are drawn.
     n_drawn : int
         Items drawn.
     judges : tuple of RacedJudge

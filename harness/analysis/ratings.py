@@ -84,7 +84,7 @@ def select_items(
 
 
 def is_held_out(item: Item, share: float) -> bool:
-    """Whether an item is among a share of all items, whatever other items there are.
+    """Return whether an item is among a share of all items, whatever other items there are.
 
     By a hash of its group, or of its id where it has none: items of a group stay together.
     """
@@ -158,7 +158,7 @@ def usable_replies(
     """Return the share of a judge's planned replies that are answers, and how many were planned.
 
     Of an elicitation, else of pairs, which stand for it (see `judge_table`). Replies that abstain,
-    refuse, are invalid, failed or were not asked for are not usable. None where none was planned.
+    refuse, are invalid, failed or were not asked for are not usable. None if none was planned.
     """
     serving_name = elicitation if elicitation in {row.elicitation for row in counts} else "paired"
     serving = [row for row in counts if row.elicitation == serving_name] or counts
@@ -327,7 +327,7 @@ def _paired_rows(
 
 
 def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
-    """Return who gave which rating of items; None where ratings do not name their raters."""
+    """Return who gave which rating of items; None if ratings do not name their raters."""
     if task.rater_ids == "positional":
         return None
     columns, space = task.rating_columns, task.space

@@ -48,11 +48,11 @@ class Check:
     kind : str
         That of its `CheckOfUse`.
     passed : bool or None
-        None where it cannot be decided.
+        None if it cannot be decided.
     reason : str
-        Why it is not passed or cannot be decided; "" where it is passed.
+        Why it is not passed or cannot be decided; "" if it is passed.
     rival : str
-        The baseline, judge or rater that ``value`` is compared with; "" where there is none.
+        The baseline, judge or rater that ``value`` is compared with; "" if there is none.
     value, threshold : float or None
         What was compared with what; of the annotator test, the p-value and the most that passes.
     n : int
@@ -317,7 +317,7 @@ def _independent(evidence: Evidence) -> Check:
     )
 
 
-NAMELESS = "the ratings do not name their raters"
+NAMELESS = "the ratings don't name their raters"
 TOO_FEW_GROUPS = (
     "judge and rater differ in too few groups: 10 are needed, and half of all groups or 20 of them"
 )

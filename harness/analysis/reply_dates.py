@@ -78,7 +78,7 @@ class ReplyDates:
         return dates_text(self.oldest[:10], self.newest[:10]) if self.oldest else ""
 
     def is_longer_than(self, span: timedelta) -> bool:
-        """Whether the newest reply came later than the oldest by more than a span."""
+        """Return whether the newest reply came later than the oldest by more than a span."""
         if not self.oldest:
             return False
         oldest, newest = map(datetime.fromisoformat, (self.oldest, self.newest))

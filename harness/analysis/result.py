@@ -77,13 +77,13 @@ class Validation:
     scores : Scores or None
         How judges that give numbers order items; None, and not in ``metrics.json``, without any.
     second_questions : SecondQuestions or None
-        How often judges were asked once more, and their ranking without that; None where none was.
+        How often judges were asked once more, and their ranking without that; None if none was.
     unreadable : tuple of UnreadableReplies
         Judges with more than a few replies that give no verdict.
     verdicts_hash : str
         SHA-256 of the run's verdict log that all this was computed from; "" without a run.
     race : RaceResult or None
-        How the race of the judges ended; None where all were asked about all items.
+        How the race of the judges ended; None if all were asked about all items.
     reply_dates : ReplyDates
         When the run's replies were received, by day, and how many are new.
     checks : dict of str to JudgeCheck
@@ -127,7 +127,7 @@ class Validation:
         return f"Validation({about}, verdict {self.decision.verdict!r}{judge})"
 
     def __eq__(self, other: object) -> bool:
-        """Whether another validation has the same ``metrics.json``."""
+        """Return whether another validation has the same ``metrics.json``."""
         if not isinstance(other, Validation):
             return NotImplemented
         return bool(json.loads(self.to_json()) == json.loads(other.to_json()))
@@ -287,7 +287,7 @@ def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
 
 
 def _notes_on_ratings(humans: HumanResult) -> list[str]:
-    """Return notes on ratings that are no choices."""
+    """Return notes on ratings that aren't choices."""
     notes = []
     if humans.n_abstained:
         notes.append(f"ratings that are {CANNOT_ASSESS}: {humans.n_abstained}")

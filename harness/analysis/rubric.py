@@ -36,7 +36,7 @@ class RubricRow:
     Attributes
     ----------
     name : str
-        The criterion; "" where all are aggregated.
+        The criterion; "" if all are aggregated.
     level : str
         "criterion"; "micro": all decisions pooled; "two_stage": the same with intervals that
         allow for other criteria of each item, too; "macro": the unweighted mean over criteria;
@@ -46,7 +46,7 @@ class RubricRow:
     n : int
         Decisions, or items, that raters rated.
     met : float or None
-        Share of them that is met by most raters, ties in part; None where nothing is rated, and
+        Share of them that is met by most raters, ties in part; None if nothing is rated, and
         at level macro.
     hit_rate, kappa : dict of str to Estimate
         By judge: agreement with most raters, and beyond chance.

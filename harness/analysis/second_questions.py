@@ -31,7 +31,7 @@ class ReaskedJudge:
         Replies that came, those of them that follow a second question, and those of these that can
         be read.
     value, value_without : float or None
-        The metric that ranks, and the same without replies to second questions. None where the
+        The metric that ranks, and the same without replies to second questions. None if the
         judge can't be compared. Votes and ensembles keep what their replies say.
     rank, rank_without : int or None
         1 is best.
@@ -63,7 +63,7 @@ class SecondQuestions:
     n_items : int
         Items on which judges are compared without replies to second questions.
     n_replies : float or None
-        Replies per item there; None where reply noise was removed.
+        Replies per item there; None if reply noise was removed.
     """
 
     judges: tuple[ReaskedJudge, ...]

@@ -32,7 +32,7 @@ class StudiedTask:
     Attributes
     ----------
     judge : str or None
-        The recommended or best judge; None where the verdict is "none".
+        The recommended or best judge; None if the verdict is "none".
     metric : str
         What ranks the judges.
     leader : JudgeEvidence or None
@@ -85,7 +85,7 @@ class MeanRegret:
     by_task : dict of str to float
         Of the tasks in which it is defined.
     mean : float or None
-        None where it is defined in no task.
+        None if it is defined in no task.
     n_not_best : int
         Tasks in which the metric selects a judge that is not the best.
     """
@@ -126,7 +126,7 @@ class Prevalence:
     betas, taus : tuple of float
         The grids.
     shares : tuple of tuple of float
-        Rows by tau, columns by beta; None where NA.
+        Rows by tau, columns by beta; None if NA.
     """
 
     betas: tuple[float, ...]
@@ -258,7 +258,7 @@ def _regret(metric: str, goal: str, validation: Validation) -> float | None:
 
 
 def _curve(metric: str, goal: str, by_task: Mapping[str, Validation]) -> RegretCurve | None:
-    """Average the regret over tasks at each beta; None where no task has it at every beta."""
+    """Average the regret over tasks at each beta; None if no task has it at every beta."""
     curves = {}
     for task, validation in by_task.items():
         selection = _selections(validation).get(metric)

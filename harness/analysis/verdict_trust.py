@@ -53,7 +53,7 @@ class JudgedItem:
     accepted : bool
         Whether it can stand without a person.
     error : float or None
-        By the raters; None where there is none to compare it with.
+        By the raters; None if there is none to compare it with.
     """
 
     item: str

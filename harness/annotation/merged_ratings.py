@@ -238,7 +238,7 @@ def _places(collected: Sequence[Collected], task: Task) -> str:
 
 
 def is_outdated(answer: Answer, task: Task) -> bool:
-    """Whether the item or the options were others when the item was rated."""
+    """Return whether the item or the options were others when the item was rated."""
     return bool(answer.shown) and answer.shown != shown_version(task, task.by_id[answer.item])
 
 

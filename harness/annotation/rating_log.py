@@ -64,7 +64,7 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     is_check : bool
         Whether it answers an attention check, which is not a rating.
     shown : str
-        Version of the item and the options as they were shown; "" where it is not known.
+        Version of the item and the options as they were shown; "" if it is not known.
     swapped : bool
         Whether the two answers of a pairwise item were shown in the other order; the value is in
         the terms of the item.

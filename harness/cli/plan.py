@@ -176,7 +176,7 @@ def _prices(options: PriceOptions) -> Prices:
 
 
 def _planted_raters(basis: Basis) -> PlantedRaters | None:
-    """Return planted raters: as in a task, or as assumed; None where verdicts are at hand."""
+    """Return planted raters: as in a task, or as assumed; None if verdicts are at hand."""
     task, raters = basis.task, basis.assumed_rater_agreement
     if basis.verdicts is not None:
         if task is None:

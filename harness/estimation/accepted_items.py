@@ -109,7 +109,7 @@ class AcceptedItems:
 
 
 def check_trusting(trusting: Trusting, answers: AnswerKind, *, votes: bool, weighted: bool) -> bool:
-    """Return whether there is a bound of the error; refuse one that an estimate can't apply.
+    """Return whether the error has a bound; reject a bound that an estimate can't apply.
 
     Raises
     ------

@@ -95,7 +95,7 @@ class Estimation:
         Bounds of the share of items on which at least tau of the raters are positive, see
         `share_above`; few raters per item bias any single number. None for mean scores.
     likeness : Transfer or None
-        Whether the labelled items look like the unlabelled ones; None where they were drawn with
+        Whether the labelled items look like the unlabelled ones; None if they were drawn with
         known probabilities and need not. With strata, they are compared within each.
     n_unlabelled : int
         Items that were asked about.
@@ -123,7 +123,7 @@ class Estimation:
     wanted_width : float or None
         Width for which labels are planned.
     look : AnytimeLook or None
-        The interval that holds at every number of ratings; None where none is wanted.
+        The interval that holds at every number of ratings; None if none is wanted.
     beta_range : (low, high) or None
         Where beta was said to lie: the share is then that of raters whose set holds a positive
         option, from their forced choices.

@@ -504,7 +504,7 @@ class StoredReplies(Options):
 
 
 class Place(StoredReplies, Executor, BudgetName, StoreOption, Cache):
-    """Where judges are asked, and replies kept."""
+    """Where judges run and where replies are kept."""
 
     @property
     def resume_words(self) -> list[str]:

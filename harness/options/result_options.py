@@ -25,7 +25,7 @@ class RunOrVerdicts(Out, VerdictFile, TaskOption):
     verdicts: Path | None = option(None, "With {task}: the verdicts, jsonl, csv or parquet.")
 
     def task_instead_of(self, run: object) -> str | None:
-        """Return the task whose verdicts take the place of a run; None where a run is meant.
+        """Return the task whose verdicts take the place of a run; None if a run is meant.
 
         Raises
         ------

@@ -82,7 +82,7 @@ def _confusion(v: Validation, judge: str, confusion: Confusion, top: float) -> C
 
 
 def _cell_link(judge: str, confusion: Confusion, i: int, j: int) -> str:
-    """Return the link to the items of a cell; "" where there are none."""
+    """Return the link to the items of a cell; "" if there are none."""
     if not confusion.cells[i][j]:
         return ""
     return items_link(judge=judge, raters=confusion.human[i], answer=confusion.judge[j])
@@ -128,7 +128,7 @@ def mode_label(name: str) -> str:
 
 
 def abstention_mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:
-    """Return judge, measure, and its estimate in each mode of abstention, None where undefined."""
+    """Return judge, measure, and its estimate in each mode of abstention, None if undefined."""
     rows: list[tuple[str, str, list[object]]] = []
     for errors in ranked_errors(v):
         modes = (errors.modes.exclude, errors.modes.recode, errors.modes.third_class)
@@ -158,7 +158,7 @@ def _of_pairs(v: Validation, name: str, side: HumanResult | JudgeResult) -> Char
 
 
 def _by_likelihood(v: Validation, name: str) -> Chart | None:
-    """Draw F that fits independent calls of both kinds; None where there is none."""
+    """Draw F that fits independent calls of both kinds; None if there is none."""
     if v.sensitivity is None:
         return None
     is_judge = name in v.sensitivity.judge_translations

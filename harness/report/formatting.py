@@ -57,7 +57,7 @@ def with_bounds(value: float | None, low: float | None, high: float | None, digi
 
 
 def bounds(low: float | None, high: float | None, digits: int = 3) -> str:
-    """Return the ends of an interval in brackets, or nothing where they are undefined."""
+    """Return the ends of an interval in brackets, or nothing if they are undefined."""
     return "" if low is None or high is None else f"[{low:z.{digits}f}, {high:z.{digits}f}]"
 
 
@@ -110,7 +110,7 @@ def reason(result: Estimate) -> str:
 
 
 def reason_words(code: Reason) -> str:
-    """Return why something is NA, in words; "" where it is not."""
+    """Return why something is NA, in words; "" if it is not."""
     return REASONS[code] if code else ""
 
 
@@ -129,7 +129,7 @@ def duration(seconds: float) -> str:
 
 
 def replies_each(n_replies: float | None) -> str:
-    """Return how many replies a metric was evaluated at; None where reply noise was removed."""
+    """Return how many replies a metric was evaluated at; None if reply noise was removed."""
     if n_replies is None:
         return "without reply noise"
     return "one reply each" if n_replies == 1 else f"{n_replies:g} replies each"
@@ -179,7 +179,7 @@ def share(fraction: float | None, n: int) -> str:
 
 
 def rank_set(ranks: tuple[int, int] | None) -> str:
-    """Return a rank, or the first and last of several; a hyphen where there is none."""
+    """Return a rank, or the first and last of several; a hyphen if there is none."""
     if ranks is None:
         return "-"
     low, high = ranks

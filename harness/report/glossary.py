@@ -51,7 +51,7 @@ class Term:
     words : tuple of str
         Words of the page that are linked to it.
     papers : str
-        Its symbol, and the paper; "" where the papers have none.
+        Its symbol, and the paper; "" if the papers have none.
     """
 
     slug: str

@@ -197,7 +197,7 @@ def _baseline_rows(evidence: Evidence) -> list[IntervalRow]:
 
 
 def human_band(evidence: Evidence) -> Band | None:
-    """Return the interval of a human rater on the judges' axis; None where it is open."""
+    """Return the interval of a human rater on the judges' axis; None if it is open."""
     if evidence.human_low is None or evidence.human_high is None:
         return None
     return Band("human rater", evidence.human_low, evidence.human_high)
@@ -266,7 +266,7 @@ def option_label(v: Validation, key: str) -> str:
 
 
 def is_defined(v: Validation, metric: str) -> bool:
-    """Whether a metric has a value for some judge."""
+    """Return whether a metric has a value for some judge."""
     estimates = (judge.metrics.get(metric) for judge in v.judges)
     return any(estimate is not None and estimate.value is not None for estimate in estimates)
 

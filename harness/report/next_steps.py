@@ -152,13 +152,13 @@ def _other_ratings_step(v: Validation) -> str:
 
 
 def nothing_answered(v: Validation) -> bool:
-    """Whether judges were asked and none gave an answer."""
+    """Return whether judges were asked and none gave an answer."""
     planned = sum(judge.n_replies("planned") for judge in v.judges)
     return planned > 0 and not any(judge.n_replies("answered") for judge in v.judges)
 
 
 def _resuming(v: Validation) -> str:
-    """Say that a run is to be resumed whose judges lack replies; "" where that would not help."""
+    """Say that a run is to be resumed whose judges lack replies; "" if that would not help."""
     asked = [judge for judge in v.judges if judge.kind != "external"]
     missing = [judge.n_replies("not_asked") + judge.n_replies("failed") for judge in asked]
     if v.decision.reason != "too_few_answered" or not any(missing):
@@ -224,7 +224,7 @@ def _missing_replies(v: Validation) -> list[str]:
 
 
 def _break_even(v: Validation) -> str:
-    """Say from which share of such ratings another judge is best; "" where none is."""
+    """Say from which share of such ratings another judge is best; "" if none is."""
     even = v.decision.break_even
     if even is None or len(even.pieces) == 1:
         return ""

@@ -69,7 +69,7 @@ def basis(race: RaceResult) -> str:
 
 
 def not_compared(race: RaceResult) -> str:
-    """Return why judges are not compared further; "" where the one returned was asked the rest."""
+    """Return why judges are not compared further; "" if the one returned was asked the rest."""
     if race.completed:
         return (
             f"Only {race.judge} was run on the remaining items, so only {race.judge} is "

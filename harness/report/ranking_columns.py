@@ -372,5 +372,5 @@ def _strongest_baseline(v: Validation) -> str:
 
 
 def _is_drawn(row: RankingRow, view: RankingView) -> bool:
-    """Whether a row is in a view: judges in all, an undefined baseline on the page alone."""
+    """Return whether a row is in a view: judges in all, an undefined baseline on the page alone."""
     return row.judge is not None or (view != "card" and (row.is_defined or view == "page"))

@@ -85,7 +85,7 @@ def ranking_rows(v: Validation) -> list[RankingRow]:
 
 
 def missing_intervals(v: Validation) -> str:
-    """Say why the value of a judge in the ranking has no interval; "" where each has one."""
+    """Say why the value of a judge in the ranking has no interval; "" if each has one."""
     names: dict[str, list[str]] = {}
     for row in v.evidence.judges if v.evidence else ():
         result = row.estimate
@@ -140,6 +140,6 @@ def same_words(v: Validation) -> str:
 
 
 def _is_decided(v: Validation) -> bool:
-    """Whether decisions of raters and of some judge are defined."""
+    """Return whether decisions of raters and of some judge are defined."""
     estimates = (judge.metrics.get(CONSISTENCY) for judge in v.judges)
     return any(estimate is not None and estimate.value is not None for estimate in estimates)

@@ -267,7 +267,7 @@ def _differences(v: Validation) -> str:
 
 
 def _is_same(difference: Difference) -> bool:
-    """Whether two judges score the same, in all resamples too where there are any."""
+    """Return whether two judges score the same, in all resamples too where there are any."""
     interval = difference.interval
     return difference.value == 0 and (interval is None or interval.low == interval.high == 0)
 
@@ -323,7 +323,7 @@ def _not_answered(judge: JudgeResult) -> str:
 
 
 def not_answered(judge: JudgeResult) -> str:
-    """Count the replies that are no answer, by outcome; "" where all are."""
+    """Count the replies that are no answer, by outcome; "" if all are."""
     totals = {outcome: judge.n_replies(outcome) for outcome in OUTCOMES}
     return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
 
@@ -349,7 +349,7 @@ def _beta(v: Validation) -> str:
 
 
 def differs_at_beta(v: Validation, goal: str) -> str:
-    """Say how firm the best judge is at the raters' beta; "" where that is not known."""
+    """Say how firm the best judge is at the raters' beta; "" if that is not known."""
     best = v.sensitivity.best_at_beta.get(goal) if v.sensitivity else None
     if best is None or best.differs_share is None:
         return ""

@@ -165,7 +165,7 @@ def best_by_beta(even: BreakEven | None) -> str:
 
 
 def swept_grid(v: Validation) -> Grid | None:
-    """Return the grid of beta and tau; None where no judge has a value on it."""
+    """Return the grid of beta and tau; None if no judge has a value on it."""
     grid = v.sensitivity.grid if v.sensitivity else None
     surfaces = grid.judges.values() if grid else ()
     rows = [row for surface in surfaces for row in (*surface.consistency, *surface.bias)]

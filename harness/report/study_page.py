@@ -262,7 +262,7 @@ def study_page(
 def _chart(
     goal: str, title: str, curves: Sequence[RegretCurve], names: Mapping[str, str]
 ) -> Chart | None:
-    """Draw the mean regret of each metric over the raters' beta; None where no task has any."""
+    """Draw the mean regret of each metric over the raters' beta; None if no task has any."""
     drawn = [curve for curve in curves if curve.goal == goal]
     if not drawn:
         return None

@@ -94,7 +94,7 @@ def paragraph(text: str) -> str:
 
 
 def _is_text(cell: str) -> bool:
-    """Whether a cell may be wrapped: several words that are no number with its interval."""
+    """Return whether a cell may be wrapped: several words that are no number with its interval."""
     return " " in cell.strip() and not NUMBER.fullmatch(cell.strip())
 
 

@@ -31,7 +31,7 @@ def sentence(replies: UnreadableReplies) -> str:
 
 
 def attempts(replies: UnreadableReplies) -> str:
-    """Say what to try; "" where nothing is known to help."""
+    """Say what to try; "" if nothing is known to help."""
     commands = [*replies.options, *(f"{replies.judge}@{name}" for name in replies.strategies)]
     tries = [f"`{command}`" for command in commands]
     tries += [PARSER] if replies.reasoning_only else []

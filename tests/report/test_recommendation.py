@@ -400,7 +400,7 @@ def test_numbers_of_the_sentences_stand_beside_their_n(paired):
     text, evidence = " ".join(text), validation.evidence
     leader = evidence.judges[0]
     assert f"on {evidence.n_items} items (lower is better; one reply each)" in text
-    assert f"It answered {leader.answered_fraction:.1%} of {evidence.n_rated} items;" in text
+    assert f"It answered {leader.answered_fraction:.1%} of {evidence.n_rated} items, and" in text
     assert re.search(rf"\(difference [^)]* on {leader.human.n_items} items, margin", text)
     n_raters = validation.decision.checks["annotator_test"].n
     assert re.search(rf"for beating at least \d+ of {n_raters} raters", text)

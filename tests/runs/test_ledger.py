@@ -348,7 +348,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(task, monkeypatch):
     """Nothing is tested as if it were the first judge because counting failed."""
     Path("file").touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(Path("file").resolve()))
-    with pytest.raises(RunError, match="cannot be counted"):
+    with pytest.raises(RunError, match="can't be counted"):
         validated(task, 1)
 
 

@@ -80,7 +80,7 @@ def settings(task: Task, screens: Sequence[TeamScreen]) -> JsonObject:
 
 
 def _has_own_criteria(screen: TeamScreen) -> bool:
-    """Whether each record has a criterion of its own, in place of a question for each."""
+    """Return whether each record has a criterion of its own, in place of a question for each."""
     return len(screen.items) == 1 and screen.item.criterion is not None
 
 
@@ -144,7 +144,7 @@ class _Record(Struct, frozen=True):
 
 
 def is_export(content: bytes) -> bool:
-    """Whether a file holds records of a dataset that was written here."""
+    """Return whether a file holds records of a dataset that was written here."""
     return b'"metadata"' in content and b'"responses"' in content and b"harness_items" in content
 
 

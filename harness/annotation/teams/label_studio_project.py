@@ -137,13 +137,13 @@ def project_tasks(task: Task, screens: Sequence[TeamScreen]) -> list[JsonObject]
 
 
 def image_address(task: Task, screen: TeamScreen) -> str:
-    """Return the image of a screen as a data address; "" where the item has none."""
+    """Return the image of a screen as a data address; "" if the item has none."""
     image = task.images.get(screen.item.id)
     return image.data_url() if image else ""
 
 
 def is_export(content: bytes) -> bool:
-    """Whether a file is an export (JSON) of a project that was written here."""
+    """Return whether a file is an export (JSON) of a project that was written here."""
     return b'"harness_items"' in content and b'"annotations"' in content
 
 

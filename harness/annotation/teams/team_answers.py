@@ -47,7 +47,7 @@ class TeamAnswer:
     values : dict of (int, str) to object
         By number of the item on the screen, from 0, and elicitation; as the tool writes them.
     made_at : str
-        Time, ISO 8601; "" where the tool does not say.
+        Time, ISO 8601; "" if the tool does not say.
     """
 
     where: str

@@ -61,7 +61,7 @@ class Effect:
     n_items : int
         Items left.
     largest_change : float or None
-        Of the value of the metric that ranks, over the ranked judges; None where it is NA.
+        Of the value of the metric that ranks, over the ranked judges; None if it is NA.
     metric : str
         The metric that ranks.
     """

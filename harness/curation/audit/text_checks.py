@@ -153,7 +153,7 @@ def _components(n: int, pairs: Iterator[tuple[int, int]]) -> list[list[int]]:
 
 
 def _passes_luhn(text: str) -> bool:
-    """Whether the check digit of a card number is right."""
+    """Return whether the check digit of a card number is right."""
     digits = [int(digit) for digit in text if digit.isdecimal()]
     doubled = [2 * digit - 9 * (digit > LAST_SINGLE) for digit in digits[-2::-2]]
     return len(set(digits)) > 1 and (sum(digits[::-2]) + sum(doubled)) % 10 == 0

@@ -41,7 +41,7 @@ REACH = 2.0  # of a curve beyond the largest of its plans
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a human rating and a reply of a judge cost in USD; None where that is not named."""
+    """What a human rating and a reply of a judge cost in USD; None if that is not named."""
 
     rating: float | None = None
     reply: float | None = None

@@ -84,7 +84,7 @@ class _Ratings:
 
     @property
     def beta(self) -> FloatArray:
-        """Return the posterior of beta; 0 where no choice can hide a positive option."""
+        """Return the posterior of beta; 0 if no choice can hide a positive option."""
         if self.task.space.fully_specified or not self.task.sensitivity:
             return beta_posterior(0, 10**6)
         return beta_posterior(*self.pairs)

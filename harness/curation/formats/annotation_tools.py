@@ -57,13 +57,13 @@ class LabelStudioResult(BaseModel):
 
     @property
     def chosen(self) -> object:
-        """What was chosen: a text, a number or a list; None where it is no rating, as a comment."""
+        """What was chosen: a text, a number or a list; None if it is no rating, as a comment."""
         value = self.value or {}
         return next((value[name] for name in VALUE_FIELDS if name in value), None)
 
     @property
     def typed(self) -> object:
-        """What was typed, which may be a comment; None where nothing was."""
+        """What was typed, which may be a comment; None if nothing was."""
         return (self.value or {}).get("text")
 
 

@@ -71,7 +71,7 @@ def _parsed(cell: object) -> Any:  # noqa: ANN401 -- JSON
 
 
 def _object(cell: object) -> JsonObject:
-    """Return the object in a cell; an empty one where it holds none."""
+    """Return the object in a cell; an empty one if it holds none."""
     parsed = _parsed(cell)
     return parsed if isinstance(parsed, dict) else {}
 

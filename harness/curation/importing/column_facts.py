@@ -87,11 +87,11 @@ class Facts:
         return self._sample(names).distinct_share(names)
 
     def fixes(self, name: str, other: str) -> bool:
-        """Whether the value of a column fixes that of another, which is not constant."""
+        """Return whether the value of a column fixes that of another, which is not constant."""
         return len(self[other].values) > 1 and self.determines((name,), other)
 
     def determines(self, names: Sequence[str], other: str) -> bool:
-        """Whether rows that are equal in some columns are equal in another, but for 1 %."""
+        """Return whether rows that are equal in some columns are equal in another, but for 1 %."""
         pair = ((*names,), other)
         if pair not in self._determined:
             self._determined[pair] = self._sample(names).determines(names, other)
@@ -130,34 +130,34 @@ class Facts:
         return frozenset(named)
 
     def called(self, name: str, words: frozenset[str]) -> bool:
-        """Whether a column is called after one of some words."""
+        """Return whether a column is called after one of some words."""
         return name not in self.opaque and contains_word(name, words)
 
     def all_values(self, name: str, test: Callable[[str], object]) -> bool:
-        """Whether a column has values and all of those looked at pass a test."""
+        """Return whether a column has values and all of those looked at pass a test."""
         values = self[name].values[:LOOKED_AT]
         return bool(values) and all(map(test, values))
 
     def is_numbers(self, name: str) -> bool:
-        """Whether a column holds numbers alone."""
+        """Return whether a column holds numbers alone."""
         return self.all_values(name, is_number)
 
     def is_plain(self, name: str) -> bool:
-        """Whether a column holds dates, addresses or measures: neither texts nor labels."""
+        """Return whether a column holds dates, addresses or measures: neither texts nor labels."""
         return self.all_values(name, is_date) or self.all_values(name, is_address)
 
     def is_filled(self, name: str) -> bool:
-        """Whether nearly every cell of a column holds something."""
+        """Return whether nearly every cell of a column holds something."""
         return self[name].n_filled >= FILLED * self.table.n_rows
 
     def is_prose(self, name: str) -> bool:
-        """Whether a column holds texts by the length of its values."""
+        """Return whether a column holds texts by the length of its values."""
         if name not in self._prose:
             self._prose[name] = _is_prose(self[name])
         return self._prose[name]
 
     def is_list(self, name: str) -> bool:
-        """Whether every cell of a column is a list of labels."""
+        """Return whether every cell of a column is a list of labels."""
         return bool(self[name].labels) and self.all_values(name, _is_flat_list)
 
     def is_counted(self, name: str) -> bool:
@@ -197,7 +197,7 @@ class Facts:
         )
 
     def is_measured(self, name: str) -> bool:
-        """Whether a column holds numbers, some of which aren't whole."""
+        """Return whether a column holds numbers, some of which aren't whole."""
         values = self[name].values[:LOOKED_AT]
         return self.is_numbers(name) and any("." in label_of(value) for value in values)
 
@@ -211,11 +211,11 @@ class Facts:
         return n_known >= MOST * sum(labels.values())
 
     def _is_addressed(self, name: str) -> bool:
-        """Whether addresses name the items of a column that is called after them."""
+        """Return whether addresses name the items of a column that is called after them."""
         return self.called(name, ITEMS) and self.all_values(name, is_address)
 
     def are_ticks(self, names: Sequence[str]) -> bool:
-        """Whether columns of yes and no have a yes in every row, as options of a set do."""
+        """Return whether columns of yes and no have a yes in every row, as options of a set do."""
         answers = TICKS | column_words.YES | column_words.NO
         if not all(set(map(str.casefold, self.labels(name))) <= answers for name in names):
             return False
@@ -295,12 +295,12 @@ def _are_records(ballots: Sequence[Sequence[tuple[str, str]] | None]) -> bool:
 
 
 def has_digits(column: Column) -> bool:
-    """Whether most values of a column hold a digit, as ids do."""
+    """Return whether most values of a column hold a digit, as ids do."""
     values = column.values[:LOOKED_AT]
     return sum(any(char.isdigit() for char in value) for value in values) > len(values) // 2
 
 
 def ends_in_id(name: str) -> bool:
-    """Whether a name ends in the mark of an id."""
+    """Return whether a name ends in the mark of an id."""
     words = parts(name)
     return bool(words) and words[-1] in ID_MARKS

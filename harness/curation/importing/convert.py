@@ -227,7 +227,7 @@ class MaxRejected:
     share: float = MAX_REJECTED
 
     def allows(self, n_rejected: int, n_answers: int) -> bool:
-        """Whether a file may be written although some rows were rejected."""
+        """Return whether a file may be written although some rows were rejected."""
         if self.number is not None:
             return n_rejected <= self.number
         return n_rejected <= self.share * (n_rejected + n_answers)

@@ -125,7 +125,7 @@ def _is_total(name: str) -> bool:
 
 
 def _is_marked(name: str) -> bool:
-    """Whether a name opens or ends with the mark of a count or a share."""
+    """Return whether a name opens or ends with the mark of a count or a share."""
     words = parts(name)
     return len(words) > 1 and not OPTION_MARKS.isdisjoint((words[0], words[-1]))
 
@@ -316,7 +316,7 @@ def _is_option(name: str) -> bool:
 
 
 def _repeats(lists: Sequence[list[object] | None]) -> bool:
-    """Whether some list names a member twice."""
+    """Return whether some list names a member twice."""
     return any(len(part) > len(set(map(str, part))) for part in lists if part)
 
 

@@ -138,7 +138,7 @@ def _sensible(
 
 
 def readings_of(plan: ImportPlan) -> Iterator[TableReading]:
-    """Yield the reading of a draft, then each other that its doubts name.
+    """Yield a draft's reading, then the alternatives that its doubts name.
 
     None is yielded if the table itself has to be changed, and no reading of which only the user
     knows a part, such as an order.
@@ -229,7 +229,7 @@ def _value(plan: ImportPlan, name: str) -> object:
 
 
 def _meaning(name: str, value: object) -> str:
-    """Return what a role or a setting takes to be so; "" where it is plain or not given."""
+    """Return what a role or a setting takes to be so; "" if it is plain or not given."""
     values = [str(v) for v in value if v] if isinstance(value, tuple) else [str(value or "")]
     one, several = MEANINGS.get(name, ("", ""))
     if not any(values) or values == [NONE]:

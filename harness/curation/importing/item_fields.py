@@ -160,7 +160,7 @@ def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:
 
 
 def _is_alphabetic(facts: Facts, name: str) -> bool:
-    """Whether values are short phrases rather than the few words of a category."""
+    """Return whether values are short phrases rather than the few words of a category."""
     column = facts[name]
     values = column.values[:LOOKED_AT]
     return (
@@ -171,7 +171,7 @@ def _is_alphabetic(facts: Facts, name: str) -> bool:
 
 
 def _has_phrases(facts: Facts, name: str) -> bool:
-    """Whether values have two words or more, on average."""
+    """Return whether values have two words or more, on average."""
     values = facts[name].values[:LOOKED_AT]
     return sum(len(value.split()) for value in values) >= MIN_WORDS * len(values)
 
@@ -202,7 +202,7 @@ def _one_per_rater(facts: Facts, texts: Sequence[str], mapping: ColumnMapping) -
 
 
 def _names_rater(name: str, mapping: ColumnMapping) -> bool:
-    """Whether a name ends in the number, or holds the name, of a rater's column."""
+    """Return whether a name ends in the number, or holds the name, of a rater's column."""
     words = parts(name)
     whole = " ".join(words)
     for rater in mapping.raters:

@@ -214,7 +214,7 @@ def _rater_or_system(draft: RoleDraft) -> None:
 
 
 def _agreed(draft: RoleDraft, rater: str) -> bool:
-    """Whether a table whose raters always agree says by names who rated and how."""
+    """Return whether a table whose raters always agree says by names who rated and how."""
     labels = [
         n
         for n in draft.free()
@@ -350,7 +350,7 @@ def _key_share(draft: RoleDraft, item: tuple[str, ...], name: str) -> float:
 
 
 def _shares_labels(draft: RoleDraft, name: str) -> bool:
-    """Whether another column holds values of this one, as columns of ratings do."""
+    """Return whether another column holds values of this one, as columns of ratings do."""
     values = set(draft.facts[name].values)
     others = (n for n in draft.table.columns if n != name and draft.facts.is_labels(n))
     return not draft.is_rater_named(name) and any(
@@ -406,7 +406,7 @@ def _steady(draft: RoleDraft, keys: Sequence[str], names: list[str]) -> list[str
 
 
 def _repeats_often(draft: RoleDraft, name: str) -> bool:
-    """Whether long values are labels all the same: few, each of them often used."""
+    """Return whether long values are labels all the same: few, each of them often used."""
     column = draft.facts[name]
     return 3 * len(column.values) <= column.n_filled and len(column.values) <= FEW_LABELS // 2
 

@@ -187,7 +187,7 @@ class AnswerGuess:
 
 
 def pairs_of(texts: Sequence[str]) -> bool | None:
-    """Whether two of the shown texts are called after sides; None where one text is shown."""
+    """Whether two of the shown texts are called after sides; None if one text is shown."""
     if len(texts) <= 1:
         return None
     return any(column_words.are_pair(*pair) for pair in combinations(texts, 2))
@@ -205,7 +205,7 @@ def guess_answers(
 ) -> AnswerGuess:
     """Guess options, scale and positive options from the labels of a table.
 
-    ``pairs`` says whether the item has two texts called after sides; None where it has one text.
+    ``pairs`` says whether the item has two texts called after sides; None if it has one text.
     """
     if settings.scale in OPEN_SCALES:
         return _open_answers(counts, settings, where)
@@ -419,7 +419,7 @@ def _codes(names: Sequence[str]) -> list[str]:
 
 
 def _has_order(names: Sequence[str]) -> bool:
-    """Whether labels say themselves in which order they stand."""
+    """Return whether labels say themselves in which order they stand."""
     numeric = all(as_number(name) is not None for name in names)
     ordered = step_numbers_of(names) or keyed_labels(names) or known_order(names)
     return numeric or bool(ordered)

@@ -77,7 +77,7 @@ class RoleDraft:
         return list(self.mapping.unused(self.table))
 
     def is_rater_named(self, name: str) -> bool:
-        """Whether a column is called after raters."""
+        """Return whether a column is called after raters."""
         return self.facts.called(name, column_words.RATERS | column_words.WEAK_RATERS)
 
 

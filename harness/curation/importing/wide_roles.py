@@ -132,7 +132,7 @@ def _people_left_out(draft: RoleDraft, who: Mapping[str, str]) -> list[str]:
 
 
 def _may_be_ratings(draft: RoleDraft, name: str, *, is_person: bool) -> bool:
-    """Whether a column holds labels or lists; one called after a person, also numbers."""
+    """Return whether a column holds labels or lists; one called after a person, also numbers."""
     facts = draft.facts
     if facts[name].unique and facts.called(name, column_words.TEXTS):
         return False
@@ -143,7 +143,7 @@ def _may_be_ratings(draft: RoleDraft, name: str, *, is_person: bool) -> bool:
 
 
 def _overlaps(draft: RoleDraft, name: str, others: Sequence[str]) -> bool:
-    """Whether a column shares a label with one of several others, or there are none."""
+    """Return whether a column shares a label with one of several others, or there are none."""
     own = {label.casefold() for label in draft.facts.labels(name)}
     rest = {label.casefold() for n in others if n != name for label in draft.facts.labels(n)}
     few = draft.facts[name].n_filled < MIN_ROWS
@@ -367,7 +367,7 @@ def _with_pattern(
 
 
 def _are_words(column: Column) -> bool:
-    """Whether most values are plain words, without a digit."""
+    """Return whether most values are plain words, without a digit."""
     return not has_digits(column)
 
 

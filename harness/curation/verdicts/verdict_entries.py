@@ -25,19 +25,19 @@ class Entry:
     line : int
         Line of the file, or number of the entry where it has no lines.
     item : str
-        Name of the item; "" where there is none.
+        Name of the item; "" if there is none.
     source : str
         Where the verdict stands: a column, a scorer, a provider, a model; "" if unknown.
     judge : str
         Name of the judge, unless the user gives another; "" for that of the source.
     value : object
-        The verdict, unmatched; None where there is none.
+        The verdict, unmatched; None if there is none.
     outcome : str or None
         Why there is no value, if the file says so.
     sample : int
         Number of the repeat, from 0.
     elicitation : str
-        As the file says; "" where it does not.
+        As the file says; "" if it does not.
     optional : bool
         Whether it is read only if the user names its source.
     """

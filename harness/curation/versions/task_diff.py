@@ -55,7 +55,7 @@ class VersionDecision:
     metric : str
         The metric that ranks.
     values : dict of str to float or None
-        Its value per judge; None where it is NA.
+        Its value per judge; None if it is NA.
     verdicts : str
         File of the verdicts.
     """

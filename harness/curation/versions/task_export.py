@@ -50,7 +50,7 @@ class ExportSummary:
 
 
 def sidecar_of(path: Path) -> Path:
-    """Return where the description of an exported table stands.
+    """Return the path of an exported table's description.
 
     Of a workbook that a spreadsheet saved of it, the one of the csv file counts.
     """
@@ -72,7 +72,7 @@ def _file_names(task: TaskFields, items: Iterable[Mapping[str, str]]) -> list[st
 
 
 def verdicts_of(task: Task) -> Path | None:
-    """Return the ``verdicts.csv`` of a task's folder; None where there is none."""
+    """Return the ``verdicts.csv`` of a task's folder; None if there is none."""
     path = task.folder / VERDICTS
     return path if path.is_file() else None
 

@@ -52,7 +52,7 @@ class BatchApi(Protocol):
         """Return the id of a batch that may have been received; empty if it was not."""
 
     async def ended(self, batch: str) -> bool:
-        """Whether the batch is done, one way or another."""
+        """Return whether the batch is done, one way or another."""
 
     def results(self, batch: str) -> AsyncIterator[BatchResult]:
         """Yield the result of each request, in any order."""
@@ -192,7 +192,7 @@ class OpenAI:
         return ""
 
     async def ended(self, batch: str) -> bool:
-        """Whether its status is final."""
+        """Return whether its status is final."""
         status = await self._http.call("GET", f"{self._base}/batches/{batch}")
         return status.get("status") in {"completed", "failed", "expired", "cancelled"}
 
@@ -237,7 +237,7 @@ class Anthropic:
         return ""
 
     async def ended(self, batch: str) -> bool:
-        """Whether its processing has ended."""
+        """Return whether its processing has ended."""
         status = await self._http.call("GET", f"{self._url}/{batch}")
         return status.get("processing_status") == "ended"
 

@@ -197,7 +197,7 @@ class SharedBudget(CostBudget):
         self._is_stopped = True
 
     async def is_held_by_others(self) -> bool:
-        """Whether other processes of the run hold something, or the store is away."""
+        """Return whether other processes of the run hold something, or the store is away."""
         try:
             held_usd = await asyncio.to_thread(self._store.held_by_others)
         except StoreAway:
@@ -229,7 +229,7 @@ class SharedBudget(CostBudget):
         return left_usd
 
     def _lacks(self, cost_usd: float) -> bool:
-        """Whether a call has to wait for another allowance."""
+        """Return whether a call has to wait for another allowance."""
         return self._allowance_usd < cost_usd and not (self.exhausted or self._is_stopped)
 
     async def _exchange_allowance(self, cost_usd: float) -> None:

@@ -98,7 +98,7 @@ def _defaults() -> dict[str, str]:
 
 
 def _is_local(parameters: dict[str, str]) -> bool:
-    """Whether all hosts are this machine; a host without address counts by its name."""
+    """Return whether all hosts are this machine; a host without address counts by its name."""
     hosts = (parameters.get("hostaddr") or parameters.get("host") or "/").split(",")
     return all(map(_is_loopback, hosts))
 

@@ -83,7 +83,7 @@ class Design:
 
     @property
     def cost_usd(self) -> float | None:
-        """Cost of these replies; None where a price is not known."""
+        """Cost of these replies; None if a price is not known."""
         costs = [j.cost_usd for j in self.judges]
         if any(cost is None for cost in costs):
             return None

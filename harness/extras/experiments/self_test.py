@@ -67,7 +67,7 @@ class Share:
     n_held, n : int
         Data sets in which it held, and in which it was defined.
     share : float or None
-        None where it was never defined.
+        None if it was never defined.
     interval : Interval or None
         Exact, for the number of data sets.
     reason : str
@@ -126,7 +126,7 @@ class Selftest:
     n_calls : int
         Replies that a data set needs.
     cost_usd : float or None
-        Their cost; None where a price is not known.
+        Their cost; None if a price is not known.
     notes : tuple of str
         What the design leaves out.
     """
@@ -405,7 +405,7 @@ def _planted(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Clai
 
 
 def _differences_hold(validation: Validation, truth: _Truth) -> bool | None:
-    """Whether all intervals hold; None where there is none, or a judge has no true value."""
+    """Return whether all intervals hold; None if there is none, or a judge has no true value."""
     rows, held = validation.evidence.judges if validation.evidence else (), []
     for difference in (row.difference for row in rows if row.difference):
         pair = {difference.judge, difference.reference}

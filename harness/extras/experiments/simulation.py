@@ -234,13 +234,13 @@ class ExperimentRow:
     scenario : str
         The setting.
     metric : str
-        By which judges were selected or ranked; "" where no judge is.
+        By which judges were selected or ranked; "" if no judge is.
     n_ratings : int or None
         Human ratings per item; None for infinitely many.
     tau : float
         Cut-off.
     value, standard_error : float or None
-        Mean over the populations and its error; None where undefined.
+        Mean over the populations and its error; None if undefined.
     n_populations : int
         Populations in which it is defined.
     """
@@ -307,7 +307,7 @@ def repeat(
 
 
 def over_cutoffs(rows: Sequence[ExperimentRow]) -> tuple[float | None, float | None]:
-    """Return the mean over cut-offs and its standard error; None where undefined.
+    """Return the mean over cut-offs and its standard error; None if undefined.
 
     The error is at most the mean of theirs, as if the cut-offs of a population erred alike.
     """

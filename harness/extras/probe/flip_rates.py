@@ -329,7 +329,7 @@ def _is_flipped(pair: _Pair) -> bool:
 
 
 def _endorses(value: Value, target: str) -> bool:
-    """Whether a verdict is an option or includes it; of a pair, whether it is the choice."""
+    """Return whether a verdict is an option or includes it; of a pair, whether it is the choice."""
     if isinstance(value, PairValue):
         return value.choice == target
     return value == target if isinstance(value, str) else target in (value or ())

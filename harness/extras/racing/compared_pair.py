@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def compared_source(folder: RunFolder, source: Source) -> Source:
-    """Return the source of the confirmed judge alone, with its share of the error probability.
+    """Return a source with only the confirmed judge and its share of the error probability.
 
     The gain on the other judge, which was asked for it alone, is tested first.
 

@@ -104,7 +104,7 @@ def _why_unfit(leader: JudgeSpec, pool: RacePool, source: Source) -> Unfit:
 def _is_complete(
     winner: JudgeSpec, pool: RacePool, source: Source, replies: Mapping[str, Sequence[Verdict]]
 ) -> bool:
-    """Whether a judge was asked about all items of its run; an ensemble, all its members."""
+    """Return whether a judge was asked about all items of its run; an ensemble, all its members."""
     ids = {item.id for item in source.items}
     return all(
         sum(verdict.item in ids for verdict in replies[name]) == len(ids) * pool.n_replies[name]

@@ -113,7 +113,7 @@ def base_of(judge: str, registry: Mapping[str, JudgeSpec]) -> str:
 
 
 def shows_examples(name: str) -> bool:
-    """Whether a judge, by its name, is shown other items with their answers."""
+    """Return whether a judge, by its name, is shown other items with their answers."""
     own = split_strategy(name)[1]
     return bool(own) and named(own).n_demonstrations > 0
 

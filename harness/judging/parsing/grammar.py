@@ -290,7 +290,7 @@ def _whole_readings(
 
 
 def _is_json(body: str, names: OptionNames) -> bool:
-    """Whether a reply is nothing but JSON, complete or not."""
+    """Return whether a reply is nothing but JSON, complete or not."""
     is_whole = body[-1] in JSON_CLOSERS or "}" not in body
     return body[0] in JSON_OPENERS and is_whole and _json(body, names) is not None
 
@@ -615,7 +615,7 @@ def _unread(body: str, names: OptionNames, reason: str) -> Parsed:
 
 
 def is_refusal(body: str) -> bool:
-    """Whether a reply declines, from its first words on."""
+    """Return whether a reply declines, from its first words on."""
     head = body[:MAX_DIAGNOSED]
     return bool(REFUSAL.match(head)) or any(
         phrases.refusal.match(head.casefold().replace("\u2019", "'")) for phrases in languages()
@@ -623,7 +623,7 @@ def is_refusal(body: str) -> bool:
 
 
 def _in_conflict(folded: str, names: OptionNames) -> bool:
-    """Whether a key is followed by another option's label, and not by its own."""
+    """Return whether a key is followed by another option's label, and not by its own."""
     for i, key in enumerate(names.folded_keys):
         rest = after_joint(folded, key)
         labels = [j for j, (label, _) in enumerate(names.tails) if rest.startswith(label)]

@@ -144,7 +144,7 @@ def _of_members(
 
 
 def _is_nested(value: object) -> bool:
-    """Whether a value is an object, or a list of more than strings."""
+    """Return whether a value is an object, or a list of more than strings."""
     parts = value if isinstance(value, list) else ()
     return isinstance(value, dict) or not all(isinstance(part, str) for part in parts)
 

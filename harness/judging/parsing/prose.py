@@ -370,7 +370,7 @@ class _Reply:
             self._claims = [c for c in self._claims if not self._is_merit(c, better[-1])]
 
     def _is_merit(self, claim: Statement, better: Statement) -> bool:
-        """Whether a claim only praises an option that isn't the better one."""
+        """Return whether a claim only praises an option that isn't the better one."""
         is_praise = claim.kind in {"predicate", "plain"} and not self._is_comparison(claim)
         named = [m for m in self._own if claim.start <= m.start < claim.end]
         head = self._bare[claim.start : named[0].start] if named else ""
@@ -458,14 +458,14 @@ class _Reply:
         return next((s for s in self._sentences if s.start <= mention.start < s.end), None)
 
     def _is_comparison(self, statement: Statement) -> bool:
-        """Whether a sentence says which option is better."""
+        """Return whether a sentence says which option is better."""
         if statement.kind == "comparison":
             return True
         is_sentence = statement.kind in {"predicate", "plain"} and not self._many
         return is_sentence and compares(self._bare[statement.start : statement.end])
 
     def _is_described(self, mention: Mention, reading: OptionIndices, since: int) -> bool:
-        """Whether the sentence of another option only says what that option is like."""
+        """Return whether the sentence of another option only says what that option is like."""
         sentence = self._sentence_of(mention)
         if sentence is None:
             return False
@@ -483,7 +483,7 @@ class _Reply:
         return sentence is not None and bool(WHY.match(self._bare, sentence.start, sentence.end))
 
     def _is_corrected(self, mention: Mention) -> bool:
-        """Whether a number of the scale ends a sentence too short for more: "Rather 2"."""
+        """Return whether a number of the scale ends a sentence too short for more: "Rather 2"."""
         sentence = self._sentence_of(mention)
         if sentence is None or not self._search.is_scale:
             return False
@@ -537,7 +537,7 @@ class _Reply:
         return later[last.end :]
 
     def _is_denied(self, last: Statement) -> bool:
-        """Whether a later mention of the same answer follows a word that denies it."""
+        """Return whether a later mention of the same answer follows a word that denies it."""
         mentions = [m for m in self._own if m.start >= last.end and m.answer in last.reading]
         heads = [
             self._bare[max(last.end, m.start - 8) : m.start] for m in mentions if not m.is_bare
@@ -590,12 +590,12 @@ class _Reply:
         ]
 
     def _continues(self, filled: Sequence[ReplyLine]) -> bool:
-        """Whether the first line is a part of a list with the second."""
+        """Return whether the first line is a part of a list with the second."""
         first, second = (self._text[line.start : line.end] for line in filled[:2])
         return bool(BULLET.match(first) and BULLET.match(second)) and not filled[0].has_lead
 
     def _goes_on(self, filled: Sequence[ReplyLine], i: int) -> bool:
-        """Whether the sentence that begins with a line goes on in the next."""
+        """Return whether the sentence that begins with a line goes on in the next."""
         if i == len(filled) - 1 or TERMINAL.search(self._text[filled[i].start : filled[i].end]):
             return False
         later = self._text[filled[i + 1].start : filled[i + 1].end]
@@ -692,7 +692,7 @@ class _Reply:
             yield first.end, self._bare[second.start : second.end], False
 
     def _stands_alone(self, filled: Sequence[ReplyLine], i: int) -> bool:  # noqa: PLR0911 -- rules
-        """Whether a line is neither part of a list nor of the sentence before it."""
+        """Return whether a line is neither part of a list nor of the sentence before it."""
         if i == 0:
             return True
         line, before = filled[i], filled[i - 1]
@@ -1001,7 +1001,7 @@ class _Reply:
         return frozenset(answers), end
 
     def _is_outnumbered(self, first: Mention, end: int) -> bool:
-        """Whether a number that is not the option's stands beside its label: "Good (4)"."""
+        """Return whether a number that is not the option's stands beside its label: "Good (4)"."""
         beside = NUMBER_BESIDE.match(self._text, end) if first.is_word else None
         return beside is not None and self._search.is_scale
 
@@ -1100,6 +1100,6 @@ def _seriousness(claim: Statement) -> int:
 
 
 def _is_quoted_alone(text: str, mention: Mention) -> bool:
-    """Whether quotation marks stand directly around a mention."""
+    """Return whether quotation marks stand directly around a mention."""
     before, after = text[: mention.start].rstrip()[-1:], text[mention.end :].lstrip(" .")[:1]
     return before in QUOTES and after in QUOTES and bool(before) and bool(after)

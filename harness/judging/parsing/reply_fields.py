@@ -128,7 +128,7 @@ def _told(part: Part) -> str:
 
 
 def _is_material(part: Part) -> bool:
-    """Whether a part is a text that is rated, an example or a turn of a conversation."""
+    """Return whether a part is a text that is rated, an example or a turn of a conversation."""
     return any(
         phrases.material.match(sentence)
         for line in (f"{part.name}:", *part.lines)
@@ -138,7 +138,7 @@ def _is_material(part: Part) -> bool:
 
 
 def _introduces(part: Part) -> bool:
-    """Whether a part ends in a line that speaks of the next: "The comment asks for:"."""
+    """Return whether a part ends in a line that speaks of the next: "The comment asks for:"."""
     is_label = bool(part.lines) and part.role in {"aside", "other"}  # a heading has no lines
     return is_label and (part.value or ":")[-1] in ":\uff1a"
 

@@ -194,7 +194,7 @@ def sentences_of(
 
 
 def _is_wrapped(bare: str, start: int, end: int, answers: Container[int]) -> bool:
-    """Whether the sentence before a line break goes on after it, in lower case."""
+    """Return whether the sentence before a line break goes on after it, in lower case."""
     later = WRAPPED.match(bare, end)
     if later is None or later.start("word") in answers or TERMINAL.search(bare, start, end):
         return False

@@ -1,4 +1,4 @@
-"""Words around a stated answer that change what it says, and those that give reasons for it."""
+"""Words around a stated answer that change its meaning or give reasons for it."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
 
 
 def _names_a_number(text: str) -> bool:
-    """Whether a text has a number that doesn't count things."""
+    """Return whether a text has a number that doesn't count things."""
     return any(not COUNTS.match(text, number.end()) for number in NUMERAL.finditer(text))
 
 

@@ -163,7 +163,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     attempt : int
         Number of attempts at the unit, over all starts of the run.
     reply : Reply or None
-        What it was parsed from; of a pair, the reply to the second turn. None where there was none,
+        What it was parsed from; of a pair, the reply to the second turn. None if there was none,
         or where it is computed from several.
     first : Reply or None
         The first turn of a pair.

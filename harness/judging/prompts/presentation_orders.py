@@ -67,7 +67,7 @@ class OptionOrders:
         ]
 
     def keys_shown(self, order: Order) -> Mapping[str, str]:
-        """Return the keys under which options are shown, by their own keys."""
+        """Return the shown key of each option, by its own key."""
         shown = (option.key for option in self.shown(order))
         own = order or (option.key for option in self.options)
         return dict(zip(own, shown, strict=True))

@@ -89,7 +89,7 @@ class CacheUnusable(RunError):  # noqa: N818 -- a state of the disk, not a mista
 
 
 class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Disk format: text keys, and replies as JSON inside the database; other rows are ignored.
+    """Disk format with text keys and replies as JSON in the database; other rows are ignored.
 
     `diskcache.Disk` unpickles any row marked as a pickle, and opens and removes files that rows
     name (CVE-2025-69872).

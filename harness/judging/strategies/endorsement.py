@@ -55,7 +55,7 @@ class Endorsement(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the set with the option after a yes, the empty set after a no."""
+        """Return a set with the option for a yes, and the empty set for a no."""
         del kind
         return _of_option(reader.parse(reply, "forced_choice", item, order), order)
 

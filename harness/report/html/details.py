@@ -48,7 +48,7 @@ class JudgeCalls:
     n_retried : int
         Attempts beyond the first.
     latency_s : float or None
-        Median seconds of a reply; None where none was measured.
+        Median seconds of a reply; None if none was measured.
     """
 
     name: str

@@ -69,7 +69,7 @@ class JudgeCell:
         Of its replies; ``not_asked`` where there is none.
     agreement : str
         "agrees" where its most common choice is one of the raters', "differs" where it is none
-        of them, "" where either side made no choice.
+        of them, "" if either side made no choice.
     """
 
     text: str
@@ -111,7 +111,7 @@ class ItemRow:
     def n_judges_apart(self) -> int | None:
         """Judges whose most common choice is none of the raters' most common.
 
-        None where no judge and rater made a choice.
+        None if no judge and rater made a choice.
         """
         if not any(cell.agreement for cell in self.judges):
             return None
@@ -384,7 +384,7 @@ def item_block(table: ItemTable) -> dict[str, object]:
 
 
 def _full(item: FullItem, row: ItemRow, texts: dict[Hashable, int]) -> list[object]:
-    """Return an item in full; its text is None where the row has all of it."""
+    """Return an item in full; its text is None if the row has all of it."""
     text_place = None if item.text == row.text else texts[control_pictures(item.text)]
     sides = [
         [

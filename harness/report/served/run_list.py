@@ -35,7 +35,7 @@ STATE_WORDS = {
 
 
 class RunRow(TypedDict):
-    """A run in the list; texts are empty and numbers None where the folder does not say them."""
+    """A run in the list; texts are empty and numbers None if the folder does not say them."""
 
     name: str
     task: str
@@ -110,7 +110,7 @@ def _row(folder: RunFolder) -> RunRow:
 
 
 def _numbers(folder: RunFolder) -> _Numbers | None:
-    """Return the numbers of a run; None where its file is absent, changed or of another version."""
+    """Return the numbers of a run; None if its file is absent, changed or of another version."""
     data = folder.read_metrics()
     try:
         return None if data is None else _DECODE(data)
@@ -127,7 +127,7 @@ def _cost(numbers: _Numbers) -> str:
 
 
 def _progress(folder: RunFolder) -> tuple[int | None, int | None]:
-    """Return the number of replies so far, and of those planned; None where they can't be read."""
+    """Return the number of replies so far, and of those planned; None if they can't be read."""
     try:
         task = folder.load_task()
         planned = planned_units(folder.manifest, task)
@@ -140,7 +140,7 @@ def _progress(folder: RunFolder) -> tuple[int | None, int | None]:
 
 
 def _changed(path: Path) -> str:
-    """Return when a file was written to, to the second; "" where there is none."""
+    """Return when a file was written to, to the second; "" if there is none."""
     try:
         time = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except OSError:

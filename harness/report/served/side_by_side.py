@@ -113,7 +113,7 @@ class RunItems:
         return f"RunItems({self.name!r}, {len(self.items)} items)"
 
     def full(self, item: str) -> FullItem | None:
-        """Return an item with its ratings and replies; None where the table leaves them out."""
+        """Return an item with its ratings and replies; None if the table leaves them out."""
         ids = (row.id for row in self.table.rows)
         return next(
             (full for name, full in zip(ids, self.table.full, strict=False) if name == item), None
@@ -205,7 +205,7 @@ def _shown(cell: JudgeCell | None) -> AnswerCell | None:
 
 
 def full_pair(first: RunItems, second: RunItems, item: str) -> FullPair | None:
-    """Return an item of two runs with its ratings and replies; None where neither table has it."""
+    """Return an item of two runs with its ratings and replies; None if neither table has it."""
     before, now = first.full(item), second.full(item)
     shown = now or before
     if shown is None:

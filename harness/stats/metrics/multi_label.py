@@ -97,7 +97,7 @@ def binary_cross_entropy(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def binary_cross_entropy_of_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return `binary_cross_entropy` for a judge's mode, which is either zero or infinite."""
+    """Return `binary_cross_entropy` for a judge's mode, which is zero or infinite."""
     certain = np.abs(human - judge) <= TOLERANCE
     tied = (judge > TOLERANCE) & (judge < 1.0 - TOLERANCE)
     return finite_part(np.where(certain & ~tied, 0.0, np.inf), both_rated(human, judge))
