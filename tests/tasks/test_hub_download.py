@@ -60,7 +60,7 @@ def test_data_sets_of_code_or_other_files_are_refused(files, message, tmp_path):
     [
         (["ratings"], "there is none. Use one of"),
         (["../x/y", "--revision", REVISION], "name: found '../x/y'. Write OWNER/NAME"),
-        ([NAME], "give --revision COMMIT"),
+        ([NAME], "pass --revision COMMIT"),
         ([NAME, "--revision", "main"], "use a full 40-character"),
         ([NAME, "--revision", REVISION], "HF_HUB_OFFLINE must not be set"),
     ],

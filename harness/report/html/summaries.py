@@ -59,7 +59,7 @@ def figures(v: Validation) -> list[Headline]:
 
 
 def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
-    """Return how often answers agree with another rater's, else how often decisions are the same."""
+    """Return how often answers agree with another rater's, else how often they decide the same."""
     assert v.evidence is not None
     agreeing = v.evidence.share_agreeing
     if agreeing is not None and agreeing.judge is not None and agreeing.human is not None:
