@@ -348,7 +348,7 @@ class ExportedBaseline(MovedTask, Anchor, ItemText):
 def export(
     run: Annotated[str, typer.Argument(help="A finished run, by name or path.")],
     folder: Annotated[
-        Path, typer.Argument(help="A new folder. You can pass it to harness revalidate.")
+        Path, typer.Argument(help="A new folder. Later, harness revalidate accepts it.")
     ],
     *,
     wanted: ExportedBaseline,

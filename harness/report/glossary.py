@@ -134,7 +134,7 @@ GLOSSARY = (
     Term("usable", "answer rate", "answers per planned reply. Abstained, refused, invalid, "
         "failed and unsent replies aren't answers", ("answer rate",)),
     Term("flips", "flip rate", "share of a judge's verdicts that change if the text of an item "
-        "contains instructions, as `harness check` counts them", ("flip rate",)),
+        "contains instructions, as a judge's check counts them", ("flip rate",)),
     Term("alpha", "alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance",
          ("alpha", "kappa"), f"alpha, kappa ({RAO})"),
     Term("interval", "interval in brackets", "95 % of such intervals contain the value that more "
