@@ -152,7 +152,7 @@ NO_NUMBER = "no number named"
 CUT_OFF, REFUSED = REASONS["cut_off"], REASONS["refusal"]
 OF_TOKENS = {  # a reply of one token is always cut off
     "no_logprobs": "no log-probabilities",
-    "not_aligned": "log-probabilities of another text than the answer",
+    "not_aligned": "log-probabilities that don't belong to the answer",
     "outside_options": "all probability outside the options",
 }
 CAUSES = REASONS | {"not_an_option": REASONS["no_option"]} | OF_TOKENS

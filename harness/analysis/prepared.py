@@ -366,7 +366,7 @@ def _recoded_to(task: Task) -> str:
     negative = [option.key for option in task.options if option.key not in task.positive]
     if len(negative) != 1:
         raise ValueError(
-            f"mode recode takes CANNOT_ASSESS for the one negative option, but there are "
+            f"mode recode counts CANNOT_ASSESS as the one negative option, but there are "
             f"{len(negative)}. Use mode exclude or third_class"
         )
     return negative[0]

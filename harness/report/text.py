@@ -320,7 +320,7 @@ def missed_line(v: Validation) -> str:
     return (
         f"At the raters' beta ({number(prevalence.beta, 2)}) the sweep gives a prevalence of "
         f"{number(implied.value)}; the prevalence by their response sets on the same "
-        f"{counted([difference.n_used])} differs by {estimate(difference)} from what is expected "
-        "of as many raters. Beta varies between items: the sweep is a lower bound on what is "
-        "unknown."
+        f"{counted([difference.n_used])} differs by {estimate(difference)} from what you'd "
+        "expect for as many raters. Beta varies between items, so the real uncertainty is larger "
+        "than the sweep shows."
     )

@@ -498,7 +498,7 @@ def test_sweep_that_misses_the_measured_sets_is_called_a_lower_bound():
     assert line in " ".join(render(varied, details=True).split())
     alike = validate(indeterminate_source(task))
     assert not alike.humans.prevalence.is_missed
-    assert "lower bound on what is unknown" not in page(alike)
+    assert "the real uncertainty is larger" not in page(alike)
 
 
 def test_nothing_is_swept_where_no_judge_has_a_decision():
