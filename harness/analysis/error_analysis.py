@@ -195,10 +195,10 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
 
     The second is the agreement among the raters, by coefficient, on the same resamples.
     """
+    ensemble = _ensemble(p, p.judges)  # before the cells, which are large
     human = with_abstention(p.human)
     counted = {table.name: _count(p, human, table) for table in p.judges}
     estimates, human_agreement = _estimates(p, {name: c.sums for name, c in counted.items()})
-    ensemble = _ensemble(p, p.judges)
     errors = Errors(
         judges=tuple(
             JudgeErrors(

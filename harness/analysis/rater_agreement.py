@@ -44,8 +44,10 @@ def agreement_sums(p: Prepared) -> list[ItemSums]:
 def icc_sums(p: Prepared) -> list[ItemSums]:
     """Return the sums of the intraclass correlations on an ordered scale with named raters."""
     scale = OptionScale.of(p.task)
-    panel = rater_panel(p.task, p.source.items)
-    if scale.numbers is None or panel is None or panel.forced_choice is None:
+    if scale.numbers is None:
+        return []
+    panel = p.panel or rater_panel(p.task, p.source.items)
+    if panel is None or panel.forced_choice is None:
         return []
     given = panel.forced_choice
     numbers = np.empty(len(scale.numbers))

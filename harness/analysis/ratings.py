@@ -20,6 +20,7 @@ from harness.judging.parsing.verdict import PairValue
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.judging.strategies.endorsement import set_distribution
 from harness.stats import RatingTable
+from harness.stats.data.arrays import by_occurrence
 from harness.stats.inference.crossed_raters import CrossedRatings
 from harness.stats.selection.rater_panel import RaterPanel
 from harness.tasks import CANNOT_ASSESS
@@ -358,16 +359,16 @@ def _crossed(
 ) -> CrossedRatings | None:
     """Return the ratings with a row and an answer, raters as they come; None if there are none."""
     n_items, n_answers = shape
-    kept = np.flatnonzero((rows >= 0) & (answer >= 0))
-    if not len(kept):
+    is_kept = (rows >= 0) & (answer >= 0)
+    if not is_kept.any():
         return None
-    raters, first, place = np.unique(rater[kept], return_index=True, return_inverse=True)
-    order = np.empty(len(raters), dtype=np.int64)
-    order[np.argsort(first)] = np.arange(len(raters))
+    if not is_kept.all():
+        rows, rater, answer = rows[is_kept], rater[is_kept], answer[is_kept]
+    raters, place = by_occurrence(rater, int(rater.max()) + 1)
     return CrossedRatings(
-        rows[kept],
-        order[place],
-        answer[kept],
+        rows,
+        place[rater],
+        answer,
         (n_items, len(raters), n_answers),
         group=np.arange(n_items),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
+from harness.stats.data.arrays import by_occurrence
 from harness.tasks.coded_ratings import CodedRatings
 from harness.tasks.options import CANNOT_ASSESS
 
@@ -107,14 +108,10 @@ def is_set(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
 def _in_order(names: Sequence[T], codes: array[int]) -> tuple[tuple[T, ...], NDArray[np.int32]]:
     """Like `_coded`, for values that have codes, in any order and perhaps with unused ones."""
     code = np.frombuffer(codes, dtype=np.int32) if codes else np.empty(0, dtype=np.int32)
-    first = np.full(len(names), len(code), dtype=np.int64)
-    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
-    used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(code))]
+    used, place = by_occurrence(code, len(names))
     if np.array_equal(used, np.arange(len(names))):
         return tuple(names), code
-    place = np.zeros(len(names), dtype=np.int32)
-    place[used] = np.arange(len(used))
-    return tuple(names[k] for k in used.tolist()), place[code]
+    return tuple(names[k] for k in used.tolist()), place.astype(np.int32)[code]
 
 
 def _coded(values: Iterable[T], n: int) -> tuple[tuple[T, ...], NDArray[np.int64]]:

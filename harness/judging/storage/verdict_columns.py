@@ -13,6 +13,7 @@ import numpy as np
 from harness.errors import VerdictError
 from harness.files.regular_files import bounded_lines, reader
 from harness.judging.parsing.verdict import Verdict, check_header, decode, newest
+from harness.stats.data.arrays import by_occurrence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -138,15 +139,11 @@ class VerdictColumns:
         items: tuple[str, ...],
         kinds: Sequence[VerdictKind],
     ) -> None:
-        first = np.full(len(kinds), len(rows), dtype=np.int64)
-        first[rows["kind"][::-1]] = np.arange(len(rows) - 1, -1, -1)
-        used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(rows))]
-        place = np.zeros(len(kinds), dtype=np.int32)
-        place[used] = np.arange(len(used))
+        used, place = by_occurrence(rows["kind"], len(kinds))
         self.items = items
         self.item: NDArray[np.uint32] = rows["item"]
         self.kinds = tuple(kinds[k] for k in used.tolist())
-        self.kind: NDArray[np.int32] = place[rows["kind"]]
+        self.kind: NDArray[np.int32] = place.astype(np.int32)[rows["kind"]]
         self.sample: NDArray[np.int32] = rows["sample"]
         self.cost_usd = rows["cost_usd"]
         self.latency_s = rows["latency_s"]

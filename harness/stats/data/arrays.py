@@ -184,6 +184,31 @@ def distinct(values: Counts) -> tuple[FloatArray, IntArray]:
     return values_in_order, place.ravel()
 
 
+def by_occurrence(codes: IntArray, n_codes: int) -> tuple[IntArray, IntArray]:
+    """Order codes by their first occurrence.
+
+    Parameters
+    ----------
+    codes : (n,) int array
+        Codes from 0.
+    n_codes : int
+        More than the largest of them.
+
+    Returns
+    -------
+    used : (U,) int array
+        The codes that occur, in order of first occurrence.
+    place : (n_codes,) int array
+        Index in ``used`` of each code; 0 for one that doesn't occur.
+    """
+    first = np.full(n_codes, len(codes), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
+    place = np.zeros(n_codes, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    return used, place
+
+
 def numbered(names: Iterable[str]) -> tuple[tuple[str, ...], IntArray]:
     """Return the distinct names in order of occurrence, and the index of each name."""
     index: dict[str, int] = {}

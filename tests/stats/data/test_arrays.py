@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.data.arrays import SHORT, distinct, median, ratio, reduced, remembered, total
+from harness.stats.data.arrays import (
+    SHORT,
+    by_occurrence,
+    distinct,
+    median,
+    ratio,
+    reduced,
+    remembered,
+    total,
+)
 
 steps = st.lists(st.integers(-5, 5), max_size=12)
 
@@ -97,3 +106,10 @@ def test_short_rows_are_reduced_as_numpy_does(ufunc, kind, n_columns):
         result = reduced(ufunc, rows)
         np.testing.assert_array_equal(result, ufunc.reduce(rows, axis=1), strict=True)
         assert not np.shares_memory(result, rows)
+
+
+@given(codes=st.lists(st.integers(0, 9), max_size=30))
+def test_codes_are_ordered_by_their_first_occurrence(codes):
+    used, place = by_occurrence(np.array(codes, dtype=np.int64), 10)
+    assert used.tolist() == list(dict.fromkeys(codes))
+    assert used[place[codes]].tolist() == codes if codes else not len(used)
