@@ -14,6 +14,8 @@ from support.packages import checking
 from support.processes import invoke
 from support.task_folders import write_jsonl
 
+pytestmark = pytest.mark.slow  # its packages are in the group `check`
+
 expect = checking("playwright", "playwright.sync_api").expect
 
 BIDI = "abc \u202egnp.exe \u2066 end \x1b[31m"
@@ -86,7 +88,6 @@ def test_items_are_rated_by_keyboard_through_a_crash(browser, tmp_path):
     } == expected
 
 
-@pytest.mark.slow
 def test_set_is_changed_where_none_of_its_options_fits(browser, tmp_path):
     """By button or key, before the choice is made; the choice alone has the button."""
     task = make_unrated_task(tmp_path / "task", ["Hm."])
@@ -267,7 +268,6 @@ def assert_page_fits(tab, axe):
             assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.slow
 def test_criteria_are_rated_on_one_screen_by_keyboard(browser, tmp_path):
     """The text once, a question per criterion; keys answer one after the other."""
     axe = checking("axe-playwright-python", "axe_playwright_python.sync_playwright")
@@ -301,7 +301,6 @@ def test_criteria_are_rated_on_one_screen_by_keyboard(browser, tmp_path):
     assert values == ["met", "missed", "CANNOT_ASSESS", "met", "met", "met"]
 
 
-@pytest.mark.slow
 def test_sets_of_more_than_nine_options_have_keys(browser, tmp_path):
     """The tenth option on has a letter; the set is kept in the order of the options."""
     keys = [f"topic{i}" for i in range(12)]
@@ -319,7 +318,6 @@ def test_sets_of_more_than_nine_options_have_keys(browser, tmp_path):
     assert [row["value"] for row in answers(task, "ann")] == [["topic0", "topic9", "topic11"]]
 
 
-@pytest.mark.slow
 def test_two_browsers_at_once_rate_pairs_with_comments(browser, tmp_path):
     """Two raters, each with an order of their own; skips, flags and comments stay with them."""
     axe = checking("axe-playwright-python", "axe_playwright_python.sync_playwright")
@@ -374,7 +372,6 @@ def test_two_browsers_at_once_rate_pairs_with_comments(browser, tmp_path):
     assert answers(task, "bea")[-1]["skipped"]
 
 
-@pytest.mark.slow
 def test_numbers_are_typed(browser, tmp_path):
     """On a continuous scale Enter in the field saves; a number out of bounds is refused."""
     yaml = "name: open\nproperty: quality\nscale: continuous\nbounds: [0, 1]\n"
@@ -393,7 +390,6 @@ def test_numbers_are_typed(browser, tmp_path):
     assert [row["value"] for row in answers(task, "ann")] == ["0.25"]
 
 
-@pytest.mark.slow
 def test_a_rebound_name_reaches_nothing(browser, tmp_path):
     """A site whose name resolves to this computer (DNS rebinding) sees no item and rates none."""
     task = make_unrated_task(tmp_path / "task", ["A secret comment."])

@@ -18,6 +18,8 @@ from harness.report.judge_charts import unique_slug
 from harness.report.words import BASELINE_NAMES
 from harness.runs.sources import source_of, source_of_verdicts
 
+pytestmark = pytest.mark.slow  # its packages are in the group `check`
+
 expect = checking("playwright", "playwright.sync_api").expect
 
 HEIGHTS = re.compile(r"[ML][\d.-]+ ([\d.-]+)")  # of the points of a path
@@ -158,7 +160,6 @@ def check_ranking(tab, expected: Validation) -> None:
         assert float(bias) == pytest.approx(metrics["prevalence_bias"].value, abs=6e-4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "tau"), [(0.0, 0.5), (0.6, 0.25), (1.0, 0.75)])
 def test_sliders_rank_as_a_validation_does(tab, folder, beta, tau):
     """What the sliders show at a beta and a tau is what a validation with these computes."""
@@ -166,7 +167,6 @@ def test_sliders_rank_as_a_validation_does(tab, folder, beta, tau):
     check_ranking(tab, validate(source_of(folder).with_settings(**options)))
 
 
-@pytest.mark.slow
 def test_sliders_rank_as_the_command_line_does(tab, folder):
     """What the sliders show is what `harness validate --beta --tau` prints, in its order."""
     command = ("validate", folder.path, "--beta", 0.3, "--tau", 0.5, "--json")
@@ -193,7 +193,6 @@ def test_sliders_move_by_the_keyboard(tab, validation):
     expect(tab.locator("#beta")).to_have_attribute("aria-valuetext", f"beta {beta:.3f}")
 
 
-@pytest.mark.slow
 def test_item_table_pages_and_finds(tab):
     """Every item is reached a page at a time, or by its words."""
     rows = tab.locator("#items tbody tr")
@@ -211,7 +210,6 @@ def test_item_table_pages_and_finds(tab):
     assert rows.count() == PAGE_SIZE
 
 
-@pytest.mark.slow
 def test_data_and_drawing_of_a_chart_can_be_downloaded(tab, validation, tmp_path):
     """Each chart's numbers come as CSV, its drawing as SVG that stands by itself."""
     chart = tab.locator("#chart-leniency-recall")
@@ -231,7 +229,6 @@ def test_data_and_drawing_of_a_chart_can_be_downloaded(tab, validation, tmp_path
     assert ">Recall: share of the positive items that are called positive</text>" in text
 
 
-@pytest.mark.slow
 def test_first_stop_of_the_keyboard_skips_to_the_decision(tab):
     """The tab key meets the skip link first, and it is seen when met."""
     tab.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
@@ -293,13 +290,12 @@ def remove(opened, *selectors: str) -> None:
     )
 
 
-@pytest.mark.slow
 def test_axe_finds_no_serious_violation(brief):
     """Names, roles, order and keyboard: nothing serious anywhere on the page."""
     assert serious(brief, rules={"color-contrast": {"enabled": False}}) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast_is_enough_in_both_schemes(brief, scheme):
     """What is shown stands out from its ground."""
     brief.emulate_media(color_scheme=scheme)
@@ -321,7 +317,6 @@ def test_page_fits_400_pixels(tab):
     tab.locator(".scroll.more > .ranking:not(.own)").wait_for(state="detached")
 
 
-@pytest.mark.slow
 def test_row_names_stay_visible_while_scrolling(browser, validation, tmp_path):
     """However far tables and wide matrices are scrolled on a telephone; on paper none is twice."""
     options = tuple(f"generalised_anxiety_disorder_of_type_{i:02d}" for i in range(17))
@@ -357,7 +352,6 @@ def test_row_names_stay_visible_while_scrolling(browser, validation, tmp_path):
     opened.close()
 
 
-@pytest.mark.slow
 def test_page_is_complete_without_its_script(browser, folder, validation):
     """With scripts off the ranking, the metrics and the items are there, and no dead control."""
     context = browser.new_context(java_script_enabled=False)
@@ -388,7 +382,6 @@ def test_page_can_be_printed(tab):
     tab.set_viewport_size(WIDE)
 
 
-@pytest.mark.slow
 def test_item_table_without_texts_has_no_empty_column(browser, tmp_path):
     """Of labels alone there is nothing to show between an item and its ratings."""
     source = source_of_verdicts("diagnoses", None)
@@ -402,7 +395,6 @@ def test_item_table_without_texts_has_no_empty_column(browser, tmp_path):
     opened.close()
 
 
-@pytest.mark.slow
 def test_page_without_a_grid_or_items_runs_too(browser, validation, tmp_path):
     """The script does not stumble over parts that a page lacks."""
     bare = replace(validation, sensitivity=None, errors=None, certainty=None)
