@@ -33,6 +33,7 @@ CERTAIN = re.compile(
     r"|hands\s+down|for\s+sure|by\s+an?\s+(?:small|narrow|wide|clear|large)\s+margin)(?(comma)(?=[.!\s]*\Z)|\s*[:,]\s*)",
     re.IGNORECASE,
 )
+AT_ALL = re.compile(r"\A(?P<said>\W*no\b),\s+not\s+at\s+all[.!\s]*\Z", re.IGNORECASE)
 CERTAINTY = re.compile(
     r"\s*[\[(](?:confidence|certainty)\b[^\])\n]{0,30}[\])][.\s]*\Z", re.IGNORECASE
 )
@@ -97,6 +98,7 @@ def without_asides(body: str, options: str) -> str:
     for words, aside, instead in ASIDES:
         if any(word in folded for word in words):
             body = aside.sub(instead, body) or body
+    body = AT_ALL.sub(r"\g<said>", body)
     if folded[:3] in YES_NO and (echo := ECHO.match(body)) and _agrees(echo):
         body = echo["said"]
     if any(word in folded for word in DENIED):
@@ -128,7 +130,7 @@ def _agrees(echo: re.Match[str]) -> bool:
 def _denials(options: str) -> re.Pattern[str]:
     """Match the denial of an option after something else: ", not B", "; B is not"."""
     joint = r"\s*(?:[,;(]|(?<=\w)\.)\s*(?:(?:but|and|while|whereas)\s+)?"
-    named = rf"(?:the\s+|option\s+)?(?:{options})"
+    named = rf"(?:(?:the|an?|option)\s+)?(?:{options})"
     rejected = r"(?:eliminated|rejected|ruled\s+out|excluded|discarded|not\s+chosen)"
     listed = rf"[(\[]?(?:{options})[)\]]?"
     return re.compile(

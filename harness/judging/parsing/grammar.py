@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 11  # raised whenever a reply in the corpora of the tests is read otherwise
+GRAMMAR_VERSION = 12  # raised whenever a reply in the corpora of the tests is read otherwise
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -133,6 +133,7 @@ QUALITY = re.compile(
     r"(?:\s+(?:score|rating|level))?\**(?:\s*[:=\u2192]|\s+[\u2013\u2014-])\s*(?=\**\d)",
     re.IGNORECASE | re.MULTILINE,
 )
+OVERALL = re.compile(r"^\W*(?:overall|total|final)\b", re.IGNORECASE | re.MULTILINE)
 JSON_BLOCK = re.compile(
     r"^[ \t]*(?P<fence>```|~~~)[A-Za-z]{0,10}[ \t]*\n\s*(?P<fenced>[\[{][^`]{1,4000}?[\]}])"
     r"\s*(?P=fence)[ \t]*$|^[ \t]*(?P<object>\{[^{}]{1,4000}\})[ \t]*$",
@@ -173,7 +174,7 @@ _AI = r"(?:ai|artificial\sintelligence|(?:large\s)?language\smodel|llm)"
 REFUSAL = re.compile(
     rf"(?:(?:i['\u2019]?m|i\sam|we['\u2019]?re|we\sare)\s(?:\w+\s)?sorry\b.{{0,40}}?"
     rf"\b(?:i|we)\s?{_CANNOT}\b"
-    rf"|(?:(?:sorry|apologies|unfortunately)\b.{{0,20}}?)?"
+    rf"|(?:(?:sorry|apologies|i\sapologi[sz]e|unfortunately)\b.{{0,20}}?)?"
     rf"\b(?:i|we)\s?{_CANNOT}\s(?:\w+ly\s)?{_DECLINED}\b"
     rf"|as\san?\s(?:\w+\s)?{_AI}\b.{{0,60}}?\b(?:i|we)\s?{_CANNOT}\b"
     rf"|(?:i|we)\s(?:must|have\sto|need\sto)\s(?:\w+ly\s)?(?:decline|refuse)\b"
@@ -381,7 +382,7 @@ def _on_scale(body: str, names: OptionNames) -> str:
     """Write "4/5", "4.0" and "4 points" as "4" on a scale from 1 to 5."""
     if not names.most:
         return body
-    if len(QUALITY.findall(body)) == 1:
+    if len(QUALITY.findall(body)) == 1 and not OVERALL.search(body):
         body = QUALITY.sub("Score: ", body)
     if not body.isascii() and len(STARS.findall(body)) == 1 and not DIGIT.search(body):
         body = STARS.sub(lambda stars: str(len(stars["full"].replace("\ufe0f", ""))), body)

@@ -31,6 +31,7 @@ MAX_DEPTH = 12  # brackets in a JSON reply
 ARGUMENTS = frozenset(("arguments", "parameters"))  # of a function that a judge calls
 KINDS = frozenset(("category", "class", "type"))  # of a verdict, or of what it is about
 FLAGS = {"true": True, "yes": True, "false": False, "no": False}
+BITS = ("0", "1")  # for "no" and "yes"
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 COMMENT = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")|(?<![:\w])//[^\n]*|/\*.*?\*/', re.DOTALL)
 OPENS_JSON = re.compile(r"""[\[{]|(["'])\w[\w -]{0,40}\1\s*:""")
@@ -100,11 +101,15 @@ def _answers(value: object, reading: MemberReading) -> set[OptionIndices] | None
 
 
 def _of_text(value: str, reading: MemberReading) -> set[OptionIndices]:
-    """Return the answers that a string gives, which may be JSON itself, or "1" for "yes"."""
-    if value[:1] in {"{", "["} and len(value) > 1:
+    """Return the answers that a string gives, which may be JSON itself."""
+    if value[:1] == "{":
         return json_answers(value, *reading) or set()
-    is_flag = value in {"0", "1"}
-    return reading.value(value) or (reading.flag("", value == "1") if is_flag else set())
+    return reading.value(value)
+
+
+def _of_bit(value: object, reading: MemberReading) -> set[OptionIndices]:
+    """Return the answer "no" for 0, and "yes" for 1."""
+    return reading.flag("", value == "1")
 
 
 def _of_members(
@@ -127,12 +132,12 @@ def _of_members(
         if flag is not None and (answers := reading.flag(name, flag)):
             named.append(answers)
             continue
-        if kind == "aside" or (kind == "other" and _is_nested(value)):
+        is_weighing = kind == "other" and bool(reading.value(name))  # {"A": 0.7, "B": 0.3}
+        is_weighed |= is_weighing
+        if is_weighing or kind == "aside" or (kind == "other" and _is_nested(value)):
             continue
-        if kind == "other" and reading.value(name):  # {"A": 0.7, "B": 0.3}
-            is_weighed = True
-            continue
-        answers = _answers(value, reading) or set()
+        is_bit = kind in {"answer", "score"} and value in BITS
+        answers = _answers(value, reading) or (_of_bit(value, reading) if is_bit else set())
         if answers or name.lower() not in KINDS:
             by_role[kind].append(answers)
     if (named and not all(named)) or (is_weighed and not named):

@@ -50,6 +50,9 @@ NUMBER = re.compile(
     rf"(?:{BEFORE}{BEFORE_DIGIT}[+\u2212-]?[0-9]{{1,20}}(?:\.[0-9]{{1,20}})?|{CANNOT_ASSESS})"
     rf"{AFTER}{AFTER_DIGIT}"
 )
+NONE_OF = re.compile(
+    r"\s+(?!(?:is|was|as|because|since|and|or|but|for|if|to|here|from|fits?|with|on|in|at|over|would|wins)\b)[a-z]"
+)  # "no insult"
 VERBAL = re.compile(r"(?:ment|ion|ed)\Z")
 LETTER_WORDS = frozenset("aiyoeu\xe0")  # of the languages that are read
 WORD = re.compile(r"\s+[^\W\d_A-Z]")  # after "A", which may be an article: "A reasonable person"
@@ -121,7 +124,11 @@ class OptionSearch:
 
     def mentions(self, text: str) -> list[Mention]:
         """Return the mentions of options in a text, in order and without overlaps."""
-        return [self._mention(text, match) for match in self.pattern.finditer(text)]
+        return [
+            self._mention(text, match)
+            for match in self.pattern.finditer(text)
+            if not (match[0] == "no" and NONE_OF.match(text, match.end()))
+        ]
 
     def _mention(self, text: str, match: re.Match[str]) -> Mention:
         start, end = match.span()

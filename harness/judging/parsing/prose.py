@@ -142,9 +142,24 @@ QUESTION = re.compile(r"[?\uff1f]|[\u5417\u5462](?:\s|$)")
 INVERTED = re.compile(r"^\s*[\u00bf]")
 
 
+PASSES = re.compile(
+    r"(?<!\w)(?:the|this)\s+(?:response|reply|answer|output|check|test|summary|submission|code|criterion)"
+    r"\s+(?P<verb>[a-z]{4,}?)(?:es|s)(?=\W*\Z)",
+    re.IGNORECASE,
+)
+THE = re.compile(r"\b(?:the|its)\s+\Z", re.IGNORECASE)
+FACT = re.compile(
+    r"\s+(?:answer|value|date|year|name|number|city|person|spelling|formula|solution|result)"
+    r"\s+(?:is|was|would\s+be|should\s+be)\s",
+    re.IGNORECASE,
+)
+_COMPARED = (
+    r"(?:evidence|premise|hypothesis|passage|context|source|document|article|statement|claim|summary"
+    r"|reference|response|answer|sentence)"
+)
 RELATED = re.compile(
-    r"\W*(?:(?:so|therefore|thus|hence),?\s+)?(?:the|this)\s+[a-z]+\s+(?:(?:clearly|directly|fully|does)\s+)?"
-    r"(?P<verb>[a-z]{5,})s\s+(?:it|(?:the|this)\s+[a-z]+)(?=\W*\Z|,?\s+(?:because|since|as)\b)",
+    rf"\W*(?:(?:so|therefore|thus|hence),?\s+)?(?:the|this)\s+{_COMPARED}\s+(?:(?:clearly|directly|fully|does)\s+)?"
+    rf"(?P<verb>[a-z]{{5,}})s\s+(?:it|(?:the|this)\s+{_COMPARED})(?=\W*\Z|,?\s+(?:because|since|as)\b)",
     re.IGNORECASE,
 )
 PRONOUN = re.compile(
@@ -318,7 +333,11 @@ class _Reply:
             without_quotations(text, mentions, self._lines, many=many), self._lines
         )
         self._mentions = mentions
-        self._own = [m for m in mentions if self._bare[m.start] == text[m.start]]
+        self._own = [
+            m
+            for m in mentions
+            if self._bare[m.start] == text[m.start] and not _is_attribute(self._bare, m)
+        ]
         self._claims: list[Statement] = []
         self._spoken: set[Phrases] = set()
         self._is_compared = False
@@ -646,11 +665,9 @@ class _Reply:
             return
         for start, end, grounds, joint in self._closings(last):
             closing = self._bare[start:end].strip(MASK + " ")
-            answer = (
-                read_line(closing)
-                if 1 < len(closing.strip("*")) <= MAX_ANSWER or closing.isupper()
-                else None
-            )
+            is_counted = closing[:1].isdecimal() or (len(closing) == 1 and closing.islower())
+            is_short = 0 < len(closing) <= MAX_ANSWER and not is_counted
+            answer = read_line(closing) if is_short else None
             if answer is None or not self._leads_to(grounds, joint):
                 continue
             named = [m for m in self._own if m.start < start and last.start <= m.start]
@@ -662,7 +679,7 @@ class _Reply:
         """Yield places of a closing answer, what leads to it, and the sign between them."""
         before = self._sentences[-2] if len(self._sentences) > 1 else None
         if before and "\n" not in self._bare[before.end : last.start]:
-            yield last.start, last.end, self._bare[before.start : before.end], ""
+            yield last.start, last.end, self._bare[before.start : last.start], ""
         joints = [*CLOSING_JOINT.finditer(self._bare, last.start, last.end)]
         for joint in joints[-1:]:
             sign = ":" if joint[0].strip() in {":", "\uff1a"} else "-"
@@ -748,10 +765,15 @@ class _Reply:
 
     def _by_verb(self, sentence: Sentence) -> Iterator[Statement]:
         """Yield the option whose label a sentence has as its verb: "The premise entails it"."""
-        said = RELATED.match(self._bare, sentence.start, sentence.end)
+        place = (self._bare, sentence.start, sentence.end)
+        said = RELATED.match(*place) or PASSES.search(*place)
         answer = self._search.by_verb(said["verb"].casefold()) if said else None
-        if answer is not None and not sentence.is_foreign:
-            yield Statement(frozenset([answer]), sentence.start, sentence.end, "complement")
+        if said is None or answer is None or sentence.is_foreign:
+            return
+        head = self._bare[sentence.start : said.start()]
+        for phrases in self._languages[:1]:
+            fault = fault_before(head, phrases)
+            yield Statement(frozenset([answer]), *place[1:], "complement", fault)
 
     def _by_pronoun(self, sentence: Sentence, inside: Sequence[Mention]) -> Iterator[Statement]:
         """Yield what is said of a sentence's only option: "A adds a table, so it is better"."""
@@ -831,7 +853,10 @@ class _Reply:
             rest = self._bare[end : sentence.end]
             is_count = not self._search.is_scale and self._text[first.start].isdigit()
             for kind, pattern in _markers(
-                phrases, complement=first.is_word, is_quoted=is_quoted, is_count=is_count
+                phrases,
+                complement=first.is_word,
+                is_quoted=is_quoted,
+                is_name=not is_count and (self._search.rivals or not first.is_word),
             ):
                 match = pattern.search(head)
                 if match is None or (claim and not claim.fault):
@@ -869,7 +894,7 @@ class _Reply:
             return None
         if (len(reading) > 1 and not self._many) or self._search.abstention in reading:
             return None
-        head = self._bare[sentence.start : named[0].start]
+        head = self._without_clause(self._bare[sentence.start : named[0].start])
         spans = zip(named, [*named[1:], None], strict=True)
         rest = " ".join(
             self._bare[mention.end : sentence.end if after is None else after.start]
@@ -889,6 +914,15 @@ class _Reply:
                 self._spoken.add(phrases)
                 return Statement(reading, sentence.start, sentence.end, "plain")
         return None
+
+    def _without_clause(self, head: str) -> str:
+        """Return what stands before an option, without a clause: "After careful thought,"."""
+        clause, comma, rest = head.partition(",")
+        is_clause = comma and any(
+            phrases.clause.match(clause) and not word_fault(clause, phrases)
+            for phrases in self._languages
+        )
+        return rest if is_clause and rest.strip() else head
 
     def _compared(self, sentence: Sentence, inside: Sequence[Mention]) -> Statement | None:
         """Return what a sentence states that says which of two options is better."""
@@ -1070,19 +1104,28 @@ def _gives_reasons(clause: str) -> bool:
 
 
 def _markers(
-    phrases: Phrases, *, complement: bool, is_quoted: bool, is_count: bool
+    phrases: Phrases, *, complement: bool, is_quoted: bool, is_name: bool
 ) -> Iterator[tuple[Literal["marker", "conclusion", "complement"], re.Pattern[str]]]:
     yield "marker", phrases.statement
     yield "marker", phrases.label
+    if complement:
+        yield "marker", phrases.word_label
     if is_quoted:
         return
-    if not complement:
-        if not is_count:
-            yield "marker", phrases.identity
-    else:
+    if is_name:
+        yield "marker", phrases.identity
+    if complement:
         yield "conclusion", phrases.conclusion
-        yield "marker", phrases.word_label
         yield "complement", phrases.complement
+
+
+def _is_attribute(text: str, mention: Mention) -> bool:
+    """Whether a label only describes a fact: "the correct answer is Lisbon"."""
+    return (
+        mention.is_word
+        and THE.search(text, 0, mention.start) is not None
+        and FACT.match(text, mention.end) is not None
+    )
 
 
 def _lead_of(head: str, marker: re.Match[str], phrases: Phrases) -> str:

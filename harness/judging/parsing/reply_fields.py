@@ -24,7 +24,7 @@ MAX_NAME = 6  # words of a name
 MARKS = re.compile(r"\*\*|__|`")
 LABELLED = re.compile(
     r"\s*(?:[-*\u2022]\s+|\d{1,2}[.)]\s+)?(?P<hash>#{1,6}\s*)?(?P<name>(?:[1-3](?:st|nd|rd)\b|[^\W\d_])[^\n:=|\uff1a\u3010\[\]]{0,50}?)"
-    r"\s*(?:[:=\uff1a\u2192]|-+>)\s*(?P<value>.*)"
+    r"\s*(?:[-=]+>|[:=\uff1a\u2192])\s*(?P<value>.*)"
 )
 HEADED = re.compile(
     r"\s*(?:#{1,6}\s+(?:\d{1,2}[.)]\s+)?(?P<hash>[^\n]{1,60}?)|\*\*(?P<bold>[^*\n]{1,60})\*\*)[\s#]*[:\uff1a]?\s*"
@@ -34,12 +34,14 @@ BRACKETED = re.compile(
 )
 INLINE = re.compile(
     r"(?<=[.!?)])[ \t]+(?=\[[A-Z][A-Za-z ]{2,20}\][ \t:])|,[ \t]+(?=\w{3,20}[ \t]*=[ \t]*\w)"
+    r"|(?<=:\w),[ \t]*(?=[A-Z]\w{2,20}:)"
 )
 ENDS = re.compile(r"\[(?:END|/)[^\[\]\n]{0,30}\]")
 BEGINS = re.compile(r"(?i:begin|start)\s+")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 SCALE = re.compile(r"\s*\((?:[^()\n]{0,30}\d[^()\n]{0,30}|scores?\s+only)\)\s*\Z", re.IGNORECASE)
 ROW = re.compile(r"\s*\|(?P<cells>[^\n]*)\|\s*")
+OVERALL = re.compile(r"(?:overall|total|final)\b", re.IGNORECASE)  # beside parts for criteria
 RULE = re.compile(r"[\s|:+-]+")
 
 
@@ -117,7 +119,11 @@ def verdict_part(body: str) -> VerdictPart | None:
         "\n".join(f"Answer: {part.value}" for part in chosen),
         "\n".join(_told(part) for part in parts[:first]).strip(),
         "\n".join(_told(part) for part in parts[first:] if part not in chosen).strip(),
-        [part.value for part in rest if part.name and part.role == "other"],
+        [
+            part.value
+            for part in rest
+            if part.name and part.role == "other" and not OVERALL.match(chosen[0].name)
+        ],
     )
 
 

@@ -45,7 +45,7 @@ CONCEDED = re.compile(
     r"\s*,?\s*(?:even\s+though|although|though|despite|while|whereas)\b", re.IGNORECASE
 )
 MILD = re.compile(  # in reasons: about the text, not about the answer
-    r"\b(?:(?:but|yet|though|although)(?=\s+(?!(?:i|it|this|that|these|the|my|we|you|he|she|they|maybe|perhaps|not"
+    r"\b(?:all\s+but\s+one|(?:but|yet|though|although)(?=\s+(?!(?:i|it|this|that|these|the|my|we|you|he|she|they|maybe|perhaps|not"
     r"|could|might|may|then|if|only|still|who|on|also|a|an|one|some)\b)\w)|at\s+least|slightly|somewhat|mildly)\b",
     re.IGNORECASE,
 )
@@ -74,6 +74,7 @@ GROUNDS = re.compile(  # a clause with a subject of its own
 )
 CO_ORDINATED = re.compile(r"\s*,\s*(?:and|so|hence)\b", re.IGNORECASE)
 BUT = re.compile(r"[,;]\s*but\s*(?:overall,?\s*)?\Z", re.IGNORECASE)
+SPLICED = re.compile(r"(?:it|its|the|this|that|there)\b(?:\W+\w+){2,}", re.IGNORECASE)
 REASON_WORD = re.compile(
     r"(?:because|since|as\s(?:the|this|it|its|there|they|no|nobody)|given|due|depending"
     r"|weil|da|denn|car|puisque|parce|porque|pues|perch\xe9|poich\xe9)\b",
@@ -92,7 +93,7 @@ OF_SOMETHING_ELSE = re.compile(  # "It is not relevant which option I choose" ra
 ON_VERDICT = re.compile(r"\b(?:verdict|rating|label|judge?ment|decision|key)\b", re.IGNORECASE)
 OF_ANSWER = re.compile(
     r"\W*(?:that|this|these|those|it|my|mine|i|i'm|here|such|above|below|end|one"
-    r"|(?:the|an?)\s+(?:\w+\s+)?(?:answer|verdict|label|option|choice|key|rating|score|line)s?)\b"
+    r"|(?:the|an?)\s+(?!(?:in)?correct\s)(?:\w+\s+)?(?:answer|verdict|label|option|choice|key|rating|score|line)s?)\b"
     r"|.*\b(?:such|this|that)\s+(?:an?\s+)?(?:answer|verdict|label|option|choice|rating|score)\b",
     re.IGNORECASE,
 )
@@ -229,7 +230,8 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
     comma = COMMA.match(rest)
     if not is_reason and not BOUNDARY.match(rest):
         return word_fault(rest, phrases) or "unreadable"
-    if is_complement and comma and not is_reason and not SECOND_VERB.match(comma["rest"]):
+    goes_on = comma and (SECOND_VERB.match(comma["rest"]) or SPLICED.match(comma["rest"]))
+    if is_complement and comma and not is_reason and not goes_on:
         return word_fault(rest, phrases) or "unreadable"
     breaks = [match.start() for match in (reason, CLAUSE.search(rest)) if match]
     main = rest[: min(breaks)] if breaks else rest
