@@ -188,7 +188,7 @@ def merge_summary(done: str, merged: Merged, *, keep_outdated: bool = True) -> s
     if merged.n_present:
         lines.append(f"In the task already: {merged.n_present}.")
     if merged.n_foreign:
-        lines.append(f"Left out, of items that the task no longer has: {merged.n_foreign}.")
+        lines.append(f"Left out: {merged.n_foreign} ratings of items that the task no longer has.")
     if merged.outdated:
         shown = ", ".join(merged.outdated[:MOST_SHOWN])
         more = f" and {len(merged.outdated) - MOST_SHOWN} more" * (

@@ -508,7 +508,8 @@ def _set_line(plan: ImportPlan, summary: ImportSummary) -> str:
     if listed := plan.answers.listed_sets(summary.sets):
         text = (
             f"With {n_options} options, a task lists its response sets: 'response_sets' in {file} "
-            f"has the {len(listed)} that occur or are one option. Add others that are reasonable."
+            f"has {len(listed)}: those in the table, and each option by itself. Add other "
+            "reasonable sets."
         )
     else:
         text = (

@@ -42,7 +42,7 @@ BY_ASKED = "Leave out --metric to rank by the ratings that the judges gave."
 
 
 OTHER_METRIC = {  # where a metric that was named cannot rank, by the reason
-    "positional_raters": "Leave out --metric: other metrics need no names of raters.",
+    "positional_raters": "Leave out --metric, because other metrics don't need the raters' names.",
     "forced_choice_not_asked": BY_ASKED,
     "response_set_not_asked": BY_ASKED,
 }

@@ -327,8 +327,8 @@ def _server_there(
         else:
             return there
     raise RunError(
-        f"{run.path}: {target} would not ask {refused}, which no judges.yaml there defines as it "
-        "was validated",
+        f"{run.path}: {target} can't run {refused}, because no judges.yaml there defines it as "
+        "it was validated",
         f"{'Commit' if is_pipeline else 'Write'} a file that does, and name it with --judges-file.",
     )
 

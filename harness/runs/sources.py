@@ -74,7 +74,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     config = manifest.config
     if config.changed_by:
         raise RunError(
-            f"{folder.path}: its items are changed by a probe, so judges are not ranked on them. "
+            f"{folder.path}: a probe changed its items, so judges aren't ranked on them. "
             f"Its flip rates: {folder.location.command_to_resume()}"
         )
     task = task or load_task(str(folder.path / "task"))

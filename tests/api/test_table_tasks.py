@@ -293,7 +293,7 @@ def test_response_sets_of_many_options_are_listed(tmp_path, monkeypatch):
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("--judges", "gpt-4o", "--yes")
     done = invoke("curate", "import", "rows.jsonl", "--as", "./folder", *words)
-    assert "has the 24 that occur or are one option" in " ".join(done.output.split())
+    assert "has 24: those in the table, and each option by itself" in " ".join(done.output.split())
     folder = harness.load_task(tmp_path / "folder")
     assert folder.response_sets == task.response_sets
     assert folder.ratings == task.ratings

@@ -492,7 +492,7 @@ def test_sweep_that_misses_the_measured_sets_is_called_a_lower_bound():
     )
     varied = validate(indeterminate_source(task.model_copy(update={"ratings": ratings})))
     assert varied.humans.prevalence.is_missed
-    [line] = [line for line in prevalence_lines(varied) if "lower bound" in line]
+    [line] = [line for line in prevalence_lines(varied) if "real uncertainty" in line]
     assert line.startswith(f"At the raters' beta ({varied.humans.beta.value:.2f})")
     assert line in " ".join(unescape(page(varied)).split())
     assert line in " ".join(render(varied, details=True).split())

@@ -91,8 +91,8 @@ class Access:
             return "Requests from other origins are rejected."
         if not _equal(request.cookies.get(self.cookie, ""), self.secret):
             return (
-                f"This page needs {printed}. It opens once; for another browser, stop the command "
-                "and start it again."
+                f"This page needs {printed}. It opens only once. To use a different browser, "
+                "stop the command and start it again."
             )
         return ""
 

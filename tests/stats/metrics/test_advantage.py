@@ -153,7 +153,7 @@ def test_without_names_of_raters_it_is_na_with_the_reason():
     assert (estimate.value, estimate.reason) == (None, "positional_raters")
     text = " ".join(render(result).split())
     assert "NA for all of them (the ratings don't name their raters)." in text
-    assert "Next: Leave out --metric: other metrics need no names of raters." in text
+    assert "Next: Leave out --metric, because other metrics don't need the raters' names." in text
 
 
 def test_where_no_choice_was_asked_it_is_na_with_the_reason():
