@@ -38,6 +38,7 @@ MOST_WORDS = 110  # of questions
 MOST_NOTES = 4
 MOST_LISTED = 100  # characters of a list of columns in a question
 MOST_LINES = 25
+MOST_REJECTED = 5  # rows that are listed
 MOST_TASKS = 4  # that are listed
 TASK_INDENT = 14  # characters before a task's line
 
@@ -458,7 +459,7 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> list[str]:
     lines = ["", f"Wrote {summary.folder}: {_counted(summary)}."]
     if summary.n_rejected:
         lines.append(f"Rejected: {summary.n_rejected}, listed in {summary.folder}/rejected.csv:")
-        for row in summary.rejected:
+        for row in summary.rejected[:MOST_REJECTED]:
             column = f"{row.column}: " if row.column else ""
             lines.append(_wrapped("  ", f"line {row.line}: {column}{row.reason}"))
     if summary.n_outside:

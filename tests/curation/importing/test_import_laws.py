@@ -11,7 +11,7 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import public_shapes, rating_exports, survey_exports
+from support import crowd_files, public_shapes, rating_exports, survey_exports
 from support.known_answers import truth_folders
 from support.processes import invoke
 from support.table_corpus import write_corpus
@@ -24,13 +24,20 @@ from harness.tasks.columns.table_answers import AnswerSettings
 
 MOST_LINES, MOST_WORDS = 25, 120
 MOST_COMMANDS = 12  # that are followed from one table
-SHAPES = tuple(
-    make
-    for module in (public_shapes, rating_exports, survey_exports)
-    for name, make in sorted(vars(module).items())
-    if getattr(make, "__module__", "") == module.__name__
-    and getattr(make, "__annotations__", {}) == {"return": "PublicShape"}
-)
+
+
+def _forms(*modules):
+    return tuple(
+        make
+        for module in modules
+        for name, make in sorted(vars(module).items())
+        if getattr(make, "__module__", "") == module.__name__
+        and getattr(make, "__annotations__", {}) == {"return": "PublicShape"}
+    )
+
+
+SHAPES = _forms(public_shapes, rating_exports, survey_exports)
+MORE = tuple(pytest.param(make, marks=pytest.mark.slow) for make in _forms(crowd_files))
 
 ITEMS_ABOVE = (  # surveys, whose header holds the items
     survey_exports.grid_of_google,
@@ -60,7 +67,7 @@ def test_there_are_many_forms():
     assert len(SHAPES) >= 30
 
 
-@pytest.mark.parametrize("make", SHAPES)
+@pytest.mark.parametrize("make", [*SHAPES, *MORE])
 def test_an_import_is_short_and_its_commands_lead_on(make, tmp_path, monkeypatch):
     """Each prints at most 25 lines and 120 words of questions, and none asks the same again.
 
