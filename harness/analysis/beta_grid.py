@@ -31,7 +31,7 @@ SAME = 1e-9  # a break point this close to a step is that step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:
-    """One judge at every (tau, beta) of a grid: rows by tau, columns by beta; None if NA.
+    """One judge's values on a grid of tau (rows) and beta (columns); None if NA.
 
     Attributes
     ----------

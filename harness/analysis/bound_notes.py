@@ -70,8 +70,8 @@ def notes_on_model(modelled: ModelledDecisions | None) -> Iterator[str]:
         low, high = row.difference.interval.low, row.difference.interval.high
         ends = f"{row.difference.value:.2f} [{low:.2f}, {high:.2f}]"
         says = {
-            "first": f"{row.first} decides more like the raters than {row.second}",
-            "second": f"{row.second} decides more like the raters than {row.first}",
+            "first": f"{row.first}'s decisions match the raters' more often than {row.second}'s",
+            "second": f"{row.second}'s decisions match the raters' more often than {row.first}'s",
             "not_identified": f"{row.first} and {row.second} are not significantly different",
         }[row.settled]
         yield f"under this model, {says} (difference {ends})"

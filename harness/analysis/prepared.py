@@ -225,7 +225,7 @@ def affordable_resampling(source: Source, compared: Compared) -> Resampling:
 
 
 def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resampling:
-    """Return how intervals are made, from the seed of a run."""
+    """Return the resampling settings for a run's intervals, with the run's seed."""
     return Resampling(
         rng=np.random.default_rng(source.settings.seed),
         groups=groups,

@@ -319,7 +319,7 @@ def _launched(
     if place.executor == "local":
         return None
     if place.store is None:
-        raise RunError("processes on a cluster need a shared store. Name one, postgresql://...")
+        raise RunError("processes on a cluster need a shared store. Pass --store postgresql://...")
     return edge("cluster", ClusterEdge).launcher(plan, folder, place)
 
 

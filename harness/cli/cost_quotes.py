@@ -88,7 +88,7 @@ def quote_notes(plans: Sequence[Plan], quotes: Sequence[JudgeQuote]) -> Iterator
         if min(job.judge.spec.n_per_request, job.samples) > 1
     ]
     if several:
-        yield f"One call asks {', '.join(several)} for several replies (n_per_request)."
+        yield f"Each call to {', '.join(several)} requests several replies (n_per_request)."
     reasoning = [name for name in names if any(q.reasons for q in quotes if q.judge == name)]
     if reasoning:
         yield (

@@ -84,7 +84,7 @@ def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) ->
     if answers.n_replaced:
         echo(f"Replaced by a later answer of the same rater: {answers.n_replaced}.")
     if answers.unassigned:
-        echo(f"Rated screens of others: {', '.join(answers.unassigned)}.")
+        echo(f"Answered screens that were assigned to others: {', '.join(answers.unassigned)}.")
     if answers.problems:
         echo(f"Left out, because they aren't answers: {len(answers.problems)}:")
         echo("\n".join(f"  {line}" for line in problems_in_words(answers.problems)))

@@ -37,7 +37,7 @@ class TrustFiles(Options):
     )
     rest_file: Path | None = option(
         None,
-        "Write the other items as a queue for `harness annotate --queue`.",
+        "Write the items without an accepted verdict as a queue for `harness annotate --queue`.",
         flag="--queue",
     )
 

@@ -59,8 +59,8 @@ class ItemTables:
                 own = self._of_system(item, path)
                 if own.id in ids:
                     raise TaskError(
-                        f"{path}: {item.id!r} of system {own.fields[self.system]!r} is given twice",
-                        "Put the outputs of each system into a file of its own",
+                        f"{path}: {item.id!r} of system {own.fields[self.system]!r} appears twice",
+                        "Put each system's outputs in a separate file",
                     )
                 ids.add(own.id)
                 if not self._is_rated(own):

@@ -45,7 +45,7 @@ class SearchedDifference(Within):
 
     within: float | None = option(
         None,
-        f"Difference of mean disagreements with a rater that does not matter; {WITHIN} by default.",
+        f"Largest difference in mean disagreement with raters to ignore; {WITHIN} by default.",
         rare=True,
         ge=0,
         lt=1,

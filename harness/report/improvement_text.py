@@ -191,5 +191,5 @@ def _shares(improvement: Improvement) -> str:
     """Say how the error is divided between the gain and the recommendation."""
     gain = "The gain was tested at an error of 0.04."
     if improvement.is_improvement:
-        return f"{gain} It is significant, so the recommendation has all of 0.05."
-    return f"{gain} It isn't significant, so the recommendation has the other 0.01."
+        return f"{gain} It's significant, so the recommendation is tested at all of 0.05."
+    return f"{gain} It isn't significant, so the recommendation is tested at 0.01."

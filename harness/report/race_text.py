@@ -47,7 +47,7 @@ def saved(race: RaceResult) -> str:
     text += f"{race.n_calls_full:,} replies needed to run every judge on all "
     text += f"{race.n_items:,} rated items"
     if race.usd and race.usd_full:
-        text += f": ${race.usd:.4f} in place of ${race.usd_full:.4f}, at the price of these replies"
+        text += f": ${race.usd:.4f} instead of ${race.usd_full:.4f}, priced like these replies"
     return f"{text}."
 
 

@@ -125,6 +125,6 @@ def _raters(result: VerdictTrust) -> Iterator[str]:
     )
     if result.raters_error > result.max_error and result.error_kind != "majority":
         yield (
-            "That is above your bound, so it can only be met on items that raters agree on more "
-            "than usual."
+            "Raters themselves exceed your bound, so a judge can meet it only on items where "
+            "raters agree more than usual."
         )

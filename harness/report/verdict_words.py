@@ -171,19 +171,21 @@ def worst_slice(v: Validation) -> str:
     there, elsewhere, rater_there, rater_elsewhere = (
         f"{100 * x:.0f}" if per_hundred else number(x, 2) for x in numbers
     )
-    where = f"{counted([judge.value.n_used])} there, and the worst of {v.slices.n_slices} slices"
+    where = f"{counted([judge.value.n_used])}, the worst of {v.slices.n_slices} slices"
     return (
-        f"It is weakest on {slice_words(row.field, row.value)}, where "
+        f"It is weakest on {slice_words(row.field, row.value)}. There, "
         f"{WEAKEST[compared].format(there=there, elsewhere=elsewhere)} "
         f"{RATER[compared]} {rater_there} and {rater_elsewhere} ({where})."
     )
 
 
 WEAKEST: dict[ComparedMeasure, str] = {
-    "agreement": "it agrees with another rater's answer on {there} of 100 items, and on "
-    "{elsewhere} of the others.",
-    "distance": "it is {there} from the mean of the other raters, and {elsewhere} on the others.",
-    "similarity": "its similarity to the raters' texts is {there}, and {elsewhere} on the others.",
+    "agreement": "it agrees with another rater's answer on {there} of 100 items, compared with "
+    "{elsewhere} of 100 other items.",
+    "distance": "it is {there} from the mean of the other raters, compared with {elsewhere} on "
+    "other items.",
+    "similarity": "its similarity to the raters' texts is {there}, compared with {elsewhere} on "
+    "other items.",
 }
 RATER: dict[ComparedMeasure, str] = {
     "agreement": "A rater does on",

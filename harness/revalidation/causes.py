@@ -255,7 +255,7 @@ def compare_content(
     left_out = {item: left_out[item] for item in baseline.items if item in left_out}
     if n - len(left_out) < MIN_COMPARABLE * n and not causes:
         causes.append(
-            f"only {n - len(left_out)} of {n} items are as they were (at least "
+            f"only {n - len(left_out)} of {n} items are unchanged (at least "
             f"{MIN_COMPARABLE:.0%} are needed){same}"
         )
     return Comparable(tuple(causes), left_out)

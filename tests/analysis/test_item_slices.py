@@ -27,12 +27,12 @@ def test_a_judge_that_guesses_in_one_language_is_named(sliced):
     """The summary names the slice, with the judge and a rater there and on the other items."""
     [line] = [line for line in summary(sliced) if "weakest" in line]
     assert 'items with language "de"' in line
-    assert "75 items there, and the worst of 5 slices" in line
+    assert "75 items, the worst of 5 slices" in line
     row = sliced.slices.judges[0].worst_row
     assert (row.field, row.value, row.n_items) == ("language", "de", 75)
     agreement = row.measures["agreement"]
     assert f"on {100 * agreement.value.value:.0f} of 100 items" in line
-    assert f"and on {100 * agreement.rest:.0f} of the others" in line
+    assert f"compared with {100 * agreement.rest:.0f} of 100 other items" in line
     assert line in decision(sliced)
 
 

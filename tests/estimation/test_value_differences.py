@@ -147,7 +147,7 @@ def test_two_files_of_outputs_are_paired_by_their_ids(run):
     ("options", "problem"),
     [
         (("--items", "none.jsonl", "--against", "old.jsonl"), "none.jsonl"),
-        (("--items", "old.jsonl", "--against", "old.jsonl"), "of system 'old' is given twice"),
+        (("--items", "old.jsonl", "--against", "old.jsonl"), "of system 'old' appears twice"),
         (("--items", "old.jsonl", "--against", "third.jsonl"), "a system 'third'"),
         (("--items", "old.jsonl", "--against", "other.jsonl", "--by", "group"), "no field 'group'"),
         (("--items", "old.jsonl", "--against", "other.jsonl", "--strata", "system"), "strata"),

@@ -143,7 +143,7 @@ def test_an_item_that_changed_is_left_out_and_the_others_are_compared(tmp_path, 
     items.write_text(content.replace("number 1", "number one"), "utf-8")  # 1 and 10 to 19
     look = schedule.look(code=1)
     assert verdicts(look) == {"judge": "not comparable"}
-    assert "only 8 of 20 items are as they were" in look["causes"][0]
+    assert "only 8 of 20 items are unchanged" in look["causes"][0]
 
 
 @pytest.mark.slow

@@ -253,7 +253,7 @@ def _pairs_in_words(pairs: Iterable[tuple[str, str, ExcessAgreement]]) -> str:
 
 
 def is_low(fact: RaterFacts) -> bool:
-    """Return whether a rater agrees significantly and by at least 0.05 less than the others."""
+    """Return whether a rater's agreement is significantly lower, by at least 0.05."""
     if fact.p_adjusted is None or fact.agreement is None or fact.expected is None:
         return False
     return fact.p_adjusted <= LEVEL and fact.expected - fact.agreement >= MIN_DIFFERENCE

@@ -43,7 +43,7 @@ def _questions(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _openings(name: str) -> list[str]:
-    """Return what stands before each bracket of a name that ends in one."""
+    """Return the text before each opening bracket of a name that ends in a closing one."""
     text = name.strip()
     places = [place for place, char in enumerate(text) if char == "["]
     return [text[:place].strip() for place in places if text.endswith("]") and text[:place].strip()]

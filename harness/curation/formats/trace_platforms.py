@@ -77,7 +77,7 @@ def _object(cell: object) -> JsonObject:
 
 
 def _text(cell: object) -> str:
-    """Write an input or an output: the only text or the messages in an object, or its JSON."""
+    """Return an input or output as text: its messages or only text, otherwise its JSON."""
     value = _parsed(cell)
     while isinstance(value, dict) and (len(value) == 1 or "messages" in value):
         value = value["messages"] if "messages" in value else next(iter(value.values()))

@@ -125,7 +125,7 @@ def promptfoo_entries(path: Path, selection: Selection) -> Iterator[Entry]:
         results = PromptfooFile.model_validate_json(path.read_bytes()).results.results
     except ValidationError as error:
         place, problem = fault_of(error)[:2]
-        raise PlaceError(f"is not a result of promptfoo ({place}: {problem}).") from None
+        raise PlaceError(f"isn't a promptfoo results file ({place}: {problem}).") from None
     if not results:
         raise PlaceError("holds no results.")
     yield from _entries(results, selection)

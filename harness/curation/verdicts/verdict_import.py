@@ -68,7 +68,7 @@ class JudgeCounts:
 
 @dataclass(slots=True)
 class VerdictSummary:
-    """What became of the entries of the files.
+    """Counts of imported and rejected entries.
 
     Attributes
     ----------

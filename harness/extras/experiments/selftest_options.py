@@ -90,7 +90,7 @@ class TestedVerdicts(VerdictFile):
             leave_out(self.model_fields_set - {"run"}, "a run has verdicts of its own")
             if task is not None:
                 raise OptionError(
-                    "run", "a run has a task and verdicts of its own", "Leave TASK out"
+                    "run", "a run already includes its task and verdicts", "Leave TASK out"
                 )
         elif self.verdicts is not None and task is None:
             raise OptionError("verdicts", "they are those on a task", "Name the TASK")

@@ -122,7 +122,7 @@ class HeldRequests:
         return []
 
     def _read(self, name: str) -> RunHoldings | None:
-        """Return the contents of a file that still count; None if there are none."""
+        """Return the contents of a file that haven't expired, or None."""
         path = self._folder / name
         try:
             status = path.lstat()

@@ -123,7 +123,7 @@ def holm(p: ArrayLike) -> FloatArray:
     values = np.asarray(p, dtype=np.float64)
     tested = ~np.isnan(values)
     if values.ndim != 1 or ((values[tested] < 0.0) | (values[tested] > 1.0)).any():
-        raise ValueError(f"p has shape {values.shape}; wanted (m,) numbers between 0 and 1")
+        raise ValueError(f"p must be (m,) numbers between 0 and 1, not of shape {values.shape}")
     order = np.argsort(values[tested], kind="stable")
     m = order.size
     scaled = np.maximum.accumulate(values[tested][order] * np.arange(m, 0, -1))

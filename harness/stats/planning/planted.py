@@ -77,7 +77,7 @@ class PlantedRaters:
 
     @cached_property
     def many_chances(self) -> FloatArray:
-        """Probabilities of many items, (n, K), always the same, to compute expectations."""
+        """A fixed sample of (n, K) item probabilities to compute expectations with."""
         return self.chances(N_ITEMS, np.random.default_rng(0))
 
     def chances(self, n: int, rng: np.random.Generator) -> FloatArray:

@@ -390,7 +390,7 @@ def _share_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float
 
 BETA = Metric(
     name="beta",
-    display_name="chance that a positive option is in the response set of a negative choice",
+    display_name="chance of also accepting a positive option after choosing a negative one",
     value=mean,
     reason=no_items,
     bounds=(0.0, 1.0),

@@ -117,7 +117,7 @@ def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...
 
 
 def against_random(metrics: Iterable[Metric], chances: FloatArray) -> tuple[Metric, ...]:
-    """Make `pair_metrics` use one side's sums, against a rater who draws random labels.
+    """Adapt `pair_metrics` to compare a rater with another who labels at random.
 
     The L labels have the (L,) probabilities ``chances``, whatever the item.
     """

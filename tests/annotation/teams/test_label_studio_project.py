@@ -224,7 +224,8 @@ def test_items_are_divided_among_raters(tmp_path):
     export = label_studio_export(folder / "forced_choice", [{"email": "zoe"}])
     path = written(tmp_path / "x.json", export)
     assert (
-        "Rated screens of others: zoe." in invoke("curate", "import", path, "--into", task).output
+        "Answered screens that were assigned to others: zoe."
+        in invoke("curate", "import", path, "--into", task).output
     )
     refused = invoke("curate", "export", task, "x", "--to", "label-studio", "--per-item", 2)
     assert refused.exit_code == 2

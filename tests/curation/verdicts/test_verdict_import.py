@@ -361,7 +361,11 @@ def test_nothing_is_written_where_much_is_unmatched(tmp_path, task):
         (("t.csv", "id,g\na,A\n"), {"judges": {"h": ""}}, "there is no column 'h'"),
         (("t.csv", "doc,g\na,A\n"), {"judges": {"g": ""}}, "nothing is called 'item' or 'id'"),
         (("t.json", {"eval": {"model": "m"}, "samples": None}), {}, "holds no samples"),
-        (("t.json", {"results": {"results": [{"vars": {}}]}}), {}, "is not a result of promptfoo"),
+        (
+            ("t.json", {"results": {"results": [{"vars": {}}]}}),
+            {},
+            "isn't a promptfoo results file",
+        ),
         (("t.json", {"rows": [{}]}), {}, "is not a log of inspect_ai.* or labels by item"),
         (("t.json", {"eval": 1}), {}, "is not a log of inspect_ai .* a list of rows"),
         (("t.json", "{"), {}, "Write strict JSON"),
