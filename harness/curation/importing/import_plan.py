@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.label_joins import separator_of
 from harness.curation.importing.nested_cells import unnested
 from harness.curation.importing.option_guess import (
@@ -24,6 +23,7 @@ from harness.curation.importing.option_guess import (
 )
 from harness.curation.importing.picture_columns import with_pictures
 from harness.curation.importing.reading_facts import facts_of
+from harness.curation.importing.role_draft import Doubt
 from harness.curation.importing.role_guess import guess_roles
 from harness.curation.importing.structures import structured
 from harness.errors import TaskError

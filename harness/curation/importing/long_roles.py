@@ -9,15 +9,13 @@ import numpy as np
 
 from harness.curation.importing.column_facts import (
     KEY,
-    LOOKED_AT,
     MIN_TICKS,
     MOST,
     TICKS,
     ends_in_id,
 )
-from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.label_joins import FEW_LABELS, separator_of
-from harness.curation.importing.role_draft import N_NAMED, RoleDraft, names_of
+from harness.curation.importing.role_draft import N_NAMED, Doubt, RoleDraft, names_of
 from harness.files.plain_text import visible
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import (
@@ -30,16 +28,12 @@ from harness.tasks.columns.table_columns import POSITIONAL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.tasks.columns.table_columns import Column
-
 MAX_KEYS = 4  # columns that together name an item
 MANY_CRITERIA = 20
 N_PAIR = 2  # columns: a choice, and the set that it is from
 MOST_RATERS = 0.6  # of the rows: a rater rates two items or so
 NO_RATERS = (column_words.MARGINS - {"number", "n", "num"}) | column_words.CRITERIA
-RATER_MARKS = column_words.PEOPLE | {"w", "r", "worker"}
 MACHINES = frozenset({"machine", "model", "llm", "ai", "auto", "automatic", "bot", "judge"})
-ITEM_MARKS = column_words.ITEMS | {"d", "q", "doc", "text", "comment", "post", "story"}
 
 
 def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
@@ -241,11 +235,7 @@ def item_keys(draft: RoleDraft) -> list[tuple[str, ...]]:
     repeated = [n for n in free if 1 < draft.table.n_distinct((n,)) <= 0.95 * draft.table.n_rows]
     texts = [n for n in repeated if facts.is_prose(n) and facts.is_filled(n)]
     texts = [n for n in texts if not facts.called(n, column_words.REMARK_COLUMNS)] or texts
-    names = [
-        n
-        for n in repeated
-        if facts.is_name(n) and not _is_measure(draft, n) and not facts.called(n, NO_RATERS)
-    ]
+    names = [n for n in repeated if facts.is_name(n) and not facts.called(n, NO_RATERS)]
     fixing = {n: {t for t in texts if facts.fixes(n, t)} for n in names}
     most = max(map(len, fixing.values()), default=0)
     if most:
@@ -302,22 +292,12 @@ def _joint(draft: RoleDraft, names: Sequence[str], within: tuple[str, ...]) -> t
     return ()
 
 
-def _is_measure(draft: RoleDraft, name: str) -> bool:
-    words = column_words.MEASURES | column_words.LABELS
-    return draft.facts.called(name, words) and not ends_in_id(name)
-
-
 def rater_columns(draft: RoleDraft, item: tuple[str, ...]) -> list[str]:
     """Return the columns that with the item tell rows apart and recur with other items."""
     columns = []
     people = _numbered_people(draft)
     for name in draft.free():
-        if (
-            name in item
-            or name in people
-            or not draft.facts.is_name(name)
-            or _is_measure(draft, name)
-        ):
+        if name in item or name in people or not draft.facts.is_name(name):
             continue
         if draft.facts.called(name, NO_RATERS):
             continue
@@ -445,17 +425,12 @@ def _unambiguous(
 
 
 def _favours(draft: RoleDraft, item: str, rater: str) -> float:
-    """Return how much names of columns and forms of values say for an item and its rater."""
+    """Return how much names of columns say for an item and its rater."""
     facts = draft.facts
     strong = facts.called(rater, column_words.RATERS)
     weak = facts.called(rater, column_words.WEAK_RATERS)
-    marked = _are_marked(facts[rater], RATER_MARKS)
-    if not item:
-        return 1.0 * strong + 0.5 * weak + 0.5 * marked
     named = facts.called(item, column_words.ITEMS) and not facts.called(item, column_words.RATERS)
-    marked = marked and not _are_marked(facts[item], RATER_MARKS)
-    of_items = _are_marked(facts[item], ITEM_MARKS) and not _are_marked(facts[rater], ITEM_MARKS)
-    return 1.0 * strong + 0.5 * weak + 0.5 * named + 0.5 * marked + 0.5 * of_items
+    return 1.0 * strong + 0.5 * weak + 0.5 * (bool(item) and named)
 
 
 def _label_roles(draft: RoleDraft) -> None:
@@ -710,12 +685,3 @@ def time_of_ratings(draft: RoleDraft) -> str:
         and not draft.facts.determines(draft.mapping.id, n)
     ]
     return times[0] if len(times) == 1 else ""
-
-
-def _are_marked(column: Column, marks: frozenset[str]) -> bool:
-    """Whether most values begin with one of some words before a number, or are e-mail addresses."""
-    values = column.values[:LOOKED_AT]
-    words = [parts(value) for value in values]
-    marked = [bool(of) and of[0] in marks and len(of) > 1 for of in words]
-    addressed = ["@" in value for value in values] if "annotator" in marks else [False]
-    return sum(marked) > 0.5 * len(values) or sum(addressed) > 0.5 * len(values)

@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
+from operator import sub
 from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.label_joins import separator_of
 from harness.curation.importing.label_orders import (
     ORDERS,
@@ -20,6 +20,7 @@ from harness.curation.importing.label_orders import (
     step_numbers_of,
 )
 from harness.curation.importing.reading_facts import MIN_RATINGS, OPTIONS_PER_RATING
+from harness.curation.importing.role_draft import Doubt
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import labels_of, with_point
@@ -336,13 +337,6 @@ def _label_questions(
                 f"does{every}"
             )
             doubts.append(Doubt(question, {"rename": (pair,)}))
-    if settings.scale in {None, "ordinal"} and (whole := _spaced_steps(names)):
-        used = sorted(names, key=float)
-        question = (
-            f"steps between {_listed(used)} were never used: give --options {','.join(used)} if "
-            f"there are none, or --options {','.join(whole)}"
-        )
-        doubts.append(Doubt(question, {"options": tuple(used)}, ({"options": tuple(whole)},)))
     if settings.scale == "ordinal" and not _has_order(names):
         question = f"the order of {_listed(names)} is not known: list --options from low to high"
         doubts.append(Doubt(question, {"options": PLACEHOLDER}))
@@ -363,14 +357,6 @@ def _text_questions(names: Sequence[str], uses: Mapping[str, int]) -> list[Doubt
         "--scale text if raters wrote texts"
     )
     return [Doubt(question, {"scale": "text"})]
-
-
-def _spaced_steps(names: Sequence[str]) -> list[str]:
-    """Return all whole steps where only every second was used; none where others were."""
-    steps = sorted({float(name) for name in names if as_number(name) is not None})
-    if len(steps) < max(len(names), MIN_STEPS) or {b - a for a, b in pairwise(steps)} != {2.0}:
-        return []
-    return [str(step) for step in range(int(steps[0]), int(steps[-1]) + 1)]
 
 
 def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
@@ -581,11 +567,13 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
     if len(steps) < len(names):
         return list(names)
     least, most = steps[0], steps[-1]
-    if all(step.is_integer() for step in steps) and len(steps) < most - least + 1 < 2 * len(steps):
-        whole = [str(step) for step in range(int(least), int(most) + 1)]
-        absent = [step for step in whole if float(step) not in steps]
-        notes.append(f"nobody used {', '.join(absent)}; added, as the scale is ordinal")
-        return whole
+    whole = [str(step) for step in range(int(least), int(most) + 1)]
+    absent = ", ".join(step for step in whole if float(step) not in steps)
+    if all(step.is_integer() for step in steps) and len(steps) < len(whole) < 2 * len(steps):
+        if 1 in map(sub, steps[1:], steps):
+            notes.append(f"nobody used {absent}; added, as the scale is ordinal")
+            return whole
+        notes.append(f"nobody used {absent}; --options adds them")
     return sorted(names, key=lambda name: numbers[name] or 0.0)
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from harness.curation.importing.contradictions import is_contradicted, unread_raters
 from harness.curation.importing.counted_roles import find_counts, find_total, find_votes
-from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.item_fields import group_column, show_fields
 from harness.curation.importing.long_roles import (
     find_lone_rater,
@@ -22,7 +21,7 @@ from harness.curation.importing.long_roles import (
     time_of_ratings,
 )
 from harness.curation.importing.picture_columns import picture_column
-from harness.curation.importing.role_draft import RoleDraft, names_of
+from harness.curation.importing.role_draft import Doubt, RoleDraft, names_of
 from harness.curation.importing.structure_readings import find_crossed, find_rated_once
 from harness.curation.importing.structures import names_cell
 from harness.curation.importing.wide_roles import (

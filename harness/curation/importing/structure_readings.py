@@ -20,8 +20,7 @@ from harness.curation.importing.contradictions import (
     of_sides,
     rater_headers,
 )
-from harness.curation.importing.doubts import Doubt
-from harness.curation.importing.role_draft import names_of
+from harness.curation.importing.role_draft import Doubt, names_of
 from harness.curation.importing.structures import names_cell, numbers
 from harness.tasks.columns import column_words
 from harness.tasks.columns.rater_names import names_model

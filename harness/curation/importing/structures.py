@@ -42,7 +42,9 @@ ENDS = (":::", "::", "__", "_", ".", ":", "/", "-")
 SAME = 0.5  # of the rows, those whose ratings recur in another row, to see what follows from them
 
 
-def added_up(table: Table, names: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
+def added_up(
+    table: Table, names: Sequence[str], totals: Collection[str] = ()
+) -> tuple[tuple[str, ...], str] | None:
     """Return neighbouring columns that add up to another one, which is then a number of raters.
 
     Scores by criterion have a sum, too. A number of raters is told from it by being nearly the same
@@ -54,6 +56,8 @@ def added_up(table: Table, names: Sequence[str]) -> tuple[tuple[str, ...], str] 
         The table.
     names : sequence of str
         Columns of whole numbers that aren't negative, in the table's order.
+    totals : collection of str
+        Those that are called after numbers of raters, which may differ more.
     """
     if table.n_rows < MIN_ROWS or not N_PAIR < len(names) <= MOST_NUMBERS:
         return None
@@ -62,7 +66,7 @@ def added_up(table: Table, names: Sequence[str]) -> tuple[tuple[str, ...], str] 
     sums = [
         (columns, total)
         for total in names
-        if is_usual(cells[total]) or is_steady(cells[total])
+        if total in totals or is_usual(cells[total]) or is_steady(cells[total])
         for columns in _runs([name for name in names if name != total], cells, total)
     ]
     return max(sums, key=lambda entry: len(entry[0]), default=None)
@@ -309,16 +313,10 @@ def _shared_codes(columns: Sequence[Column]) -> Codes:
     )
 
 
-def are_parallel(table: Table, first: str, second: str) -> bool:
-    """Return whether two columns list labels and, in the same order, who gave them."""
-    columns = [*_spaced(table, [first, second]).columns.values()]
-    lists = [[list_of(text) or [] for text in column.texts] for column in columns]
-    lengths = [
-        np.array([*map(len, of)])[column.codes] for of, column in zip(lists, columns, strict=True)
-    ]
-    repeats = [any(len(part) > len({*map(str, part)}) for part in of) for of in lists]
-    named = columns[repeats.index(False)] if sum(repeats) == 1 else None
-    return bool(np.array_equal(lengths[0], lengths[1])) and named is not None and recur(named)
+def repeats(column: Column) -> bool:
+    """Return whether some cell of a column lists a member twice."""
+    lists = (list_of(text) or () for text in column.values)
+    return any(len(part) > len({*map(str, part)}) for part in lists)
 
 
 def recur(column: Column) -> bool:

@@ -14,8 +14,7 @@ from harness.curation.importing.column_facts import (
     has_digits,
 )
 from harness.curation.importing.contradictions import about_others
-from harness.curation.importing.doubts import Doubt
-from harness.curation.importing.role_draft import RoleDraft, names_of
+from harness.curation.importing.role_draft import Doubt, RoleDraft, names_of
 from harness.curation.importing.structure_readings import rises
 from harness.curation.importing.structures import follows_from, numbers
 from harness.tasks.columns import column_words
@@ -26,7 +25,6 @@ from harness.tasks.columns.rater_names import FILLERS, names_model, opens_with_r
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from harness.tasks.columns.table_columns import Column
 
 HALF = 0.5
 MIN_PAIRS = 3  # columns of criterion and rater; two may be called alike by chance
@@ -257,9 +255,7 @@ def find_item_of_rows(draft: RoleDraft) -> None:
     others = column_words.MARGINS - column_words.ID_MARKS | column_words.REPLIES
     names = [n for n in names if not facts.called(n, others) or ends_in_id(n)]
     if not facts.opaque:
-        names = [
-            n for n in names if facts.called(n, column_words.ITEMS) or not _are_words(facts[n])
-        ]
+        names = [n for n in names if facts.called(n, column_words.ITEMS) or has_digits(facts[n])]
     keys = [n for n in names if facts.keys(n, *within) >= KEY]
     keys.sort(key=lambda n: (not facts.called(n, column_words.ITEMS), not has_digits(facts[n])))
     if keys:
@@ -364,11 +360,6 @@ def _with_pattern(
     remarks = [n for n in pairs if draft.facts.called(n, column_words.REMARK_COLUMNS)]
     sure = complete and not remarks and (called or all(len(c) > MAX_PREFIX_CHARS for c in criteria))
     return (len(pairs), len(pattern)), mapping, sure
-
-
-def _are_words(column: Column) -> bool:
-    """Return whether most values are plain words, without a digit."""
-    return not has_digits(column)
 
 
 def _patterns() -> Iterator[str]:
