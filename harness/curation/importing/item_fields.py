@@ -156,18 +156,8 @@ def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:
         return False
     if facts.called(name, column_words.SOURCES) and not _has_phrases(facts, name):
         return False
-    return alone or _is_alphabetic(facts, name)
-
-
-def _is_alphabetic(facts: Facts, name: str) -> bool:
-    """Return whether values are short phrases rather than the few words of a category."""
-    column = facts[name]
-    values = column.values[:LOOKED_AT]
-    return (
-        _has_phrases(facts, name)
-        or len(values) > 0.5 * facts.table.n_rows
-        or (facts.called(name, column_words.PROMPTS) and not has_digits(column))
-    )
+    n_values = len(facts[name].values)
+    return alone or n_values > 0.5 * facts.table.n_rows or _has_phrases(facts, name)
 
 
 def _has_phrases(facts: Facts, name: str) -> bool:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 MAX_STEPS = 20
-STEP = re.compile(r"(?P<step>\d+)\s*(?:[-\u2013:.=)]|\()\s*\D.*", re.DOTALL)
 OF_STEPS = re.compile(r"(?P<step>\d+)(?:\s*(?:/|of|out of)\s*\d+|\s+\D+).*", re.DOTALL)
 SIGNS = re.compile("(?P<signs>\\*+|\u2605+|\u2b50+)\u2606*")
 
@@ -47,7 +46,7 @@ def step_numbers_of(names: Collection[str]) -> dict[str, int]:
     if keyed := keyed_labels(names):
         ranks = key_ranks(keyed)
         return ranks if all(part.key.lstrip("-").isdecimal() for part in keyed.values()) else {}
-    for form in (STEP, OF_STEPS, SIGNS):
+    for form in (OF_STEPS, SIGNS):
         matches = {name: form.fullmatch(name) for name in names}
         numbers = {
             name: len(match["signs"]) if form is SIGNS else int(match["step"])

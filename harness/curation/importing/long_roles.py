@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.curation.importing.column_facts import (
     KEY,
+    LOOKED_AT,
     MIN_TICKS,
     MOST,
     TICKS,
@@ -28,12 +29,18 @@ from harness.tasks.columns.table_columns import POSITIONAL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.tasks.columns.table_columns import Column
+
+    RoleColumns = dict[str, str | tuple[str, ...]]
+
 MAX_KEYS = 4  # columns that together name an item
 MANY_CRITERIA = 20
 N_PAIR = 2  # columns: a choice, and the set that it is from
 MOST_RATERS = 0.6  # of the rows: a rater rates two items or so
 NO_RATERS = (column_words.MARGINS - {"number", "n", "num"}) | column_words.CRITERIA
+RATER_MARKS = column_words.PEOPLE | {"w", "r", "worker"}
 MACHINES = frozenset({"machine", "model", "llm", "ai", "auto", "automatic", "bot", "judge"})
+ITEM_MARKS = column_words.ITEMS | {"d", "q", "doc", "text", "comment", "post", "story"}
 
 
 def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
@@ -52,9 +59,8 @@ def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
         best = _named_item(draft, draft.mapping.rater)
     if not best:
         return False
-    if not required and not _ratings(draft, *best[0]) and not _agreed(draft, best[0][1]):
-        return False
-    if not required and _rated_by_columns(draft, *best[0]):
+    rated = _ratings(draft, *best[0]) or _agreed(draft, best[0][1])
+    if not required and (not rated or _rated_by_columns(draft, *best[0])):
         return False
     is_given = bool(draft.mapping.rater)
     if not is_given:
@@ -207,16 +213,6 @@ def _rater_or_system(draft: RoleDraft) -> None:
     )
 
 
-def _agreed(draft: RoleDraft, rater: str) -> bool:
-    """Return whether a table whose raters always agree says by names who rated and how."""
-    labels = [
-        n
-        for n in draft.free()
-        if draft.facts.called(n, column_words.LABELS) and draft.facts.is_labels(n) and n != rater
-    ]
-    return _favours(draft, "", rater) >= 1 and len(labels) == 1
-
-
 def _numbered_people(draft: RoleDraft) -> set[str]:
     """Return the columns called after raters by number, which hold their ratings."""
     named = [n for n in draft.free() if draft.facts.called(n, column_words.PEOPLE)]
@@ -236,23 +232,17 @@ def item_keys(draft: RoleDraft) -> list[tuple[str, ...]]:
     texts = [n for n in repeated if facts.is_prose(n) and facts.is_filled(n)]
     texts = [n for n in texts if not facts.called(n, column_words.REMARK_COLUMNS)] or texts
     names = [n for n in repeated if facts.is_name(n) and not facts.called(n, NO_RATERS)]
-    fixing = {n: {t for t in texts if facts.fixes(n, t)} for n in names}
-    most = max(map(len, fixing.values()), default=0)
-    if most:
-        best = [n for n in names if len(fixing[n]) == most]
-        fewest = min(draft.table.n_distinct((n,)) for n in best)
-        best = [n for n in best if draft.table.n_distinct((n,)) <= 1.01 * fewest]
+    fixed = {n: {t for t in texts if t == n or facts.fixes(n, t)} for n in (*names, *texts)}
+    most = max((len(fixed[n]) for n in names), default=0)
+    if not texts or most:
+        best = [n for n in names if len(fixed[n]) == most]
+        fewest = min((draft.table.n_distinct((n,)) for n in best), default=0)
+        best = [n for n in best if not texts or draft.table.n_distinct((n,)) <= 1.01 * fewest]
         best.sort(key=lambda n: not facts.called(n, column_words.ITEMS))
-        unfixed = [t for t in texts if t not in fixing[best[0]]]
-        finer = [t for t in unfixed if all(facts.fixes(t, other) for other in fixing[best[0]])]
-        keys = [(n,) for n in best]
-        return [*keys, *((t,) for t in finer)]
-    if texts:
-        finest = [t for t in texts if all(t == o or facts.fixes(t, o) for o in texts)]
-        if finest:
-            return [(finest[0],)]
-        return [tuple(texts[:MAX_KEYS])] if len(texts) <= MAX_KEYS else []
-    return [(n,) for n in sorted(names, key=lambda n: not facts.called(n, column_words.ITEMS))]
+        finer = [t for t in texts if t not in fixed[best[0]] and fixed[t] >= fixed[best[0]]]
+        return [(n,) for n in (*best, *finer)]
+    finest = [t for t in texts if len(fixed[t]) == len(texts)]
+    return [tuple(finest[:1] or texts)] if finest or len(texts) <= MAX_KEYS else []
 
 
 def _named_item(draft: RoleDraft, rater: str) -> list[tuple[tuple[str, ...], str]]:
@@ -408,29 +398,30 @@ def _unambiguous(
     reverse = any(draft.facts.fixes(rater, t) and not draft.facts.fixes(item[0], t) for t in texts)
     if depends and not reverse:
         return best
-    straight = _favours(draft, item[0], rater)
-    swapped = _favours(draft, rater, item[0])
-    if straight >= 1 and not swapped:
-        return best
-    if swapped >= 1 and not straight:
-        return [((rater,), item[0])]
+    straight, swapped = _favours(draft, item[0], rater), _favours(draft, rater, item[0])
     swap: tuple[tuple[str, ...], str] = ((rater,), item[0])
-    kept, other = ((item, rater), swap) if straight >= swapped else (swap, (item, rater))
-    draft.ask(
-        f"{item[0]} and {rater}: one names the item, the other the rater, and values do not "
-        "say which: give --id and --rater",
-        {"id": other[0], "rater": other[1]},
-    )
-    return [kept] if kept[1] != rater else best
+    kept, other = (best[0], swap) if straight >= swapped else (swap, best[0])
+    if min(straight, swapped) or max(straight, swapped) < 1:
+        draft.ask(
+            f"{item[0]} and {rater}: one names the item, the other the rater, and values do not "
+            "say which: give --id and --rater",
+            {"id": other[0], "rater": other[1]},
+        )
+    return [kept] if kept is swap else best
 
 
 def _favours(draft: RoleDraft, item: str, rater: str) -> float:
-    """Return how much names of columns say for an item and its rater."""
+    """Return how much names of columns and forms of values say for an item and its rater."""
     facts = draft.facts
     strong = facts.called(rater, column_words.RATERS)
     weak = facts.called(rater, column_words.WEAK_RATERS)
+    marked = _are_marked(facts[rater], RATER_MARKS)
+    if not item:
+        return 1.0 * strong + 0.5 * weak + 0.5 * marked
     named = facts.called(item, column_words.ITEMS) and not facts.called(item, column_words.RATERS)
-    return 1.0 * strong + 0.5 * weak + 0.5 * (bool(item) and named)
+    marked = marked and not _are_marked(facts[item], RATER_MARKS)
+    of_items = _are_marked(facts[item], ITEM_MARKS) and not _are_marked(facts[rater], ITEM_MARKS)
+    return 1.0 * strong + 0.5 * weak + 0.5 * named + 0.5 * marked + 0.5 * of_items
 
 
 def _label_roles(draft: RoleDraft) -> None:
@@ -539,31 +530,25 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
     ticks = numeric or (len(names) >= MIN_TICKS and facts.are_ticks(names))
     opaque = any(n in facts.opaque for n in names)
     labelled = [n for n in rest if facts.called(n, column_words.LABELS)]
+    drafted: RoleColumns = {"criteria": tuple(rest)}
     if len(rest) == 1 or (len(labelled) == 1 and not alike):
-        draft.set(label=(labelled or rest)[0])
+        drafted = {"label": (labelled or rest)[0]}
     elif ticks:
-        draft.set(sets=tuple(names))
-    else:
-        draft.set(criteria=tuple(rest))
+        drafted = {"sets": tuple(names)}
+    draft.set(**drafted)
     if not (measures or opaque or ticks) and not labelled:
         return
-    listed = quote(",".join(names))
-    choices = [
-        f"--label {quote(rest[0])} if that alone is the rating",
-        f"--criteria {listed} if each is a criterion",
-    ]
-    if ticks:
-        choices.append(f"--sets {listed} if each says whether an option is in a response set")
-    readings: list[dict[str, object]] = [{"label": name} for name in rest]
+    readings: list[RoleColumns] = [{"label": name} for name in rest]
     readings += [{"criteria": tuple(of)} for of in (names, rest) if len(of) > 1]
-    readings += [{"sets": tuple(names)}] if ticks else []
-    empty: dict[str, object] = {"label": "", "criteria": (), "sets": ()}
-    others = [
-        empty | reading
-        for reading in readings
-        if any(getattr(draft.mapping, role) != value for role, value in reading.items())
-    ]
-    draft.ask(f"{names_of(names)} differ between raters: give {', or '.join(choices)}", *others)
+    readings += [{"sets": tuple(names)}]
+    empty: RoleColumns = {"label": "", "criteria": (), "sets": ()}
+    others = [empty | of for of in readings if of != drafted and (ticks or "sets" not in of)]
+    listed = quote(",".join(names))
+    question = (
+        f"{names_of(names)} differ between raters: give --label {quote(rest[0])} if that alone is "
+        f"the rating, or --criteria {listed} if each is a criterion"
+    )
+    draft.ask(question + f", or --sets {listed} if each ticks an option" * ticks, *others)
 
 
 def _choice_and_set(draft: RoleDraft, names: Sequence[str]) -> bool:
@@ -582,26 +567,26 @@ def _choice_and_set(draft: RoleDraft, names: Sequence[str]) -> bool:
     return False
 
 
+def _agreed(draft: RoleDraft, rater: str) -> list[str]:
+    """Return the column of labels by its name, where raters always agree and are named, too."""
+    named = [n for n in draft.free() if draft.facts.called(n, column_words.LABELS)]
+    named = [n for n in named if draft.facts.is_labels(n) and n != rater]
+    return named if len(named) == 1 and _favours(draft, "", rater) >= 1 else []
+
+
 def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:
+    """Take the only column of numbers that differ, or what is called a rating."""
     mapping, facts = draft.mapping, draft.facts
-    scores = [
-        n
-        for n in draft.free()
-        if n not in within
-        and facts.is_numbers(n)
-        and not facts.called(n, column_words.MARGINS)
-        and not draft.facts.determines(mapping.id, n)
-    ]
-    named = [
-        n for n in draft.free() if facts.called(n, column_words.LABELS) and not facts.is_prose(n)
-    ]
-    if scores and not named:
-        named = scores
-    if len(named) == 1:
-        agreed = _agreed(draft, mapping.rater)
-        draft.set(label=named[0])
-        if named[0] not in scores and not agreed:
-            draft.ask(f"{named[0]} does not differ between raters: give --label", about="label")
+    free = [n for n in draft.free() if n not in within]
+    named = [n for n in free if facts.called(n, column_words.LABELS) and not facts.is_prose(n)]
+    scores = [n for n in free if facts.is_numbers(n) and not facts.called(n, column_words.MARGINS)]
+    scores = [n for n in scores if not facts.determines(mapping.id, n)]
+    agreed = _agreed(draft, mapping.rater)
+    [found, *more] = [*(named or scores), ""]
+    if found and more == [""]:
+        draft.set(label=found)
+        if found not in (*scores, *agreed):
+            draft.ask(f"{found} does not differ between raters: give --label", about="label")
 
 
 def judges_among_raters(draft: RoleDraft) -> None:
@@ -640,40 +625,25 @@ def _kind_of(label: str) -> str:
 
 
 def _named_models(draft: RoleDraft) -> list[str]:
-    """Return the raters who are called like models, and ask about them."""
+    """Return the raters who are called like models, and ask about them, also by part of a name."""
     column = draft.mapping.rater
     raters = draft.facts[column].values
     who = who_are_raters(column, raters)
     models = [name for name in raters if who[name] == "model"]
-    unclear = [name for name in raters if who[name] == "unclear"]
-    if models and len(models) == len(raters):
-        text = f"every name in {column!r} is called after a model"
-        draft.ask(f"{text}: give --judges with those that are, or --judges none")
+    every = [*models, *(name for name in raters if who[name] == "unclear")]
+    if not every:
         return []
-    if unclear and len(models) + len(unclear) > N_NAMED:
-        draft.ask(
-            f"some names in {column!r} may be people or models: give --judges none if all are "
-            "people, or --judges with the models",
-            *([{"judges": ()}] if models else []),
-        )
-    elif models or unclear:
-        several = len(models) + len(unclear) > 1
-        likely = (
-            "may be people or models"
-            if unclear
-            else f"{'are' if several else 'is'} called "
-            + ("like models" if several else "like a model")
-        )
-        named = quote(",".join(models + unclear))
-        draft.ask(
-            visible(
-                f"{names_of(models + unclear)} in {column!r} {likely}: give --judges none if "
-                f"{'they are people' if several else 'it is a person'}, or --judges {named}"
-            ),
-            *([{"judges": tuple(models + unclear)}] if unclear else []),
-            *([{"judges": ()}] if models else []),
-        )
-    return models if len(models) <= N_NAMED else []
+    few = len(every) <= N_NAMED
+    listed = quote(",".join(every)) if few else "with the models"
+    draft.ask(
+        visible(
+            f"{names_of(every)} in {column!r} may be people or models: give --judges none if "
+            f"they are people, or --judges {listed}"
+        ),
+        *([{"judges": tuple(every)}] if few and models != every else []),
+        *([{"judges": ()}] if models else []),
+    )
+    return models if few and len(models) < len(raters) else []
 
 
 def time_of_ratings(draft: RoleDraft) -> str:
@@ -685,3 +655,12 @@ def time_of_ratings(draft: RoleDraft) -> str:
         and not draft.facts.determines(draft.mapping.id, n)
     ]
     return times[0] if len(times) == 1 else ""
+
+
+def _are_marked(column: Column, marks: frozenset[str]) -> bool:
+    """Whether most values begin with one of some words before a number, or are e-mail addresses."""
+    values = column.values[:LOOKED_AT]
+    words = [parts(value) for value in values]
+    marked = [bool(of) and of[0] in marks and len(of) > 1 for of in words]
+    addressed = ["@" in value for value in values] if "annotator" in marks else [False]
+    return sum(marked) > 0.5 * len(values) or sum(addressed) > 0.5 * len(values)

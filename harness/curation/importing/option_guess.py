@@ -219,15 +219,15 @@ def guess_answers(
     if not settings.options:
         uses |= _judge_labels(counts, uses, meanings, notes)
     names = _spellings(uses, notes)
-    remarks = [] if settings.options else [name for name in names if column_words.is_remark(name)]
-    variants = [] if settings.options else _variants(names, meanings)
+    remarks = [] if settings.options else [*filter(column_words.is_remark, names), *_codes(names)]
+    alike = [] if settings.options else _meaning_others(names, meanings)
     names = [name for name in names if name not in remarks] or names
     names = _once_per_key(names)
     notes += _rare(human, settings)
     _check_number(names, where)
     doubts = _decimal_questions(names, settings)
     if not settings.options and not doubts:
-        doubts = _label_questions(names, meanings, settings)
+        doubts = _label_questions(names, settings)
     if not (settings.options or settings.scale or doubts):
         doubts = _text_questions(names, human)
     scale = settings.scale or _scale(names, pairs=bool(pairs))
@@ -240,7 +240,7 @@ def guess_answers(
     whole = {"scale": scale, "options": tuple(names), "positive": positive}
     return AnswerGuess(
         TableAnswers.of(settings.model_copy(update=whole), where, abstain=counts.abstains),
-        (*_remark_questions(remarks), *_variant_questions(variants), *doubts),
+        (*_remark_questions(remarks), *_meaning_questions(alike), *doubts),
         tuple(notes),
     )
 
@@ -310,33 +310,17 @@ def _remark_questions(remarks: Sequence[str]) -> list[Doubt]:
     ]
 
 
-def _label_questions(
-    names: Sequence[str], meanings: Mapping[str, str], settings: AnswerSettings
-) -> list[Doubt]:
-    """Ask about labels that join others, codes of missing ratings, and two words for one label."""
+def _label_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
+    """Ask about labels that join others, and about those whose order is not known."""
     doubts = []
-    every = ", or list every option in --options"
     if separator := separator_of(names):
         shown = next(name for name in names if separator in name)
         written = separator.replace("\n", "\\n")
         question = (
             f"{shown[:40]!r} joins other labels: give --separator {quote(written)} if each is in "
-            f"the rater's response set{every}"
+            "the rater's response set, or list every option in --options"
         )
         doubts.append(Doubt(question, {"separator": written}))
-    if codes := _codes(names):
-        listed = quote(",".join(codes))
-        question = f"{_listed(codes)} may be a code for no rating: give --ignore {listed}{every}"
-        doubts.append(Doubt(question, {"ignore": tuple(codes)}))
-    known = {name.casefold(): name for name in names if name.casefold() not in meanings}
-    for short, long in SYNONYMS:
-        if short in known and long in known:
-            pair = f"{known[short]}={known[long]}"
-            question = (
-                f"{known[short]!r} may mean {known[long]!r}: give --rename {quote(pair)} if it "
-                f"does{every}"
-            )
-            doubts.append(Doubt(question, {"rename": (pair,)}))
     if settings.scale == "ordinal" and not _has_order(names):
         question = f"the order of {_listed(names)} is not known: list --options from low to high"
         doubts.append(Doubt(question, {"options": PLACEHOLDER}))
@@ -449,26 +433,26 @@ def _may_be_ordered(names: Sequence[str]) -> bool:
     return nested > 1 or known > in_order or (counted and len(names) > N_BINARY)
 
 
-def _variants(names: Sequence[str], meanings: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return labels that are another label and a remark in brackets, with that label."""
-    plain = {name.casefold(): name for name in names}
-    variants = []
-    for name in names:
-        match = VARIANT.fullmatch(name)
-        base = plain.get(match["label"].strip().casefold()) if match else None
-        if base and name.casefold() not in meanings:
-            variants.append((name, base))
-    return variants
+def _meaning_others(names: Sequence[str], meanings: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return labels that are another, shortened or with a remark in brackets, and the other."""
+    plain = {name.casefold(): name for name in names if name.casefold() not in meanings}
+    pairs = [
+        (name, plain[base])
+        for name in plain.values()
+        if (match := VARIANT.fullmatch(name))
+        and (base := match["label"].strip().casefold()) in plain
+    ]
+    return pairs + [(plain[a], plain[b]) for a, b in SYNONYMS if a in plain and b in plain]
 
 
-def _variant_questions(variants: Sequence[tuple[str, str]]) -> list[Doubt]:
+def _meaning_questions(pairs: Sequence[tuple[str, str]]) -> list[Doubt]:
     return [
         Doubt(
             f"{name!r} may mean {base!r}: give --rename {quote(f'{name}={base}')} if it does, "
             f"--ignore {quote(name)} where it is no rating, or list every option in --options",
             {"rename": (f"{name}={base}",)},
         )
-        for name, base in variants
+        for name, base in pairs
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -18,17 +19,17 @@ from harness.curation.importing.role_draft import Doubt, RoleDraft, names_of
 from harness.curation.importing.structure_readings import rises
 from harness.curation.importing.structures import follows_from, numbers
 from harness.tasks.columns import column_words
-from harness.tasks.columns.column_mapping import PLACEHOLDERS, ColumnMapping, pattern_of
+from harness.tasks.columns.column_mapping import PLACEHOLDERS, pattern_of
 from harness.tasks.columns.column_words import contains_word, parts
 from harness.tasks.columns.rater_names import FILLERS, names_model, opens_with_rater, who_are
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from harness.curation.importing.column_facts import Facts
+
 
 HALF = 0.5
-MIN_PAIRS = 3  # columns of criterion and rater; two may be called alike by chance
-MIN_GRID = 4  # columns of two criteria by two raters
 MAX_PREFIX_CHARS = 2  # of a name such as q1, which is that of a question or a rater
 MIN_ROWS = 5  # rows below which raters may share no label by chance
 SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", ": ", " ", "", " (", " [")
@@ -194,10 +195,11 @@ def _who_doubt(
     criteria = f", --criteria {quote(','.join(raters))}" if several_criteria else ""
     as_criteria: dict[str, object] = {"raters": (), "criteria": tuple(raters), "pattern": ""}
     others += [as_criteria] if several_criteria else []
-    if draft.other_pattern in _grids(raters, raters):
+    known = pattern_of(draft.other_pattern) if draft.other_pattern else None
+    if known and all(map(known.fullmatch, raters)):
         draft.set(pattern=draft.other_pattern)
         others.insert(0, {"pattern": ""})
-    elif draft.other_pattern:
+    elif known:
         others.insert(0, {"pattern": draft.other_pattern})
     draft.ask(
         f"{names_of(unclear)} {some if len(unclear) == 1 else several}: give "
@@ -214,15 +216,14 @@ def judges_beside_raters(draft: RoleDraft) -> None:
     Columns of raters that make a grid of two words are called after criterion and rater.
     """
     raters = draft.mapping.raters
-    if "pattern" not in draft.fixed and (patterns := _grids(raters, raters)):
-        best = _best_pattern(draft, raters)
-        known = best is not None and best[1].pattern in patterns
-        draft.set(pattern=best[1].pattern if best and known else patterns[0])
-        if not known:
+    grids = [grid for grid in name_grids(draft.facts, raters) if {*grid.raters} == {*raters}]
+    if "pattern" not in draft.fixed and grids:
+        draft.set(pattern=grids[0].pattern)
+        if not grids[0].is_called:
             draft.ask(
                 f"{names_of(raters)} may be called after criterion and rater: give --pattern "
-                f"{quote(patterns[0])}, or --pattern none if each is a rater",
-                *({"pattern": other} for other in (*patterns[1:], "")),
+                f"{quote(grids[0].pattern)}, or --pattern none if each is a rater",
+                *({"pattern": other} for other in (*(grid.pattern for grid in grids[1:]), "")),
             )
     columns = [n for n in draft.free() if draft.facts.is_labels(n) and names_model(n)]
     draft.set(judges=tuple(n for n in columns if n in draft.facts.alike(columns, raters[0])))
@@ -256,23 +257,14 @@ def find_item_of_rows(draft: RoleDraft) -> None:
     names = [n for n in names if not facts.called(n, others) or ends_in_id(n)]
     if not facts.opaque:
         names = [n for n in names if facts.called(n, column_words.ITEMS) or has_digits(facts[n])]
-    keys = [n for n in names if facts.keys(n, *within) >= KEY]
-    keys.sort(key=lambda n: (not facts.called(n, column_words.ITEMS), not has_digits(facts[n])))
+    shares = {n: facts.keys(n, *within) for n in free}
+    called = [n for n in free if facts.called(n, column_words.ITEMS)]
+    keys = [n for n in names if shares[n] >= KEY]
+    keys.sort(key=lambda n: (n not in called, not has_digits(facts[n])))
+    keys += [n for n in names if n in called and shares[n] > HALF]
+    keys += [n for n in called if shares[n] > MOST]
     if keys:
         draft.set(id=(keys[0],))
-        return
-    repeated = [
-        n for n in names if facts.keys(n, *within) > HALF and facts.called(n, column_words.ITEMS)
-    ]
-    named = [
-        n
-        for n in free
-        if facts.called(n, column_words.ITEMS)
-        and n not in repeated
-        and facts.keys(n, *within) > MOST
-    ]
-    if repeated or named:
-        draft.set(id=tuple((repeated or named)[:1]))
 
 
 def find_pattern(draft: RoleDraft) -> bool:
@@ -283,12 +275,11 @@ def find_pattern(draft: RoleDraft) -> bool:
         for n in draft.free()
         if facts.is_labels(n) and n not in facts.opaque and not facts.is_prose(n)
     ]
-    best = _best_pattern(draft, columns)
-    draft.other_pattern = best[1].pattern if best else next(iter(_grids(columns)), "")
-    if best is None or not best[2]:
+    best, *_ = [*name_grids(facts, columns), None]
+    draft.other_pattern = best.pattern if best else ""
+    if best is None or not best.is_sure:
         return False
-    mapping = best[1]
-    draft.set(raters=mapping.raters, judges=mapping.judges, pattern=mapping.pattern)
+    draft.set(raters=best.raters, judges=best.judges, pattern=best.pattern)
     _ticks_doubt(draft)
     return True
 
@@ -306,60 +297,60 @@ def _ticks_doubt(draft: RoleDraft) -> None:
         )
 
 
-def _best_pattern(
-    draft: RoleDraft, columns: Sequence[str]
-) -> tuple[tuple[int, int], ColumnMapping, bool] | None:
-    """Return the pattern of most columns whose names hold a word for raters."""
-    found = [_with_pattern(draft, columns, pattern) for pattern in _patterns()]
-    return max(filter(None, found), key=lambda reading: reading[0], default=None)
+@dataclass(frozen=True)
+class NameGrid:
+    """Columns that are called after a criterion and a rater each.
 
-
-def _grids(names: Sequence[str], whole: Collection[str] = ()) -> list[str]:
-    """Return the patterns by which names are all pairs of a criterion and a rater, the best first.
-
-    The longest are, and those that number the raters. ``whole`` are names that must be among them.
+    Attributes
+    ----------
+    pattern : str
+        As `pattern_of` reads it.
+    raters, judges : tuple of str
+        Columns whose second word is a place or a person, and a model's.
+    is_called : bool
+        Whether words for raters, or numbers, are among the names.
+    is_sure : bool
+        Whether there is a column for each pair, and none of them may be something else.
     """
-    found = list[tuple[int, bool, bool, str]]()
+
+    pattern: str
+    raters: tuple[str, ...]
+    judges: tuple[str, ...]
+    is_called: bool
+    is_sure: bool
+
+
+def name_grids(facts: Facts, names: Sequence[str]) -> list[NameGrid]:
+    """Return the grids of criteria and raters that names of columns make, the likeliest first."""
+    found = []
     for pattern in _patterns():
-        matches = [match for name in names if (match := pattern_of(pattern).fullmatch(name))]
-        sides = [{match[key] for match in matches} for key in ("criterion", "rater")]
-        full = len(matches) == len(sides[0]) * len(sides[1]) >= max(MIN_GRID, len(whole))
-        if full and min(map(len, sides)) > 1 and "}{" not in pattern:
-            are_named = all(map(_is_place, sides[1]))
-            are_numbered = all(rater.strip(" )]")[-1:].isdecimal() for rater in sides[1])
-            found.append((len(pattern), are_named, are_numbered, pattern))
-    return [pattern for *_, pattern in sorted(found, reverse=True)]
+        matches = {n: match for n in names if (match := pattern_of(pattern).fullmatch(n))}
+        sides = {n: (match["criterion"], match["rater"]) for n, match in matches.items()}
+        called = {n: pair for n, pair in sides.items() if _is_called(n, *pair)}
+        pairs = called or ({} if "}{" in pattern else sides)
+        criteria, raters = ({pair[k] for pair in pairs.values()} for k in (0, 1))
+        is_full = len(pairs) == len(criteria) * len(raters)
+        if min(len(criteria), len(raters)) <= 1 or not (is_full or called):
+            continue
+        if called and _end_alike(criteria):
+            continue
+        judges = [n for n, (criterion, _) in sides.items() if criterion in criteria]
+        judges = [n for n in judges if n not in pairs and names_model(sides[n][1])]
+        is_short = any(len(c) <= MAX_PREFIX_CHARS for c in criteria)
+        is_sure = is_full and not (is_short and any(map(str.isdecimal, raters)))
+        is_sure &= bool(called) and not any(
+            facts.called(n, column_words.REMARK_COLUMNS) for n in pairs
+        )
+        grid = NameGrid(pattern, (*pairs,), (*judges,), bool(called), is_sure)
+        are_numbered = all(rater.strip(" )]")[-1:].isdecimal() for rater in raters)
+        found.append((bool(called), len(pairs), len(pattern), are_numbered, grid))
+    return [grid for *_, grid in sorted(found, key=lambda entry: entry[:4], reverse=True)]
 
 
-def _with_pattern(
-    draft: RoleDraft, columns: Sequence[str], pattern: str
-) -> tuple[tuple[int, int], ColumnMapping, bool] | None:
-    expression = pattern_of(pattern)
-    pairs, verdicts = {}, {}
-    for name in columns:
-        match = expression.fullmatch(name)
-        if match and not _names_raters(match["criterion"]):
-            if _is_place(match["rater"]) and (
-                names_model(name) or match["criterion"][-1].isdigit()
-            ):
-                continue
-            if _is_place(match["rater"]):
-                pairs[name] = (match["criterion"], match["rater"])
-            elif names_model(match["rater"]):
-                verdicts[name] = match["criterion"]
-    criteria = {criterion for criterion, _ in pairs.values()}
-    raters = {rater for _, rater in pairs.values()}
-    if len(criteria) <= 1 or len(raters) <= 1 or len(pairs) < MIN_PAIRS:
-        return None
-    if _end_alike(criteria):
-        return None
-    called = all(not rater.isdecimal() for rater in raters)
-    complete = len(pairs) == len(criteria) * len(raters)
-    judges = tuple(n for n in verdicts if verdicts[n] in criteria)
-    mapping = ColumnMapping(raters=tuple(pairs), judges=judges, pattern=pattern)
-    remarks = [n for n in pairs if draft.facts.called(n, column_words.REMARK_COLUMNS)]
-    sure = complete and not remarks and (called or all(len(c) > MAX_PREFIX_CHARS for c in criteria))
-    return (len(pairs), len(pattern)), mapping, sure
+def _is_called(name: str, criterion: str, rater: str) -> bool:
+    """Return whether the second part of a name says that it is a rater's, and the first doesn't."""
+    is_else = names_model(name) or criterion[-1].isdigit() or _names_raters(criterion)
+    return _is_place(rater) and not is_else
 
 
 def _patterns() -> Iterator[str]:
