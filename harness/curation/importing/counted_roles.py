@@ -208,7 +208,7 @@ def _looks_long(draft: RoleDraft) -> bool:
     if any(rater_columns(draft, item) for item in items[:2]):
         return True
     facts, item = draft.facts, (items or [()])[0]
-    repeated = bool(item) and np.mean(np.bincount(draft.table.keys(item)) > 1) >= MOST
+    repeated = bool(item and np.mean(np.bincount(draft.table.keys(item)) > 1) >= MOST)
     others = [n for n in draft.free() if n not in item and not facts.is_list(n)]
     return repeated and not any(facts.is_labels(n) and facts.keys(*item, n) >= KEY for n in others)
 

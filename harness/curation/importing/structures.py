@@ -9,6 +9,7 @@ forms that the finders of roles know, and the finders ask for the other relation
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeGuard
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from harness.curation.importing.column_facts import holds_ballots
-from harness.curation.importing.numbered_columns import with_named_raters
 from harness.tasks.columns.cell_values import folded_name, is_number, list_of
 from harness.tasks.columns.table_columns import EMPTY
 
@@ -38,6 +38,8 @@ STEADY = 0.15  # of the mean, the spread of totals that may count raters
 VOTED = frozenset({"votes", "rater"})  # roles whose columns may join labels or raters
 TICKED = frozenset({"0", "1", "0.0", "1.0"})
 MARKS = (",", ";", "|")
+NUMBERED = re.compile(r"(?P<opening>.*?\D)[ _.-]?(?P<place>\d+)")
+MOST_NAMES = 0.5  # of the cells of names: each occurs at least twice on average
 ENDS = (":::", "::", "__", "_", ".", ":", "/", "-")
 SAME = 0.5  # of the rows, those whose ratings recur in another row, to see what follows from them
 
@@ -114,6 +116,64 @@ def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
     named = {name for role, names in roles.items() for name in names if role not in VOTED}
     table = with_named_raters(with_flat_members(table, named), named)
     return with_choices(with_ticked(with_parts(table, named), named), named)
+
+
+def with_named_raters(table: Table, named: Collection[str] = ()) -> Table:
+    """Read as two lists the numbered columns of ratings and of the raters who gave them.
+
+    ``score_1`` to ``score_5`` beside ``worker_1`` to ``worker_5`` are the ratings of the workers
+    named in the same place. Raters differ within every row, and are found in several places and
+    rows; ratings recur within rows. Nothing changes if several families may be the ratings.
+    """
+    families: dict[str, dict[str, Column]] = defaultdict(dict)
+    for name, column in table.columns.items():
+        if name not in named and (match := NUMBERED.fullmatch(name)):
+            families[match["opening"]][match["place"]] = column
+    families = {opening: of for opening, of in families.items() if len(of) > 1}
+    if len(families) <= 1:
+        return table
+    sample = _spaced(table, [column.name for of in families.values() for column in of.values()])
+    cells = {
+        opening: [sample.columns[column.name] for column in of.values()]
+        for opening, of in families.items()
+    }
+    who = [opening for opening, columns in cells.items() if _are_names(columns, sample.n_rows)]
+    rated = (
+        [
+            opening
+            for opening, columns in cells.items()
+            if families[opening].keys() == families[who[0]].keys() and _recur_in_rows(columns)
+        ]
+        if len(who) == 1
+        else []
+    )
+    if len(rated) != 1 or {*who, *rated} & table.columns.keys():
+        return table
+    filled = {place: column.codes != EMPTY for place, column in families[rated[0]].items()}
+    for opening in (*rated, *who):
+        texts = {place: families[opening][place].by_row() for place in filled}
+        lists = [[texts[k][row] for k in filled if filled[k][row]] for row in range(table.n_rows)]
+        table = table.without([column.name for column in families[opening].values()])
+        written = [json.dumps(of, ensure_ascii=False) if of else "" for of in lists]
+        table = table.with_column(opening, written)
+    return table
+
+
+def _are_names(columns: Sequence[Column], n_rows: int) -> bool:
+    """Return whether columns name raters: never one twice in a row, all in several rows."""
+    names = Counter(text for column in columns for text in column.by_row() if text)
+    places = Counter(text for column in columns for text in column.values)
+    return (
+        n_rows >= MIN_ROWS
+        and not _recur_in_rows(columns)
+        and len(columns) < len(names) <= MOST_NAMES * names.total()
+        and max(places.values()) > 1
+    )
+
+
+def _recur_in_rows(columns: Sequence[Column]) -> bool:
+    rows = zip(*(column.by_row() for column in columns), strict=True)
+    return any(len(row) > len({*row}) for row in ([*filter(None, of)] for of in rows))
 
 
 def with_flat_members(table: Table, named: Collection[str] = ()) -> Table:
