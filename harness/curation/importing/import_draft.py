@@ -7,12 +7,11 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from harness.curation.importing.column_facts import sample_of
-from harness.curation.importing.doubts import Doubt
 from harness.curation.importing.import_plan import make_plans
 from harness.curation.importing.option_guess import NUMBER, PLACEHOLDER
 from harness.curation.importing.reading_facts import facts_of
 from harness.curation.importing.readings import SAMPLE_ROWS, TableReading, tried_readings
-from harness.curation.importing.role_draft import names_of
+from harness.curation.importing.role_draft import Doubt, names_of
 from harness.errors import TaskError
 from harness.options.declaration import options_of
 from harness.tasks.columns.column_mapping import NONE, ColumnMapping
