@@ -9,8 +9,12 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, Counts, FloatArray, ratio
 from harness.stats.inference.metric import SHARE, Metric, always, mean
-from harness.stats.metrics.chance import MIN_FOR_AGREEMENT, above_uniform, chance_corrected
-from harness.stats.metrics.chance import nominal_alpha as nominal_alpha_value
+from harness.stats.metrics.chance import (
+    MIN_FOR_AGREEMENT,
+    above_uniform,
+    chance_corrected,
+    nominal_alpha,
+)
 from harness.stats.metrics.gwet import PAPER as GWET
 from harness.stats.metrics.gwet import (
     item_shares,
@@ -43,7 +47,7 @@ def fleiss(counts: Counts) -> FloatArray:
     return sums.T
 
 
-def nominal_alpha(counts: Counts) -> FloatArray:
+def nominal_coincidences(counts: Counts) -> FloatArray:
     """Return (n, 1 + K): observed coincidences on the diagonal and the K counts.
 
     Items with fewer than two ratings add nothing.
@@ -150,7 +154,7 @@ def _reason_no_fleiss_of_shares(totals: FloatArray) -> Reason:
 
 
 def _alpha_value(totals: FloatArray) -> FloatArray:
-    return nominal_alpha_value(totals[..., 1:], totals[..., 0])
+    return nominal_alpha(totals[..., 1:], totals[..., 0])
 
 
 def _reason_no_alpha(totals: FloatArray) -> Reason:
@@ -180,7 +184,7 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
     _of_raters(
         name="krippendorff_alpha_nominal",
         display_name="rater agreement beyond chance (Krippendorff's alpha)",
-        contributions=nominal_alpha,
+        contributions=nominal_coincidences,
         value=_alpha_value,
         reason=_reason_no_alpha,
         paper="Krippendorff 2011, coincidence form",

@@ -28,7 +28,7 @@ from harness.stats.metrics.confusion import BINARY, binary_cells, confusion
 from harness.stats.metrics.human_agreement import (
     HUMAN_AGREEMENT,
     fleiss,
-    nominal_alpha,
+    nominal_coincidences,
     pearson_by_rater,
     pearsons,
 )
@@ -169,7 +169,7 @@ def ensemble_agreement(
     batches = {
         "fleiss": ItemSums(contributions=fleiss(counts), metrics=_FLEISS),
         "alpha": ItemSums(
-            contributions=nominal_alpha(counts),
+            contributions=nominal_coincidences(counts),
             metrics=(find_metric(_ALPHA, HUMAN_AGREEMENT),),
             nothing="too_few_raters" if counts.any() else "no_items",
         ),
