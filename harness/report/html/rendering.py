@@ -6,15 +6,10 @@ import base64
 import hashlib
 import json
 import re
-import sys
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from jinja2 import FileSystemBytecodeCache
 
 from harness.report import formatting, words
 from harness.report.glossary import GLOSSARY, paper_symbol
@@ -23,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from jinja2 import Environment
-    from jinja2.bccache import Bucket
     from markupsafe import Markup
 
     from harness.report.charts import Chart
@@ -123,7 +117,7 @@ def block_json(value: object) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- only for pages
 
-    from harness.report.html.rendering import (  # noqa: PLC0415 -- needs jinja2
+    from harness.report.html.compiled_templates import (  # noqa: PLC0415 -- needs jinja2
         compiled_templates,
     )
 
@@ -216,25 +210,3 @@ def _read(name: str) -> str:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-class CompiledTemplates(FileSystemBytecodeCache):
-    """Compiled templates of one folder; what cannot be read or written is compiled again."""
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        """Read a compiled template, if there is one."""
-        with suppress(OSError):
-            super().load_bytecode(bucket)
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        """Write a compiled template."""
-        with suppress(OSError):
-            Path(self.directory).mkdir(parents=True, exist_ok=True)
-            super().dump_bytecode(bucket)
-
-
-def compiled_templates(templates: Path) -> CompiledTemplates | None:
-    """Return the compiled templates of a folder; None where Python writes no compiled modules."""
-    if sys.dont_write_bytecode:
-        return None
-    return CompiledTemplates(str(Path(cache_from_source(str(templates / "compiled.py"))).parent))

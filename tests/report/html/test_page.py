@@ -20,7 +20,8 @@ from harness.report import page
 from harness.report.annotator_charts import variant_label
 from harness.report.checklist import checklist
 from harness.report.formatting import cut, duration, estimate
-from harness.report.html.rendering import block_json, compiled_templates
+from harness.report.html.compiled_templates import compiled_templates
+from harness.report.html.rendering import block_json
 from harness.report.html.summaries import figures
 from harness.report.judge_card import latex, markdown, paragraph
 from harness.report.judge_charts import OTHER, grouped
