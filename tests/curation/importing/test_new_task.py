@@ -150,8 +150,11 @@ def test_long_table_becomes_the_same_task(truth, tmp_path, name, columns):
 @pytest.mark.slow
 def test_decision_from_a_table_of_ones_own(truth, tmp_path):
     """Two commands lead from a wide table to the judge to use."""
-    wide(truth, "mtbench", tmp_path / "battles.csv", RENAMED["mtbench"])
-    result = call_harness("curate", "new", "mtb", "--from", "battles.csv", "--yes", cwd=tmp_path)
+    names = RENAMED["mtbench"]
+    wide(truth, "mtbench", tmp_path / "battles.csv", names)
+    judges = ",".join(sorted(names.get(judge, judge) for judge in JUDGES))
+    command = ("curate", "new", "mtb", "--from", "battles.csv", "--judges", judges, "--yes")
+    result = call_harness(*command, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     [line] = [x for x in result.stdout.splitlines() if x.startswith("  harness validate")]
     done = call_harness(*line.split()[1:], cwd=tmp_path)
