@@ -217,14 +217,14 @@ INTRODUCTION = """\
 ## Copies of a rater
 
 A judge that repeats a rater's answers passes the annotator test, because it always agrees with that
-rater. So the recommendation also asks what explains its answers better: that it
-[copies one rater, or two in turn](explanation/intervals.md#copies-of-a-rater), or that it knows the
+rater. The recommendation therefore compares two explanations of the judge's answers: it
+[copies one rater, or two in turn](explanation/intervals.md#copies-of-a-rater), or it knows the
 answers.
 
-{n:,} data sets a row. Raters are right in 85 %, on hard items everybody tosses a coin. The first
-column is the annotator test alone, with a margin of 0.1 at 5 %. The second adds the test for
-copies, with its standard error. Copies should pass in at most 5 %. The last column shows how many
-points an honest judge loses.
+Each row has {n:,} data sets. Raters are right on 85% of items. On hard items everybody tosses a
+coin. The first column is the annotator test only, at 5% with a margin of 0.1. The second adds the
+test for copies, with its standard error. Copies should pass in at most 5% of data sets. The last
+column shows how many points an honest judge loses.
 
 | data sets | annotator test | not a copy, too | standard error | points lost |
 | --- | --- | --- | --- | --- |"""

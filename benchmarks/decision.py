@@ -1103,60 +1103,64 @@ def size_rows() -> list[Row]:
 INTRODUCTION = """\
 ## Decisions and intervals on few items
 
-Simulated data sets of many kinds. Each [row](reference/coverage-rows.md) has a kind and a claim,
-and the share of its data sets in which the claim held. "NA" is the share of data sets for which the
-program gives no result; the share beside it is of the others. Of {n_rows:,} rows, {n_outside} lie
-outside the wanted range, and {n_missed} by more than two standard errors.
+Each [row](reference/coverage-rows.md) has a kind of simulated data sets, a claim, and the share of
+data sets in which the claim was true. "NA" is the share of data sets without a result, and the
+other share is for those with a result. Of {n_rows:,} rows, {n_outside} lie outside the wanted
+range, {n_missed} of them by more than two standard errors.
 
-- Verdicts and comparisons: two options, judges ranked by the Jensen-Shannon divergence at one reply
-  per item, annotator test with a margin of 0.1, {n_resamples:,} resamples. *Coins* ignore the item,
-  *marginal judges* draw from what raters answer over all items, *good judges* are right in 90 %
-  where raters are in 85 %.
-- *At its margin*: the judges lose to just as many raters as allowed, by exactly the margin, with
-  correlations of the raters from -0.5 to 0.9; the best of the judges is tested. *A human rater at
-  the margin*: the best of the judges, on 1, 1.5 and 3 times the least items that are tested at all.
-  *Always the median*: a constant judge on five ordered options, whose most frequent is at an end.
-  Rows wanted between 0 and 100 % show the power at few items.
-- Intervals: two options and the response sets of them, one pair per item for beta, {n_resamples:,}
-  resamples, the [score interval](explanation/intervals.md#how-they-are-made). *Mixed* agreement
-  draws the response sets of an item from a Dirichlet(1, 1, 1), *high* agreement from a
-  Dirichlet(.15, .15, .15). Items of a group share their distribution.
-- Beta by likelihood, from independent calls of a judge, as many choices as sets: response sets are
-  drawn from a Dirichlet(1, 1, 1) where *mixed*, a Dirichlet(3, 3, 3) where items are *similar*, and
-  a Dirichlet(1, 2, .5) where raters *mostly* say *no*; one F for all items. Below 20 items there
-  is no interval.
-- *Nearly always right*: two options, raters and a judge are right with the chances that are named.
-- *F-hat of three options*: the chance of a choice given the set, with all seven sets; an item has
-  one or three pairs, or as many independent choices as sets. In groups of six, items have their
-  sets alike and, of pairs, each group has its own F.
-- An interval should hold the design value, the statistic on {large:,} items. With *crossed raters*,
-  who rate all items with their own severity, it is over items and raters and should hold the
-  expectation over both.
-- With raters a sample, degrees of freedom are at least 2.
-- Rows say *a sample* where the raters are named, so that comparisons allow for other raters, too;
-  in the others, raters are not named or fewer than five.
+- *Verdicts and comparisons*: two options, judges ranked by Jensen-Shannon divergence at one reply
+  per item, an annotator test with a margin of 0.1, and {n_resamples:,} resamples. *Coins* ignore
+  the item, *marginal judges* draw from the raters' answers over all items, and *good judges* are
+  right on 90% of items (raters on 85%).
+- *At its margin*: the judges lose by exactly the margin to as many raters as allowed. The raters'
+  correlations are -0.5 to 0.9. The best of the judges is tested.
+- *A human rater at the margin*: the best of the judges is tested on 1, 1.5 and 3 times the smallest
+  number of items that can be tested.
+- *Always the median*: a constant judge on five ordered options, the most frequent of which is at an
+  end of the scale.
+- Rows with a wanted range of 0% to 100% show the power on few items.
+- *Intervals*: two options and their response sets, one pair per item for beta, {n_resamples:,}
+  resamples, and the [score interval](explanation/intervals.md#how-they-are-made). An item's
+  response sets come from a Dirichlet(1, 1, 1) for *mixed* agreement, or a Dirichlet(.15, .15, .15)
+  for *high* agreement. Items in a group share their distribution.
+- *Beta by likelihood*: independent calls of a judge, with as many choices as sets. Sets come from a
+  Dirichlet(1, 1, 1) (*mixed*), a Dirichlet(3, 3, 3) (*similar* items), or a Dirichlet(1, 2, .5)
+  (raters *mostly* say *no*). All items have the same F. Below 20 items there's no interval.
+- *Nearly always right*: two options, with raters and a judge of the accuracies in the row.
+- *F-hat of three options*: the chance of a choice given the set, with all seven sets. Items have
+  one or three pairs, or as many independent choices as sets. In groups of six, items share their
+  sets. With pairs, each group has its own F.
+- An interval should contain the design value, which is the statistic on {large:,} items. *Crossed
+  raters* rate all items with their own severity. Their intervals are over items and raters, and
+  should contain the expectation over both, with at least 2 degrees of freedom.
+- *A sample*: five or more raters have names, so comparisons allow for other raters too. In all
+  other rows, raters have no names or there are fewer than five.
 
 Why rows miss their range:
 
-- The difference in prevalence bias is one of absolute values near 0, which vary less there than
-  the biases do: the interval is wider than needed.
-- Shares of few items move in steps. Where most raters and the judge decide alike, few items differ,
-  and a step is more than a percent of the data sets.
-- One judge asked once and ten times: on 30 items the critical value of skewed differences is an
-  approximation, and the share is within two standard errors of 5 %.
-- On 20 and 30 items, intervals of squared distances allow for a further item, and are wider than
-  needed where the sample has its like.
-- On 20 items, intervals of kappa allow for an option that few answers of the sample have. They are
-  wider than needed if options are about as frequent as each other.
-- With crossed raters, decisions at a cut-off move in steps of a rater: without one of five, the
-  share of the others may lie on the cut-off, so that leaving raters out varies the decisions more
-  than drawing them anew does. The interval of decision consistency is wider than needed.
+- Differences in prevalence bias compare absolute values. Near 0 these vary less than the biases do,
+  so the interval is wider than needed.
+- Shares of few items move in steps. If most raters and the judge make the same decisions, few items
+  differ, and one step is more than a percent of the data sets.
+- For one judge with one reply and with ten, the critical value for skewed differences is an
+  approximation on 30 items. The share is within two standard errors of 5%.
+- On 20 and 30 items, intervals for squared distances allow for one more item. They're wider than
+  needed if the sample already contains one like it.
+- On 20 items, intervals for kappa allow for an option that few answers in the sample have. They're
+  wider than needed if options are about equally frequent.
+- With crossed raters, decisions at a cut-off move in steps of one rater. Without one of five, the
+  share of the remaining raters can lie on the cut-off, so leaving raters out varies decisions more
+  than drawing new raters does. The interval for decision consistency is wider than needed.
 
-What is NA by rule: intervals of fewer than five items or groups (two items of a share);
-significant differences between judges on fewer than 20 items or groups, and between those that
-differ on fewer than six; the interval of the winner among several judges on fewer than 30. The
-annotator test on grouped items has its own rule, on the groups in which an item is won or lost.
-Values are never NA for want of items.
+Values are never NA because there are too few items, but these results are:
+
+- intervals on fewer than five items or groups (for a share, fewer than two items)
+- significant differences between judges on fewer than 20 items or groups, or between judges that
+  differ on fewer than six
+- the interval for the winner among several judges, on fewer than 30 items or groups
+
+The annotator test on grouped items has a separate rule, for the groups in which an item is won or
+lost.
 """
 
 
@@ -1178,7 +1182,7 @@ def render(rows: list[Row]) -> str:
         "| --- | --- | --- | --- | --- |",
         *(summary_line(claim, of_claim) for claim, of_claim in by_claim.items()),
         "",
-        "The rows that miss their range by more than two standard errors:",
+        "These rows miss their range by more than two standard errors:",
         "",
         TABLE_HEAD,
         *map(render_row, missing),

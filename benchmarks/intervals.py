@@ -801,11 +801,12 @@ def render(rows: list[Row]) -> str:
             f"{sum(row.ratio > WIDEST for row in group)} |"
         )
     too_rare = misses(rows)
-    lines += ["", f"Rows contained in less than 93 %, by two standard errors: {len(too_rare)}.", ""]
+    rarely = "Rows that contain their target in less than 93% of data sets, by two standard errors"
+    lines += ["", f"{rarely}: {len(too_rare)}.", ""]
     lines += [TABLE_HEAD, *map(line_of, too_rare)] if too_rare else []
     for heading, chosen in (
-        ("Rows with NA in more than 10 %", [row for row in rows if row.is_rare]),
-        ("Rows wider than 1.3 of the oracle", [row for row in rows if row.ratio > WIDEST]),
+        ("Rows with NA in more than 10% of data sets", [row for row in rows if row.is_rare]),
+        ("Rows wider than 1.3 times the oracle", [row for row in rows if row.ratio > WIDEST]),
     ):
         lines += ["", f"{heading}: {len(chosen)}.", "", GROUPS_HEAD, *lines_of_groups(chosen)]
     return "\n".join(lines) + "\n"

@@ -146,12 +146,12 @@ def designs() -> list[Design]:
 INTRODUCTION = """\
 ## Power of the whole decision
 
-The first validation of a series, {n:,} data sets a row: 150 items, two options, five raters who are
-right in 85 %, an annotator test with a margin of 0.1. On hard items everybody tosses a coin. Of a
-data set's judges the one with the least divergence is tested. In the columns that say *wrong*,
-judges are at the margin. *Alone* is the annotator test of that judge at 5 %, as if it were the only
-one. *Use* adds the part of alpha that a first validation has, the judges that divide it, and the
-test for copies. Shares have their standard errors in brackets, and so does the loss.
+Each row simulates {n:,} data sets for the first validation of a series. A data set has 150 items,
+two options, five raters who are right on 85% of items, and an annotator test with a margin of 0.1.
+On hard items everybody tosses a coin. The test is for the judge with the smallest divergence. In
+the columns named *wrong*, judges are at the margin. *Alone* is the annotator test at 5%, as if that
+judge were the only one. *Use* has only the part of alpha for a first validation, splits it among
+the judges, and adds the test for copies. Shares and losses have their standard errors in brackets.
 
 | judges | wrong, alone | wrong, use | right, alone | right, use | points less |
 | --- | --- | --- | --- | --- | --- |"""
@@ -168,9 +168,9 @@ def render_row(design: Design, n: int) -> tuple[str, bool]:
 
 PLANNED = """\
 
-`harness plan annotators` names the fewest items with which the judge is recommended in 80 %, by the
-lower end of the interval over 100 draws. New studies with so many items, {n:,} a row, two options,
-a margin of 0.1. *Alone* and *use* are as above:
+`harness plan annotators` names the smallest number of items with which the judge is recommended in
+80% of studies, by the lower end of the interval over 100 draws. Each row simulates {n:,} new
+studies with that many items, two options and a margin of 0.1. *Alone* and *use* are as above:
 
 | raters agree in | the judge agrees in | raters | contenders | items | alone | use |
 | --- | --- | --- | --- | --- | --- | --- |"""

@@ -138,18 +138,18 @@ COLUMNS = 2
 TABLE = """\
 ## Intervals on 300 items
 
-95 % score intervals from resampled items ({resamples:,} replicates) on {n:,} simulated data
-sets, seeds 0 to {last:,}: {items} items, {raters} human ratings and {samples} samples of each judge
-per item, one pair per item for beta. The target is the *design value*, the expectation with just
-these numbers of ratings; see [intervals](explanation/intervals.md). Wanted: 93 to 97 %. The
-standard error of a share is 0.5 %.
+These 95% score intervals come from {resamples:,} resamples of the items in each of {n:,} simulated
+data sets (seeds 0 to {last:,}). A data set has {items} items, each with {raters} human ratings,
+{samples} samples of each judge, and one pair for beta. The target is the *design value*, the
+expectation with exactly these numbers of ratings (see [intervals](explanation/intervals.md)).
+Between 93% and 97% of the intervals should contain it. The standard error of a share is 0.5%.
 
-| statistic | share of intervals that hold the design value |
+| statistic | share of intervals that contain the design value |
 | --- | --- |
 {rows}
 
-Made by `tests/support/interval_coverage.py`; the slow test in
-`tests/stats/indeterminacy/test_recovery.py` makes it anew and compares.
+`tests/support/interval_coverage.py` makes this table. The slow test in
+`tests/stats/indeterminacy/test_recovery.py` repeats the simulation and compares the shares.
 """
 
 
