@@ -1,4 +1,4 @@
-"""From a task and verdicts to every number of a run."""
+"""Compute every number of a run from a task and verdicts."""
 
 from harness.analysis.choice_checks import check_choices, compares_response_sets
 from harness.analysis.inputs import JudgeFacts, Settings, Source

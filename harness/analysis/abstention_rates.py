@@ -1,4 +1,4 @@
-"""Whether a judge abstains, or can't be read, more on some items than on others.
+"""Test whether a judge abstains, or can't be read, more on some items than on others.
 
 Rao and Callison-Burch 2026, section 8: by difficulty, criterion and way of asking.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Units
 
 ABSTAINED, UNREADABLE = OUTCOMES.index("abstained"), OUTCOMES.index("invalid")
-ELICITATION = "elicitation"  # the factor whose values are of the same items
+ELICITATION = "elicitation"  # the factor whose values share the same items
 RECEIVED = [i for i, outcome in enumerate(OUTCOMES) if outcome != "failed"]
 
 
@@ -40,12 +40,13 @@ class RateRow:
     Attributes
     ----------
     factor, value : str
-        ``raters who agree``, ``criterion``, ``elicitation`` or ``words``, and which of them.
+        The factor (``raters who agree``, ``criterion``, ``elicitation`` or ``words``) and its
+        value.
     n_items : int
         Items with a reply.
     abstained, unreadable : Estimate
-        Share of replies, items counting equally. Intervals contain all values of the judge's table
-        together with the confidence of the run.
+        Share of replies, with equal weight for each item. At the run's confidence, the intervals
+        cover all values in the judge's table at once.
     """
 
     factor: str
@@ -72,7 +73,7 @@ class RateTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeRates:
-    """Where one judge abstains or can't be read."""
+    """Rates and tests for one judge that abstains or can't be read."""
 
     judge: str
     rows: tuple[RateRow, ...]
@@ -81,12 +82,12 @@ class JudgeRates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbstentionRates:
-    """Judges that abstained or couldn't be read, by factor.
+    """Rates of judges that abstained or couldn't be read, by factor.
 
     Attributes
     ----------
     unit : str
-        What is independent: items, or groups of them.
+        The independent unit: items, or groups of items.
     """
 
     unit: ResampledUnit
@@ -94,7 +95,7 @@ class AbstentionRates:
 
 
 def section(p: Prepared, lost: Sequence[RatingTable]) -> AbstentionRates | None:
-    """Compare the rates of judges that lost replies; None if items have no factor."""
+    """Compare the rates of judges that lost replies. Return None if items have no factor."""
     units = p.resampling(groups=p.groups).units(len(p.source.items))
     fields = [
         field
@@ -110,7 +111,7 @@ def section(p: Prepared, lost: Sequence[RatingTable]) -> AbstentionRates | None:
 
 
 class _Factor(NamedTuple):
-    """Values of a factor, and which of them each row of replies has; -1 for none."""
+    """A factor's values, and the index of the value in each row of replies; -1 for none."""
 
     name: str
     values: tuple[str, ...]
@@ -118,7 +119,7 @@ class _Factor(NamedTuple):
 
 
 class _Replies(NamedTuple):
-    """Replies to an item in an elicitation, a row each: item, elicitation, and shares lost."""
+    """Replies in one row per item and elicitation, with the shares that were lost."""
 
     item: IntArray
     elicitation: IntArray
@@ -178,7 +179,7 @@ def _judge_rates(
 
 
 def _test(p: Prepared, factor: _Factor, replies: _Replies, units: Units) -> RateTest:
-    """Permute elicitations within items, and other labels between items, or items of a group."""
+    """Permute elicitations within items, or other labels between items or groups of items."""
     abstained, unreadable, labels = replies.abstained, replies.unreadable, factor.of_row
     blocks = replies.item
     if factor.name != ELICITATION:

@@ -1,4 +1,4 @@
-"""The panel of raters of a task, as the alternative annotator test reads it."""
+"""A task's panel of raters in the form that the alternative annotator test uses."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def values_of(scale: OptionScale) -> dict[str, str | float]:
-    """Return what each option stands for: a number on an ordered scale, else its key."""
+    """Map each option to its number on an ordered scale, or else to its key."""
     if scale.numbers is None:
         return {option: option for option in scale.options}
     return dict(zip(scale.options, scale.numbers.tolist(), strict=True))
 
 
 def panel_of(task: Task, items: Sequence[str], read: Callable[[str], Hashable]) -> Panel:
-    """Return the ratings of some items that are no abstentions, each read from its text."""
+    """Return the ratings of some items without abstentions, each converted from its text."""
     columns = task.rating_columns
     rows = columns.rows_of(items)
     kept = np.flatnonzero((rows >= 0) & columns.of_answers(is_choice))
@@ -62,26 +62,26 @@ POSITIONAL: Final = "positional_raters"
 
 
 def why_no_test(task: Task, judges: Sized) -> Reason:
-    """Return why there is no annotator test; "" if there is one."""
+    """Return the reason that there is no annotator test; "" if there is one."""
     return POSITIONAL if task.rater_ids == "positional" else "" if len(judges) else "no_judges"
 
 
 def design_of(task: Task, scale: OptionScale) -> AltTestDesign:
-    """Return how the annotator test is done: by equal labels, or by numbers on ordered scales."""
+    """Return the annotator test's design: equal labels, or numbers on ordered scales."""
     score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
     return AltTestDesign(score=score, eps=eps_of(task))
 
 
 def eps_of(task: Task) -> float:
-    """Return the margin of the annotator test: that of task.yaml, or set by the kind of raters."""
+    """Return the annotator test's margin: from task.yaml, or set by the kind of raters."""
     settings = task.alt_test
     return EPS[task.raters] if settings is None or settings.eps is None else settings.eps
 
 
 def with_rater_wins(source: Source, human: RatingTable) -> RatingTable:
-    """Add to the raters' table which options win against each rater, if the advantage ranks.
+    """Add the options that win against each rater to the raters' table, if the advantage ranks.
 
-    Nothing is added where raters are not named. The score is that of the annotator test.
+    Nothing is added if raters are not named. The score is the annotator test's.
 
     Raises
     ------

@@ -32,7 +32,7 @@ CHOICES = frozenset({"forced_choice", "paired"})  # elicitations that ask for on
 VariantSetting = Literal["small_n", "unanswered", "weighting", "score", "expert", "gold", "quality"]
 VariantKey: TypeAlias = tuple[
     VariantSetting, str
-]  # a setting of the test, and what it is changed to
+]  # a setting of the test, and the value that it is changed to
 NO_EXPERT: Final = "no_expert_ratings"
 NO_SET: Final = "no_ratings_of_one_set"
 
@@ -44,14 +44,14 @@ class Annotators:
     Attributes
     ----------
     p : Prepared
-        Where they come from.
+        The task's prepared ratings and verdicts.
     scale : Scale
         Numbers on an ordered scale, else option keys.
     panel : Panel
         The raters.
     verdicts : mapping of judge to Coded
-        Of the judges that were asked for choices: the median of the samples, or their mode, ties
-        drawn; unanswered where there is none.
+        One value per item for each judge that was asked for choices: the median of its samples, or
+        their mode with ties drawn. An item without samples is unanswered.
     n_tied : mapping of judge to int
         Items on which a mode was drawn.
     """
@@ -74,10 +74,10 @@ class Annotators:
         return f"Annotators({self.panel!r}, {len(self.verdicts)} judges)"
 
     def at_replies(self, n_replies: float, judges: Collection[str]) -> tuple[float, Self]:
-        """Return how many replies per item some judges are tested on, and their verdicts of these.
+        """Return the replies per item that some judges are tested on, and their verdicts on these.
 
-        As many as the judge with fewest replies gave to most items, and no more than ``n_replies``;
-        which of a judge's replies, the seed decides.
+        The number is what the judge with the fewest replies gave to most items, and at most
+        ``n_replies``. The seed decides which of a judge's replies are used.
         """
         tables = [table for table in self.p.judges if table.name in judges]
         replies = {
@@ -98,7 +98,7 @@ class Annotators:
         return drawn_replies(replies, r, rng_of)[:, self.scale.order]
 
     def judged(self, counts: Mapping[str, FloatArray]) -> Self:
-        """Return it with a verdict of some judges on each item, of (n, K) counts of replies."""
+        """Return a copy with some judges' verdicts on each item, from (n, K) counts of replies."""
         verdicts, n_tied = dict(self.verdicts), dict(self.n_tied)
         for judge, of_judge in counts.items():
             numbers, n_tied[judge] = values_of_verdicts(
@@ -110,7 +110,7 @@ class Annotators:
     def tests(
         self, design: AltTestDesign, *, among: Collection[str] | None = None
     ) -> dict[str, AltTest]:
-        """Return the test of every judge on all items, or some."""
+        """Return every judge's test on all items, or on some."""
         if among is None:
             return annotator_tests(self.panel, self.verdicts, design)
         rows = np.flatnonzero([item in among for item in self.panel.items])
@@ -121,7 +121,7 @@ class Annotators:
 
 
 def _coded(scale: OptionScale, panel: Panel, numbers: FloatArray) -> Coded:
-    """Return (n,) values as codes of the panel; unanswered where one is nan."""
+    """Return (n,) values as the panel's codes; unanswered if a value is nan."""
     places = np.full(len(numbers), UNANSWERED)
     answered = ~np.isnan(numbers)
     if scale.numbers is None:
@@ -134,10 +134,10 @@ def _coded(scale: OptionScale, panel: Panel, numbers: FloatArray) -> Coded:
 def values_of_verdicts(
     scale: OptionScale, counts: FloatArray, items: Sequence[str], *, judge: str, seed: int
 ) -> tuple[FloatArray, int]:
-    """Return a judge's value for each item, (n,), and how many were drawn among several modes.
+    """Return a judge's value for each item, (n,), and the number drawn among several modes.
 
-    With order, a value is the median of the replies, else the place of their mode, which seed,
-    judge and item determine where several are tied; nan where there is no reply.
+    On an ordered scale, a value is the median of the replies, else the place of their mode. Seed,
+    judge and item determine the mode if several are tied. The value is nan if there is no reply.
     """
     if scale.numbers is not None:
         return medians(counts, scale.numbers), 0
@@ -151,14 +151,14 @@ class Variant:
     Attributes
     ----------
     setting : str
-        What is changed: ``small_n`` (raters with few items), ``unanswered``, ``weighting`` or
-        ``score``; where task.yaml says so, ``expert`` (compared with one rater), ``gold`` (with the
-        right answers, at margin 0), ``quality`` (raters weighted), or ``score`` by its weights.
+        The changed setting: ``small_n`` (raters with few items), ``unanswered``, ``weighting`` or
+        ``score``. If task.yaml says so, also ``expert`` (compared with one rater), ``gold`` (with
+        the right answers, at margin 0), ``quality`` (raters weighted), or ``score`` by its weights.
     value : str
-        What to: ``t`` (the t-test) or ``skip``; ``exclude``, as published; ``ipw`` (items weighted
-        by the inverse share of their label); ``rank_neg_rmse`` (ranks, on ordered scales) or
-        ``weights`` (the less a disagreement costs, the more similar); the rater; the field; "" for
-        the quality.
+        Its new value: ``t`` (the t-test) or ``skip``; ``exclude``, as published; ``ipw`` (items
+        weighted by the inverse share of their label); ``rank_neg_rmse`` (ranks, on ordered scales)
+        or ``weights`` (the less a disagreement costs, the more similar); the rater; the field; ""
+        for the quality.
     """
 
     setting: VariantSetting
@@ -172,10 +172,10 @@ class Variant:
 
 
 def variants(annotators: Annotators, design: AltTestDesign) -> dict[str, tuple[Variant, ...]]:
-    """Return the result of every variant that data and task allow, by judge.
+    """Return the results of every variant that the data and task allow, by judge.
 
-    A task may add an expert, a field with right answers, the raters' quality, and weights, of which
-    the negative is a similarity.
+    A task may add an expert, a field with right answers, the raters' quality, and weights. The
+    negative of a weight is a similarity.
     """
     by_variant = _summaries(annotators, design)
     return {
@@ -247,13 +247,13 @@ def _expert(
 
 
 def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, CombinedTest]:
-    """Test against raters combined as the task says; empty if it doesn't combine any."""
+    """Test against raters combined as the task says. Return nothing if it doesn't combine any."""
     settings = annotators.p.task.alt_test
     if settings is None or not settings.combine:
         return {}
     present = set(annotators.panel.raters)
     first, second = ([rater for rater in team if rater in present] for team in settings.combine)
-    if not (first and second):  # where items are limited to those of others
+    if not (first and second):  # if only other raters rated these items
         nothing = CombinedTest(
             winning_rate=None, advantage=None, passes_share=None, n_pairings=0, reason=NO_SET
         )
@@ -266,7 +266,7 @@ def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, Combine
 
 
 def rater_correlations(annotators: Annotators) -> dict[str, Estimate]:
-    """Return each judge's mean correlation with the raters on ordered scales; else nothing.
+    """Return each judge's mean correlation with the raters on ordered scales, or nothing.
 
     The mean over raters is "Pears" of Calderon et al. 2025, table 2; its "Acc" is the hit rate.
     """
@@ -278,7 +278,7 @@ def rater_correlations(annotators: Annotators) -> dict[str, Estimate]:
 def by_criterion(
     annotators: Annotators, design: AltTestDesign
 ) -> dict[str, dict[str, AnnotatorSummary]]:
-    """Test each judge on each criterion alone; nothing if items have none, or all the same."""
+    """Test each judge on each criterion. Return nothing if items share one criterion or none."""
     items = _items_by_criterion(annotators.p)
     if len(items) < 2:  # noqa: PLR2004 -- one domain is the test itself
         return {}

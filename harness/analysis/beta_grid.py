@@ -36,7 +36,7 @@ class Surface:
     Attributes
     ----------
     n_items : int
-        Items that raters and judge rated: what each number rests on.
+        Items behind each number: those that both the raters and the judge rated.
     """
 
     consistency: tuple[Numbers, ...]
@@ -46,20 +46,20 @@ class Surface:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Consistency and bias of every judge at every beta of the humans and every cut-off.
+    """Every judge's consistency and bias at every cut-off and every beta of the raters.
 
     Attributes
     ----------
     betas : tuple of float
-        0 to 1 by .05, and every beta at which the best judge by either goal changes.
+        0 to 1 in steps of .05, and every beta at which the best judge by either goal changes.
     taus : tuple of float
-        .1 to .9 by .1, and the run's own.
+        .1 to .9 in steps of .1, and the run's own.
     judges : dict of str to Surface
-        By judge.
+        Values by judge.
     prevalence : tuple of tuple of float
         Share of the items that are positive for the humans.
     n_left_out : int
-        Break points that are no column of their own because there are too many.
+        Break points without a separate column because there are too many.
     """
 
     betas: tuple[float, ...]
@@ -82,8 +82,8 @@ def grid_of(
 ) -> Grid:
     """Evaluate the goals at every beta and tau, without intervals.
 
-    Judges decide by ``n_replies`` replies to each item; None for all of them. Each row of the
-    tables stands for ``times`` items, (n,), or for one.
+    Judges decide by ``n_replies`` replies to each item, or by all if None. Each row of the tables
+    counts as ``times`` items, (n,), or as one.
     """
     of_row = np.ones(len(human.items)) if times is None else times.astype(np.float64)
     meets = human.space.meets(positive).astype(np.float64)
@@ -120,7 +120,7 @@ def grid_of(
 def grid_betas(
     regions: Mapping[str, Sequence[BreakEven]], tau: float
 ) -> tuple[tuple[float, ...], int]:
-    """Return the steps and the break points, those of the run's tau first if there are too many."""
+    """Return the steps and break points, the run's tau first if there are too many."""
     steps = [step / STEPS for step in range(STEPS + 1)]
     at_tau, elsewhere = set[float](), set[float]()
     for rows in regions.values():
@@ -134,11 +134,11 @@ def grid_betas(
 def _goals(
     decided: FloatArray, judged: Sequence[FloatArray], times: FloatArray
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return (J, B) consistency and bias of J judges' (n,) decisions against (n, B) ones.
+    """Return (J, B) consistency and bias of J judges' (n,) decisions against (n, B) decisions.
 
-    Those of a judge may be chances. Each row counts ``times``, (n,).
+    A judge's decisions may be probabilities. Each row counts ``times``, (n,).
 
-    The third is the (J,) items that both decided.
+    The third array is the number of items that both sides decided, (J,).
     """
     rated = ~np.isnan(decided[:, 0])
     judges = np.array(judged).reshape(len(judged), len(decided))[:, rated]
@@ -152,6 +152,6 @@ def _goals(
 
 
 def replies_to_sets(p: Prepared) -> float | None:
-    """Return the replies per item at which the response sets of judges are compared."""
+    """Return the replies per item at which judges' response sets are compared."""
     items = p.common.get("response_set")
     return None if items is None else items.n_replies

@@ -1,4 +1,4 @@
-"""Sensitivity of the decision to beta and the cut-off, bounds, reconstruction and rater error."""
+"""How the decision depends on beta and the cut-off, with bounds, reconstruction and rater error."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionOverBeta:
-    """What a metric selects where it is evaluated along a grid of beta of the raters.
+    """The judges that a metric selects along a grid of the raters' beta.
 
     Attributes
     ----------
     judges : tuple of tuple of str
-        At each beta, the best of the candidates by the metric; several where they are equal, none
-        where no value is defined.
+        At each beta, the best candidates by the metric: several if tied, none if no value is
+        defined.
     values : dict of str to tuple of float or None
-        By goal: the mean over these judges; of the prevalence bias, of its absolute value.
+        By goal: the mean over these judges. For the prevalence bias, the mean absolute value.
     losses : dict of str to tuple of float or None
-        By goal: how much worse that is than the best judge at that beta.
+        By goal: how much worse that value is than the best judge's at that beta.
     """
 
     judges: tuple[tuple[str, ...], ...]
@@ -77,14 +77,14 @@ class SelectionOverBeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestAtBeta:
-    """The best judge at the beta of the raters, and how firm that is.
+    """The best judge at the raters' beta, and how firm that result is.
 
     Attributes
     ----------
     beta : float
         The raters' beta, as estimated from their pairs.
     judges : tuple of str
-        The best of the candidates; several where they are equal.
+        The best candidates; several if tied.
     differs_share : float or None
         Share of the resamples of items in which none of them is the best; None without resamples.
     """
@@ -107,34 +107,36 @@ class Sensitivity:
     break_evens : dict of str to BreakEven
         At the run's tau, by goal.
     distinguishable : BreakEven or None
-        At the run's tau by decision consistency, of the first judge and those that are
-        significantly worse; None if no other judge is.
+        At the run's tau, by decision consistency, among the first judge and those that are
+        significantly worse. None if no other judge is significantly worse.
     selections : dict of str to SelectionOverBeta
-        At the run's tau, by metric, then by beta, 0 to 1 by .1. Metrics that compare with response
-        sets are evaluated anew at each beta. Point estimates.
+        Point estimates at the run's tau, by metric, then by beta from 0 to 1 in steps of .1.
+        Metrics that compare with response sets are recomputed at each beta.
     best_at_beta : dict of str to BestAtBeta
-        At the run's tau and the beta of the raters, by goal; nothing if that is NA.
+        At the run's tau and the raters' beta, by goal. Empty if that beta is NA.
     regions : dict of str to tuple of BreakEven
-        By goal, one per tau of ``grid``: where each judge wins.
+        By goal, one per tau of ``grid``: the betas at which each judge wins.
     grid : Grid or None
-        For looking around.
+        A grid for exploring other values.
     bounds, common_bounds : dict of str to dict of str to Bound
-        By judge and goal. Where the humans gave no response sets: over every way in which choices
-        may hide options, item by item, and over every beta that is the same for all items. Where
-        pairs of some items stand for the sets of all: over all that fits the choices and pairs.
+        Bounds by judge and goal. If the raters gave no response sets, they cover every way in which
+        choices may hide options, item by item, and every beta that is the same for all items. If
+        pairs on some items represent the sets on all, they cover everything that fits the choices
+        and pairs.
     differences : tuple of BoundedDifference
-        Of the judges in decision consistency, over all that fits the choices and pairs.
+        Judges' differences in decision consistency, over everything that fits the choices and
+        pairs.
     modelled : ModelledDecisions or None
-        Decisions at the cut-off by a model of the raters' sets, where that was asked for.
+        Decisions at the cut-off by a model of the raters' sets, if requested.
     bounds_reason : str
-        Why there are none; "" if there are.
+        Why there are no bounds; "" if there are.
     judge_betas : dict of str to Estimate
-        beta of each judge, from its independent calls, by maximum likelihood for one F, its
-        interval by profile likelihood; that of pairs stands with the judge. NA, "not_computed",
-        where items times response sets exceed 100,000.
+        Each judge's beta, estimated from its independent calls by maximum likelihood for one F,
+        with an interval by profile likelihood. The beta from pairs is in `JudgeResult`. NA,
+        "not_computed", if items times response sets exceed 100,000.
     judge_translations, human_translation : dict of str to CommonF; CommonF or None
-        F of each judge, and of the raters, from the same calls. Nothing for those
-        who gave no calls of both kinds on an item; F of pairs stands with judge and raters.
+        F of each judge, and of the raters, from the same calls. Missing for those who gave no calls
+        of both kinds on an item. The F from pairs is in `JudgeResult` and `HumanResult`.
     """
 
     identifiability: Identifiability
@@ -158,8 +160,8 @@ class Sensitivity:
 def section(p: Prepared, distinguishable: Sequence[str] = ()) -> Sensitivity:
     """Estimate how the comparison of judges depends on the response sets behind choices.
 
-    The ranked judges are compared, on the items on which the ranking compares them;
-    ``distinguishable`` names the first and those that are significantly worse.
+    The ranked judges are compared on the items that the ranking uses. ``distinguishable`` names the
+    first judge and those that are significantly worse.
     """
     reason = _why_no_sweep(p)
     section = Sensitivity(
@@ -197,7 +199,7 @@ class _Sweep(TypedDict):
 
 
 def _with_sweep(section: Sensitivity, p: Prepared, distinguishable: Sequence[str]) -> Sensitivity:
-    """Add which judge is best at each beta."""
+    """Add the best judge at each beta."""
     tables = (p.compared.human, *p.ranked_tables())
     units = Units.of(len(p.compared.human.items), None)
     (human, *judges), units, _ = one_of_each_kind(tables, units, {})
@@ -226,7 +228,7 @@ def _with_sweep(section: Sensitivity, p: Prepared, distinguishable: Sequence[str
 
 
 def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, SelectionOverBeta]:
-    """Select a judge by each metric at each beta, and say what that costs on each goal."""
+    """Select a judge by each metric at each beta, and compute its loss on each goal."""
     if not judges:
         return {}
     own = () if p.metric in {*SELECTED_BY, *GOALS} else (p.own.row(p.metric),)
@@ -248,7 +250,7 @@ def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, Selecti
 def _selected(
     name: str, losses: Mapping[str, FloatArray], judges: tuple[str, ...]
 ) -> SelectionOverBeta:
-    """Summarise what a metric selects from the (betas, J) losses by each metric."""
+    """Summarise a metric's selections from the (betas, J) losses by each metric."""
     chosen = chosen_by(losses[name].T).T & ~np.isnan(losses[name])
     values, extra = {}, {}
     for goal in GOALS:
@@ -271,7 +273,7 @@ def _selected(
 
 
 def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestAtBeta]:
-    """Find the best of the candidates at the raters' beta, in the data and in resamples."""
+    """Find the best candidate at the raters' beta, in the data and in resamples."""
     beta = p.own.human_translation.beta.value
     if beta is None or not judges:
         return {}
@@ -315,7 +317,7 @@ def _why_no_bounds(p: Prepared) -> Reason:
 
 
 def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
-    """Add the bounds where raters gave forced choices alone, or pairs on some of the items."""
+    """Add the bounds if raters gave only forced choices, or pairs on some of the items."""
     human, judges = p.compared.human, p.ranked_tables()
     positive, n_replies = p.compared.positive, replies_to_sets(p)
     if p.sets.from_pairs:
@@ -356,7 +358,7 @@ def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
 
 
 def _has_likelihood(p: Prepared) -> bool:
-    """Return whether independent calls can show F: there are sets, or positives to say beta of."""
+    """Return whether independent calls can show F, from sets, or beta, from positive options."""
     space = p.compared.human.space
     if space.fully_specified or not space.sets_known:
         return False
@@ -365,7 +367,7 @@ def _has_likelihood(p: Prepared) -> bool:
 
 
 def _with_likelihood(section: Sensitivity, p: Prepared) -> Sensitivity:
-    """Add F and beta of the independent calls of the judges, and F of those of the raters."""
+    """Add F and beta from the judges' independent calls, and F from the raters'."""
     tables = p.compared.judges
     fits = {table.name: _fitted(p, table) for table in tables}
     matrices = {name: matrix for name, (matrix, _) in fits.items() if matrix is not None}
@@ -379,7 +381,7 @@ def _with_likelihood(section: Sensitivity, p: Prepared) -> Sensitivity:
 
 
 def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonF | None, Estimate | None]:
-    """Return F, if there are calls, and beta, if there are positive options."""
+    """Estimate F, if there are calls, and beta, if there are positive options."""
     positive, beta = p.compared.positive, None
     if len(table.items) * len(table.space.sets) > MAX_CELLS:
         na = Estimate(value=None, reason="not_computed", n_used=0, n_excluded=len(table.items))

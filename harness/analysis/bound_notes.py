@@ -1,4 +1,4 @@
-"""Sentences on what choices and pairs say about decisions at a cut-off."""
+"""Sentences about what choices and pairs show about decisions at a cut-off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_NAMED = 3  # differences
 
 
 def notes_on_bounds(sensitivity: Sensitivity) -> Iterator[str]:
-    """Yield what is settled, and what is not, where pairs stand for the sets of all items."""
+    """Yield sentences on what is settled, and what is not, if pairs represent all items' sets."""
     bounds = {
         judge: goals["decision_consistency"]
         for judge, goals in sensitivity.bounds.items()
@@ -45,7 +45,7 @@ def notes_on_bounds(sensitivity: Sensitivity) -> Iterator[str]:
 
 
 def assumption(modelled: ModelledDecisions) -> str:
-    """Name what decisions at the cut-off rest on."""
+    """Name the assumption behind decisions at the cut-off."""
     if modelled.basis == "dirichlet":
         spread = (
             "assumes that response sets spread between items as a Dirichlet distribution, which "
@@ -60,7 +60,7 @@ def assumption(modelled: ModelledDecisions) -> str:
 
 
 def notes_on_model(modelled: ModelledDecisions | None) -> Iterator[str]:
-    """Yield what a model of the raters' sets assumes, and which judge is better under it."""
+    """Yield the assumptions in a model of the raters' sets, and the better judge under it."""
     if modelled is None:
         return
     yield assumption(modelled)

@@ -1,4 +1,4 @@
-"""What the check of a judge shows without any label."""
+"""Results of checking a judge without any label."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FlipRow:
         Share of the pairs of replies with different answers; ``counts`` has the pairs ``n`` and
         those that differ ``k``. Its interval is exact with n = items.
     to_target : Estimate or None
-        Of instructions in the text: share of the pairs in which the judge follows them.
+        For instructions in the text, the share of pairs in which the judge follows them.
     """
 
     change: str
@@ -35,32 +35,32 @@ class FlipRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCheck:
-    """What a judge does on items without any label.
+    """A judge's behaviour on items without any label.
 
     Attributes
     ----------
     judge, task : str
         Names.
     n_items : int
-        Items that it was asked about.
+        Items that the judge was run on.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     flipped : Estimate
-        Over all changes that leave the text's meaning alone: not instructions in it.
+        Share over all changes that keep the text's meaning, which excludes instructions in it.
     rows : tuple of FlipRow
         By change.
     outcomes : dict of str to int
         Replies by outcome; "answered" are those that could be read.
     refused_parameters : tuple of str
-        What the server refuses, in words with advice.
+        Parameters that the server rejects, in words with advice.
     cost_usd : float or None
-        Of all replies; None if the price isn't known.
+        Cost of all replies; None if the price isn't known.
     n_replies : int
         Replies asked for, those from the cache included.
     stopped : str
-        Why asking ended early; "" if it didn't.
+        Why requests stopped early; "" if they didn't.
     exit_code : ExitCode
-        `DONE` if everything was asked.
+        `DONE` if every request was sent.
     """
 
     judge: str
@@ -80,7 +80,7 @@ class JudgeCheck:
         return f"JudgeCheck({self.judge!r}, {self.n_items} items, flipped {self.flipped.value})"
 
     def flipped_by(self, change: str) -> Estimate | None:
-        """Return how often answers differ under a change; None if it wasn't asked."""
+        """Return how often answers differ under a change; None if the change wasn't tested."""
         return next((row.flipped for row in self.rows if row.change == change), None)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Checks of what a user chose: metric, cut-off, beta and level must fit the task."""
+"""Checks of the user's choices: metric, cut-off, beta and level must fit the task."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
-    """Refuse choices under which `prepare` would fail.
+    """Reject choices under which `prepare` would fail.
 
     Raises
     ------
     TaskError
-        If one does not fit the task.
+        If a choice does not fit the task.
     """
     if task.is_open:
         check_open_choices(task, choices.explicit())
@@ -68,7 +68,7 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
 
 
 def compares_response_sets(task: Task, choices: Choices) -> bool:
-    """Return whether the metric that ranks compares the response sets of judges.
+    """Return whether the ranking metric compares judges' response sets.
 
     Raises
     ------
@@ -82,12 +82,12 @@ def compares_response_sets(task: Task, choices: Choices) -> bool:
 
 
 def check_metric(task: Task, choices: Choices, name: str) -> None:
-    """Refuse a metric that a validation of the task does not have.
+    """Reject a metric that a validation of the task does not have.
 
     Raises
     ------
     TaskError
-        If there is none of that name; the message lists similar names.
+        If there is no metric of that name; the message lists similar names.
     """
     try:
         find_metric(name, metrics_of(task) if task.is_open else _rows_of_choices(task, choices))

@@ -1,9 +1,9 @@
-"""Completeness of a judge: what it was to reply, less what it replied.
+"""Completeness of a judge: its planned replies, compared with those it gave.
 
 planned = answered + abstained + refused + invalid + failed + not asked. Whether a judge can be
 assessed follows from these counts in `Completeness`, for runs, rounds, races and estimates alike,
-and never from the kind of an error: a failed call isn't a reply, whatever made it fail. Of replies
-that give no verdict, this says why and what to try.
+and never from the kind of error. A failed call isn't a reply, whatever made it fail. For replies
+without a verdict, this module says why and what to try.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Completeness:
     Attributes
     ----------
     counts : tuple of OutcomeCounts
-        Of its replies, by elicitation.
+        Counts of its replies, by elicitation.
     min_answered : float
         Share of the planned replies that must be answers.
     is_planned : bool
@@ -58,7 +58,7 @@ class Completeness:
 
     @property
     def standing(self) -> JudgeStanding:
-        """Without any answer it isn't assessed; with too few, or cut short, it is incomplete."""
+        """Standing: not assessed without any answer, incomplete with too few or if cut short."""
         if not self.total("answered"):
             return "not assessed"
         is_short = any(c.answered < self.min_answered * c.planned for c in self.counts)
@@ -67,7 +67,7 @@ class Completeness:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the judge can be assessed on what it replied."""
+        """Whether the judge can be assessed on its replies."""
         return not self.shortfall
 
     @property
@@ -78,11 +78,11 @@ class Completeness:
 
     @property
     def n_missing(self) -> int:
-        """Planned replies that did not come, and may still be asked for."""
+        """Planned replies that are missing, and may still be requested."""
         return self.total("failed") + self.total("not_asked")
 
     def plus(self, other: Self) -> Self:
-        """Add the counts of other items, asked about in the same elicitations."""
+        """Add the counts for other items in the same elicitations."""
         pairs = zip(self.counts, other.counts, strict=True)
         return replace(self, counts=tuple(one.plus(two) for one, two in pairs))
 
@@ -91,7 +91,7 @@ class Completeness:
         return sum(getattr(counts, outcome) for counts in self.counts)
 
     def __str__(self) -> str:
-        """Say what is short, in words."""
+        """Describe the shortfall in words."""
         n_answered, n_planned = self.total("answered"), self.total("planned")
         why = [f"{n} {name.replace('_', ' ')}" for name in UNUSABLE if (n := self.total(name))]
         verb = "is" if n_answered == 1 else "are"
@@ -109,11 +109,11 @@ def completeness_of(
     Parameters
     ----------
     verdicts : sequence of Verdict
-        Of the judge alone.
+        This judge's verdicts only.
     planned : mapping of str to int
-        Replies that it was to give, by elicitation.
+        Replies planned, by elicitation.
     items : collection of str
-        Ids of the items that it was to be asked about; verdicts on others are left out.
+        Ids of the items that it was planned to see. Verdicts on other items are left out.
     min_answered : float, optional
         Share of the planned replies that must be answers.
     """
@@ -122,7 +122,7 @@ def completeness_of(
 
 
 def fails_too_often(n_failed: int, n_planned: int, min_answered: float | None = None) -> bool:
-    """Return whether more calls failed than may be missing of those planned so far."""
+    """Return whether more calls failed than may be missing among those planned so far."""
     least = MIN_ANSWERED if min_answered is None else min_answered
     return n_failed > (1.0 - least) * n_planned
 
@@ -160,24 +160,24 @@ CAUSES = REASONS | {"not_an_option": REASONS["no_option"]} | OF_TOKENS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableReplies:
-    """The replies of a judge that give no verdict, where they are more than `MAX_SHARE`.
+    """A judge's replies without a verdict, if they exceed `MAX_SHARE`.
 
     Attributes
     ----------
     n, n_replies : int
-        Refused and invalid replies, of all that came.
+        Refused and invalid replies, and all replies received.
     by_elicitation : dict of Elicitation to (int, int)
-        The same two numbers of each elicitation that the judge was asked for.
+        The same two numbers for each elicitation that the judge was asked for.
     causes : dict of str to int
-        How many have which cause, the most frequent first.
+        Number of replies by cause, the most frequent first.
     options, strategies : tuple of str
         Options of ``harness run`` and strategies to try.
     reword : bool
-        Whether the question is to be worded otherwise.
+        Whether the question should be reworded.
     reasoning_only : bool
-        Whether replies hold reasoning and no answer.
+        Whether replies contain reasoning and no answer.
     examples : tuple of str
-        The beginnings of some of them where the run keeps texts; not in ``metrics.json``.
+        The beginnings of some of these replies, if the run keeps texts. Not in ``metrics.json``.
     """
 
     judge: str
@@ -193,12 +193,12 @@ class UnreadableReplies:
 
     @property
     def share(self) -> float:
-        """Share of the replies."""
+        """Share of unreadable replies."""
         return self.n / self.n_replies
 
 
 def unreadable_replies(source: Source) -> tuple[UnreadableReplies, ...]:
-    """Return the judges of a source with more than a few unreadable replies."""
+    """Return the unreadable replies of each judge that has more than a few."""
     by_judge = (_of_judge(source, facts) for facts in source.judges)
     return tuple(replies for replies in by_judge if replies is not None)
 
@@ -237,7 +237,7 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
 
 
 def _strategies(facts: JudgeFacts, unreadable: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return strategies to try: none on the first token of a judge that turns out to think."""
+    """Return strategies to try; none on the first token for a judge that turns out to reason."""
     replies = [reply for verdict in unreadable for reply in verdict.replies]
     if not any(reply.reasoning or thinks_first(reply.text) for reply in replies):
         return facts.other_strategies
@@ -260,7 +260,7 @@ def _is_cut_off(verdict: Verdict) -> bool:
 
 
 def _cause(verdict: Verdict, facts: JudgeFacts, source: Source) -> str:
-    """Return why a reply gives no verdict, in words."""
+    """Explain in words why a reply gives no verdict."""
     if _is_cut_off(verdict):
         return f"{CUT_OFF} at {facts.max_tokens} tokens" if facts.max_tokens else CUT_OFF
     slug = verdict.reason.split(",")[0].rpartition(":")[2] or verdict.outcome
@@ -275,7 +275,7 @@ def _text_of(verdict: Verdict) -> str:
 
 
 def _examples(source: Source, facts: JudgeFacts, unreadable: Sequence[Verdict]) -> Iterator[str]:
-    """Yield the beginnings of replies, those of different causes first; none without texts."""
+    """Yield the beginnings of replies, different causes first; nothing without texts."""
     if not any(source.task.has_text(item) for item in source.items):
         return
     place = {item.id: i for i, item in enumerate(source.items)}

@@ -28,7 +28,7 @@ OF_NUMBER = re.compile(
     re.IGNORECASE,
 )
 ABSOLUTE = re.compile(r"abs\((?P<name>.*)\)")
-DIFFERENCE = "difference("  # of an estimate: difference(B,A) is the mean of B less that of A
+DIFFERENCE = "difference("  # of an estimate: difference(B,A) is the mean of B minus the mean of A
 BETWEEN = re.compile(r"\s*,\s*")
 WITH_VALUES = (PREFIX, DIFFERENCE)
 SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
@@ -48,7 +48,7 @@ class ComparedQuantity:
 
     @classmethod
     def read(cls, text: str, end: End = "value") -> Self:
-        """Read a name, which may be in ``abs(...)``; that of a slice in its own spelling."""
+        """Read a name, which may be in ``abs(...)``. A slice's name keeps its own spelling."""
         absolute = ABSOLUTE.fullmatch(text)
         name = (absolute["name"] if absolute else text).strip()
         if name.startswith(DIFFERENCE):
@@ -56,7 +56,7 @@ class ComparedQuantity:
         return cls(str(SliceName.read(name) or name), end, absolute is not None)
 
     def of(self, estimate: Estimate) -> Estimate:
-        """Return what is compared, as an estimate; NA with a reason if there's nothing."""
+        """Return the compared quantity as an estimate; NA with a reason if there is none."""
         if estimate.value is None:
             return estimate
         if self.end == "value":
@@ -71,7 +71,7 @@ class ComparedQuantity:
 
 
 def _without_sign(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of the interval of the absolute value."""
+    """Return the interval of the absolute value."""
     ends = abs(low), abs(high)
     return (0.0 if low <= 0.0 <= high else min(ends)), max(ends)
 
@@ -83,17 +83,17 @@ class Condition:
     Attributes
     ----------
     word : str
-        A name alone, such as ``changed``, in lower case with spaces; "" otherwise.
+        A single name, such as ``changed``, in lower case with spaces; "" otherwise.
     verdicts : tuple of str
-        What the decision must be one of; empty otherwise. Unchecked: see `unknown_verdict`.
+        Verdicts that satisfy the condition; empty otherwise. Unchecked: see `unknown_verdict`.
     judge : str or None
-        Whose number it is; None if the condition names no judge.
+        The judge that the number belongs to; None if the condition names no judge.
     quantity : ComparedQuantity or None
-        What is compared with ``limit``; None for a word or verdicts.
+        The quantity compared with ``limit``; None for a word or verdicts.
     sign : str
         ``>=``, ``<=``, ``>`` or ``<``.
     limit : float
-        What the number is compared with.
+        The limit for the number.
     is_multiple : bool
         Whether ``limit`` is a multiple of an earlier number, as in ``cost>1.5x``.
     """
@@ -111,11 +111,11 @@ class Condition:
         """Read a condition; None for any other text.
 
         A word; ``decision=VERDICT``, several verdicts separated by ``|``, or ``decision>=VERDICT``
-        for that or a stronger one; or a number's name, a sign and a limit, after ``JUDGE:`` if it
-        is a judge's, and with ``:lower`` or ``:upper`` (after the number's name or the limit) if
-        it is about an end of the interval. ``abs(NAME)`` is the number without its sign,
-        ``slice(FIELD=VALUE).MEASURE`` that of a slice, ``difference(B,A)`` that of an estimate by
-        a field, and ``1.5x`` a multiple.
+        for that verdict or a stronger one; or a number's name, a sign and a limit, after ``JUDGE:``
+        if it belongs to a judge, and with ``:lower`` or ``:upper`` (after the number's name or the
+        limit) if it is about an end of the interval. ``abs(NAME)`` is the number without its sign,
+        ``slice(FIELD=VALUE).MEASURE`` a slice's measure, ``difference(B,A)`` a difference between
+        two values of a field in an estimate, and ``1.5x`` a multiple.
         """
         text = text.strip()
         if decision := OF_DECISION.fullmatch(text):
@@ -156,21 +156,21 @@ class Condition:
 
     @property
     def unknown_verdict(self) -> str | None:
-        """The first verdict that no decision has; None if there is none."""
+        """The first verdict that no decision has; None if all are known."""
         return next((verdict for verdict in self.verdicts if verdict not in VERDICTS), None)
 
     def accepts(self, verdict: DecisionVerdict) -> bool:
-        """Return whether a decision fulfils the condition."""
+        """Return whether a decision satisfies the condition."""
         return verdict in self.verdicts
 
     def holds(self, value: float, unit: float = 1.0) -> bool:
-        """Return whether a number fulfils the condition, given what a multiple is one of."""
+        """Return whether a number satisfies the condition; a multiple is one of ``unit``."""
         limit = self.limit * unit if self.is_multiple else self.limit
         return bool(SIGNS[self.sign](value, limit))
 
 
 def difference_name(first: str, second: str) -> str:
-    """Return the name of the mean of a value of a field less that of another."""
+    """Return the name for the mean of one value of a field minus the mean of another."""
     return BETWEEN.sub(",", f"{DIFFERENCE}{first},{second})")
 
 
@@ -180,7 +180,7 @@ def read_conditions(text: str) -> tuple[Condition | str, ...]:
 
 
 def _verdicts(sign: str, joined: str) -> tuple[str, ...]:
-    """Return what the decision must be one of: with ``>=``, the weakest named or stronger."""
+    """Return the accepted decisions; with ``>=``, the weakest named verdict or a stronger one."""
     verdicts = tuple(joined.split("|"))
     if sign == "=" or not set(verdicts) <= set(VERDICTS):
         return verdicts
@@ -188,7 +188,7 @@ def _verdicts(sign: str, joined: str) -> tuple[str, ...]:
 
 
 def _split_judge(name: str) -> tuple[str | None, str]:
-    """Return the judge, if there is one before the last colon, and the number's name."""
+    """Split off the judge, if one precedes the last colon, from the number's name."""
     starts = [start for prefix in WITH_VALUES if (start := name.find(prefix)) >= 0]
     start = min(starts, default=len(name))  # values of a field may have a colon
     judge, colon, number = name[:start].rstrip().rpartition(":")

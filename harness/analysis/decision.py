@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.analysis.metric_choice import Choosing
 
 DecisionVerdict: TypeAlias = Literal["use", "use_if_independent", "best_not_proven", "none"]
-VERDICTS: tuple[DecisionVerdict, ...] = get_args(DecisionVerdict)  # the strongest first
+VERDICTS: tuple[DecisionVerdict, ...] = get_args(DecisionVerdict)  # strongest first
 RECOMMENDING: frozenset[DecisionVerdict] = frozenset({"use", "use_if_independent"})
 DecisionReason: TypeAlias = Literal[
     "",
@@ -48,7 +48,7 @@ class UsualChoice:
     regret : Regret
         Its cost in the goal, significantly above 0; names the metric and the judges it picks.
     n_items : tuple of int
-        Items behind the goal's values of the judges involved.
+        Items behind the goal's values for the judges involved.
     """
 
     regret: Regret
@@ -57,7 +57,7 @@ class UsualChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """What to collect where the answer is not firm.
+    """The data to collect next if the answer is not firm.
 
     Attributes
     ----------
@@ -67,18 +67,18 @@ class NextStep:
         The difference that matters, in the unit of the metric that ranks; None if it has no range.
     n_items_needed : int or None
         Items that detect a difference of ``worth`` between the first two judges in 80 % of data
-        sets; None if there are enough, no number of items is, or no other judge may be the best,
-        and where the verdict is "none".
+        sets. None if there are enough already, no number is enough, no other judge may be the best,
+        or the verdict is "none".
     more_raters : bool
-        Whether no number of items detects it with these raters.
+        Whether no number of items detects this difference with these raters.
     equivalent : tuple of str
-        Judges that surely differ from the first by less than ``worth``.
+        Judges whose whole interval lies within ``worth`` of the first judge.
     advice : str
         Which ratings to collect, as `Identifiability` advises; "" if raters gave response sets.
     n_missing, n_planned : int
-        The leader's replies that were not asked for, of those planned.
+        The leader's replies that were not requested, and those planned.
     unusable : bool
-        Whether many of the leader's replies came and could not be used.
+        Whether many of the leader's replies arrived but could not be used.
     """
 
     n_items: int = 0
@@ -94,16 +94,16 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Which judge to use, on what evidence, and what to collect next.
+    """The judge to use, the evidence for it, and what to collect next.
 
     Attributes
     ----------
     verdict : str
-        "use": ``judge`` is better than every baseline, may replace a rater and answered enough;
+        "use": ``judge`` is better than every baseline, may replace a rater and answered enough.
         "use_if_independent": the same, provided that raters worked without its answers, and it
-        without theirs, which can't be tested and isn't stated in task.yaml;
-        "best_not_proven": it is better than the baselines, and ``missing`` is not shown;
-        "none": no judge can be recommended.
+        without theirs, which can't be tested and isn't stated in task.yaml. "best_not_proven": it
+        is better than the baselines, but ``missing`` is not shown. "none": no judge can be
+        recommended.
     reason : str
         Why the verdict is "none": "no_verdicts", "raced" (judges raced, and none was asked about
         all items), "metric_undefined", "too_few_answered", "not_better_than_baselines" or
@@ -111,7 +111,8 @@ class Decision:
     judge : str or None
         The recommended or best judge; None if the verdict is "none".
     leader : str or None
-        The first judge on the same items and number of replies. What follows compares with it.
+        The first judge on the same items and number of replies. The fields below compare other
+        judges with it.
     missing : tuple of str
         Kinds of checks that ``judge`` did not pass.
     not_distinguishable : tuple of str
@@ -121,20 +122,20 @@ class Decision:
     unranked : tuple of str
         Judges that answered too little to be compared, or whose metric is NA.
     first_by_goal : dict of str to tuple of str
-        Who is first by each downstream goal.
+        The first judges by each downstream goal.
     checks : dict of str to Check
-        ``beats_baselines``, ``annotator_test``, ``one_human``, ``answered``,
-        ``usable_replies``, ``with_losses`` (first, too, where unanswered items are losses),
-        ``copies_a_rater`` (passed if it doesn't: if that can't be tested, if the evidence suffices
-        without each rater, too), ``all_items`` (none was left out by --limit) and ``independent``
-        (copies of a rater are tested for, or task.yaml states that there are none), of the leader.
+        ``beats_baselines``, ``annotator_test``, ``one_human``, ``answered``, ``usable_replies``,
+        ``with_losses`` (still first if unanswered items count as losses), ``copies_a_rater``
+        (passed if it doesn't; if that can't be tested, passed if the evidence also suffices without
+        each rater), ``all_items`` (none was left out by --limit) and ``independent`` (copies of a
+        rater are tested for, or task.yaml states that there are none). All are about the leader.
     break_even : BreakEven or None
-        At which beta of the raters the best judge by decision consistency changes, among ``leader``
+        The raters' beta at which the best judge by decision consistency changes, among ``leader``
         and ``significantly_worse``; None if no other judge is significantly worse.
     usual_choices : tuple of UsualChoice
-        Of hit rate and kappa, those that would have picked a significantly worse judge.
+        Hit rate or kappa, if it would have picked a significantly worse judge.
     next_step : NextStep
-        What to collect next.
+        Data to collect next.
     """
 
     verdict: DecisionVerdict
@@ -161,7 +162,7 @@ def decide(
     sensitivity: Sensitivity | None = None,
     advice: str = "",
 ) -> Decision:
-    """Make the decision from a validation's parts; ``advice`` is that of `Identifiability`."""
+    """Decide from a validation's parts; ``advice`` comes from `Identifiability`."""
     rows = evidence.judges if evidence else ()
     ranked = [row for row in rows if row.value is not None]
     unranked = tuple(row.judge for row in rows if row.value is None)
@@ -206,7 +207,7 @@ def decide(
 def verdict_of(
     evidence: Evidence,
 ) -> tuple[DecisionVerdict, dict[str, Check], tuple[str, ...]]:
-    """Judge the first ranked judge: the verdict, its checks, and those that "use" lacks."""
+    """Assess the first ranked judge: the verdict, its checks, and those that "use" lacks."""
     leader = next(row for row in evidence.judges if row.value is not None)
     checks = {row.kind: row.test(leader, evidence) for row in all_checks()}
     missing = tuple(row.kind for row in all_checks() if row.is_missing(checks))
@@ -220,7 +221,7 @@ def verdict_of(
 def verdict_and_judge(
     evidence: Evidence | None, controls: Container[str] = ()
 ) -> tuple[DecisionVerdict, str | None]:
-    """Return the verdict and the judge of `Decision`, from the comparison alone."""
+    """Return `Decision`'s verdict and judge, using only the comparison."""
     ranked = [row.judge for row in evidence.judges if row.value is not None] if evidence else []
     if evidence is None or not ranked or ranked[0] in controls:
         return "none", None
@@ -229,20 +230,20 @@ def verdict_and_judge(
 
 
 def n_items_needed(evidence: Evidence) -> int | None:
-    """Return `NextStep.n_items_needed`, from the comparison alone."""
+    """Return `NextStep.n_items_needed`, using only the comparison."""
     needed = evidence.n_items_for_margin
     enough = needed is None or needed <= evidence.n_items
     return None if enough or not _is_open(evidence) else needed
 
 
 def _is_open(evidence: Evidence) -> bool:
-    """Return whether another judge may be the best, and may differ from the first by the margin."""
+    """Return whether a different judge may be the best by more than the margin."""
     others = [row for row in evidence.judges if row.value is not None][1:]
     return any(row.close_to_first for row in others) and not _is_alike(evidence)
 
 
 def _is_alike(evidence: Evidence) -> bool:
-    """Return whether the second judge surely differs from the first by less than the margin."""
+    """Return whether the second judge's whole interval lies within the margin of the first."""
     second = next((row for row in evidence.judges[1:] if row.difference), None)
     return second is not None and _within(second.difference, evidence.margin)
 
@@ -269,7 +270,7 @@ def _break_even(sensitivity: Sensitivity | None) -> BreakEven | None:
 def _usual_choices(
     evidence: Evidence, choosing: Choosing | None, judges: Mapping[str, JudgeResult]
 ) -> tuple[UsualChoice, ...]:
-    """Work out what selecting by hit rate or kappa would have cost, where that is shown to cost."""
+    """Compute the cost of selecting by hit rate or kappa, if a cost is shown."""
     if choosing is None:
         return ()
     choices, worse = [], {*evidence.distinguishable[1:]}

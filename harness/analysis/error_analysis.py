@@ -1,4 +1,4 @@
-"""Error analysis: confusions, leniency, abstention (Rao and Callison-Burch 2026)."""
+"""Error analysis: confusions, leniency and abstention (Rao and Callison-Burch 2026)."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ MAX_TEXT = 80  # characters of an example
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confusion:
-    """Modes of the humans by modes of the judge, items; tied modes count in equal parts.
+    """Items by the raters' mode and the judge's mode; tied modes count in equal parts.
 
     Attributes
     ----------
     human, judge : tuple of str
-        What rows and columns stand for: options, CANNOT_ASSESS, and for the judge ``refused``,
+        Labels of rows and columns: options, CANNOT_ASSESS, and for the judge ``refused``,
         ``invalid`` and ``failed``.
     cells : rows of numbers
-        Human by judge.
+        Items, by raters' mode (rows) and judge's mode (columns).
     excluded : tuple of Exclusion
-        Why items are in no cell.
+        Reasons that items are in no cell.
     """
 
     human: tuple[str, ...]
@@ -77,7 +77,7 @@ class Confusion:
     excluded: tuple[Exclusion, ...]
 
     def pairs(self) -> Iterator[tuple[str, str, float]]:
-        """Yield the class of the humans, that of the judge and the items of each cell with any."""
+        """Yield the raters' class, the judge's class and the item count for each nonempty cell."""
         for human, cells in zip(self.human, self.cells, strict=True):
             for judge, n in zip(self.judge, cells, strict=True):
                 if n:
@@ -86,18 +86,18 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonestError:
-    """The answer that a judge most often gives in place of another.
+    """The most frequent confusion: the judge's answer, and the raters' answer that it replaces.
 
     Attributes
     ----------
     human, judge : str
         The raters' most common answer, and the judge's.
     n : float
-        Items; of tied modes, parts of them.
+        Items, with tied modes counted in parts.
     item : str
-        The id of one of them: of those on which most raters agree, the first.
+        The id of an example: the first item among those with the most agreement between raters.
     text : str
-        The beginning of its text, on one line, where the run keeps texts; not in ``metrics.json``.
+        The beginning of its text, on one line, if the run keeps texts. Not in ``metrics.json``.
     """
 
     human: str
@@ -109,20 +109,20 @@ class CommonestError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modes:
-    """The three resolutions of CANNOT_ASSESS side by side; they estimate different things.
+    """Results for the three ways to resolve CANNOT_ASSESS, which estimate different things.
 
     Attributes
     ----------
     recode_to : str or None
-        What abstention becomes in mode recode: the one option that is not positive.
+        The option that replaces abstention in mode recode: the only one that is not positive.
     recode_reason : str
-        Why there is none, and so no mode recode.
+        Why there is no such option, and so no mode recode.
     rates : dict of str to Estimate
-        ``answered_fraction`` (of the judge), ``answered_by_both``, ``human_abstention_rate`` and
+        The judge's ``answered_fraction``, ``answered_by_both``, ``human_abstention_rate`` and
         ``judge_abstention_rate``.
     exclude, recode, third_class : dict of str to Estimate
         ``exclude["accuracy"]`` is the selective accuracy. With the task's weights, weighted kappa
-        and alpha stand in the mode that their matrix is made for.
+        and alpha are in the mode that their matrix is made for.
     """
 
     recode_to: str | None
@@ -140,12 +140,12 @@ class JudgeErrors:
     Attributes
     ----------
     leniency : dict of str to Estimate
-        Of the positive options against all others, where both answered: precision and recall of
-        the judge, and the drift of the prevalence.
+        For positive options against all others, on items that both sides answered: the judge's
+        precision and recall, and the drift in prevalence.
     leniency_reason : str
-        Why there is none.
+        Why there is no leniency.
     commonest : CommonestError or None
-        The most frequent of its errors; None if it makes none.
+        Its most frequent error; None if it makes none.
     """
 
     judge: str
@@ -163,9 +163,10 @@ class Errors:
     Attributes
     ----------
     ensemble : Ensemble or None
-        How the judges agree with each other; None with fewer than two.
+        Agreement among the judges; None with fewer than two.
     ensemble_same_as : dict of str to str
-        Its coefficients that are the same number up to a finite-sample correction: report one.
+        Coefficients of the ensemble that equal another one up to a finite-sample correction, mapped
+        to it. Report one of the two.
     """
 
     judges: tuple[JudgeErrors, ...]
@@ -173,11 +174,11 @@ class Errors:
     ensemble_same_as: dict[str, str]
 
     def without_texts(self) -> Errors:
-        """Return these errors without the texts of items."""
+        """Return these errors without item texts."""
         return replace(self, judges=tuple(map(_with_text, self.judges)))
 
     def with_texts(self, task: Task, items: Iterable[Item]) -> Errors:
-        """Return these errors with the beginnings of the texts of their items."""
+        """Return these errors with the beginnings of their items' texts."""
         texts = {item.id: _text_of(task, item) for item in items}
         return replace(self, judges=tuple(_with_text(row, texts) for row in self.judges))
 
@@ -191,9 +192,9 @@ def _with_text(errors: JudgeErrors, texts: Mapping[str, str] | None = None) -> J
 
 
 def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
-    """Compare the modes of judges and raters, abstention included.
+    """Compare the modes of judges and raters, including abstention.
 
-    The second is the agreement among the raters, by coefficient, on the same resamples.
+    The second value is the agreement among the raters, by coefficient, on the same resamples.
     """
     ensemble = _ensemble(p, p.judges)  # before the cells, which are large
     human = with_abstention(p.human)
@@ -218,7 +219,7 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
 
 
 class _Counted(NamedTuple):
-    """What is counted of one judge; the cells of its items are not kept."""
+    """Counts for one judge; the cells of its items are not kept."""
 
     sums: dict[str, ItemSums]
     confusion: Confusion
@@ -235,7 +236,7 @@ def _count(p: Prepared, human: FloatArray, table: RatingTable) -> _Counted:
 
 
 def _excluded(human: FloatArray, judge: FloatArray, cells: FloatArray) -> tuple[Exclusion, ...]:
-    """Say why items lack an answer or abstention of either side, each under one reason."""
+    """Explain why items lack an answer or abstention from either side, with one reason per item."""
     n_answers = human.shape[1]
     left = ~cells[:, :, :n_answers].any(axis=(1, 2))
     reasons: list[tuple[ExclusionReason, BoolArray]] = [
@@ -266,7 +267,7 @@ def _confusion(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) 
 
 
 def _commonest_error(p: Prepared, cells: FloatArray) -> CommonestError | None:
-    """Return the error that a judge makes on most items, with one of them."""
+    """Return the error that a judge makes on most items, with an example item."""
     options = (*p.task.space.options, CANNOT_ASSESS)
     n_answers = len(options)
     wrong = cells[:, :, :n_answers] * (1.0 - np.eye(n_answers))
@@ -295,7 +296,7 @@ def _text_of(task: Task, item: Item) -> str:
 def _estimates(
     p: Prepared, by_judge: dict[str, dict[str, ItemSums]]
 ) -> tuple[dict[str, dict[str, dict[str, Estimate]]], dict[str, Estimate]]:
-    """Estimate modes and leniency of every judge by part, and the agreement of the raters."""
+    """Estimate every judge's modes and leniency by part, and the agreement among the raters."""
     rater_sums = agreement_sums(p)
     if p.compared.weights is not None:
         rater_sums = [of_metric.weighted(p.compared.weights) for of_metric in rater_sums]
@@ -359,7 +360,7 @@ def _modes(p: Prepared, estimates: dict[str, dict[str, Estimate]]) -> Modes:
 
 
 def _ensemble(p: Prepared, judges: Sequence[RatingTable]) -> Ensemble | None:
-    """Return the agreement among judges; of several modes, one is drawn."""
+    """Return the agreement among judges, with one mode drawn if several are tied."""
     if len(judges) < SEVERAL:
         return None
     options, seed = p.task.space.options, p.settings.seed

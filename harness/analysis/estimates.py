@@ -76,18 +76,19 @@ def prepare(
     with_intervals: bool = True,
     with_comparisons: bool = True,
 ) -> Prepared:
-    """Count, resolve and evaluate.
+    """Count ratings and verdicts, resolve abstentions and evaluate the metrics.
 
     Parameters
     ----------
     source : Source
         Task, verdicts and settings.
     ranking_only : bool
-        Evaluate only the metric that ranks. Enough for `harness.analysis.evidence.section`.
+        Evaluate only the metric that ranks, which is enough for
+        `harness.analysis.evidence.section`.
     with_intervals : bool, optional
-        Whether the evaluation draws intervals. Those of the comparison of judges are made anyway.
+        Whether the evaluation computes intervals. The comparison of judges always has them.
     with_comparisons : bool, optional
-        Whether judges are compared with one another, with baselines and with a rater. Without,
+        Whether judges are compared with one another, with baselines and with a rater. If False,
         `Prepared.footing` has the judges, their items and values, and `Prepared.own` no intervals.
 
     Raises
@@ -177,7 +178,7 @@ def prepare(
 def _modelled(
     source: Source, compared: Compared, common: Mapping[str, CommonItems], sets: HumanSets
 ) -> ModelledDecisions | None:
-    """Estimate decisions at the cut-off by a model of the raters' sets, where that is asked for."""
+    """Estimate decisions at the cut-off by a model of the raters' sets, if requested."""
     if sets.origin != "modelled" or not compared.judges:
         return None
     items = common.get("response_set")
@@ -193,10 +194,10 @@ def _modelled(
 
 
 def footing_without(p: Prepared, rater: str, judge: str, *, beside_human: bool) -> Footing | None:
-    """Compare a judge by itself with the baselines without a rater, and without resamples."""
+    """Compare one judge with the baselines without a rater, and without resamples."""
     judges = tuple(facts for facts in p.source.judges if facts.name == judge)
     source = replace(p.source.with_settings(n_resamples=0), judges=judges)
-    if p.metric == ADVANTAGE.name:  # reads single ratings; the others, the table of counts alone
+    if p.metric == ADVANTAGE.name:  # reads single ratings; other metrics read only counts
         others = tuple(rating for rating in p.task.ratings if rating.rater != rater)
         source = replace(source, task=p.task.model_copy(update={"ratings": others}))
     human = without_rater(p.human, p.task, source.items, rater)
@@ -216,7 +217,7 @@ def margin_of(source: Source, compared: Compared, metric: Metric) -> Margin | No
 
 
 def footing_without_reasked(p: Prepared) -> Footing | None:
-    """Compare the judges without verdicts that follow a second question, without resamples."""
+    """Compare the judges without verdicts from second questions, and without resamples."""
     source = p.source.with_settings(n_resamples=0)
     tables = tuple(
         judge_table(p.task, source.items, j.name, source.verdicts[j.name], with_reasked=False)
@@ -239,7 +240,7 @@ def _footing(
     panel: RaterPanel | None,
     values_alone: bool = False,
 ) -> Footing | None:
-    """Compare the judges by the metric that ranks; None without judges."""
+    """Compare the judges by the metric that ranks. Return None without judges."""
     if not compared.judges:
         return None
     supposed = compares_sets(metric)
@@ -270,7 +271,7 @@ def _footing(
 def _common_items(
     source: Source, compared: Compared, metric: Metric, footing: Footing
 ) -> dict[str, CommonItems]:
-    """Return where judges are compared, by elicitation; those of the ranking are its own."""
+    """Return the items on which judges are compared, by elicitation; the ranking keeps its own."""
     ranks, judges = ELICITATION_OF[metric.judge_form], frozenset(footing.judges)
     common: dict[str, CommonItems] = {
         ranks: CommonItems(footing.n_replies, judges, footing.items.shared)
@@ -306,7 +307,7 @@ def _with_estimated_translation(
     evaluation: Evaluation,
     judges: Sequence[RatingTable],
 ) -> Evaluation:
-    """Return the evaluation with intervals that allow for the few pairs behind F'."""
+    """Return the evaluation with intervals that allow for the small number of pairs behind F'."""
     rows = [row for row in evaluation.metrics if compares_sets(row)]
     anew = reconstructed_metrics(
         compared.human,
@@ -332,7 +333,7 @@ def _with_estimated_translation(
 
 
 def compares_sets(metric: Metric) -> bool:
-    """Return whether a metric depends on the response sets of the raters."""
+    """Return whether a metric depends on the raters' response sets."""
     return ELICITATION_OF[metric.human_form] == "response_set"
 
 
@@ -347,7 +348,7 @@ def _evaluated(
     rows: Sequence[Metric] | None = None,
     common: Mapping[str, CommonItems] | None = None,
 ) -> Evaluation:
-    """Evaluate some judges where they are compared; by default on their own items."""
+    """Evaluate judges on the items on which they are compared; by default on their own items."""
     evaluation = evaluate(
         compared.human,
         judges,
@@ -369,7 +370,7 @@ def _evaluated(
 
 
 def is_identified(metric: Metric, sets: HumanSets) -> bool:
-    """Return whether the raters' ratings say what a metric is: none at a cut-off by one F'."""
+    """Return whether the ratings identify a metric; one F' identifies none at a cut-off."""
     return not (sets.from_pairs and FORMS[metric.human_form].is_cut)
 
 
@@ -396,7 +397,7 @@ def _only_identified(evaluation: Evaluation, sets: HumanSets) -> Evaluation:
 
 
 def check_ranking(source: Source, metric: Metric) -> None:
-    """Refuse a metric that cannot rank, at these replies or at all."""
+    """Reject a metric that cannot rank, at these replies or at all."""
     if FORMS[metric.judge_form].needs_pairs and not FORMS[metric.judge_form].names_raters:
         raise ValueError(
             f"{metric.name} can't rank judges: it needs the noise of each judge's own replies, and "
@@ -426,7 +427,7 @@ def _implied(source: Source, human: RatingTable, sets: HumanSets) -> Distributio
 
 
 def assumed_sets(source: Source, human: RatingTable) -> Distributions:
-    """Return the response sets that forced choices and the assumed beta imply."""
+    """Return the response sets implied by forced choices and the assumed beta."""
     assert source.settings.beta is not None
     if source.settings.level == "item":
         raise ValueError("beta cannot be assumed at level item. Use level micro or macro")
@@ -439,7 +440,7 @@ def assumed_sets(source: Source, human: RatingTable) -> Distributions:
 
 
 def check_reconstruction(human: RatingTable, source: Source) -> None:
-    """Refuse to reconstruct response sets from ratings that do not allow it."""
+    """Reject ratings that do not allow reconstruction of response sets."""
     humans = source.settings.humans
     if source.settings.beta is not None:
         raise ValueError(f"humans {humans} estimates what beta assumes. Leave one of them out")
@@ -458,12 +459,12 @@ def check_reconstruction(human: RatingTable, source: Source) -> None:
 
 
 def is_ordinal(task: Task, level: AggregationLevel | None) -> bool:
-    """Return whether options are ordered; a verdict on a whole item is a yes or a no."""
+    """Return whether options are ordered; a verdict on a whole item is yes or no."""
     return task.scale == "ordinal" and level != "item"
 
 
 def ranking_metric(source: Source, rows: Sequence[Metric]) -> Metric:
-    """Return the metric that ranks: the user's, or that of the ratings that rank."""
+    """Return the metric that ranks: the user's, or the default for the ratings that rank."""
     ordinal = is_ordinal(source.task, source.settings.level)
     primary = primary_metric(source.ranking_elicitation, ordinal=ordinal)
     return find_metric(source.settings.metric or primary, rows)

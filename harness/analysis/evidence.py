@@ -1,4 +1,4 @@
-"""Evidence for the decision: judges, baselines and a human rater, on the same items."""
+"""Evidence for the decision: judges, baselines and a human rater on the same items."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ if TYPE_CHECKING:
     from harness.analysis.prepared import Prepared
     from harness.stats.inference.non_inferiority import Margin
 
-OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that hold for unrated items
+OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that apply to unrated items
 MOST_RATINGS = 200_000  # up to which an audit leaves each rater out
 
 
 def section(p: Prepared, *, test_copies: bool = True) -> Evidence | None:
-    """Compare the judges on the same items and number of replies; None without judges."""
+    """Compare the judges on the same items and number of replies. Return None without judges."""
     if p.footing is None:
         return None
     footing, source = p.footing, p.source
@@ -85,8 +85,8 @@ def with_copies_tested(
 ) -> Evidence:
     """Add whether the first judge copies a rater, if the evidence suffices with all raters.
 
-    If that can't be tested, add what the evidence is without each rater, in comparison with one
-    human if there is no annotator test.
+    If copying can't be tested, add the evidence without each rater. Without an annotator test, this
+    compares the judge with a human rater.
     """
     leader = evidence.judges[0]
     n_ratings = Counter(source.task.rating_columns.n_by_rater())
@@ -122,7 +122,7 @@ def with_copies_tested(
 
 
 def with_share_agreeing(p: Prepared, evidence: Evidence) -> Evidence:
-    """Add how often the first judge agrees with another rater, on the choices compared."""
+    """Add how often the first judge agrees with a different rater, on the compared choices."""
     leader, common = evidence.judges[0], p.common.get("forced_choice")
     if common is None or leader.judge not in common.judges:
         return evidence
@@ -151,7 +151,7 @@ def _unusable(p: Prepared) -> tuple[Exclusion, ...]:
 
 
 def n_with_rating(source: Source) -> int:
-    """Count the items with any rating; at the level item, the groups."""
+    """Count the items with any rating, or the groups at the level item."""
     task = source.task
     rated = {*task.rating_columns.items, *(rating.item for rating in task.ignored)}
     items = [item for item in source.items if item.id in rated]
@@ -169,11 +169,11 @@ def evidence_of(
     ranks_by: RanksBy | Literal[""] = "",
     unusable: tuple[Exclusion, ...] = (),
 ) -> Evidence:
-    """Return the evidence of the common comparison, whose judges are in the order of the source.
+    """Return the evidence from the common comparison, whose judges are in the source's order.
 
-    ``estimates`` are those of each judge on these items, by name, and ``order`` is that of the
-    ranked ones; ``margin`` is that of non-inferiority to a human rater; ``unusable`` counts the
-    items with a rating that the metric cannot use.
+    ``estimates`` has each judge's value on these items, by name. ``order`` lists the ranked judges.
+    ``margin`` is the margin of non-inferiority to a human rater. ``unusable`` counts the items with
+    a rating that the metric cannot use.
     """
     metric = footing.metric
     names = [judge.name for judge in source.judges]
@@ -253,7 +253,7 @@ class _Completeness(TypedDict):
 def _completeness(
     source: Source, footing: Footing, estimate: Estimate, name: str, answered_fraction: float
 ) -> _Completeness:
-    """Return the two figures of completeness of a judge, and what the first is of."""
+    """Return a judge's two completeness figures, and the number of replies behind the first."""
     elicitation = ELICITATION_OF.get(footing.metric.judge_form, "forced_choice")
     planned = source.planned[name]
     usable, n_planned = usable_replies(count_outcomes(source.verdicts[name], planned), elicitation)
@@ -266,9 +266,9 @@ def _completeness(
 
 
 def deciding_evidence(source: Source) -> Evidence | None:
-    """Return what the decision on a source rests on, without the rest of its validation.
+    """Return the evidence that a source's decision rests on, without the rest of its validation.
 
-    With more than 200,000 ratings copies of a rater aren't tested for.
+    With more than 200,000 ratings, copies of a rater aren't tested for.
     """
     few = len(source.task.ratings) <= MOST_RATINGS
     p = prepare(source, ranking_only=True, with_intervals=False)
@@ -276,7 +276,7 @@ def deciding_evidence(source: Source) -> Evidence | None:
 
 
 class FootingFacts(TypedDict):
-    """Fields of `JudgeEvidence` of the common comparison."""
+    """`JudgeEvidence` fields that come from the common comparison."""
 
     ranks: tuple[int, int] | None
     better_than: dict[str, bool]
@@ -285,7 +285,7 @@ class FootingFacts(TypedDict):
 
 
 def footing_facts(footing: Footing, name: str) -> FootingFacts:
-    """Return the fields of `JudgeEvidence` of the common comparison."""
+    """Return the `JudgeEvidence` fields that come from the common comparison."""
     j = footing.judges.index(name)
     defined = {name for name, value in footing.baselines.items() if isfinite(value)}
     beaten = dict(zip(footing.baselines, footing.beats[j].tolist(), strict=True))
@@ -298,7 +298,7 @@ def footing_facts(footing: Footing, name: str) -> FootingFacts:
 
 
 def close_to_first(footing: Footing) -> frozenset[str]:
-    """Return the judges whose rank set allows the first rank; all where there are no rank sets."""
+    """Return the judges whose rank set includes rank 1, or all judges if there are no rank sets."""
     if footing.ranks is None:
         return frozenset(footing.judges)
     ranks = zip(footing.judges, footing.ranks.ranks, strict=True)
@@ -306,7 +306,7 @@ def close_to_first(footing: Footing) -> frozenset[str]:
 
 
 def worse_than_first(footing: Footing, order: Sequence[str]) -> frozenset[str]:
-    """Return the judges that the screen shows to be worse than the first of an order."""
+    """Return the judges that the screen shows to be worse than the first in an order."""
     if not order:
         return frozenset()
     worse = footing.clearly_better[footing.judges.index(order[0])]
@@ -314,7 +314,7 @@ def worse_than_first(footing: Footing, order: Sequence[str]) -> frozenset[str]:
 
 
 def _difference(source: Source, footing: Footing, name: str, first: str) -> Difference:
-    """Compare a judge with the first, with the interval of all pairs of judges at once."""
+    """Compare a judge with the first, using the simultaneous interval for all pairs of judges."""
     rows = [footing.judges.index(name), footing.judges.index(first)]
     losses = footing.metric.losses(footing.values)[rows]
     drawn = footing.metric.losses(footing.replicates)[rows]
@@ -341,9 +341,10 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
 
 
 def _annotator_tests(p: Prepared, footing: Footing) -> AnnotatorTests:
-    """Return the annotator tests of the ranked judges that were asked for choices.
+    """Return the annotator tests for ranked judges that were asked for choices.
 
-    The raters must be known, and at least three. All are tested on equally many replies per item.
+    This needs at least three named raters. All judges are tested on the same number of replies per
+    item.
     """
     if p.task.rater_ids == "positional":  # no need to read the verdicts
         return AnnotatorTests(POSITIONAL)
@@ -380,7 +381,7 @@ class _OneHuman(TypedDict, total=False):
 def _one_human(footing: Footing, first: JudgeEvidence) -> _OneHuman:
     """Return a human rater on the judges' scale, with the interval of the difference.
 
-    Nothing where judges are compared at several replies: a human rater is one reply.
+    Empty if judges are compared at several replies, because a human rater counts as one reply.
     """
     human, sign = first.human, float(footing.metric.loss_signs(1.0))
     if footing.n_replies != 1 or human is None or human.difference is None:
@@ -401,9 +402,9 @@ def _one_human(footing: Footing, first: JudgeEvidence) -> _OneHuman:
 def items_for_margin(
     footing: Footing, order: Sequence[str], margin: Margin | None
 ) -> tuple[int | None, bool]:
-    """Return the items that detect a difference of the margin between the first two judges.
+    """Return the items needed to detect a difference of the margin between the first two judges.
 
-    And whether there is no such number, as raters vary too much.
+    The second value says whether no number is enough because raters vary too much.
     """
     if len(order) < 2 or not footing.replicates.shape[1] or margin is None or margin.value <= 0:  # noqa: PLR2004 -- a pair
         return None, False
@@ -423,10 +424,11 @@ def items_for_margin(
 
 
 def _sd_beside_first(footing: Footing, order: Sequence[str]) -> float | None:
-    """Return the standard deviation over items of the difference of the first two judges.
+    """Return the standard deviation over items of the first two judges' difference.
 
-    At least the root of the mean variance over all judges that may be the best. Of several judges,
-    the first two are right on the same items more often than they will be on others.
+    It is at least the root of the mean variance over all judges that may be the best. This is
+    because the first two of several judges are right on the same items more often than they will be
+    on new items.
     """
     losses = footing.metric.losses(footing.replicates)
     close = close_to_first(footing)

@@ -1,4 +1,4 @@
-"""Evidence on each judge and baseline, as the decision reads it."""
+"""Evidence on each judge and baseline, for use in the decision."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ NOT_ASKED = frozenset({"forced_choice_not_asked", "response_set_not_asked"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeEvidence:
-    """What speaks for a judge.
+    """Evidence for one judge.
 
     Attributes
     ----------
     judge : str
         Its name.
     usable_replies : float or None
-        Answered replies, of those planned in the elicitation that the metric reads, or in all where
-        the judge was not asked for that one; None if none was planned.
+        Share of planned replies that are answers, in the elicitation that the metric reads, or in
+        all elicitations if the judge was not asked for that one. None if none was planned.
     n_planned : int
-        Those planned replies.
+        Number of those planned replies.
     answered_fraction : float or None
-        Share of the rated items that it answered with enough replies; None without items, and where
-        it was not asked for what the metric reads.
+        Share of the rated items that it answered with enough replies. None without items, or if it
+        was not asked for what the metric reads.
     ranked : bool
         Whether it answered enough to be compared.
     estimate : Estimate
-        The metric on the shared items; the interval of the first judge allows for its choice. NA
-        where it is not ranked.
+        The metric on the shared items. The first judge's interval accounts for its selection. NA if
+        the judge is not ranked.
     ranks : (int, int) or None
         Best and worst rank that it may have.
     better_than : dict of str to bool
         By baseline, whether the judge is better by a simultaneous one-sided bound.
     human : HumanReference or None
-        A human rater in its place.
+        Comparison with a human rater in its place.
     annotator_test : DecidingAnnotatorTest or None
-        By tests of valid size; None if the test does not apply.
+        Annotator test of valid size; None if the test does not apply.
     value_with_losses : float or None
         The metric with unanswered items counted as losses.
     difference : Difference or None
-        How much worse it is than the first judge; None for that one.
+        How much worse it is than the first judge; None for the first judge.
     close_to_first : bool
-        Whether it is not significantly different from the first judge: its rank set allows it to
-        be first.
+        Whether it is not significantly different from the first judge, so that its rank set
+        includes rank 1.
     level : float or None
-        Error probability of its tests; 0 if it can't be recommended, as a screen shows that it
-        isn't the best judge, or it's a control. None if it isn't ranked.
+        Error probability of its tests. 0 if it can't be recommended because it is a control or a
+        screen shows that it isn't the best judge. None if it isn't ranked.
     """
 
     judge: str
@@ -82,20 +82,21 @@ class JudgeEvidence:
 
 @dataclass(frozen=True, slots=True)
 class WithoutRater:
-    """The first judge where one rater's ratings are left out.
+    """The evidence for the first judge if one rater's ratings are left out.
 
     Attributes
     ----------
     rater : str
-        Whose ratings.
+        Rater left out.
     unbeaten : str
         A baseline whose value is no worse than the judge's; "" if there is none.
     passes : bool or None
-        Whether the annotator test passes, at the error probability of a single judge; where it is
-        undefined with all raters, whether the difference from a rater is within the margin. None
-        where that is undefined without the rater.
+        Whether the annotator test passes, at the error probability of a single judge. If the test
+        is undefined with all raters, whether the difference from a rater is within the margin. None
+        if that is undefined without the rater.
     effect : float
-        The p-value of that test, or that difference: the larger, the more rests on the rater.
+        The p-value of that test, or that difference. A larger value means that more depends on the
+        rater.
     """
 
     rater: str
@@ -116,12 +117,12 @@ class BaselineEvidence:
     Attributes
     ----------
     name : str
-        "uniform", "prior", "most_frequent" or "best_constant"; on open scales see their answers.
+        "uniform", "prior", "most_frequent" or "best_constant". On open scales, see ``answers``.
     value, low, high : float or None
-        The metric and its interval over resamples, in which the baseline is fitted anew.
+        The metric and its interval over resamples, with the baseline refitted in each.
     answers : tuple of tuple of str
-        Option keys of what it always answers, a response set or one option; several where tied,
-        none where its answers differ.
+        Option keys of its constant answer, a response set or one option. Several if tied, none if
+        its answers vary.
     """
 
     name: str
@@ -138,45 +139,46 @@ class Evidence:
     Attributes
     ----------
     metric, display_name, better : str
-        What compares them.
+        The metric used for the comparison.
     n_replies : float or None
         Replies per item; None if reply noise was removed.
     n_items, n_rated : int
         Shared items, and items that raters rated as the metric needs.
     ranks_by : str
-        Which ratings are compared, "forced_choice" or "response_set"; "" on open scales.
+        The kind of ratings compared, "forced_choice" or "response_set"; "" on open scales.
     left_out : tuple of Exclusion
-        Why the other items with any rating are not among the shared ones. Items of the level item
+        Why the other items with any rating are not among the shared ones. At the level item, items
         are groups.
     min_answered : float
-        Share of the rated items that a ranked judge answered.
+        Least share of the rated items that a ranked judge answered.
     margin : float or None
-        Of non-inferiority to a human rater, in the metric's unit; None if the metric has no range.
+        Margin of non-inferiority to a human rater, in the metric's unit; None if the metric has no
+        range.
     annotator_reason : str
         Why the annotator test does not apply: "positional_raters", "too_few_raters", or
-        "too_few_choices" where enough raters are named, and fewer than three made single choices;
-        else "".
+        "too_few_choices" (enough raters are named, but fewer than three made single choices); else
+        "".
     n_items_for_human : int
         Items from which a judge can be shown to be no worse than a human rater; see `least_items`.
     alpha : float
-        Error probability of each test of the first judge: what this validation can spend, divided
-        by ``n_contenders``; see `Source.level_of`.
+        Error probability of each test of the first judge: this validation's share, divided by
+        ``n_contenders``; see `Source.level_of`.
     n_contenders : int
         Judges that can be the best: those that a simultaneous screen doesn't show to be worse than
         the first, except controls, those that can't be compared, and those of earlier validations
         that the first can have been chosen among.
     number : int
-        Number of this validation among those of its items.
+        Number of this validation among all validations on its items.
     copying : CopyTest or None
         Whether the first judge copies one or two raters; None if the ratings are not options that
         at least three named raters chose, or if it isn't recommended anyway.
     without_raters : tuple of WithoutRater
-        Of each rater who gave at least 1 in 20 of the ratings, if copies can't be tested for.
+        One entry per rater who gave at least 1 in 20 of the ratings, if copies can't be tested for.
     without_raters_reason : str
         Why no rater was left out: "positional_raters" (raters are not named), "too_few_raters"
         (fewer than three), "not_needed" (the judge is not recommended anyway, or copies are tested
-        for), or "not_computed"
-        (too many ratings, or too few without any rater); "" if some were.
+        for), or "not_computed" (too many ratings, or too few without any rater); "" if raters were
+        left out.
     untested_copies : str
         Why copies of a rater can't be tested for: "positional_raters", "too_few_raters" or
         "no_shared_errors" (raters and judge make too few errors to tell a copy); "" if they can.
@@ -186,34 +188,35 @@ class Evidence:
     n_tried : int
         Judges that were tried on some of these items so far.
     n_tried_before : int
-        Those of them that are not compared here.
+        Judges tried earlier that are not compared here.
     n_contending : int
-        Those of ``n_tried_before`` that are among ``n_contenders``.
+        Judges in ``n_tried_before`` that are among ``n_contenders``.
     n_forgotten : int
-        Judges that were tried before the ledger was started anew, and not since.
+        Judges that were tried before a new ledger was started, and not since.
     forgets : bool
-        Whether any validation was forgotten then.
+        Whether the new ledger dropped any validation.
     limited : bool
         Whether items were left out by --limit.
     held_out : bool
-        Whether the items are those that were held out of all other runs.
+        Whether the items were held out of all other runs.
     judges : tuple of JudgeEvidence
         Ranked ones first, best first.
     baselines : tuple of BaselineEvidence
-        Computed, not asked.
+        Computed baselines, which need no requests.
     share_agreeing : HumanReference or None
-        How often a forced choice of the first judge agrees with another rater's, beside a rater's;
-        see `harness.stats.selection.share_agreeing`. None if it was not asked for choices, and
-        where no item has two.
+        How often a forced choice of the first judge agrees with a different rater's, next to how
+        often a rater's does; see `harness.stats.selection.share_agreeing`. None if it was not asked
+        for choices, or no item has two.
     human_value, human_low, human_high : float or None
-        A human rater on the scale of the judges: the first judge's metric at one reply, less its
-        difference from a human who was scored on the same remaining ratings. None where judges are
-        compared at several replies; the pair at one reply each is the first judge's ``human``.
+        A human rater on the judges' scale: the first judge's metric at one reply, minus its
+        difference from a human rater who was scored on the same remaining ratings. None if judges
+        are compared at several replies. The first judge's ``human`` then has the comparison at one
+        reply each.
     n_items_for_margin : int or None
         Items needed to detect a difference of the margin between the first two judges, at the
         critical value of their comparison; None if they never differ, or no number is enough.
     needs_raters : bool
-        Whether no number of items would detect it, for the variance of the raters alone.
+        Whether no number of items would detect it because the raters vary too much.
     """
 
     metric: str
@@ -254,7 +257,7 @@ class Evidence:
 
     @property
     def human_is_apart(self) -> bool:
-        """Whether a human rater is compared at one reply, beside judges compared at several."""
+        """Whether a human rater is compared at one reply and the judges at several."""
         human = self.judges[0].human if self.judges else None
         return self.n_replies != 1 and human is not None and human.difference is not None
 
@@ -265,7 +268,7 @@ class Evidence:
 
     @property
     def distinguishable(self) -> tuple[str, ...]:
-        """The first judge and those that are significantly worse; none where no other is."""
+        """The first judge and those that are significantly worse; none if no judge is worse."""
         ranked = [row for row in self.judges if row.value is not None]
         worse = tuple(row.judge for row in ranked[1:] if not row.close_to_first)
         return (ranked[0].judge, *worse) if worse else ()

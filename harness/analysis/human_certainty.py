@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 
 LEVELS: tuple[Ordering, ...] = get_args(Ordering)
-MEASURES = (*map(alpha_name, LEVELS), "agreement")  # of a stratum
-COEFFICIENTS = {  # further ones, among raters, and what two sides' coefficient is called
+MEASURES = (*map(alpha_name, LEVELS), "agreement")  # measures in each stratum
+COEFFICIENTS = {  # other coefficients among raters, and their names between two sides
     "fleiss_kappa_unequal_raters": "scott_pi",
     "randolph_kappa_unequal_raters": "randolph_kappa",
     "gwet_ac1": "gwet_ac1",
@@ -65,16 +65,16 @@ NO_OVERLAP: Final = "no_overlap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerceptionBin:
-    """Items of one human median, or most common label: a panel of the perception chart.
+    """Items that share a human median or most common label: a panel of the perception chart.
 
     Attributes
     ----------
     n_items : float
-        Fractional where modes are tied.
+        Number of items, fractional if modes are tied.
     share_of_items : float
-        Of all items that humans rated: the dial.
+        Share of all items that humans rated, shown as the dial.
     labels : dict of str to float
-        Share of each option among all human labels of these items.
+        Share of each option among all human labels for these items.
     """
 
     label: str
@@ -90,9 +90,9 @@ class JudgeBin:
     Attributes
     ----------
     labels : dict of str to float
-        Share of each option among all its labels of these items.
+        Share of each option among all its labels for these items.
     divergence_bits : float
-        Between the labels of the humans and its own.
+        Divergence between the humans' labels and its own, in bits.
     """
 
     label: str
@@ -108,14 +108,14 @@ class JudgeCertainty:
     Attributes
     ----------
     held_out : tuple of HeldOutStratum
-        The judge in place of one rater, in strata that the other raters of an item define.
+        The judge in place of one rater, in strata defined by an item's other raters.
     binned : dict of str to Estimate
         ``js_divergence_bits`` and ``js_distance_nat`` over all bins.
     risk_coverage : dict of str to RiskCoverage
         By score that the verdicts carry: ``verbal_confidence``, ``logprob`` or
-        ``sample_agreement``. Of a long curve, 101 points are kept.
+        ``sample_agreement``. A long curve keeps 101 points.
     risk_coverage_reason : str
-        Why there is none.
+        Why there is no risk-coverage curve.
     calibration : tuple of CalibrationCurve
         One per score that the verdicts carry.
     """
@@ -137,16 +137,16 @@ class Certainty:
     Attributes
     ----------
     level : str
-        ``nominal``: modes are compared; ``ordinal``: medians.
+        ``nominal`` (modes are compared) or ``ordinal`` (medians are compared).
     bins_by : str
-        What bins the perception chart.
+        The statistic that defines the perception chart's bins.
     options : tuple of str
-        In the order of the scale.
+        Options in the order of the scale.
     strata : tuple of StratumResult
-        All items, by percentage agreement, by number of different labels; those of the judges hold
-        what compares them with the raters. Items with one rating are in none.
+        All items, then strata by percentage agreement and by number of different labels. The
+        judges' strata contain their comparisons with the raters. Items with one rating are in none.
     bins : tuple of PerceptionBin
-        Those with items, in order.
+        Nonempty bins, in order.
     """
 
     level: Ordering
@@ -158,12 +158,12 @@ class Certainty:
 
     @property
     def alpha(self) -> str:
-        """The coefficient of the charts and of the table of strata: alpha on the level."""
+        """The charts' coefficient, also in the table of strata: alpha on the level."""
         return alpha_name(self.level)
 
     @property
     def coefficients(self) -> dict[str, str]:
-        """Other coefficients of each stratum: among raters, and its name between two sides."""
+        """Each stratum's other coefficients among raters, mapped to their names between sides."""
         ranks = RANKS if self.level == "ordinal" else ()
         return COEFFICIENTS | {name: name for name in ranks}
 
@@ -171,8 +171,8 @@ class Certainty:
 def section(p: Prepared) -> Certainty:
     """Compare judges with the raters by stratum, by bin and by correlation.
 
-    Strata and bins are of the items on which the ranking compares judges; risk and coverage are of
-    all that a judge answered.
+    Strata and bins use the items on which the ranking compares judges. Risk and coverage use all
+    items that a judge answered.
     """
     scale = OptionScale.of(p.task)
     human = scale.counts(p.human)
@@ -218,13 +218,13 @@ def section(p: Prepared) -> Certainty:
 
 
 def _strata(human: FloatArray, scale: OptionScale) -> tuple[Stratum, ...]:
-    """Choose the paper's strata; no item has more different labels than ratings."""
+    """Choose the paper's strata. No item has more different labels than ratings."""
     most = max(1, min(len(scale.options), int(human.sum(axis=1).max(initial=0.0))))
     return default_strata(most, ordinal=scale.level == "ordinal")
 
 
 def _human_part(result: StratumResult) -> StratumResult:
-    """Keep what the raters by themselves are shown by: alpha and percentage agreement."""
+    """Keep the measures shown for the raters by themselves: alpha and percentage agreement."""
     return replace(
         result,
         hh=_of_stratum(result, result.hh),
@@ -237,7 +237,7 @@ def _human_part(result: StratumResult) -> StratumResult:
 
 
 def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) -> StratumResult:
-    """Keep what a judge is shown by; ``kept`` is its table on the items that are compared."""
+    """Keep the measures shown for a judge; ``kept`` is its table on the compared items."""
     is_compared = kept.forced_choice.any() or not table.forced_choice.any()
     reason: Reason = "" if is_compared else "too_few_answered"
     return replace(
@@ -254,14 +254,14 @@ def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) ->
 
 
 def _of_stratum(result: StratumResult, measures: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Leave other coefficients than alpha to strata by certainty that have items."""
+    """Keep only alpha, unless the stratum is by certainty and has items."""
     stratum = result.stratum
     by_certainty = stratum.by != "n_labels" and stratum.name != ALL and result.n_items > 0
     return {name: value for name, value in measures.items() if by_certainty or name in MEASURES}
 
 
 def _with_reason(measures: Mapping[str, Estimate], reason: Reason) -> dict[str, Estimate]:
-    """Say why none has a value, if none has."""
+    """Add the reason that no measure has a value, if none has."""
     return {
         name: replace(value, reason=reason) if reason else value for name, value in measures.items()
     }
@@ -270,7 +270,7 @@ def _with_reason(measures: Mapping[str, Estimate], reason: Reason) -> dict[str, 
 def _binned(
     scale: OptionScale, counts: tuple[FloatArray, FloatArray], engine: Engine
 ) -> dict[str, Estimate]:
-    """Estimate the divergence over all bins; judges are compared on the same resamples."""
+    """Estimate the divergence over all bins, with the same resamples for all judges."""
     first, of_kinds = engine.of_kinds(*counts)
     h, j = (side[first] for side in counts)
     by: BinBy = "median" if scale.level == "ordinal" else "majority"

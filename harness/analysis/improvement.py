@@ -1,4 +1,4 @@
-"""What a search for a better way of asking a judge improvement."""
+"""Result of a search for a better way of asking a judge."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Candidate:
     round : int
         1 for the first.
     judge : str
-        Its name, which says how it is asked.
+        Its name, which says how it was prompted.
     fingerprint : str
-        As it is counted in the ledger.
+        Its fingerprint in the ledger.
     n_items, n_calls : int
-        Development items that it was asked about in its round, and replies.
+        Development items that it was run on in its round, and its replies.
     usd : float or None
         What these replies cost when they were bought; None if a price is not known.
     left_at_items : int or None
@@ -55,49 +55,51 @@ class Improvement:
     Attributes
     ----------
     task, judge : str
-        What was rated, and the judge as it was asked first.
+        The rated task, and the judge in its original form.
     best : str
-        The way of asking with the lowest loss on development items; ``judge`` where none is lower.
+        The way of asking with the lowest loss on development items; ``judge`` if none is lower.
     ending : str
-        "improved": the gain on held-out items is significant; "not_improved"; "no_claim": ``best``
-        is another one, and no items are left to show it on, as ``no_claim`` says; "stopped".
+        "improved" (the gain on held-out items is significant), "not_improved", "no_claim" (``best``
+        is not ``judge``, but no items are left to test it on, for the reason in ``no_claim``), or
+        "stopped".
     no_claim : str
-        "seen": judges were tried on all items before the search; "spent": the held-out items were
-        used; "" if a claim is possible.
+        "seen" (judges were tried on all items before the search) or "spent" (the held-out items
+        were already used); "" if a claim is possible.
     spent_by : str
-        How they were used.
+        Earlier use of the held-out items.
     path : str
         Folder of the search.
     candidates : tuple of Candidate
         In the order of the rounds.
     n_development, n_held_out : int
-        Items.
+        Development and held-out items.
     n_calls, n_calls_full : int
-        Replies that the rounds asked for, and those of every candidate on every development item.
+        Replies that the rounds requested, and those needed to run every candidate on every
+        development item.
     gain : PairedGain or None
-        On held-out items; where no claim is possible, on the development items that both were asked
-        about, without an interval. None where ``best`` is ``judge``, or asking stopped.
+        Gain on held-out items. If no claim is possible, gain without an interval on the development
+        items that both were run on. None if ``best`` is ``judge`` or the search stopped.
     validation : Validation or None
-        Of ``best`` alone on the held-out items.
+        Validation of only ``best`` on the held-out items.
     n_needed : int or None
         Newly rated items that show a gain of ``worth`` in 80 % of searches; None with a claim.
     worth : float
-        That gain.
+        The gain that ``n_needed`` refers to.
     cost_ratio : float or None
-        Cost of a reply of ``best`` over that of ``judge``; None if either has no price.
+        Cost per reply of ``best`` divided by that of ``judge``; None if either has no price.
     cost_usd, assumed_usd : float
-        Of the whole search, as in `RunResult`.
+        Costs of the whole search, as in `RunResult`.
     exit_code : int
         See `harness.errors.ExitCode`.
     resume : str
-        The command that goes on; "" if nothing is left.
+        The command that continues the search; "" if nothing is left.
     changes : tuple of str
         Lines in which the prompt of ``best`` differs from that of ``judge``, as in a diff.
     run : str
-        The command that asks ``best`` with the templates in the folder ``prompts`` of the search;
-        "" where ``best`` is ``judge``.
+        The command that runs ``best`` with the templates in the folder ``prompts`` of the search;
+        "" if ``best`` is ``judge``.
     report : str
-        The page with what was tried; "" before the end.
+        The page that lists the candidates; "" before the search ends.
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""Inputs of a validation: a task, verdicts and choices, response sets and weights of items."""
+"""Inputs of a validation: a task, verdicts and choices, with response sets and item weights."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 N_RESAMPLES = 2000
-DIGITS = 12  # of an error probability
+DIGITS = 12  # digits of an error probability
 WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
 
 
@@ -54,16 +54,16 @@ class JudgeFacts(Frozen):
     Attributes
     ----------
     kind : str
-        How it was reached; ``external`` if its verdicts come from another tool.
+        How the judge is reached; ``external`` if its verdicts come from another tool.
     is_control : bool
         Whether it is a control, such as random answers or a word list: shown, never recommended.
     max_tokens : int or None
-        Tokens that a reply may have; None if it is not limited or not known.
+        Most tokens in a reply; None if unlimited or unknown.
     other_strategies : tuple of str
-        Strategies that it could be asked with, too, and that leave less to parse.
+        Other strategies that it supports and whose replies need less parsing.
     fingerprint : str
-        Hash of all its verdicts if they come from another tool; that of a judge of a run stands in
-        the manifest.
+        Hash of all its verdicts if they come from another tool. For a judge of a run, the manifest
+        has the fingerprint.
     """
 
     name: str
@@ -76,7 +76,7 @@ class JudgeFacts(Frozen):
 
 
 class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the judges of a validation stand among all that were tried on some of its items.
+    """Counts of a validation's judges among all those tried on some of its items.
 
     Attributes
     ----------
@@ -85,27 +85,27 @@ class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     n : int
         Judges that were tried so far, these included.
     n_before : int
-        Those of them that aren't among these.
+        Judges tried earlier that aren't in this validation.
     n_now : int
-        These, including judges that can't be compared.
+        Judges in this validation, including those that can't be compared.
     n_contending : int
-        Judges of ``n_before`` that one of these can have been chosen among: all of them, if one of
-        these was tried before.
+        Judges in ``n_before`` that this validation's judges could have been selected from: all of
+        them, if one of this validation's judges was tried before.
     earlier : dict of str to tuple of (float, float)
-        By judge, its earlier tests; see `level_after`.
+        Earlier tests by judge; see `level_after`.
     n_forgotten : int
-        Judges that were tried before the ledger was started anew, and not since.
+        Judges that were tried before a new ledger was started, and not since.
     forgets : bool
-        Whether any validation was forgotten then.
+        Whether the new ledger dropped any validation.
     limited : bool
-        Whether items were left out by --limit: such a validation spends nothing and can't
-        recommend a judge.
+        Whether items were left out by --limit: such a validation uses no error probability and
+        can't recommend a judge.
     held_out : bool
-        Whether it is one judge, on items that no judge was tried on.
+        Whether this is one judge on items that no judge was tried on before.
     share : float
-        Of the error probability, the part that the recommendation has; see `share_after_gain`.
+        Share of the error probability for the recommendation; see `share_after_gain`.
     validation : str
-        Digest of what was validated; "" if it isn't in a ledger.
+        Digest of the validated data; "" if it isn't in a ledger.
     """
 
     number: int = 1
@@ -122,7 +122,7 @@ class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     validation: str = ""
 
     def level_of(self, judge: str, *, alpha: float, n_contenders: int) -> float:
-        """Return the error probability of each test of a judge, if so many can be the best."""
+        """Return the error probability of each of a judge's tests, by the number of contenders."""
         share = self.share * share_of_validation(self.number)
         spent = alpha * share / max(n_contenders, 1)
         return level_after(spent, self.earlier.get(judge, ()))
@@ -137,27 +137,27 @@ class Settings:
     tau : float or None
         Cut-off; None for the task's.
     metric : str or None
-        What ranks; None for the metric of the ratings that rank.
+        The metric that ranks; None for the default of the ratings that rank.
     ranks_by : str or None
-        The ratings that rank where no metric is named; None for those that the task names.
+        The ratings that rank if no metric is named; None for the task's choice.
     beta : float or None
-        beta of the humans that is assumed where they gave forced choices alone; None for none.
+        Assumed beta of the raters if they gave only forced choices; None for no assumption.
     mode : str
-        How CANNOT_ASSESS enters: left out, taken for the opposite of the positive options, or an
-        option of its own. Counts are unaffected.
+        Treatment of CANNOT_ASSESS: left out, counted as the opposite of the positive options, or a
+        separate option. Counts are unaffected.
     level : str
-        What is averaged where a task has several criteria: decisions, criteria, or items.
+        The unit that is averaged if a task has several criteria: decisions, criteria, or items.
     confidence : float
-        Level of the intervals.
+        Confidence level of the intervals.
     replies : int or "inf" or None
-        Replies per item at which judges are compared; None for as many as every judge has of at
-        least ``min_answered`` of the items.
+        Replies per item at which judges are compared; None for the number that every judge has for
+        at least ``min_answered`` of the items.
     min_answered : float
         Share of the items that a ranked judge must have answered.
     worth : float
         Smallest difference that matters, as a share of the metric's range.
     humans : str or None
-        Where the raters' response sets come from; None to decide by `human_sets`.
+        Source of the raters' response sets; None to let `human_sets` decide.
     """
 
     tau: float | None = None
@@ -180,14 +180,15 @@ DEFAULTS = Settings()
 
 @dataclass(frozen=True, slots=True)
 class JudgeScores:
-    """Replies of a judge that gives numbers.
+    """Replies from a judge that gives numbers.
 
     Attributes
     ----------
     better : {"higher", "lower", "found"}
-        Which numbers are better: declared, or found on other items than those judged.
+        The better direction of the numbers: declared, or estimated on items that are not judged
+        here.
     verdicts : sequence of Verdict
-        Their values are the numbers as it gave them.
+        Verdicts whose values are the judge's original numbers.
     """
 
     better: ScoreDirection
@@ -201,22 +202,22 @@ class Source:
     Attributes
     ----------
     items : tuple of Item
-        Items that the verdicts are about, in the task's order.
+        Items that the verdicts cover, in the task's order.
     verdicts : mapping of str to sequence of Verdict
         Final verdicts per judge, one per unit.
     planned : mapping of str to mapping of Elicitation to int
-        How many units each judge was to be asked.
+        Number of planned units per judge and elicitation.
     replies_voted_on : mapping of str to sequence of Verdict
-        Of judges whose verdicts are votes: the verdicts on the replies that were asked for.
+        For judges whose verdicts are votes, the verdicts on the replies that were voted on.
     verdicts_hash : str
-        SHA-256 of the verdict log of a run.
+        SHA-256 of a run's verdict log.
     vectors : mapping of str to array, or None
-        Of texts, where the task compares them by embeddings; of length 1.
+        Unit vectors of texts, if the task compares texts by embeddings.
     tried : TriedJudges or None
-        The count of a ledger; None to count these judges alone.
+        Counts from a ledger; None to count only these judges.
     race : RaceResult or None
-        Of a run in which judges raced: how that ended. Of its judges, only one that was asked
-        about all items is among these.
+        Result of the race, if the run's judges raced. Only a judge that was run on all items is
+        then among this source's judges.
     reply_dates : ReplyDates
         When the replies of a run were received, by day.
     checks : mapping of str to JudgeCheck
@@ -224,7 +225,7 @@ class Source:
     location : Location
         How commands name task and run.
     scores : mapping of str to JudgeScores
-        Of judges that give numbers; ``verdicts`` has what these become.
+        Original replies of judges that give numbers; ``verdicts`` has the resulting verdicts.
     """
 
     task: Task
@@ -251,18 +252,18 @@ class Source:
 
     @property
     def ranking_elicitation(self) -> RanksBy:
-        """Which ratings rank unless a metric is named."""
+        """The ratings that rank unless a metric is named."""
         return ranking_elicitation(self.task, self.settings.ranks_by, self.settings.humans)
 
     @property
     def tried_judges(self) -> TriedJudges:
-        """Where its judges stand among all that were tried, by the ledger where there is one."""
+        """Counts of these judges among all that were tried, from the ledger if there is one."""
         n = max(1, len(self.judges))
         return self.tried or TriedJudges(n=n, n_now=n)
 
     @property
     def alpha(self) -> float:
-        """Probability of a wrong recommendation in a series of validations, at most."""
+        """The maximum probability of a wrong recommendation in a series of validations."""
         return round(1.0 - self.settings.confidence, DIGITS)
 
     def level_of(self, judge: str, n_contenders: int) -> float:
@@ -271,48 +272,48 @@ class Source:
 
     @property
     def n_contenders(self) -> int:
-        """Judges that can be the best, if none is left out by a screen."""
+        """Judges that can be the best, if a screen leaves out none of them."""
         return self.tried_judges.n_now + self.tried_judges.n_contending
 
     @property
     def baseline_level(self) -> float:
-        """Confidence level of the comparisons of all judges with all baselines together."""
+        """Confidence level of all comparisons between judges and baselines together."""
         n = self.n_contenders
         levels = [self.level_of(judge.name, n) for judge in self.judges]
         return 1.0 - min(levels, default=self.alpha / n) * self.tried_judges.n_now
 
     @property
     def n_raced(self) -> int | None:
-        """Judges that raced, of which the one that was returned is validated."""
+        """Judges that raced; only the judge that the race returned is validated."""
         return len(self.race.judges) if self.race else None
 
     def with_settings(self, **changed: Any) -> Source:  # noqa: ANN401 -- checked by Settings
-        """Return it with other settings."""
+        """Return a copy with other settings."""
         return replace(self, settings=replace(self.settings, **changed))
 
     def own_replies(self, judge: str) -> Sequence[Verdict]:
-        """Return a judge's verdicts on single replies; those of an ensemble are its members'."""
+        """Return a judge's verdicts on single replies, or an ensemble's members' verdicts."""
         if judge not in self.replies_voted_on:
             return self.verdicts[judge]
         return [verdict for verdict in self.replies_voted_on[judge] if verdict.judge == judge]
 
     @property
     def asks_again(self) -> bool:
-        """Whether any judge was asked a second question, after a reply that could not be read."""
+        """Whether any judge was asked a second question after an unreadable reply."""
         own = (columns_of(self.own_replies(facts.name)) for facts in self.judges)
         return any(kind.is_reasked for columns in own for kind in columns.kinds)
 
 
 def ranking_elicitation(task: Task, ranks_by: RanksBy | None, humans: Humans | None) -> RanksBy:
-    """Return which ratings rank: the user's choice, sets where they are reconstructed, the task's.
+    """Return the ratings that rank: the user's choice, reconstructed sets, or the task's choice.
 
-    What was collected does not matter.
+    The collected ratings do not matter.
     """
     return ranks_by or ("response_set" if humans == "reconstructed" else task.ranks_by)
 
 
 def shared_items(first: Sequence[Item], second: Sequence[Item]) -> tuple[Item, ...]:
-    """Return the items of the second run that are in the first, with the same text where kept."""
+    """Return the second run's items that the first run shares, with the same text if kept."""
     earlier = {item.id: item.fields for item in first}
     return tuple(
         item
@@ -327,21 +328,22 @@ Origin: TypeAlias = Literal["rated", "reconstructed", "modelled", "assumed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanSets:
-    """Where the response sets of the raters come from, and which pairs there are.
+    """Source of the raters' response sets, and the available pairs.
 
     Attributes
     ----------
     origin : {"rated", "reconstructed", "modelled", "assumed"}
-        The sets that raters gave; those that the forced choices of all imply by the F' of the pairs
-        of some, and the same with decisions at a cut-off by a model of how sets spread between
-        items; those that they imply by an assumed beta.
+        Sets that raters gave ("rated"); sets implied by all forced choices and the F' of some pairs
+        ("reconstructed"); the same, but with decisions at a cut-off from a model of how sets vary
+        between items ("modelled"); or sets implied by forced choices and an assumed beta
+        ("assumed").
     by_default : bool
-        Whether nobody asked for this origin.
+        Whether this origin is the default and not the user's choice.
     missing_pairs : str
-        What the pairs lack to stand for the choices without a set; "" if they suffice.
+        What pairs lack to represent the choices without a set; "" if they suffice.
     n_pairs, n_paired_items, n_paired_raters : int
-        Pairs whose choice is in their set, the items that have any, and the raters who gave both
-        forms on an item.
+        Pairs whose choice is in their set, items with such pairs, and raters who gave both forms on
+        an item.
     """
 
     origin: Origin
@@ -353,15 +355,16 @@ class HumanSets:
 
     @property
     def from_pairs(self) -> bool:
-        """Whether the pairs of some stand for the sets of all."""
+        """Whether pairs on some items represent the sets on all items."""
         return self.origin in {"reconstructed", "modelled"}
 
 
 def human_sets(source: Source, human: RatingTable, *, sets_rank: bool) -> HumanSets:
-    """Decide where the response sets of the raters come from, whose abstentions are resolved.
+    """Decide on the source of the raters' response sets, after abstentions are resolved.
 
-    Unless the user says so, they are reconstructed only where they do not rank, the pairs suffice
-    (see `missing_pairs`), and beta is assumed or most forced choices have no set beside them.
+    By default, sets are reconstructed only if they do not rank, the pairs suffice (see
+    `missing_pairs`), and either beta is assumed or most forced choices have no set from the same
+    rater.
     """
     pairs, missing = pairs_by_item(human), missing_pairs(human)
     n_pairs = int(pairs.sum())
@@ -402,12 +405,12 @@ OF_OPTIONS = ("tau", "ranks_by", "beta", "mode", "level", "humans")
 
 
 def margin_in(loss_range: float, settings: Settings) -> Margin | None:
-    """Return the smallest difference that matters in a range of losses; None if it is infinite.
+    """Return the smallest difference that matters in a range of losses; None if infinite.
 
     Raises
     ------
     ValueError
-        If the range is infinite, and the user names a share of it.
+        If the range is infinite and the user specifies a share of it.
     """
     if isfinite(loss_range):
         return Margin(settings.worth * loss_range, loss_range)
@@ -420,7 +423,7 @@ def margin_in(loss_range: float, settings: Settings) -> Margin | None:
 
 
 def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
-    """Refuse choices that mean something among options alone, and metrics of other scales."""
+    """Reject choices that apply only to options, and metrics of other scales."""
     where, scale = f"task {task.name}", f"a {task.scale} scale"
     for name in OF_OPTIONS:
         if name in choices:
@@ -439,7 +442,7 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
 
 
 def metrics_of(task: Task) -> tuple[Metric, ...]:
-    """Return what can rank judges on an open scale; raters must be named for the advantage."""
+    """Return the metrics that can rank on an open scale; the advantage needs named raters."""
     rows = common_metrics(task)
     return rows if task.rater_ids == "positional" else (*rows, ADVANTAGE)
 
@@ -456,7 +459,7 @@ def common_metrics(task: Task) -> tuple[Metric, ...]:
 def metric_definitions(
     scale: Scale | Literal[""], options: tuple[str, ...], positive: tuple[str, ...]
 ) -> dict[str, Metric]:
-    """Return the metrics of a scale by name, those of plug-ins aside."""
+    """Return a scale's metrics by name, without those from plug-ins."""
     if scale == "text":
         rows: tuple[Metric, ...] = (SIMILARITY, ADVANTAGE)
     elif scale == "continuous":
@@ -475,21 +478,21 @@ UNWEIGHTED = (
 
 
 def sampling_weights(items: Sequence[Item]) -> FloatArray | None:
-    """Return the weights of items whose field ``inclusion_probability`` tells how likely they were.
+    """Return item weights from the field ``inclusion_probability``, the probability of sampling.
 
     None if no item has the field, or all were equally likely.
 
     Raises
     ------
     ValueError
-        If some items lack the field, or a value is no probability above 0.
+        If some items lack the field, or a value isn't a probability above 0.
     """
     probabilities = _probabilities(items)
     return None if probabilities is None else inverse_probability_weights(probabilities)
 
 
 def on_sampling(items: Sequence[Item], *, is_weighted: bool) -> str:
-    """Say what the numbers of sampled items describe; "" if items count alike."""
+    """Describe what the numbers for sampled items apply to; "" if items count equally."""
     probabilities = _probabilities(items)
     weights = sampling_weights(items)
     if probabilities is None or weights is None:

@@ -1,4 +1,4 @@
-"""What raters and judges answered to each item, and which answers differ from the raters'."""
+"""Answers of raters and judges to each item, and judges' answers that differ from the raters'."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MAX_ITEMS = 10_000
 
 
 class GivenRating(NamedTuple):
-    """What a rater answered in an elicitation."""
+    """A rater's answer in an elicitation."""
 
     rater: str
     elicitation: Elicitation
@@ -48,7 +48,7 @@ class GivenRating(NamedTuple):
 
 
 class GivenVerdict(NamedTuple):
-    """What a judge answered in an elicitation: fields of a `Verdict`, and the text of its reply."""
+    """A judge's answer in an elicitation: fields of a `Verdict`, and the text of its reply."""
 
     elicitation: Elicitation
     outcome: Outcome
@@ -59,17 +59,18 @@ class GivenVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswers:
-    """The answers of a judge to an item.
+    """A judge's answers to an item.
 
     Attributes
     ----------
     verdicts : tuple of GivenVerdict
-        In the order in which they were written; none where it was not asked.
+        Verdicts in the order in which they were written; empty if the judge was not run on the
+        item.
     classes : tuple of int
-        The most frequent of `AnsweredItems.classes`; several where tied.
+        Indices of the most frequent `AnsweredItems.classes`; several if tied.
     agreement : str
-        "agrees" where its most frequent choice is one of the raters', "differs" where it is none
-        of them, "" if either side made no choice.
+        "agrees" if its most frequent choice is one of the raters', "differs" if it isn't, "" if
+        either side made no choice.
     """
 
     verdicts: tuple[GivenVerdict, ...]
@@ -79,20 +80,21 @@ class JudgeAnswers:
 
 @dataclass(frozen=True, slots=True)
 class ItemAnswers:
-    """The answers of raters and judges to an item.
+    """Raters' and judges' answers to an item.
 
     Attributes
     ----------
     ratings : tuple of GivenRating
-        In the order of the task.
+        Ratings in the order of the task.
     classes : tuple of int
-        The raters' most frequent of `AnsweredItems.classes`; several where tied.
+        Indices of the raters' most frequent `AnsweredItems.classes`; several if tied.
     strata, slices : tuple of int
-        Strata, and `AnsweredItems.slices`, that hold it.
+        Indices of the strata, and of the `AnsweredItems.slices`, that contain the item.
     disagreement : float or None
-        Share of the pairs of the raters' forced choices that differ; None below two choices.
+        Share of the pairs of the raters' forced choices that differ; None with fewer than two
+        choices.
     judges : tuple of JudgeAnswers
-        In the order of `AnsweredItems.judges`.
+        Answers in the order of `AnsweredItems.judges`.
     """
 
     item: Item
@@ -106,19 +108,19 @@ class ItemAnswers:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AnsweredItems:
-    """Items with the answers of raters and judges, the most disputed first.
+    """Items with the answers of raters and judges, most disputed first.
 
     Attributes
     ----------
     judges : tuple of str
-        Their names.
+        Names of the judges.
     classes : tuple of str
-        What answers are counted as: options, CANNOT_ASSESS, and for judges ``refused``,
-        ``invalid`` and ``failed``. None on open scales.
+        Classes that answers are counted in: options, CANNOT_ASSESS, and for judges ``refused``,
+        ``invalid`` and ``failed``. Empty on open scales.
     rows : tuple of ItemAnswers
-        At most `MAX_ITEMS`; in the task's order on open scales.
+        At most `MAX_ITEMS` rows, in the task's order on open scales.
     n_items : int
-        Items of the task or the run.
+        Items in the task or the run.
     slices : tuple of (str, str)
         Field and value of each slice of the items.
     """
@@ -135,11 +137,11 @@ class AnsweredItems:
 
 
 class _Sides(NamedTuple):
-    """Which items are shown, and what is known of each of them besides ratings and verdicts."""
+    """The items that are shown, with facts about each besides ratings and verdicts."""
 
     order: list[int]
     fields: Sequence[SlicedField]
-    names: tuple[str, ...]  # of classes
+    names: tuple[str, ...]  # names of classes
     classes: list[tuple[int, ...]]
     strata: list[tuple[int, ...]]
     disagreement: list[float | None]
@@ -147,14 +149,14 @@ class _Sides(NamedTuple):
 
 
 def answered_items(source: Source, strata: Sequence[Stratum] = ()) -> AnsweredItems:
-    """Collect the items of a source with what raters and judges answered.
+    """Collect a source's items with the answers of raters and judges.
 
     Parameters
     ----------
     source : Source
         Items, ratings and verdicts.
     strata : sequence of Stratum
-        Of which each item is told whether it is inside; none on open scales.
+        Strata whose members are marked on each item; empty on open scales.
     """
     items, judges = source.items, tuple(judge.name for judge in source.judges)
     sides = _of_open_scale(source) if source.task.is_open else _of_options(source, strata)
@@ -187,7 +189,7 @@ def answered_items(source: Source, strata: Sequence[Stratum] = ()) -> AnsweredIt
 
 
 def _of_open_scale(source: Source) -> _Sides:
-    """Take the first items in the task's order: their answers are in no classes."""
+    """Select the first items in the task's order; answers on an open scale have no classes."""
     order = list(range(min(len(source.items), MAX_ITEMS)))
     nothing: list[tuple[int, ...]] = [()] * len(order)
     of_judge: list[tuple[tuple[int, ...], Agreement]] = [((), "")] * len(order)
@@ -203,7 +205,7 @@ def _of_open_scale(source: Source) -> _Sides:
 
 
 def _of_options(source: Source, strata: Sequence[Stratum]) -> _Sides:
-    """Take the most disputed items, class their answers, and compare judges with the raters."""
+    """Select the most disputed items, classify answers, and compare judges with the raters."""
     task, items = source.task, source.items
     human = human_table(task, items)
     judges = [judge_table(task, items, j.name, source.verdicts[j.name]) for j in source.judges]
@@ -230,7 +232,7 @@ def _agreement(shared: float) -> Agreement:
 
 
 def _ratings(source: Source, items: Sequence[Item]) -> dict[str, list[GivenRating]]:
-    """Return the ratings of each of some items."""
+    """Return the ratings on some items, by item."""
     columns = source.task.rating_columns
     ratings: dict[str, list[GivenRating]] = {item.id: [] for item in items}
 
@@ -246,7 +248,7 @@ def _ratings(source: Source, items: Sequence[Item]) -> dict[str, list[GivenRatin
 
 
 def _verdicts(source: Source, judge: str, items: Sequence[Item]) -> dict[str, list[GivenVerdict]]:
-    """Return the verdicts of a judge on some items, by item."""
+    """Return a judge's verdicts on some items, by item."""
     by_item: dict[str, list[GivenVerdict]] = {item.id: [] for item in items}
     verdicts = source.verdicts[judge]
     for v in each_verdict_at(verdicts, columns_of(verdicts).of_items(by_item)):
@@ -256,18 +258,18 @@ def _verdicts(source: Source, judge: str, items: Sequence[Item]) -> dict[str, li
 
 
 def _classes(counts: FloatArray) -> list[tuple[int, ...]]:
-    """Return the columns of the most frequent answers to each item; none where all are 0."""
+    """Return the columns of the most frequent answers to each item; empty if all counts are 0."""
     return _columns(np.nan_to_num(modes(counts)) > 0)
 
 
 def _columns(cells: BoolArray) -> list[tuple[int, ...]]:
-    """Return in which columns of each row the cells are true."""
+    """Return the columns of the true cells in each row."""
     columns = range(cells.shape[1])
     return [tuple(compress(columns, row)) for row in cells.tolist()]
 
 
 def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> BoolArray:
-    """Return (S, n): which items each stratum holds."""
+    """Return (S, n): whether each stratum contains each item."""
     scale = OptionScale.of(source.task)
     counts = scale.counts(human)
     members = members_of(strata, counts, scale.numbers)
@@ -275,6 +277,6 @@ def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> Bo
 
 
 def _members(fields: Sequence[SlicedField], n_items: int) -> BoolArray:
-    """Return (F, n): which items each slice of some fields holds."""
+    """Return (F, n): whether each slice of some fields contains each item."""
     members = [field.members for field in fields]
     return np.vstack([np.zeros((0, n_items), dtype=np.bool_), *members])

@@ -1,4 +1,4 @@
-"""Judges by slice: where a judge agrees less with the raters than on the other items."""
+"""Slices where a judge agrees less with the raters than on the other items."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SlicedMeasure: TypeAlias = Literal[
 ComparedMeasure: TypeAlias = Literal["agreement", "distance", "similarity"]
 
 BY_CONSTRUCTION: tuple[FieldKind, ...] = ("certainty", "criterion", "position")
-CERTAINTIES = {  # by stratum
+CERTAINTIES = {  # names of slices, by stratum
     "PA = 1": "all",
     "0.8 <= PA < 1": "80% to all",
     "0.6 <= PA < 0.8": "60% to 80%",
@@ -63,13 +63,13 @@ class FieldOfSlices:
     Attributes
     ----------
     name : str
-        Of the field.
+        Name of the field.
     kind : str
         As in `SlicedField`.
     n_values : int
-        Slices of it.
+        Slices of the field.
     n_pooled : int
-        Rare values that the last of them stands for.
+        Rare values that the last slice pools.
     n_without : int
         Items without a value.
     """
@@ -107,20 +107,19 @@ class JudgeSlice:
     Attributes
     ----------
     field, value : str
-        Of its items.
+        Field and value that the slice's items share.
     n_items : int
-        Items in it, with or without an answer.
+        Items in the slice, with or without an answer.
     measures : dict of str to SliceMeasure
-        ``agreement`` with another rater's answer. On a scale of numbers, the ``distance`` from the
-        mean of the raters but one. On a scale of texts, the ``similarity`` to the raters' texts.
-        ``disagreement`` by the metric that ranks, ``consistency``
-        (share of decisions or answers that match the raters'),
-        ``answered_fraction``, and ``signed_error`` (mean answer minus the raters', or share of
-        positive answers minus theirs).
+        ``agreement`` with a different rater's answer. On a scale of numbers, the ``distance`` from
+        the mean of all raters but one. On a scale of texts, the ``similarity`` to the raters'
+        texts. ``disagreement`` by the metric that ranks, ``consistency`` (share of decisions or
+        answers that match the raters'), ``answered_fraction``, and ``signed_error`` (mean answer
+        minus the raters', or share of positive answers minus theirs).
     human : SliceMeasure or None
-        The same of one rater, on the same items.
+        The same measure for one rater, on the same items.
     beyond_human : Estimate or None
-        How much more the judge differs from the rest than a rater does.
+        The judge's difference between slice and rest, minus a rater's.
     """
 
     field: str
@@ -138,12 +137,12 @@ class SlicedJudge:
     Attributes
     ----------
     rows : tuple of JudgeSlice
-        In the order of the fields and their values.
+        Slices in the order of the fields and their values.
     worst : int or None
-        Place of the slice where it is shown to agree less (to be further from the raters) than on
-        the other items, and by more than raters do: of several, the one with the largest
-        difference. Slices by certainty, criterion and position don't count, as they are worse by
-        construction.
+        Index of the slice where the judge is shown to agree less (or be further from the raters)
+        than on the other items, and by more than raters do. If there are several, the one with the
+        largest difference. Slices by certainty, criterion and position don't count, as they are
+        worse by construction.
     """
 
     judge: str
@@ -158,17 +157,18 @@ class SlicedJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slices:
-    """Ranked judges by slice, on the items on which they are compared.
+    """Ranked judges by slice, on the items that the ranking compares.
 
     Attributes
     ----------
     fields : tuple of FieldOfSlices
-        What the slices are of.
+        Fields that the slices come from.
     n_slices : int
-        Slices that are looked at together. For each measure, the intervals contain the values of
-        all of them, and those of the differences all differences, with the confidence of the run.
+        Slices that are examined together. For each measure, at the run's confidence, the intervals
+        of the values cover all slices' values at once, and the intervals of the differences all
+        differences.
     unit : str
-        What is independent: items, or groups of them. Intervals are for these raters.
+        The independent unit: items, or groups of items. Intervals are for these raters.
     compared : {"agreement", "distance", "similarity"}
         The measure by which a judge is compared with raters.
     """
@@ -185,12 +185,12 @@ class Slices:
 
 
 def section(p: Prepared, fields: Sequence[SlicedField]) -> Slices | None:
-    """Compare ranked judges in each slice with the other items; None without ranked judges.
+    """Compare ranked judges between each slice and the other items; None without ranked judges.
 
-    ``fields`` are those of the items.
+    ``fields`` are the items' fields.
     """
     is_ranked = p.footing is not None and bool(p.footing.judges)
-    if not is_ranked or p.settings.level == "item":  # whose items are groups
+    if not is_ranked or p.settings.level == "item":  # at level item, items are groups
         return None
     assert p.footing is not None, "judges are ranked"
     slices = slices_of_items(fields, p.task, p.source.items, p.human)
@@ -206,7 +206,7 @@ def section(p: Prepared, fields: Sequence[SlicedField]) -> Slices | None:
 def slices_of_items(
     fields: Sequence[SlicedField], task: Task, items: Sequence[Item], human: RatingTable
 ) -> tuple[SlicedField, ...]:
-    """Return the fields of the items, then what is worse by construction."""
+    """Return the items' fields, then the fields whose slices are worse by construction."""
     others = certainty_field(human), criterion_field(items), _position(task, human)
     return (*fields, *(field for field in others if field is not None))
 
@@ -226,7 +226,7 @@ def criterion_field(items: Sequence[Item]) -> SlicedField | None:
 
 
 def _position(task: Task, human: RatingTable) -> SlicedField | None:
-    """Slice pairs by which answer most raters prefer."""
+    """Slice pairs by the answer that most raters prefer."""
     if task.pairwise is None:
         return None
     options, pair = task.space.options, task.pairwise
@@ -250,7 +250,7 @@ def _field_facts(field: SlicedField) -> FieldOfSlices:
 
 
 class ItemValues(NamedTuple):
-    """A measure of each item; nan for an item that doesn't enter."""
+    """A measure of each item; nan for an item that doesn't count."""
 
     values: FloatArray
     bounds: tuple[float, float]
@@ -258,12 +258,12 @@ class ItemValues(NamedTuple):
 
     @property
     def is_defined(self) -> bool:
-        """Whether any item enters."""
+        """Whether any item counts."""
         return not bool(np.isnan(self.values).all())
 
 
 class Sides(NamedTuple):
-    """The measure that compares a judge with one rater: of both, and their difference."""
+    """The comparison measure for a judge, for one rater, and their difference."""
 
     judge: ItemValues
     human: ItemValues
@@ -271,7 +271,7 @@ class Sides(NamedTuple):
 
 
 class Slicing(NamedTuple):
-    """What all judges share."""
+    """Slices and resampling settings that all judges share."""
 
     fields: tuple[SlicedField, ...]
     members: BoolArray  # (F, n)
@@ -288,7 +288,7 @@ class Slicing(NamedTuple):
         resampling: Resampling,
         compared: ComparedMeasure = "agreement",
     ) -> Self:
-        """Take the slices of the items of a source."""
+        """Build the slices from a source's items."""
         members = np.vstack([field.members for field in fields])
         units, settings = resampling.units(len(source.items)), source.settings
         return cls(fields, members, units, settings.confidence, settings.seed, compared)
@@ -296,7 +296,7 @@ class Slicing(NamedTuple):
     def slices(
         self, judges: Iterable[tuple[str, Sides | None, dict[SlicedMeasure, ItemValues]]]
     ) -> Slices:
-        """Compare judges, by name, sides and further measures, in each slice with the others."""
+        """Compare judges, given as name, sides and other measures, between slices and the rest."""
         return Slices(
             fields=tuple(map(_field_facts, self.fields)),
             n_slices=len(self.members),
@@ -308,7 +308,7 @@ class Slicing(NamedTuple):
     def judge(
         self, name: str, sides: Sides | None, others: dict[SlicedMeasure, ItemValues]
     ) -> SlicedJudge:
-        """Return a judge by slice."""
+        """Return one judge's slices."""
         means: dict[SlicedMeasure, SliceMeans] = {}
         human = beyond = None
         if sides is not None:
@@ -332,7 +332,7 @@ class Slicing(NamedTuple):
         human: SliceMeans | None,
         beyond: SliceMeans | None,
     ) -> Iterator[JudgeSlice]:
-        """Yield the numbers of each slice."""
+        """Yield each slice's numbers."""
         names = [(field.name, value) for field in self.fields for value in field.values]
         n_items = self.members.sum(axis=1).tolist()
         for f, (field, value) in enumerate(names):
@@ -346,7 +346,7 @@ class Slicing(NamedTuple):
             )
 
     def means(self, of_items: ItemValues) -> SliceMeans:
-        """Return the means of all slices."""
+        """Return the means in all slices."""
         return slice_means(
             of_items.values,
             self.members,
@@ -358,7 +358,7 @@ class Slicing(NamedTuple):
         )
 
     def measure(self, means: SliceMeans, f: int) -> SliceMeasure:
-        """Return one measure of one slice."""
+        """Return one measure in one slice."""
         n = int(means.n_items[f])
         value, gap = float(means.mean[f]), float(means.gap[f])
         return SliceMeasure(
@@ -368,7 +368,7 @@ class Slicing(NamedTuple):
         )
 
     def estimate(self, value: float, ends: tuple[float, float], n: int) -> Estimate:
-        """Return a number with its interval, or why there is none."""
+        """Return a number with its interval, or the reason that there is none."""
         if np.isnan(value):
             return Estimate(value=None, reason="no_items" if not n else "no_overlap", n_used=n)
         if np.isnan(ends).any():
@@ -380,7 +380,7 @@ class Slicing(NamedTuple):
 
 
 class _OptionMeasures(NamedTuple):
-    """What each item has of each measure, where judges choose among options."""
+    """Values of each measure per item, if judges choose among options."""
 
     p: Prepared
 
@@ -396,7 +396,7 @@ class _OptionMeasures(NamedTuple):
             yield "signed_error", errors
 
     def sides(self, table: RatingTable) -> Sides | None:
-        """Return the agreement of the judge and of one rater, and their difference."""
+        """Return the agreement of the judge and one rater, and their difference."""
         common = self.p.common.get("forced_choice")
         if common is None or table.name not in common.judges:
             return None
@@ -415,7 +415,7 @@ class _OptionMeasures(NamedTuple):
         )
 
     def of_metric(self, metric: Metric, table: RatingTable) -> ItemValues | None:
-        """Return a metric of each item; None if it isn't a mean over items that are compared."""
+        """Return a metric's value per item; None if it isn't a mean over compared items."""
         common = self.p.common.get(ELICITATION_OF[metric.judge_form])
         if common is None or table.name not in common.judges or not metric.is_item_mean:
             return None
@@ -425,7 +425,7 @@ class _OptionMeasures(NamedTuple):
         return ItemValues(ratio(totals[:, 0], totals[:, 1]), metric.bounds, scoring.weights)
 
     def scoring(self, metric: Metric, common: CommonItems) -> Scoring:
-        """Bind a metric to the ratings, as where judges are compared."""
+        """Bind a metric to the ratings, as in the comparison of judges."""
         compared = self.p.compared
         scoring = Scoring.of(
             compared.human,
@@ -439,20 +439,20 @@ class _OptionMeasures(NamedTuple):
         return scoring.counting_criteria_alike(compared.criteria, common.shared)
 
     def matches(self, table: RatingTable) -> ItemValues | None:
-        """Return which decisions, or else answers, match the raters'."""
+        """Return whether each decision, or else each answer, matches the raters'."""
         metrics = (find_metric(name, self.p.compared.rows) for name in self.matching)
         of_items = (self.of_metric(metric, table) for metric in metrics)
         return next((values for values in of_items if values and values.is_defined), None)
 
     @property
     def matching(self) -> list[str]:
-        """The metrics that say how often a judge matches the raters, the first choice first."""
+        """Metrics of how often a judge matches the raters, preferred first."""
         rows = (row for row in self.p.compared.rows if is_identified(row, self.p.sets))
         names = {row.name for row in rows}
         return [name for name in MATCHES if name in names]
 
     def answered(self, table: RatingTable) -> ItemValues:
-        """Return which rated items the judge answered often enough to be compared."""
+        """Return whether the judge answered each rated item often enough to be compared."""
         footing, common = self.p.footing, self.p.compared
         assert footing is not None
         metric = footing.metric
@@ -462,7 +462,7 @@ class _OptionMeasures(NamedTuple):
         return ItemValues(np.where(rated, answered, np.nan), SHARE, common.weights)
 
     def signed_errors(self, table: RatingTable) -> ItemValues | None:
-        """Return the mean answer of the judge minus the raters', as numbers or positive shares."""
+        """Return the judge's mean answer minus the raters', as numbers or positive shares."""
         common = self.p.common.get("forced_choice")
         numbers = self.numbers()
         if numbers is None or common is None or table.name not in common.judges:
@@ -476,7 +476,7 @@ class _OptionMeasures(NamedTuple):
         return ItemValues(errors, (-width, width), self.p.compared.weights)
 
     def numbers(self) -> FloatArray | None:
-        """Return what the options stand for: numbers of an ordinal scale, or 1 if positive."""
+        """Return the options' numbers on an ordinal scale, or else 1 if positive and 0 if not."""
         options, task = self.p.compared.human.space.options, self.p.task
         if self.p.settings.mode != "third_class" and task.scale == "ordinal":
             scale = OptionScale.of(task)

@@ -1,4 +1,4 @@
-"""A judge's confidence per item: agreement of samples, stated or by log-probabilities."""
+"""A judge's confidence per item, from agreement of samples, statements or log probabilities."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ MEMBER = '"confidence"'
 
 
 def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, FloatArray]:
-    """Return every score that the verdicts carry: name to (n,), nan where there is none.
+    """Return every confidence score in the verdicts: name to (n,), nan for items without it.
 
     Parameters
     ----------
     table : RatingTable
-        The judge's, whose items and counts these are.
+        The judge's table, with its items and counts.
     verdicts : sequence of Verdict
-        The judge's.
+        The judge's verdicts.
 
     Returns
     -------
     dict of str to (n,) array
-        ``verbal_confidence``: the number that replies in JSON give as "confidence".
-        ``logprob``: log probability of the reply, or of the most probable option. Both are means
-        over the samples that have one.
-        ``sample_agreement``: share of the most common option, of items with two samples or more.
+        ``verbal_confidence``: the number that replies in JSON give as "confidence". ``logprob``:
+        log probability of the reply, or of the most probable option. Both are means over the
+        samples that have one. ``sample_agreement``: share of the most common option, on items with
+        at least two samples.
     """
     columns = columns_of(verdicts)
     forced = any(kind.elicitation == "forced_choice" for kind in columns.kinds)
@@ -133,14 +133,14 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
-MAX_POINTS, DIGITS = 101, 4  # of a curve, as it is drawn
+MAX_POINTS, DIGITS = 101, 4  # of a drawn curve
 
 
 NO_SCORE: Final = "no_confidence"
 
 
 class _Risk(TypedDict):
-    """Fields of the result of a judge that its confidence gives."""
+    """Fields of a judge's result that come from its confidence."""
 
     risk_coverage: dict[str, RiskCoverage]
     risk_coverage_reason: Reason
@@ -148,7 +148,7 @@ class _Risk(TypedDict):
 
 
 def risk_of(p: Prepared, table: RatingTable) -> _Risk:
-    """Return how a judge's error falls as it answers only where it is most confident."""
+    """Return how a judge's error falls if it answers only its most confident items."""
     human, judge = (modes(side.forced_choice.astype(np.float64)) for side in (p.human, table))
     correct = np.nan_to_num((human * judge).sum(axis=1))
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)

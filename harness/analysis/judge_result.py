@@ -1,4 +1,4 @@
-"""Results of the raters and of each judge with the cost of its replies, and facts of the task."""
+"""Results of raters and judges, including costs of replies, and facts about the task."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FixedRatersReason: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
-    """The task as far as the numbers need it.
+    """Facts about the task that the numbers need.
 
     Attributes
     ----------
@@ -65,19 +65,19 @@ class TaskFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How items and raters are sampled, and so what intervals cover.
+    """Sampling of items and raters, which determines what intervals cover.
 
     Attributes
     ----------
     unit : str
-        What the bootstrap resamples: items, or groups of them.
+        The unit that the bootstrap resamples: items, or groups of items.
     weighted : bool
         Whether items count by the inverse of the probability with which they were sampled.
     fixed_raters_reason : str
-        "" where score intervals are over items and raters: five or more named raters, who rated
-        most items. Else why they are for these raters: "positional_raters",
-        "fewer_than_five_raters", "raters_not_crossed", or "not_computed" with other interval
-        methods, levels and modes, weights, and implied response sets.
+        "" if score intervals are over items and raters, which needs five or more named raters who
+        rated most items. Otherwise the reason that intervals apply only to these raters:
+        "positional_raters", "fewer_than_five_raters", "raters_not_crossed", or "not_computed" with
+        other interval methods, levels and modes, weights, and implied response sets.
     """
 
     unit: ResampledUnit
@@ -92,15 +92,15 @@ class HumanResult:
     Attributes
     ----------
     sets : HumanSets
-        Where the response sets come from that judges are compared with.
+        Source of the response sets that judges are compared with.
     F : rows of options by columns of response sets
-        From pairs; None without pairs.
+        F estimated from pairs; None without pairs.
     F_low, F_high : rows of options by columns of response sets
-        Ends of its intervals.
+        Ends of the intervals of F.
     n_endorsed : tuple of int
         Pairs behind each column of F.
     n_outside : int
-        Pairs left out, as the choice is not in its set.
+        Pairs left out because the choice is not in its set.
     prevalence : Prevalences or None
         Share of the items that are positive for the raters; None without positive options.
     """
@@ -124,7 +124,7 @@ class HumanResult:
 
     @property
     def defined_agreement(self) -> dict[str, Estimate]:
-        """The coefficients of agreement that have a value, each number once; all if none has.
+        """Agreement coefficients that have a value, without duplicates; all if none has a value.
 
         If all items have equally many ratings, coefficients for unequal numbers repeat the strict
         ones.
@@ -135,7 +135,7 @@ class HumanResult:
 
     @property
     def undefined_agreement(self) -> dict[str, Estimate]:
-        """The coefficients without a value, if no coefficient for unequal numbers replaces them."""
+        """Coefficients without a value that no coefficient for unequal numbers replaces."""
         replaced = {
             strict
             for strict, others in SAME_FOR_EQUAL_RATERS.items()
@@ -155,19 +155,20 @@ class JudgeResult:
     Attributes
     ----------
     derived : tuple of str
-        Elicitations whose replies were made by rule from another, not asked for.
+        Elicitations whose replies were derived by rule from a different elicitation, not requested.
     metrics : dict of str to Estimate
-        Every metric on the items, and at the replies per item, on which judges are compared: the
-        one value of that name. NA for a judge that answered too little to be compared.
+        Every metric on the items, and at the number of replies per item, on which judges are
+        compared. This is the only value of each name. NA for a judge that answered too little to be
+        compared.
     own : Estimate
-        The metric that ranks, on the items that this judge answered and of all its replies: not
+        The metric that ranks, on all items that this judge answered and all its replies. It is not
         comparable between judges.
     F, F_low, F_high, n_endorsed, n_outside
         As in `HumanResult`.
     order_bias : tuple of PlaceBias
-        By place; empty where the options were not shuffled.
+        Bias by place; empty if options were not shuffled.
     position : PositionEffects or None
-        Of a pairwise task whose answers were shown in both orders.
+        Effects of the order in a pairwise task whose answers were shown in both orders.
     """
 
     name: str
@@ -196,7 +197,7 @@ class JudgeResult:
 
 
 class OfPairs(TypedDict):
-    """Fields of the result of raters or of a judge that their pairs give."""
+    """Result fields that come from the pairs of the raters or a judge."""
 
     F: tuple[tuple[float | None, ...], ...] | None
     F_low: NotRequired[FEnds]
@@ -206,7 +207,7 @@ class OfPairs(TypedDict):
 
 
 class HumanEstimates(OfPairs):
-    """Fields of `HumanResult` that are estimated."""
+    """Estimated fields of `HumanResult`."""
 
     n_forced_choice: int
     n_response_sets: int
@@ -218,7 +219,7 @@ class HumanEstimates(OfPairs):
 
 
 class JudgeEstimates(OfPairs):
-    """Fields of `JudgeResult` that are estimated."""
+    """Estimated fields of `JudgeResult`."""
 
     metrics: dict[str, Estimate]
     own: Estimate
@@ -229,7 +230,7 @@ class JudgeEstimates(OfPairs):
 
 
 def human_result(source: Source, **estimated: Unpack[HumanEstimates]) -> HumanResult:
-    """Return the result of the ratings: what they tell by themselves, and what was estimated."""
+    """Build the raters' result from their ratings and the estimates."""
     task, ids = source.task, {item.id for item in source.items}
     columns = task.rating_columns
     is_selected = columns.rows_of(item.id for item in source.items) >= 0  # in order: quick
@@ -248,7 +249,7 @@ def judge_result(
     facts: JudgeFacts,
     **estimated: Unpack[JudgeEstimates],
 ) -> JudgeResult:
-    """Return the result of a judge: what its verdicts tell, and what was estimated."""
+    """Build a judge's result from its verdicts and the estimates."""
     verdicts = source.verdicts[facts.name]
     outcomes = count_outcomes(verdicts, source.planned[facts.name])
     kinds = columns_of(verdicts).kinds
@@ -267,7 +268,7 @@ def judge_result(
 
 
 def task_facts(source: Source, response_sets: tuple[tuple[str, ...], ...] = ()) -> TaskFacts:
-    """Return what the numbers need of a task; an open scale has no options and no sets."""
+    """Return the task facts that the numbers need; an open scale has no options or sets."""
     task = source.task
     return TaskFacts(
         **shared_fields(TaskFacts, task)
@@ -287,14 +288,15 @@ class Cost:
     Attributes
     ----------
     usd : float or None
-        Paid in this run; None where a price is unknown.
+        Amount paid in this run; None if a price is unknown.
     n_paid, n_from_store : int
         Replies that were paid for in this run, and verdicts whose replies were in the store.
     usd_per_answered : float or None
-        What all replies cost when they were bought, also by other runs, per answered verdict. None
-        where a price is unknown or nothing was answered.
+        Original cost of all replies, including those that other runs paid for, per answered
+        verdict. None if a price is unknown or nothing was answered.
     prompt_tokens, completion_tokens, cached_tokens : int
-        Of the replies paid for; cached are those of the prompt that the provider had in its cache.
+        Tokens in the paid replies. Cached tokens are prompt tokens that the provider had in its
+        cache.
     """
 
     usd: float | None
@@ -307,14 +309,15 @@ class Cost:
 
 
 def cost_of(verdicts: Sequence[Verdict], replies: Sequence[Verdict] | None = None) -> Cost:
-    """Return the cost of one judge's verdicts.
+    """Return the cost of a judge's verdicts.
 
     Parameters
     ----------
     verdicts : sequence of Verdict
-        Of the judge.
+        The judge's verdicts.
     replies : sequence of Verdict, optional
-        Those on single replies, where the judge's are votes; other judges' were paid by these.
+        Verdicts on single replies, if the judge's verdicts are votes. Members of an ensemble paid
+        for their own.
     """
     judge = verdicts[0].judge if verdicts else ""
     replies = verdicts if replies is None else replies
@@ -345,16 +348,16 @@ def cost_of(verdicts: Sequence[Verdict], replies: Sequence[Verdict] | None = Non
 
 
 class _Bought(NamedTuple):
-    """M replies that were bought, each once.
+    """M purchased replies, each counted once.
 
     Attributes
     ----------
     cost_usd : (M,) array
-        nan where the price is unknown.
+        Cost of each reply; nan if the price is unknown.
     is_paid : (M,) bool array
         Whether the judge paid for it in this run.
     tokens : (3, M) int array
-        Of prompt and completion, and cached ones.
+        Prompt, completion and cached tokens.
     """
 
     cost_usd: FloatArray
@@ -363,7 +366,7 @@ class _Bought(NamedTuple):
 
     @classmethod
     def of_columns(cls, columns: VerdictColumns, judge: str) -> _Bought:
-        """Return the last replies of verdicts that share none."""
+        """Return the last replies of verdicts that share no reply."""
         used = columns.of_kinds(lambda kind: kind.n_replies > kind.is_reasked)
         is_paid = columns.of_kinds(lambda kind: kind.judge == judge and not kind.from_store)
         tokens = (columns.prompt_tokens, columns.completion_tokens, columns.cached_tokens)
@@ -371,18 +374,18 @@ class _Bought(NamedTuple):
 
     @classmethod
     def of_pairs(cls, verdicts: Sequence[Verdict], judge: str) -> _Bought:
-        """Return the replies of verdicts, some of which share replies with others."""
+        """Return the replies behind verdicts, some of which share replies with others."""
         return cls._of(paid_replies(verdicts), judge)
 
     @classmethod
     def of_unread(cls, verdicts: Sequence[Verdict], judge: str) -> _Bought:
-        """Return the replies that couldn't be read, of verdicts after one more question."""
+        """Return the unreadable replies of verdicts that follow a second question."""
         return cls._of(
             ((verdict, [verdict.unread]) for verdict in verdicts if verdict.unread), judge
         )
 
     def joined(self, other: _Bought) -> _Bought:
-        """Return the replies of both."""
+        """Return the replies of both sets."""
         return _Bought(
             np.concatenate([self.cost_usd, other.cost_usd]),
             np.concatenate([self.is_paid, other.is_paid]),
@@ -412,7 +415,7 @@ def _usd(costs: FloatArray) -> float | None:
 
 
 def median_latency_s(verdicts: Sequence[Verdict]) -> float | None:
-    """Return the median seconds of a reply, of two middle ones the greater; None without any."""
+    """Return a reply's median seconds, the greater of two middle values; None without replies."""
     latencies = columns_of(verdicts).latency_s
     latencies = latencies[~np.isnan(latencies)]
     return median_high(latencies.tolist()) if len(latencies) else None

@@ -1,4 +1,4 @@
-"""How commands find what was validated."""
+"""Names with which commands find validated tasks and runs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from harness.tasks.folders import find_task, takes_ratings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Names by which commands find what was validated; "" for what is in memory only.
+    """Names with which commands find validated data; "" for data only in memory.
 
     Attributes
     ----------
     task : str
-        The task, as ``--task`` takes it.
+        The task, in the form that ``--task`` accepts.
     takes_ratings : bool
         Whether raters can rate it with `harness annotate`.
     run : str
         Path of the run folder.
     server : tuple of str
-        Options that say where the judges of the run are.
+        Options that locate the run's judges.
     """
 
     task: str = ""
@@ -33,15 +33,15 @@ class Location:
     server: tuple[str, ...] = ()
 
     def command_to_resume(self) -> str:
-        """Return the command that sends the missing requests of the run."""
+        """Return the command that sends the run's missing requests."""
         return resume_command(Path(self.run), options=self.server)
 
     def command_to_watch(self, *options: str) -> str:
-        """Return the command that re-validates judges of the run."""
+        """Return the command that re-validates the run's judges."""
         return join(["harness", "revalidate", self.run, *options, *self.server])
 
     def command_to_improve(self, judge: str) -> str:
-        """Return the command that searches for a better way of asking a judge of the run."""
+        """Return the command that searches for a better way of asking one of the run's judges."""
         return join(["harness", "improve", self.run, "--judge", judge, *self.server])
 
 
@@ -49,8 +49,8 @@ NOWHERE = Location()
 
 
 def location_of(task: str) -> Location:
-    """Return how commands find a task by its name or path; one that isn't there has no name."""
+    """Return the location of a task by its name or path; a missing task has no name."""
     try:
         return Location(task=task, takes_ratings=takes_ratings(find_task(task)))
-    except TaskError:  # it was moved, is somebody else's, or a table in memory
+    except TaskError:  # the task was moved, belongs to somebody else, or is a table in memory
         return NOWHERE

@@ -31,17 +31,17 @@ USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choosing:
-    """The downstream cost of choosing a judge by other metrics.
+    """Downstream costs of choosing a judge by other metrics.
 
     Attributes
     ----------
     goals : tuple of str
-        Metrics that measure what a judge is used for.
+        Metrics for the purpose that a judge serves.
     candidates : tuple of str
-        Judges to choose from: those that are ranked.
+        The ranked judges, which one can choose from.
     regret : dict of str to dict of str to Regret
-        By the metric one selects by, then by goal: of `SELECTED_BY`, the goals and the metric that
-        ranks.
+        Regret by selection metric, then by goal. The selection metrics are `SELECTED_BY`, the goals
+        and the metric that ranks.
     usual : tuple of str
         The metrics by which judges are usually selected.
     """

@@ -1,4 +1,4 @@
-"""Which systems are of the same model family as a judge."""
+"""Systems from the same model family as a judge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LETTERS = re.compile(r"[a-z]{3,}")
 
 
 def model_family(model: str) -> str:
-    """Return the word that a model's name begins with; "" if there is none.
+    """Return the first word of a model's name; "" if there is none.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def model_family(model: str) -> str:
 
 
 def of_same_family(model: str, systems: Iterable[str]) -> tuple[str, ...]:
-    """Return the systems whose names hold the word that a judge's model begins with.
+    """Return the systems whose names contain the first word of the judge's model name.
 
     Examples
     --------

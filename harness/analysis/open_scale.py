@@ -48,26 +48,26 @@ class OpenScaleSetup:
     Attributes
     ----------
     source : Source
-        Where they come from.
+        Source of the answers.
     panel : Panel
-        The ratings, with the names of those who gave them.
+        The ratings, with raters' names.
     answers : dict of str to ((N,) int array, N numbers or texts)
-        Of each judge: items and answers.
+        Items and answers by judge.
     score : str or callable
-        What the annotator test compares by.
+        Score that the annotator test compares.
     range : float
-        The greatest difference of two answers.
+        The greatest difference between two answers.
     note : str
-        What readers must know of the scale; "" for nothing.
+        A note on the scale for readers; "" for none.
     typical : callable
-        Returns the answer that stands for all of a judge's to an item.
+        Returns the answer that represents all of a judge's answers to an item.
     judge, baselines : callable
         Bind a judge's answers, and the computed baselines, to a metric.
     agreement : callable
-        Estimates how the raters agree.
+        Estimates agreement among the raters.
     sides : callable
-        Returns how far a judge, and one rater, is from the other raters of each item, (n,) each, or
-        on a scale of texts how similar; nan where that isn't known.
+        Returns the distance of a judge, and of one rater, from the other raters of each item, (n,)
+        each. On a scale of texts, returns similarities. nan if unknown.
     """
 
     source: Source
@@ -101,11 +101,11 @@ class OpenScaleSetup:
         return sampling_weights(self.source.items)
 
     def resampling(self) -> Resampling:
-        """Return how intervals are made, from the run's seed."""
+        """Return the resampling settings for intervals, with the run's seed."""
         return resampling_of(self.source, groups_of(self.source))
 
     def verdicts(self, name: str) -> dict[str, Hashable]:
-        """Return an answer of a judge per item, for the annotator test."""
+        """Return one answer per item from a judge, for the annotator test."""
         by_item = defaultdict(list)
         items, answers = self.answers[name]
         for item, answer in zip(items.tolist(), answers, strict=True):
@@ -202,7 +202,7 @@ def _pairwise_similarity(source: Source, ratings: TextRatings) -> dict[str, Esti
 def _answers(
     source: Source, read: Callable[[str], Any]
 ) -> tuple[Panel, dict[str, tuple[IntArray, list[Any]]]]:
-    """Return the ratings, and each judge's answers with their items, read from texts."""
+    """Return the ratings, and each judge's answers with their items, parsed from texts."""
     items = tuple(item.id for item in source.items)
     place = {item: i for i, item in enumerate(items)}
     answers: dict[str, tuple[IntArray, list[Any]]] = {}
@@ -220,11 +220,11 @@ def _answers(
 def similarities_of(
     task: Task, vectors: Mapping[str, FloatArray] | None
 ) -> tuple[Similarity, Similarity]:
-    """Return the similarity of answers to one item, and of answers to any items.
+    """Return two similarities: for answers to one item, and for answers to any items.
 
-    That of the task's table or embeddings, else the overlap of words. An answer and a rating of one
-    item must be in the table; texts of different items that are not, in baselines and controls,
-    count 0.
+    The similarity comes from the task's table or embeddings, else from the overlap of words. An
+    answer and a rating of one item must be in the table. Texts of different items that are missing
+    from it, in baselines and controls, count 0.
     """
     if task.embedding:
         cosine = partial(_cosine, vectors or {}, task)
@@ -251,7 +251,7 @@ def similarities_of(
 def _cosine(
     vectors: Mapping[str, FloatArray], task: Task, text: Hashable, other: Hashable
 ) -> float:
-    """Return the cosine of two texts, by vectors of length 1; negative ones count 0."""
+    """Return the cosine of two texts from unit vectors; negative values count as 0."""
     try:
         return max(0.0, float(vectors[str(text)] @ vectors[str(other)]))
     except KeyError as absent:
@@ -264,8 +264,9 @@ def _cosine(
 def with_open_wins(scale: OpenScaleSetup) -> OpenScaleSetup:
     """Bind judges and baselines to the advantage probability, if it ranks on an open scale.
 
-    Of numbers, the baselines always answer with the mean, the median or the best of up to 100
-    ratings, or with one of these at random; of texts, with the most common one or one of 20.
+    For numbers, the baselines always answer with the mean, the median or the best of up to 100
+    ratings, or with one of these at random. For texts, they answer with the most common text or one
+    of 20.
     """
     if scale.source.settings.metric != ADVANTAGE.name or not scale.panel.code.size:
         return scale

@@ -1,4 +1,4 @@
-"""Judges by slice where they answer with numbers or texts."""
+"""Slices for judges that answer with numbers or texts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
     from harness.stats.selection.footing import Footing
 
-PLACE = 1  # of an answer in `moments`; that of the raters' mean is the next
+PLACE = 1  # of an answer in `moments`; the raters' mean comes next
 PLACES = {"mse": PLACE_OF_SQUARE, "mean_absolute_error": PLACE_OF_DISTANCE}  # means over items
 
 
 def section(scale: OpenScaleSetup, footing: Footing) -> Slices | None:
-    """Compare ranked judges in each slice with the other items; None if items have no fields."""
+    """Compare ranked judges between each slice and the rest; None if items have no fields."""
     source = scale.source
     fields = sliced_fields(source.task, source.items)
     if not fields or not footing.judges:
@@ -52,7 +52,7 @@ def _sides(scale: OpenScaleSetup, name: str) -> Sides | None:
 def _others(
     scale: OpenScaleSetup, name: str, metric: str
 ) -> Iterator[tuple[SlicedMeasure, ItemValues]]:
-    """Yield what each item has of each further measure that is defined."""
+    """Yield the values per item of each other measure that is defined."""
     answered = np.zeros(len(scale.rated))
     answered[scale.answers[name][0]] = 1.0
     of_rated = np.where(scale.rated, answered, np.nan)
@@ -69,7 +69,7 @@ def _others(
 
 
 def _moments(scale: OpenScaleSetup, name: str) -> FloatArray:
-    """Return (n, 8) `moments` of a judge's answers beside the raters' means."""
+    """Return (n, 8) `moments` of a judge's answers and the raters' means."""
     panel, (item, answers) = scale.panel, scale.answers[name]
     values = np.array(panel.labels, dtype=np.float64)[panel.code]
     ratings = NumericRatings.of(panel.of_item, values, len(panel.items))
@@ -77,6 +77,6 @@ def _moments(scale: OpenScaleSetup, name: str) -> FloatArray:
 
 
 def _width(scale: OpenScaleSetup) -> float:
-    """Return the greatest difference of two answers; infinite without bounds."""
+    """Return the greatest difference between two answers; infinite without bounds."""
     bounds = scale.source.task.bounds
     return inf if bounds is None else float(bounds[1] - bounds[0])

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptionScale:
-    """Options in increasing order where they have one.
+    """Options in increasing order, if they are ordered.
 
     Attributes
     ----------
     level : {"nominal", "ordinal"}
-        Whether modes or medians stand for an item.
+        Whether modes ("nominal") or medians ("ordinal") represent an item.
     options : K names
-        In the order of `counts`.
+        Options in the order of `counts`.
     numbers : (K,) array or None
-        What they stand for: their keys where these are numbers, else 1 to K. None without order.
+        The options' numbers: their keys if these are numbers, else 1 to K. None without order.
     order : (K,) int array
-        The column of each in a rating table.
+        Each option's column in a rating table.
     """
 
     level: Ordering
@@ -44,7 +44,7 @@ class OptionScale:
 
     @classmethod
     def of(cls, task: Task) -> Self:
-        """Read a task's scale; options that fall are turned round."""
+        """Read a task's scale, and reverse options in decreasing order."""
         keys = task.space.options
         order = np.arange(len(keys))
         if task.scale != "ordinal":
@@ -58,18 +58,18 @@ class OptionScale:
         return f"Scale({self.level}, {', '.join(self.options)})"
 
     def counts(self, table: RatingTable) -> FloatArray:
-        """Return (n, K): how often each option was chosen."""
+        """Return (n, K): how often each option was chosen per item."""
         return np.asarray(table.forced_choice[:, self.order], dtype=np.float64)
 
 
 def drawn_modes(
     counts: FloatArray, items: Sequence[str], *, judge: str, seed: int
 ) -> tuple[FloatArray, int]:
-    """Return the place of each row's mode, (n,), and how many were tied.
+    """Return the place of each row's mode, (n,), and the number of tied rows.
 
-    One label is needed where a judge is held against single raters or judges: a tie is drawn, each
-    mode as likely as another, by a hash of seed, judge and item, whatever the other items are. nan
-    where the row is empty.
+    Comparisons with single raters or judges need one label, so ties are broken at random. Each mode
+    is equally likely, and a hash of seed, judge and item decides, independently of the other items.
+    nan if the row is empty.
     """
     shares_of_modes = modes(counts)
     tied = np.flatnonzero((shares_of_modes > 0).sum(axis=1) > 1)
@@ -81,13 +81,13 @@ def drawn_modes(
 
 
 def item_hash(seed: int, judge: str, item: str) -> int:
-    """Return a number from which what is random about a judge's reply to an item is drawn."""
+    """Return a seed for random parts of a judge's reply to an item."""
     digest = blake2b(f"{seed} {judge} {item}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")
 
 
 def disagreement(counts: FloatArray | IntArray) -> FloatArray:
-    """Return (n,): share of the pairs of an item's ratings that differ; nan below two ratings.
+    """Return (n,): share of an item's pairs of ratings that differ; nan below two ratings.
 
     Parameters
     ----------

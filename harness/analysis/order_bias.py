@@ -1,4 +1,4 @@
-"""Order and position bias: how replies depend on where an answer stands."""
+"""Order and position bias: effects of an answer's place on replies."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def item_mean(
     bounds: tuple[float, float] = SHARE,
     missing: NAReason | None = None,
 ) -> Estimate:
-    """Return the mean of a value per item with its score interval.
+    """Return the mean over items with its score interval.
 
     Parameters
     ----------
     values : (n,) array_like
-        nan where an item has none.
+        One value per item; nan if it has none.
     resampling : Resampling
-        Groups of the items, and level of the interval.
+        Groups of items, and the interval's level.
     bounds : (float, float)
         Least and greatest value.
     missing : str
@@ -65,7 +65,7 @@ def item_mean(
 
 
 def share_of_items(share: Estimate) -> str:
-    """Write a share with its interval and the number of items."""
+    """Format a share with its interval and the number of items."""
     if share.value is None:
         return "NA"
     ends = share.interval
@@ -74,7 +74,7 @@ def share_of_items(share: Estimate) -> str:
 
 
 def points(change: Estimate) -> str:
-    """Write a change of a share in percentage points, with its interval."""
+    """Format a change in a share in percentage points, with its interval."""
     if change.value is None:
         return "NA"
     ends = change.interval
@@ -83,7 +83,7 @@ def points(change: Estimate) -> str:
 
 
 def points_on_items(change: Estimate) -> str:
-    """Write a change of a share in percentage points, with the number of items."""
+    """Format a change in a share in percentage points, with the number of items."""
     if change.value is None:
         return "NA"
     return f"{points(change)} points on {change.n_used} items"
@@ -91,21 +91,21 @@ def points_on_items(change: Estimate) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceBias:
-    """Share of the single choices that fall on the option shown at a place, less an even share.
+    """Share of single choices for the option shown at a place, minus an even share.
 
-    Options are shown at every place equally often, so that the expected excess is 0 for a judge
-    that reads the options alone.
+    Options are shown at every place equally often, so the expected excess is 0 for a judge that
+    ignores their order.
 
     Attributes
     ----------
     place : int
-        From 1.
+        Place, counted from 1.
     excess : float
-        The share less 1 / K, for K options.
+        The share minus 1 / K, for K options.
     low, high : float or None
-        Its interval, robust to replies that are alike within an item or group; None below two.
+        The interval, robust to similar replies within an item or group; None below two.
     n_replies, n_items : int
-        Choices, and the items that they are about.
+        Choices, and the items that they cover.
     """
 
     place: int
@@ -119,16 +119,16 @@ class PlaceBias:
 def order_bias(
     verdicts: Sequence[Verdict], items: Sequence[Item], level: float
 ) -> tuple[PlaceBias, ...]:
-    """Return the bias of a judge for each place; nothing if options were not shuffled.
+    """Return a judge's bias for each place; nothing if options were not shuffled.
 
     Parameters
     ----------
     verdicts : sequence of Verdict
-        Of one judge, on single replies.
+        One judge's verdicts on single replies.
     items : sequence of Item
-        Their groups are the clusters; an item without a group is one of its own.
+        Items, whose groups are the clusters. An item without a group is a separate cluster.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     """
     shown = columns_of(verdicts).of_kinds(lambda kind: kind.has_order)
     if not shown.any():
@@ -165,7 +165,7 @@ def order_bias(
 
 
 def order_notes(biases: Mapping[str, Sequence[PlaceBias]]) -> list[str]:
-    """Say how often each judge chose the option shown first and, of more than two, last."""
+    """Describe how often each judge chose the option shown first and, if there are more, last."""
     return [
         f"{judge} chose the option shown {word} {_points(bias)} points more often than 1 in "
         f"{len(of_judge)} ({bias.n_replies} replies on {bias.n_items} items)"
@@ -193,27 +193,27 @@ def _is_shuffled_choice(verdict: Verdict) -> bool:
 
 
 def _shares_by_place(verdict: Verdict) -> Iterator[float]:
-    """Yield the share of the option at each place: 0 or 1, or its probability."""
+    """Yield the share for the option at each place: 0 or 1, or its probability."""
     shares = _shares(verdict)
     return (shares.get(option, 0.0) for option in verdict.shown)
 
 
-OrderPair = tuple["Verdict", "Verdict"]  # in the order of the item, and in the other
+OrderPair = tuple["Verdict", "Verdict"]  # in the item's order, and in the reverse order
 CHANGE = (-1.0, 1.0)  # bounds of a difference of shares
 NOT_IN_BOTH: Final = "not_answered_in_both_orders"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionEffects:
-    """What the order of two answers does to a judge's single choices.
+    """Effects of the order of two answers on a judge's single choices.
 
     Attributes
     ----------
     consistency : Estimate
-        Share of the pairs of replies with the same verdict in both orders: mean over items.
+        Mean over items of the share of reply pairs with the same verdict in both orders.
     bias : Estimate
-        Share of the replies that prefer the answer shown first less that of those that prefer the
-        answer shown second: mean over items, 0 without bias, in [-1, 1].
+        Mean over items of the share of replies that prefer the answer shown first, minus the share
+        that prefer the answer shown second. It is in [-1, 1], and 0 without bias.
     """
 
     consistency: Estimate
@@ -223,9 +223,10 @@ class PositionEffects:
 def position_effects(
     verdicts: Sequence[Verdict], task: Task, items: Sequence[Item], level: float
 ) -> PositionEffects | None:
-    """Return the effects of the order on a judge; None if it was asked in one order only.
+    """Return the effects of the order on a judge; None if it saw only one order.
 
-    ``verdicts`` are on single replies. Groups of the items are resampled; without any, items are.
+    ``verdicts`` are on single replies. Groups of items are resampled, or single items if there are
+    no groups.
     """
     if task.pairwise is None:
         return None
@@ -254,7 +255,7 @@ def position_effects(
 
 
 def position_notes(effects: Mapping[str, PositionEffects | None]) -> list[str]:
-    """Say per judge how often the order changes its verdict, and which answer it favours."""
+    """Describe how often the order changes each judge's verdict, and which answer it favours."""
     return [
         f"{judge}: {in_words(of_judge.consistency, of_judge.bias)}"
         for judge, of_judge in effects.items()
@@ -263,7 +264,7 @@ def position_notes(effects: Mapping[str, PositionEffects | None]) -> list[str]:
 
 
 def in_words(consistency: Estimate, bias: Estimate) -> str:
-    """Return the effects of the order as a sentence without its full stop."""
+    """Return the effects of the order as a sentence without a full stop."""
     if consistency.value is None:
         return "no item was answered in both orders"
     return (
@@ -285,12 +286,12 @@ def _order_pairs(verdicts: Sequence[Verdict]) -> Iterator[OrderPair]:
 
 
 def consistency(pairs: Sequence[OrderPair]) -> float:
-    """Return the share of an item's pairs with the same verdict in both orders; nan without any."""
+    """Return the share of an item's pairs with equal verdicts in both orders; nan without pairs."""
     return _mean([float(given.value == swapped.value) for given, swapped in pairs])
 
 
 def bias(pairs: Sequence[OrderPair], pairwise: PairwiseFields) -> float:
-    """Return the share of replies that prefer what stands first less that of the second."""
+    """Return the share of replies preferring the first answer minus the share for the second."""
     return _mean(
         [(_lead(given, pairwise) - _lead(swapped, pairwise)) / N_ORDERS for given, swapped in pairs]
     )
@@ -301,7 +302,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _lead(verdict: Verdict, pairwise: PairwiseFields) -> float:
-    """Return by how much a verdict prefers the item's first answer to its second."""
+    """Return how strongly a verdict prefers the item's first answer over its second."""
     shares = _shares(verdict)
     return shares.get(pairwise.first, 0.0) - shares.get(pairwise.second, 0.0)
 

@@ -1,4 +1,4 @@
-"""Metrics of other distributions."""
+"""Metrics registered by other Python distributions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plugin_metric_names() -> tuple[str, ...]:
-    """Return the names of registered metrics, those of built-in ones left out; none is loaded."""
+    """Return the names of registered metrics without built-in ones, and load none of them."""
     registered = loading.names(loading.METRICS)
     if not registered:
         return ()
@@ -31,7 +31,7 @@ def plugin_metric(name: str) -> Metric:
     Returns
     -------
     Metric
-        One that raises `PluginError` wherever the distribution's own functions raise.
+        A metric that raises `PluginError` if the distribution's own functions raise an error.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def _is_built_in(function: Callable[..., Any]) -> bool:
 
 
 def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..., Any]:
-    """Let a function of a plug-in raise `PluginError`; return a built-in one as it is."""
+    """Wrap a plug-in's function to raise `PluginError`. A built-in one is returned unchanged."""
     if _is_built_in(function):
         return function
 

@@ -1,4 +1,4 @@
-"""What the estimates of a source share: tables that are compared, common items and resamples."""
+"""Data that a source's estimates share: compared tables, common items and resamples."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ REPEATED_RESAMPLES = (100, 400)  # at least and at most
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Compared:
-    """Tables that the metrics compare: as counted, with mode and level applied.
+    """Tables that the metrics compare, after mode and level are applied.
 
     Attributes
     ----------
     human : RatingTable
-        The raters.
+        The raters' table.
     judges : tuple of RatingTable
-        Over the same items.
+        The judges' tables, over the same items.
     positive : tuple of str
         The positive options of these tables.
     rows : tuple of Metric
@@ -59,9 +59,9 @@ class Compared:
     groups : list of str or None, or None
         The cluster of each item; None if items are resampled one by one.
     criteria : list of str or None
-        The criterion of each item where metrics are averages over criteria.
+        The criterion of each item, if metrics are averages over criteria.
     weights : (n,) array or None
-        How often each item counts, where items were sampled with unequal probabilities.
+        Weight of each item, if items were sampled with unequal probabilities.
     """
 
     human: RatingTable
@@ -85,38 +85,38 @@ class Prepared:
     source : Source
         Task, verdicts and settings.
     human : RatingTable
-        What the raters answered; its items are those of ``source``, in their order.
+        The raters' answers; its items are those of ``source``, in the same order.
     judges : tuple of RatingTable
-        What each judge answered, in the order of ``source.judges``.
+        Each judge's answers, in the order of ``source.judges``.
     compared : Compared
-        What the evaluation compares in their place.
+        The tables that the evaluation compares instead.
     metric : str
         The metric that ranks.
     footing : Footing or None
-        The judges compared by it; None without judges.
+        The judges compared by this metric; None without judges.
     order : tuple of str
-        The ranked judges, best first; none where they are not compared with one another.
+        The ranked judges, best first; empty if they are not compared with one another.
     common : dict of str to CommonItems
-        By elicitation, the items and the replies per item at which judges are compared.
+        The items, and the replies per item, at which judges are compared, by elicitation.
     evaluation : Evaluation
-        Every metric of the ranked judges there, and the bootstrap they share.
+        Every metric for the ranked judges on those items, and their shared bootstrap.
     estimates : dict of str to dict of str to Estimate
-        Every metric of every judge there, by judge and metric. The one that ranks is that of the
-        footing, if judges are compared with one another.
+        Every metric for every judge on those items, by judge and metric. If judges are compared
+        with one another, the value that ranks is the one in ``footing``.
     own : Evaluation
-        The metric that ranks, of each judge on its own items and at its own replies; beta and F;
-        the raters' agreement.
+        The metric that ranks, for each judge on its own items and replies. Also beta and F, and the
+        raters' agreement.
     groups : list of str or None, or None
         The cluster of each item; None if items are resampled one by one.
     sets : HumanSets
-        Where the response sets of the raters come from.
+        Source of the raters' response sets.
     implied : Distributions or None
-        What they are supposed to be, where they are reconstructed or beta is assumed.
+        The sets' estimated distributions, if sets are reconstructed or beta is assumed.
     panel : RaterPanel or None
-        Who gave which rating; None if raters are not named, and where abstentions are recoded,
-        criteria averaged, or items weighted.
+        Each rating's rater. None if raters are not named, abstentions are recoded, criteria are
+        averaged, or items are weighted.
     modelled : ModelledDecisions or None
-        Decisions at the cut-off by a model of the raters' sets, where that is asked for.
+        Decisions at the cut-off by a model of the raters' sets, if requested.
     """
 
     source: Source
@@ -160,9 +160,9 @@ class Prepared:
         return find_metric(self.metric, self.compared.rows)
 
     def on_common_items(self, tables: Iterable[RatingTable]) -> tuple[RatingTable, ...]:
-        """Leave in tables of judges, over the items of the source, what judges are compared by.
+        """Limit judges' tables to the items and replies on which judges are compared.
 
-        One that is not compared keeps nothing.
+        The tables are over the source's items. A judge that is not compared keeps nothing.
         """
         common = self.common
         if self.source.settings.level == "item":
@@ -184,16 +184,16 @@ class Prepared:
         return np.random.default_rng(self.source.settings.seed)
 
     def resampling(self, *, groups: Sequence[str | None] | None = None) -> Resampling:
-        """Return how intervals are made, of groups where there are any, from the run's seed."""
+        """Return resampling settings with the run's seed, for groups if there are any."""
         return resampling_of(self.source, groups)
 
     def affordable_resampling(self) -> Resampling:
-        """Return fewer resamples than asked for where each repeats a whole estimation."""
+        """Return settings with fewer resamples if each resample repeats a whole estimation."""
         return affordable_resampling(self.source, self.compared)
 
 
 def order_of(source: Source, footing: Footing) -> tuple[str, ...]:
-    """Order ranked judges by the metric; equal ones by what they answered, then by their price."""
+    """Order ranked judges by the metric, then by share answered, then by price."""
     losses = dict(zip(footing.judges, footing.metric.losses(footing.values).tolist(), strict=True))
     fractions = footing.items.answered_fraction.tolist()
     answered = dict(zip((judge.name for judge in source.judges), fractions, strict=True))
@@ -217,7 +217,7 @@ def order_of(source: Source, footing: Footing) -> tuple[str, ...]:
 
 
 def affordable_resampling(source: Source, compared: Compared) -> Resampling:
-    """Return fewer resamples than asked for where each repeats a whole estimation."""
+    """Return settings with fewer resamples if each resample repeats a whole estimation."""
     cells = max(len(compared.human.items) * len(compared.judges), 1)
     most = int(np.clip(REPEATED_CELLS // cells, *REPEATED_RESAMPLES))
     resampling = resampling_of(source, groups_of(source))
@@ -235,7 +235,7 @@ def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resamp
 
 
 def on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> RatingTable:
-    """Leave out a judge's response sets and choices on items on which it is not compared."""
+    """Drop a judge's response sets and choices on items on which it is not compared."""
     kept = {name: items.items_of(table.name)[:, None] for name, items in common.items()}
     return replace(
         table,
@@ -245,7 +245,7 @@ def on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> Ra
 
 
 def groups_of(source: Source) -> list[str | None] | None:
-    """Return the group of each item; None if there is none."""
+    """Return the group of each item; None if no item has one."""
     groups = [item.group for item in source.items]
     return groups if any(group is not None for group in groups) else None
 
@@ -268,7 +268,7 @@ def resolved_and_weighted(
     judges: tuple[RatingTable, ...],
     groups: list[str | None] | None,
 ) -> Compared:
-    """Resolve abstentions, weigh sampled items, and find the metrics of the task."""
+    """Resolve abstentions, weight sampled items, and find the task's metrics."""
     task, positive = source.task, source.task.positive
     weights = sampling_weights(source.items)
     tables, criteria = [with_rater_wins(source, human), *judges], None
@@ -296,7 +296,7 @@ def resolved_and_weighted(
 def metrics_that_rank(
     task: Task, space: OptionSpace, positive: Sequence[str], metric: str | None
 ) -> tuple[Metric, ...]:
-    """Return the metrics of a task, and the one that ranks where it is none that all have."""
+    """Return a task's metrics, plus the metric that ranks if it isn't among them."""
     scale = cast("ClosedScale", task.scale)
     rows = metrics_for(space, scale=scale, positive=positive)
     if metric == ADVANTAGE.name:
@@ -317,7 +317,7 @@ def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:
 
 
 def _whole(task: Task, items: Sequence[Item]) -> list[str]:
-    """Return the group that each decision is about."""
+    """Return the group that each decision belongs to."""
     if not task.positive:
         raise ValueError("level item needs positive options. Name them in task.yaml")
     groups = [item.group or "" for item in items]
@@ -331,7 +331,7 @@ def _whole(task: Task, items: Sequence[Item]) -> list[str]:
 def item_tables(
     task: Task, items: Sequence[Item], tables: Iterable[RatingTable]
 ) -> list[RatingTable]:
-    """Reduce the criteria of each group of items to one verdict, by the rubric if there is one.
+    """Reduce each group's criteria to one verdict, by the rubric if there is one.
 
     Raises
     ------

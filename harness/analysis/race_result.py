@@ -1,4 +1,4 @@
-"""How a race of judges ended: what was asked, who left when, and what may be said of it."""
+"""Result of a race between judges: requests, dropouts, and conclusions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from harness.stats.racing.race import Ending
 
 Unfit: TypeAlias = Literal["", "control", "not assessed", "incomplete"]
-RACED = "its judges raced, so they didn't see the same items"  # of a run
+RACED = "its judges raced, so they didn't see the same items"  # about a run
 NAMES = {  # of losses
     "random_rater": "disagreement with a random rater",
     "hit": "share of items on which it misses the raters' most common answer",
@@ -18,17 +18,17 @@ NAMES = {  # of losses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RacedJudge:
-    """What one judge of a race was asked.
+    """One judge's requests in a race.
 
     Attributes
     ----------
     n_items : int
-        Items of the pool that it was asked about in the race.
+        Items in the pool that it was run on during the race.
     n_calls, n_calls_full : int
-        Replies that the race asked it for, and those to all items; none of an ensemble.
+        Replies that the race requested from it, and those needed for all items; 0 for an ensemble.
     usd, usd_full : float or None
-        What those replies cost when they were bought, and what all would at that price; None if
-        a price is not known, or nothing was asked.
+        Original cost of those replies, and the cost of all at that price. None if a price is
+        unknown or nothing was requested.
     left_at_items, left_at_calls : int or None
         Items drawn, and replies of all judges together, when it was shown to be no better than the
         leader; None if it was not.
@@ -46,45 +46,45 @@ class RacedJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaceResult:
-    """How a race of judges ended.
+    """Result of a race between judges.
 
     Attributes
     ----------
     ending : str or None
-        "within": ``judge`` is within the margin of the best; "unique": it is the one best;
-        "pool_exhausted": all items were asked before the others had left, and it has the lowest
-        loss of those left; None if asking ended before the race.
+        "within" (``judge`` is within the margin of the best), "unique" (it is the only best judge),
+        or "pool_exhausted" (all items were used before the other judges dropped out, and it has the
+        lowest loss among those left). None if requests ended before the race.
     judge : str or None
-        The judge that the race returned; None, too, where the one with the lowest loss is a
-        control, or gave too few answers.
+        The judge that the race returned. Also None if the judge with the lowest loss is a control,
+        or gave too few answers.
     leader : str or None
         The judge with the lowest loss when the race ended.
     unfit : str
         Why ``leader`` isn't returned: "control", "not assessed" or "incomplete"; "" if it is.
     within : float
-        Difference of mean losses that does not matter; 0 in a race for the one best judge.
+        Difference in mean losses that does not matter; 0 in a race for the only best judge.
     alpha : float
-        Chance that what ``ending`` says is wrong.
+        Probability that the conclusion in ``ending`` is wrong.
     loss : str
-        What judges lose on an item: "random_rater", "hit" or "squared".
+        Loss of a judge on an item: "random_rater", "hit" or "squared".
     n_items, n_unrated : int
-        Items of the pool, and those left out of it since nobody rated them.
+        Items in the pool, and items left out because nobody rated them.
     n_groups : int or None
-        Groups of items, which are drawn whole; None if items are drawn.
+        Groups of items, which are drawn as a whole; None if single items are drawn.
     n_drawn : int
         Items drawn.
     judges : tuple of RacedJudge
-        The one returned, then the others, the last to leave first.
+        The returned judge, then the other judges, from the last to drop out to the first.
     over_budget : bool
-        Whether the limit of cost ended the race.
+        Whether the cost limit ended the race.
     completed : bool
-        Whether ``judge`` was asked about all other items afterwards.
+        Whether ``judge`` was run on all other items afterwards.
     n_replies : int
-        Most replies of a judge to an item: their losses are averaged, so that judges are compared
-        by what one reply loses.
+        Most replies of a judge to an item. Their losses are averaged, so judges are compared by the
+        loss of one reply.
     dropped : dict of str to str
-        Judges that stopped for a reason of their own, explained: what ``ending`` says is about the
-        others.
+        Judges that stopped for a separate reason, with its explanation. ``ending`` is about the
+        remaining judges.
     """
 
     ending: Ending | None
@@ -106,7 +106,7 @@ class RaceResult:
 
     @property
     def n_calls(self) -> int:
-        """Replies that the race asked for."""
+        """Replies that the race requested."""
         return sum(row.n_calls for row in self.judges)
 
     @property
@@ -116,12 +116,12 @@ class RaceResult:
 
     @property
     def usd(self) -> float | None:
-        """What the race's replies cost when they were bought."""
+        """Original cost of the race's replies."""
         return _total([row.usd for row in self.judges if row.n_calls])
 
     @property
     def usd_full(self) -> float | None:
-        """What all replies of all judges would cost at these prices."""
+        """Cost of all replies from all judges at these prices."""
         return _total([row.usd_full for row in self.judges if row.n_calls_full])
 
 

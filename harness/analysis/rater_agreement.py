@@ -1,4 +1,4 @@
-"""Inter-rater agreement, and how far raters and judges disagree on each item."""
+"""Agreement among raters, and disagreement between raters and judges on each item."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FEW_ITEMS = 0.05  # share of the rated items
 
 
 def agreement_sums(p: Prepared) -> list[ItemSums]:
-    """Return the sums behind every coefficient among the raters that fits what they gave."""
+    """Return the sums behind every agreement coefficient that fits the raters' answers."""
     of_sets = set_sums(p.human) if p.human.response_set.any() else []
     if of_sets and not p.human.forced_choice.any():
         return of_sets
@@ -58,7 +58,7 @@ def icc_sums(p: Prepared) -> list[ItemSums]:
 
 
 def note_on_pairs(human: RatingTable) -> str:
-    """Say if a few items have most pairs of ratings; "" if not."""
+    """Return a note if a few items have most pairs of ratings, and "" otherwise."""
     counts = human.forced_choice if human.forced_choice.any() else human.response_set
     m = counts.sum(axis=1).astype(np.float64)
     pairs = np.sort(m * (m - 1.0) / 2.0)[::-1]
@@ -76,9 +76,9 @@ def note_on_pairs(human: RatingTable) -> str:
 
 
 def ordered_sums(task: Task, human: RatingTable) -> list[ItemSums]:
-    """Return the sums of alpha and AC2 on ordered scales, and of alpha with the task's weights.
+    """Return the sums of alpha and AC2 on ordered scales, and alpha with the task's weights.
 
-    The ratio level asks for options that are numbers, none negative.
+    The ratio level needs options that are numbers, none of them negative.
     """
     scale = OptionScale.of(task)
     batches: list[ItemSums] = []
@@ -105,17 +105,18 @@ def ordered_sums(task: Task, human: RatingTable) -> list[ItemSums]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dispute:
-    """How far raters and judges disagree on each item.
+    """Disagreement among raters and judges on each item.
 
     Attributes
     ----------
     share : (n,) array
-        Share of the pairs of the raters' choices that differ; nan below two choices.
+        Share of pairs of raters' choices that differ; nan below two choices.
     shared : (J, n) array
-        Share of each judge's modes that are the raters'; nan where either side made no choice.
+        Share of each judge's modes that are also the raters' modes; nan if either side made no
+        choice.
     order : (n,) int array
-        Items, the most disputed first: by ``share``; of equal shares that with more ratings, and
-        where all raters agree, that with more judges apart.
+        Items, most disputed first, by ``share``. For equal shares, items with more ratings come
+        first. If all raters agree, items on which more judges disagree come first.
     """
 
     share: FloatArray
@@ -124,7 +125,7 @@ class Dispute:
 
     @classmethod
     def of(cls, human: RatingTable, judges: Sequence[RatingTable]) -> Self:
-        """Compute the dispute on the items of a task, abstentions left out."""
+        """Compute the dispute on a task's items, without abstentions."""
         share = disagreement(human.forced_choice)
         human_modes = modes(human.forced_choice.astype(np.float64))
         shared = np.empty((len(judges), len(share)))

@@ -54,20 +54,20 @@ class JudgeTests:
     Attributes
     ----------
     n_replies : int or None
-        Replies per item that it is tested on, as in the deciding test; None for all that it gave:
-        of judges that give distributions, or of one that is not ranked.
+        Replies per item that it is tested on, as in the deciding test. None for all its replies, if
+        it gives distributions or is not ranked.
     n_tied_verdicts : int
         Items on which the judge's samples had several modes, of which one was drawn.
     sweep : tuple of EpsPoint
-        At other margins.
+        The test at other margins.
     smallest_eps : float or None
         The smallest margin at which it passes; None if it passes at none.
     variants : tuple of Variant
         The test with one setting changed.
     criteria : dict of str to AnnotatorSummary
-        Each criterion by itself, where items have several.
+        Test on each criterion separately, if items have several.
     combined : CombinedTest or None
-        Against raters combined as task.yaml says.
+        Test against raters combined as task.yaml says.
     pearson_mean_over_raters : Estimate or None
         Unweighted mean of the judge's correlation with each rater, on ordered scales.
     """
@@ -91,13 +91,13 @@ class Replacement:
     Attributes
     ----------
     reason : str
-        Why there is no test at all: "positional_raters", where a rater's name is a place within the
-        item and no person; "no_judges"; "no_forced_choices", where no judge was asked for them;
-        else "".
+        Why there is no test at all: "positional_raters" (a rater's name is a place within the item,
+        not a person), "no_judges", or "no_forced_choices" (no judge was asked for them); else "".
     score : str
-        Accuracy of labels, negative RMSE on ordered and continuous scales, similarity of texts.
+        The score: accuracy of labels, negative RMSE on ordered and continuous scales, similarity of
+        texts.
     eps : float
-        The margin: that of task.yaml, else set by the kind of raters.
+        The margin from task.yaml, else set by the kind of raters.
     """
 
     reason: Reason
@@ -109,7 +109,7 @@ class Replacement:
 
 
 def section(p: Prepared) -> Replacement:
-    """Test every judge against every rater; no test where raters are not named."""
+    """Test every judge against every rater. There is no test if raters are not named."""
     scale = OptionScale.of(p.task)
     design = design_of(p.task, scale)
     if reason := why_no_test(p.task, p.judges):
@@ -132,7 +132,7 @@ def replacement_of(
     *,
     reason: Reason = "",
 ) -> Replacement:
-    """Return the section with how the test is done."""
+    """Return the section, including the test's design."""
     return Replacement(
         reason=reason,
         score=cast("ScoreName", design.score) if isinstance(design.score, str) else "similarity",
@@ -180,7 +180,7 @@ def judge_tests(
     n_tied: int,
     **further: Any,  # noqa: ANN401 -- fields of JudgeTests
 ) -> JudgeTests:
-    """Return the test of a judge with its margins."""
+    """Return a judge's test with its margins."""
     return JudgeTests(
         judge=judge,
         test=test,
@@ -191,7 +191,7 @@ def judge_tests(
     )
 
 
-LEAST_SHARE = 0.05  # of the ratings, from which a rater is left out in turn
+LEAST_SHARE = 0.05  # of the ratings; raters with at least this share are left out in turn
 
 
 MIN_FOR_ANNOTATOR_TEST = 3  # raters; with fewer, a judge is compared with a human rater instead
@@ -199,16 +199,16 @@ MIN_FOR_ANNOTATOR_TEST = 3  # raters; with fewer, a judge is compared with a hum
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorTests:
-    """The annotator test of each ranked judge, with all raters of a panel or some.
+    """The annotator test of each ranked judge, with all or some of a panel's raters.
 
     Attributes
     ----------
     reason : str
-        Why there is none; "" where there is.
+        Why there is no test; "" if there is one.
     panel : Panel or None
         All raters.
     verdicts : mapping
-        Of each judge, by item.
+        Verdicts of each judge, by item.
     design : AltTestDesign or None
         Scores and margin.
     resampling : Resampling or None
@@ -224,7 +224,7 @@ class AnnotatorTests:
     def of(
         self, judge: str, *, alpha: float, without: str | None = None
     ) -> DecidingAnnotatorTest | None:
-        """Test a judge, by groups where there are any; None where it was not asked for choices.
+        """Test a judge, by groups if there are any. Return None if it wasn't asked for choices.
 
         ``without`` names a rater who is left out.
         """
@@ -253,14 +253,14 @@ class AnnotatorTests:
 
 
 class FootingWithout(Protocol):
-    """Compares a judge by itself with the baselines, and with a human rater, without a rater."""
+    """Function that compares one judge with the baselines and a human rater, without a rater."""
 
     def __call__(self, rater: str, judge: str, *, beside_human: bool) -> Footing | None:
-        """Return the comparison; None where there is none."""
+        """Return the comparison; None if there is none."""
 
 
 def why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reason:
-    """Return why the first judge is not looked at without each rater; "" where it is."""
+    """Return the reason that no rater is left out for the first judge; "" if raters are."""
     if reason := why_not_tested(task, raters):
         return reason
     test = leader.annotator_test
@@ -276,7 +276,7 @@ def unbeaten(footing: Footing) -> str:
 
 
 def why_not_tested(task: Task, raters: Sized) -> Reason:
-    """Return why the annotator test does not apply; "" where it does."""
+    """Return the reason that the annotator test does not apply; "" if it does."""
     if task.rater_ids == "positional":
         return POSITIONAL
     return "too_few_raters" if len(raters) < MIN_FOR_ANNOTATOR_TEST else ""

@@ -1,3 +1,3 @@
-"""Raters' side of the advantage probability, on options, numbers and texts."""
+"""Raters' part of the advantage probability, on options, numbers and texts."""
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""From ratings and verdicts to `RatingTable`: arrays of counts.
+"""Convert ratings and verdicts to `RatingTable`, which has arrays of counts.
 
-Every outcome is kept: abstentions, refusals and failures are counted beside the options, never
-among them.
+Every outcome is kept. Abstentions, refusals and failures are counted separately from the options.
 """
 
 from __future__ import annotations
@@ -50,15 +49,15 @@ def select_items(
     held_out: bool = False,
     blank: Collection[str] = (),
 ) -> tuple[Item, ...]:
-    """Select the items of a run: those with a criterion, then the first ``limit`` of them.
+    """Select a run's items: those with a criterion, then the first ``limit`` of them.
 
-    Without the ``holdout``, a share of all items, or of it alone where ``held_out``; and without
-    items that are ``blank``, by their ids.
+    ``holdout`` is a share of all items. The selection excludes it, or contains nothing else if
+    ``held_out``. Items whose ids are ``blank`` are excluded.
 
     Raises
     ------
     TaskError
-        If no item has the criterion, or none is left.
+        If no item has the criterion, or no item is left.
     """
     selected = [item for item in task.items if criterion is None or item.criterion == criterion]
     if not selected:
@@ -85,9 +84,9 @@ def select_items(
 
 
 def is_held_out(item: Item, share: float) -> bool:
-    """Return whether an item is among a share of all items, whatever other items there are.
+    """Return whether an item is in a held-out share, whatever the other items are.
 
-    By a hash of its group, or of its id where it has none: items of a group stay together.
+    A hash of its group decides, or of its id if it has no group. Items in a group stay together.
     """
     digest = hashlib.sha256(f"holdout\0{item.group or item.id}".encode(errors="replace")).digest()
     return int.from_bytes(digest[:8]) < share * 2.0**64
@@ -98,7 +97,7 @@ CountedOutcome: TypeAlias = Literal[Outcome, "not_asked", "planned"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeCounts:
-    """Outcomes of the replies of a judge to an elicitation; they sum to ``planned``."""
+    """Outcome counts of a judge's replies in an elicitation, which sum to ``planned``."""
 
     elicitation: Elicitation
     planned: int
@@ -110,7 +109,7 @@ class OutcomeCounts:
     not_asked: int
 
     def plus(self, other: OutcomeCounts) -> OutcomeCounts:
-        """Add the counts of other replies to the same elicitation."""
+        """Add the counts of other replies in the same elicitation."""
         counts = asdict(self)
         added = {
             name: n + getattr(other, name) for name, n in counts.items() if name != "elicitation"
@@ -123,14 +122,14 @@ def count_outcomes(
     planned: Mapping[Elicitation, int],
     items: Collection[str] | None = None,
 ) -> tuple[OutcomeCounts, ...]:
-    """Count the outcomes of a judge per elicitation.
+    """Count a judge's outcomes per elicitation.
 
     Parameters
     ----------
     verdicts : sequence of Verdict
-        Final verdicts of the judge.
+        The judge's final verdicts.
     planned : mapping of str to int
-        Number of planned replies by elicitation; those without a verdict count as not asked.
+        Number of planned replies by elicitation; replies without a verdict count as not asked.
     items : collection of str, optional
         Ids of the items whose verdicts count; all by default.
     """
@@ -156,10 +155,11 @@ def count_outcomes(
 def usable_replies(
     counts: Sequence[OutcomeCounts], elicitation: Elicitation
 ) -> tuple[float | None, int]:
-    """Return the share of a judge's planned replies that are answers, and how many were planned.
+    """Return the share of a judge's planned replies that are answers, and the number planned.
 
-    Of an elicitation, else of pairs, which stand for it (see `judge_table`). Replies that abstain,
-    refuse, are invalid, failed or were not asked for are not usable. None if none was planned.
+    The counts are for an elicitation, or else for the pairs that represent it (see `judge_table`).
+    Abstained, refused, invalid, failed and unrequested replies are not usable. The share is None if
+    no reply was planned.
     """
     serving_name = elicitation if elicitation in {row.elicitation for row in counts} else "paired"
     serving = [row for row in counts if row.elicitation == serving_name] or counts
@@ -169,7 +169,7 @@ def usable_replies(
 
 
 class _TableBuilder:
-    """Adds ratings to the arrays of a `RatingTable`."""
+    """Builder that adds ratings to the arrays of a `RatingTable`."""
 
     def __init__(self, space: OptionSpace, items: Sequence[Item]) -> None:
         n, n_options, n_sets = len(items), len(space.options), len(space.sets)
@@ -181,7 +181,7 @@ class _TableBuilder:
         self.response_set = np.zeros((n, n_sets), dtype=np.int64)
         self.joint: NDArray[np.int64] | None = None  # (n, K, V), allocated for the first pair
         by_outcome = np.zeros((len(ELICITATIONS), len(OUTCOMES), n), dtype=np.int32)
-        self.outcomes = by_outcome.transpose(2, 0, 1)  # most stay 0, and take no memory so
+        self.outcomes = by_outcome.transpose(2, 0, 1)  # most stay 0, so they use no memory
         self.exact: frozenset[AnswerKind] = frozenset()
 
     def times(self, rows: RowIndices) -> NDArray[np.int64]:
@@ -196,7 +196,7 @@ class _TableBuilder:
         self.forced_choice[:, self.space.option_index(option)] += self.times(rows)
 
     def add_choice_shares(self, row: int, verdicts: Sequence[Verdict]) -> None:
-        """Set the shares of the options of an item: their mean over verdicts."""
+        """Set an item's option shares to their mean over verdicts."""
         if "forced_choice" not in self.exact:
             self.forced_choice = self.forced_choice.astype(np.float64)
             self.exact |= {"forced_choice"}
@@ -208,7 +208,7 @@ class _TableBuilder:
                 self.forced_choice[row, self.space.option_index(option)] += share / len(verdicts)
 
     def add_set_shares(self, row: int, verdicts: Sequence[Verdict]) -> None:
-        """Set the shares of the response sets of an item: their mean over verdicts."""
+        """Set an item's response-set shares to their mean over verdicts."""
         if "response_set" not in self.exact:
             self.response_set = self.response_set.astype(np.float64)
             self.exact |= {"response_set"}
@@ -253,12 +253,12 @@ def human_table(task: Task, items: Sequence[Item], rater: str | None = None) -> 
     items : sequence of Item
         Rows of the table, in this order.
     rater : str, optional
-        Whose ratings are counted. Default: those of all.
+        Rater whose ratings are counted. Default: all raters.
 
     Returns
     -------
     RatingTable
-        Named ``humans``. The two ratings that a rater gave an item, one per elicitation, are a
+        A table named ``humans``. A rater's two ratings of an item, one per elicitation, form a
         pair.
     """
     columns = task.rating_columns
@@ -287,7 +287,7 @@ def human_table(task: Task, items: Sequence[Item], rater: str | None = None) -> 
 
 
 def without_rater(table: RatingTable, task: Task, items: Sequence[Item], rater: str) -> RatingTable:
-    """Return the `human_table` of a task without one rater's ratings."""
+    """Return a task's `human_table` without one rater's ratings."""
     left_out = human_table(task, items, rater)
     joint = table.joint
     if joint is not None and left_out.joint is not None:
@@ -304,9 +304,9 @@ def without_rater(table: RatingTable, task: Task, items: Sequence[Item], rater: 
 def _paired_rows(
     columns: RatingColumns, rows: NDArray[np.int64]
 ) -> Iterator[tuple[str, tuple[str, ...], NDArray[np.int64]]]:
-    """Yield the rows on which a rater gave a choice and a set, by both.
+    """Yield the rows on which a rater gave both a choice and a set, with the choice and the set.
 
-    ``rows`` are those of the ratings, (R,); -1 where a rating does not count.
+    ``rows`` are the ratings' rows, (R,); -1 for a rating that does not count.
     """
     sets = np.flatnonzero(columns.of_answers(is_set) & (rows >= 0))
     if not len(sets):
@@ -328,7 +328,7 @@ def _paired_rows(
 
 
 def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
-    """Return who gave which rating of items; None if ratings do not name their raters."""
+    """Return each rating's rater; None if ratings do not name their raters."""
     if task.rater_ids == "positional":
         return None
     columns, space = task.rating_columns, task.space
@@ -357,7 +357,7 @@ def _crossed(
     answer: IntArray,
     shape: tuple[int, int],
 ) -> CrossedRatings | None:
-    """Return the ratings with a row and an answer, raters as they come; None if there are none."""
+    """Return ratings that have a row and an answer, in the raters' order; None without any."""
     n_items, n_answers = shape
     is_kept = (rows >= 0) & (answer >= 0)
     if not is_kept.any():
@@ -382,14 +382,14 @@ def judge_table(
     *,
     with_reasked: bool = True,
 ) -> RatingTable:
-    """Count the final verdicts of a judge on items.
+    """Count a judge's final verdicts on items.
 
-    Pairs always count jointly. In the counts of choices and of sets they count only where the judge
-    was not asked for these on their own: a choice made after naming a set is not the choice made
-    unprompted, and the first turn of a pair may be the very reply that answered the set alone. Of
-    verdicts with probabilities, the distribution over the options, or over the sets, counts, as of
-    endless samples; of several on an item, their mean, in which one without probabilities is
-    certain of its value.
+    Pairs always count jointly. In the counts of choices and sets, they count only if the judge
+    wasn't asked for choices or sets separately. One reason is that a choice made after naming a set
+    can differ from an unprompted choice. Also, the first turn of a pair may be the same reply that
+    answered the set question. A verdict with probabilities counts as its distribution over options
+    or sets, as if from infinitely many samples. Several verdicts on an item count as their mean, in
+    which a verdict without probabilities is certain of its value.
 
     Parameters
     ----------
@@ -400,9 +400,9 @@ def judge_table(
     name : str
         Name of the judge.
     verdicts : sequence of Verdict
-        Its final verdicts; those on other items are ignored.
+        Its final verdicts. Verdicts on other items are ignored.
     with_reasked : bool, optional
-        Whether verdicts count that follow a second question, see `JudgeSpec.reask`.
+        Whether verdicts that follow a second question count; see `JudgeSpec.reask`.
 
     Raises
     ------
@@ -415,7 +415,7 @@ def judge_table(
     row_of = places(columns.items, builder.items)[columns.item]
     soft = {kind.elicitation for kind in columns.kinds if kind.is_soft and kind.value is not None}
     soft -= {"paired"}
-    if "forced_choice" in soft:  # a set that follows from a distribution is what it always gives
+    if "forced_choice" in soft:  # a set derived from a distribution is always the same
         derived = {kind.elicitation for kind in columns.kinds if kind.derived}
         soft |= derived.intersection({"response_set"})
     shares: dict[tuple[int, Elicitation], list[Verdict]] = defaultdict(list)
@@ -426,7 +426,7 @@ def judge_table(
     with_shares = verdicts_at(verdicts, is_share)
     for verdict, row in zip(with_shares, row_of[is_share].tolist(), strict=True):
         shares[row, verdict.elicitation].append(verdict)
-    rows = row_of[np.argsort(columns.kind, kind="stable")]  # by kind
+    rows = row_of[np.argsort(columns.kind, kind="stable")]  # sorted by kind
     ends = np.cumsum([n for _, n in columns.n_by_kind()]).tolist()
     at: RowIndices = [0]
     try:
