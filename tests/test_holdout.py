@@ -161,7 +161,7 @@ def test_runs_and_judges_that_cannot_be_confirmed_are_named(task):
         run_of(task, holdout=0.0001)
     assert invoke("run", "--task", task, "--holdout", "1.5").exit_code == 2
     run = run_of(task, holdout=SHARE)
-    assert "Name one of random" in str(confirm(run, "nobody").exception)
+    assert "Pass one of random" in str(confirm(run, "nobody").exception)
     shutil.rmtree(run.path.parent)
     other = make_task_folder(task.parent / "other", 12)
     items = other / "items.jsonl"
@@ -229,7 +229,7 @@ def test_one_judge_of_verdicts_made_elsewhere_is_confirmed_once(task):
     """It is tested alone, on the held-out items; a wrong option or name does not use them."""
     file = verdicts_of(task.parent / "all.csv", mine=by_turns, other=lambda _: "A")
     harness.validate(task, file, holdout=SHARE)
-    with pytest.raises(RunError, match="Name one of mine, other"):
+    with pytest.raises(RunError, match="Pass one of mine, other"):
         harness.confirm_verdicts(task, file, "nobody")
     with pytest.raises(harness.HarnessError, match="metric"):
         harness.confirm_verdicts(task, file, "mine", metric="no_such_metric")

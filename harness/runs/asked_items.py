@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
     from harness.tasks.item import Elicitation
 
-MAX_NAMED = 5  # items of a kind
+MAX_NAMED = 5  # items that a message lists
 ItemsByElicitation = dict["Elicitation", tuple["Item", ...]]
 
 
@@ -38,7 +38,7 @@ def items_of(task: Task, config: RunConfig) -> tuple[Item, ...]:
 
 
 def without_blank(config: RunConfig, task: Task) -> RunConfig:
-    """Return options of a run that leave out the task's blank items.
+    """Return a run's options, changed to leave out the task's blank items.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def blank_items(task: Task, config: RunConfig) -> list[str]:
 
 
 def blank_lines(task: Task, config: RunConfig) -> Iterator[str]:
-    """Report the blank items that a run leaves out, and items with one blank text of several."""
+    """Report the blank items that a run leaves out, and items with some blank texts."""
     if left_out := blank_items(task, config):
         yield f"The run leaves out {_named(left_out, 'blank item')}."
     partly = [item.id for item in items_of(task, config) if task.has_blank_part(item)]
@@ -79,7 +79,7 @@ def blank_note(task: Task, config: RunConfig) -> Iterator[str]:
 
 
 def _named(ids: Sequence[str], noun: str) -> str:
-    """Return the number of some items and their first ids."""
+    """Return the number of items, and the first few ids."""
     more = ", ..." if len(ids) > MAX_NAMED else ""
     return f"{len(ids):,} {noun}{'s' * (len(ids) > 1)} ({', '.join(ids[:MAX_NAMED])}{more})"
 
@@ -89,8 +89,8 @@ def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
 
     Named elicitations apply to all items. By default, forced choices apply to all items, and
 
-    - if raters gave response sets of these items, or the metric compares response sets,
-      response sets do too;
+    - if raters gave response sets for these items, or the metric compares response sets, so do
+      response sets.
     - otherwise, if a negative option has ``sensitivity``, ``config.pairs`` random items are
       rated in the paired form.
 
@@ -118,12 +118,12 @@ def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
 
 
 def elicitations_of(spec: JudgeSpec, planned: Iterable[Elicitation]) -> tuple[Elicitation, ...]:
-    """Return which of some elicitations apply to a judge."""
+    """Return the planned elicitations that apply to a judge."""
     return tuple(name for name in planned if name in spec.asking.elicitations)
 
 
 def orders_of(task: Task, config: RunConfig) -> OptionOrders | None:
-    """Return how options are shuffled in a run; None if they aren't.
+    """Return how options are shuffled in a run, or None if they aren't.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def _needs_sets(task: Task, items: Sequence[Item], config: RunConfig) -> bool:
 
 
 def random_items(items: Sequence[Item], n: int, *, seed: int) -> tuple[Item, ...]:
-    """Draw ``n`` items, independently of the order of the others.
+    """Draw ``n`` random items, regardless of the order of ``items``.
 
     The items with the smallest hashes of seed and id are drawn and keep their order. A larger ``n``
     only adds items.

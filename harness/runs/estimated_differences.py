@@ -46,7 +46,7 @@ class EstimatedDifference(msgspec.Struct, frozen=True, kw_only=True):
     n_rated: int
 
     def both_ways(self) -> dict[str, Estimate]:
-        """Return it under its name, and with the opposite sign under the reversed name."""
+        """Return the difference by name, also reversed with the opposite sign."""
         return {
             difference_name(self.second, self.first): self._estimate(
                 self.value, self.low, self.high
@@ -77,7 +77,7 @@ def write_differences(folder: RunFolder, differences: Iterable[EstimatedDifferen
 
 
 def read_differences(folder: RunFolder) -> dict[str, dict[str, Estimate]]:
-    """Return the differences by judge and by name; empty without any.
+    """Return the saved differences by judge and name, if any.
 
     Raises
     ------

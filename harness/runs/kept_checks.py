@@ -28,7 +28,7 @@ def keep_check(folder: RunFolder, check: JudgeCheck) -> None:
     Raises
     ------
     RunError
-        If the checks in the folder can't be read, or it can't be written.
+        If the file of checks can't be read or written.
     """
     earlier = kept_checks(folder) if folder.has(CHECKS_FILE) else {}
     kept = KeptChecks(checks=earlier | {check.judge: check})
@@ -41,7 +41,7 @@ def kept_checks(folder: RunFolder) -> dict[str, JudgeCheck]:
     Raises
     ------
     RunError
-        If they can't be read.
+        If the file of checks can't be read.
     """
     path = folder.path / CHECKS_FILE
     try:

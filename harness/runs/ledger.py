@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 LEDGER, LEDGERS, LOCK = "ledger.jsonl", "ledgers", "ledgers.lock"
 LOCK_S = 30.0  # longest wait for another process that appends
 POLL_S = 0.02
-COMPLETE = (ANSWERED.kind, USABLE_REPLIES.kind)  # whatever was answered
-MOST_EARLIER = 5  # tests of a judge that its next level can rest on: those most like the next
+COMPLETE = (ANSWERED.kind, USABLE_REPLIES.kind)  # independent of the answers' content
+MOST_EARLIER = 5  # most similar earlier tests of a judge that determine its next level
 
 
 class LedgerLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -105,7 +105,7 @@ class LedgerLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_test(self) -> bool:
-        """Whether it spends error probability: a validation of all items, or a confirmation."""
+        """Whether this is a validation of all items or a confirmation, which spend error rate."""
         limited = self.standing is not None and self.standing.limited
         return bool(self.confirmed) or (bool(self.judges) and not limited)
 
@@ -122,7 +122,7 @@ class LedgerFile:
     keys: Keys
 
     def is_about(self, contents: Contents) -> bool:
-        """Return whether it has the same property, or mostly the same ratings."""
+        """Return whether the file has the same property, or mostly the same ratings."""
         samples = [line.sample for line in self.lines if line.sample]
         return any(line.what == contents.what for line in self.lines) or any(
             rated_alike(sample, contents.sample) for sample in samples
@@ -169,7 +169,7 @@ class ItemSeries:
 
 
 def tried_in_run(folder: RunFolder) -> TriedJudges | None:
-    """Return the state of a run's judges at its validation; None before that.
+    """Return the state of a run's judges at its validation, or None before that.
 
     Raises
     ------
@@ -262,7 +262,7 @@ def settle(
 
 
 def _levels(validation: Validation) -> dict[str, float]:
-    """Return the level of each judge; none if the first one answered too little."""
+    """Return each judge's level, or an empty dict if the first judge answered too little."""
     evidence, checks = validation.evidence, validation.decision.checks
     if evidence is None or not all(kind in checks and checks[kind].passed for kind in COMPLETE):
         return {}
@@ -270,7 +270,7 @@ def _levels(validation: Validation) -> dict[str, float]:
 
 
 def fix_holdout(folder: RunFolder, task: Task) -> None:
-    """Record the share of the items that a new run holds out, or that it uses all.
+    """Record the share of the items that a new run holds out, or that it uses all items.
 
     Raises
     ------
@@ -342,9 +342,9 @@ def judges_tried(task: Task, criterion: str | None) -> list[str]:
 
 
 def recorded_holdout(task: Task, criterion: str | None) -> float | None:
-    """Return the held-out share of a task's items; None if there is none."""
+    """Return the held-out share of a task's items, or None if there is none."""
     lines = chain.from_iterable(map(read_ledger, _files(task.folder)))
-    if all(line.holdout is None for line in lines):  # as a rule, and quick
+    if all(line.holdout is None for line in lines):  # the usual case, and a quick check
         return None
     return _series_of_task(task, criterion).holdout
 
@@ -355,7 +355,7 @@ def check_unspent(folder: RunFolder, task: Task) -> None:
     Raises
     ------
     RunError
-        If a judge was, or a ledger can't be read.
+        If a judge was confirmed, or a ledger can't be read.
     """
     contents = _scope(task, folder.manifest.config.criterion)
     series = _series(contents, _folder_of(folder, contents))
@@ -392,12 +392,12 @@ def spend_holdout(source: Source, criterion: str | None) -> None:
 
 
 def read_ledger(file: Path) -> tuple[LedgerLine, ...]:
-    """Return the lines of a ledger; none if there is no file.
+    """Return the lines of a ledger, or an empty tuple if there is no file.
 
     Raises
     ------
     RunError
-        If it can't be read, or a line isn't a ledger line.
+        If the file can't be read, or a line isn't a ledger line.
     """
     lines = []
     try:
@@ -463,7 +463,7 @@ def standing_of(
 def _earlier(
     lines: Sequence[LedgerLine], sample: ItemDigests, judge: str
 ) -> tuple[tuple[float, float], ...]:
-    """Return level and correlation of a judge's earlier tests that are most like the next one."""
+    """Return level and correlation for the earlier tests of a judge most similar to the next."""
     levels = {line.validation: line.levels for line in lines if line.levels}
     tests = [
         (levels[line.validation].get(name, 0.0), correlation((line.sample, name), (sample, judge)))
@@ -487,7 +487,7 @@ def as_before(
 
 
 def _replied_alike(lines: Iterable[LedgerLine], sample: ItemDigests, judge: str) -> str:
-    """Return the fingerprint of an earlier judge with the same replies; "" if there is none."""
+    """Return the fingerprint of an earlier judge with the same replies, or "" if there is none."""
     for line in lines:
         for fingerprint, name in line.judges.items():
             if line.sample and correlation((line.sample, name), (sample, judge)) >= ALIKE:
@@ -496,7 +496,7 @@ def _replied_alike(lines: Iterable[LedgerLine], sample: ItemDigests, judge: str)
 
 
 def _confirming(lines: Sequence[LedgerLine]) -> TriedJudges:
-    """Return the state of a judge in a confirmation: the only one on its items."""
+    """Return the state of a judge in a confirmation, where it's the only judge."""
     n_forgotten = len({p for line in lines for p in line.confirmed}) - 1
     return TriedJudges(n_forgotten=max(n_forgotten, 0), held_out=True)
 
@@ -512,7 +512,7 @@ def _check_unspent(series: ItemSeries) -> None:
 
 
 def _answering(source: Source) -> list[str]:
-    """Return the judges that raced or gave an answer; nothing was learnt about others."""
+    """Return the judges that raced or gave an answer, and so count as tried."""
     if source.race is not None:
         return [row.judge for row in source.race.judges]
     return [
@@ -575,21 +575,21 @@ def _folder_of(folder: RunFolder, contents: Contents) -> Path | None:
 
 
 def task_folder_of(folder: RunFolder) -> Path | None:
-    """Return the folder of a run's task; None if it isn't there."""
+    """Return the folder of a run's task, or None if it isn't there."""
     with suppress(HarnessError):
         return find_task(folder.manifest.config.task)
     return None
 
 
 def _files(task_folder: Path | None) -> list[Path]:
-    """Return the user's ledgers and the one in a task's folder, if it has one."""
+    """Return the user's ledgers, and the ledger in the task's folder if there is one."""
     own = sorted((data_folder() / LEDGERS).glob("*.jsonl"))
     shared = [] if task_folder is None else [task_folder / LEDGER]
     return [*own, *(file for file in shared if file.exists())]
 
 
 def _series(contents: Contents, task_folder: Path | None) -> ItemSeries:
-    """Read the files that share items with given ones, directly or through each other."""
+    """Read the files that share items with a validation, directly or through each other."""
     shared = None if task_folder is None else task_folder / LEDGER
     left, linked, keys = list(map(_read, _files(task_folder))), [], contents.keys
     while near := [
@@ -613,7 +613,7 @@ def _read(file: Path) -> LedgerFile:
 
 
 class _Writer:
-    """Appends to the files of a series while no other process does."""
+    """Writer for the files of a series, used by one process at a time."""
 
     def __init__(self, contents: Contents, task_folder: Path | None) -> None:
         self._contents = contents
@@ -678,7 +678,7 @@ class _Writer:
 
 @contextmanager
 def _locked(contents: Contents, task_folder: Path | None) -> Iterator[_Writer]:
-    """Read the series for some contents, and prevent other processes from writing until the end."""
+    """Read the series for a validation's contents, and lock out other writers until the end."""
     with ExitStack() as stack:
         stack.callback(_opened(data_folder() / LOCK).close)
         yield _Writer(contents, task_folder)
@@ -709,7 +709,7 @@ def _encoded(line: LedgerLine) -> bytes:
 
 
 def _opened(file: Path) -> ChecksummedLog:
-    """Open a file for appending, once no other process has it open."""
+    """Wait until no other process has a file open, and open it for appending."""
     give_up_s = time.monotonic() + LOCK_S
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -66,10 +66,10 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 3
 METRICS = "metrics.json"
 MAX_MANIFEST_BYTES = 1 << 26
-CHECKS_FILE = "checks.json"  # what `harness check --run` found about judges of a run
-TRUST_FILE = "trust.json"  # what `harness trust` found about judges of a run
-SELFTEST_FILE = "selftest.json"  # what `harness lab selftest` found on the design of a run
-CONFIRMATION = "confirmation"  # folder, in that of a run, of its judge on held-out items
+CHECKS_FILE = "checks.json"  # results of `harness check --run`
+TRUST_FILE = "trust.json"  # results of `harness trust`
+SELFTEST_FILE = "selftest.json"  # results of `harness lab selftest`
+CONFIRMATION = "confirmation"  # subfolder of a run for its judge on the held-out items
 RunState = Literal["planned", "running", "asked", "done", "stopped"]
 VERSIONED = (
     "judge-harness",
@@ -98,8 +98,8 @@ class RunConfig(RunOptions):
     confirms : str
         Name of the run whose held-out items these are; "" for a run that isn't a confirmation.
     compared_with : str
-        Second judge in a confirmation, run only to estimate the difference from the confirmed one.
-        It isn't ranked. "" for none.
+        Second judge in a confirmation, run only to estimate its difference from the confirmed
+        judge and not ranked; "" for none.
     changed_by : str
         Name of the probe that changed the items, so that judges are not ranked on them; "" for a
         run that is not a probe.
@@ -384,7 +384,7 @@ class RunFolder:
         A log that hasn't changed since it was last read isn't read again.
         """
         state: tuple[int, ...] = ()
-        with suppress(OSError):  # which `count_log` reports
+        with suppress(OSError):  # `count_log` reports the error
             file = self.verdicts.stat()
             state = file.st_ino, file.st_size, file.st_mtime_ns
         if self._counted is None or self._counted[0] != state:
@@ -392,11 +392,11 @@ class RunFolder:
         return self._counted[1]
 
     def has(self, name: str) -> bool:
-        """Whether a file of this name is in the folder."""
+        """Return whether the folder contains a file with this name."""
         return (self.path / name).exists()
 
     def verdicts_hash(self) -> str:
-        """Return the SHA-256 of the verdict log; "" if there is none."""
+        """Return the SHA-256 of the verdict log, or "" if there is none."""
         try:
             with reader(self.verdicts) as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
@@ -405,7 +405,7 @@ class RunFolder:
 
     @property
     def kept_metrics(self) -> str:
-        """Reason for keeping ``metrics.json``: a different schema version wrote it; else ""."""
+        """Reason for keeping ``metrics.json`` of a different schema version; "" if current."""
         file, written = self.path / METRICS, METRICS_SCHEMA
         with suppress(OSError, ValueError):
             written = _DECODE_HEADER(read_file(file)).schema_version
@@ -413,8 +413,8 @@ class RunFolder:
             return ""
         return (
             f"{file}: schema version {written}, but this version of harness writes "
-            f"{METRICS_SCHEMA}. It is kept, and the numbers were recomputed from the verdicts. "
-            "Remove it to have it rewritten."
+            f"{METRICS_SCHEMA}. The file is kept, and the numbers were recomputed from the "
+            "verdicts. Remove it to have it rewritten."
         )
 
     def open_log(self) -> VerdictLog:
@@ -475,7 +475,7 @@ class RunFolder:
         self.update(metrics_hash=hashlib.sha256(data).hexdigest())
 
     def read_metrics(self) -> bytes | None:
-        """Return ``metrics.json``; None if it doesn't exist or was changed."""
+        """Return ``metrics.json``, or None if it doesn't exist or was changed."""
         try:
             data = read_file(self.path / METRICS)
         except OSError:
@@ -601,7 +601,7 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
     if matches:
         return matches[0]
     message = (
-        "no unfinished run to resume. Name a run, or start a new run."
+        "no unfinished run to resume. Pass a run, or start a new run."
         if unfinished
         else "no runs yet. Start with `harness run --task toxicity`."
     )
@@ -617,7 +617,7 @@ def _from_here(path: Path) -> Path:
 def server_of(manifest: Manifest, judges_file: Path | None = None) -> Server:
     """Return the options for the location of a run's judges.
 
-    They are the run's own, except for a judges file that is named here.
+    They are the run's own, but a judges file that is passed takes precedence.
     """
     named, usual = manifest.config.judges_from, user_file()
     is_other = named and (usual is None or Path(named) != usual.absolute())
@@ -635,7 +635,7 @@ def server_of(manifest: Manifest, judges_file: Path | None = None) -> Server:
 
 
 def model_change(folder: RunFolder, validation: Validation) -> str:
-    """Return a line on a judge whose model version changed since the task's last run.
+    """Return a warning if a judge's model version changed since the task's last run.
 
     Earlier runs are searched in the same folder. "" if no version changed or none was reported.
     """
@@ -671,7 +671,7 @@ def versions() -> dict[str, str]:
     return dict(_versions())
 
 
-@cache  # of what this process runs: a package installed later is not what it imported
+@cache  # a package that is installed later is not the one that this process imported
 def _versions() -> Mapping[str, str]:
     installed = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
     for package in VERSIONED:
@@ -681,5 +681,5 @@ def _versions() -> Mapping[str, str]:
 
 
 def default_out() -> Path:
-    """Return ``$HARNESS_RUNS``, else ``runs`` in the working folder."""
+    """Return ``$HARNESS_RUNS``, or ``runs`` in the working folder if it's unset."""
     return Path(os.environ.get("HARNESS_RUNS") or "runs")

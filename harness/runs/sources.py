@@ -126,7 +126,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
 
 
 def only(source: Source, names: Container[str]) -> Source:
-    """Return a source with some of its judges."""
+    """Return a source restricted to some of its judges."""
     return replace(
         source,
         judges=tuple(facts for facts in source.judges if facts.name in names),
@@ -172,7 +172,7 @@ def compared_source(folder: RunFolder) -> Source:
 
 
 def _on_holdout(folder: RunFolder, task: Task) -> Iterator[str]:
-    """Describe which items are held out, or that these were."""
+    """Report the number of held-out items, or that these items were held out."""
     config = folder.manifest.config
     if config.confirms:
         yield f"these items were held out of {config.confirms}"
@@ -189,7 +189,7 @@ def _n_held_out(task: Task, share: float) -> str:
 
 
 def _facts(spec: JudgeSpec, task: Task, *, is_control: bool) -> JudgeFacts:
-    """Return a validation's facts about a judge besides its verdicts."""
+    """Return the facts about a judge that a validation needs in addition to its verdicts."""
     limits = [spec.params.get(name) for name in TOKEN_LIMITS]
     return JudgeFacts(
         name=spec.name,
@@ -310,11 +310,11 @@ def _shortfalls(
     verdicts: Mapping[str, Sequence[Verdict]],
     planned: Mapping[str, Mapping[Elicitation, int]],
 ) -> Iterator[str]:
-    """Report which judges replied too little to be assessed, and why if known."""
+    """Report each judge with too few replies to assess, and the reason if known."""
     least = manifest.config.choices.min_answered
     for spec in manifest.judges:
         asked = planned[spec.name]
-        if manifest.config.race:  # which asks about as many items as it needs
+        if manifest.config.race:  # a race plans no fixed number of items
             asked = dict.fromkeys(asked, len(verdicts[spec.name]))
         counts = count_outcomes(verdicts[spec.name], asked)
         judge = Completeness(counts, MIN_ANSWERED if least is None else least)
@@ -354,7 +354,7 @@ def _cut_prompts(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _unknown_endings(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Report which words for the end of a reply have an unknown meaning."""
+    """Report the finish reasons whose meaning is unknown."""
     counts: Counter[str] = Counter()
     for kind, n in columns_of(verdicts).n_by_kind():
         if ending_of(kind.finish_reason) == "unknown":
@@ -414,7 +414,7 @@ def source_of_verdicts(
         If the ledger can't be read, or the holdout or the judge conflicts with it.
     """
     if verdicts is not None and verdicts.with_name("manifest.json").exists():
-        compared_source(RunFolder.open(verdicts.parent))  # refuses those of a race
+        compared_source(RunFolder.open(verdicts.parent))  # rejects the log of an unfinished race
     loaded = load_task(task) if isinstance(task, str) else task
     criterion = options.criterion
     holdout = _holdout(loaded, options, confirmed) if verdicts else None
@@ -440,7 +440,7 @@ def source_of_verdicts(
         if confirmed not in by_judge:
             raise RunError(
                 f"{verdicts}: no judge {confirmed!r} with verdicts on the held-out items. "
-                f"Name one of {', '.join(by_judge) or 'those that have some'}."
+                f"Pass one of {', '.join(by_judge) or 'those that have some'}."
             )
         by_judge = {confirmed: by_judge[confirmed]}
         n_left_out.clear()
@@ -480,7 +480,7 @@ def _of_scores(scores: Mapping[str, JudgeScores], task: Task) -> dict[str, Seque
 def _on_scores(
     scores: Mapping[str, JudgeScores], task: Task, by_value: Container[str]
 ) -> Iterator[str]:
-    """Report whose numbers are scores, and which direction was found."""
+    """Report the judges whose numbers are scores, and the direction that was found."""
     for judge, of_judge in scores.items():
         if judge in by_value:
             yield (
@@ -491,7 +491,7 @@ def _on_scores(
 
 
 def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | None:
-    """Return the held-out share of the items, from now on or by the ledger."""
+    """Return the held-out share of the items, as requested now or recorded in the ledger."""
     criterion = options.criterion
     if confirmed is None:
         return holdout_of(task, criterion, options.holdout, new_ledger=options.new_ledger)
@@ -505,7 +505,7 @@ def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | 
 
 
 def _on_items(task: Task, holdout: float | None, confirmed: str | None) -> Iterator[str]:
-    """Describe which items are held out, or that these were."""
+    """Report the number of held-out items, or that these items were held out."""
     if confirmed is not None:
         yield "these items were held out of the validation of other verdicts"
     elif holdout is not None:
@@ -568,7 +568,7 @@ def n_planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicit
 
 
 class RacedSources(Protocol):
-    """Interface to races: what they report about a run that was one."""
+    """Interface to races, which add their results to a run's source."""
 
     def raced_source(
         self, folder: RunFolder, source: Source, replies: Mapping[str, Sequence[Verdict]]
@@ -576,4 +576,4 @@ class RacedSources(Protocol):
         """Return a source with information on how its judges raced."""
 
     def compared_source(self, folder: RunFolder, source: Source) -> Source:
-        """Return the source of a confirmed judge whose gain on another was tested first."""
+        """Return a confirmed judge's source if its gain on another judge was tested first."""

@@ -30,7 +30,7 @@ DEFAULT_LEVEL = 0.95
 def trust_in_run(
     folder: RunFolder, judge: str, trusting: Trusting, choices: Choices
 ) -> tuple[Source, VerdictTrust]:
-    """Return a run's source, and which verdicts of a judge can be accepted unchecked.
+    """Return a run's source, and the verdicts of a judge that can be accepted unchecked.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class KeptTrust(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     verdicts_hash : str
-        Of the log of verdicts that they are about.
+        Hash of the verdict log that the results are based on.
     judges : dict of str to VerdictTrust
-        Without the single verdicts.
+        Results, without the single verdicts.
     """
 
     verdicts_hash: str
@@ -81,12 +81,12 @@ def _keep(folder: RunFolder, result: VerdictTrust) -> None:
 
 
 def kept_trust(folder: RunFolder) -> tuple[VerdictTrust, ...]:
-    """Return what was found about the verdicts of a run; nothing about others it had before.
+    """Return the saved results for a run, unless its verdicts have changed since.
 
     Raises
     ------
     RunError
-        If it can't be read.
+        If the file can't be read.
     """
     path = folder.path / TRUST_FILE
     try:
@@ -99,7 +99,7 @@ def kept_trust(folder: RunFolder) -> tuple[VerdictTrust, ...]:
 def trust_in_verdicts(
     task: str | Task, verdicts: Path | None, judge: str, trusting: Trusting, choices: Choices
 ) -> tuple[Source, VerdictTrust]:
-    """Return the source of a task and a verdict file, and which verdicts can be accepted.
+    """Return the source of a task and a verdict file, and the verdicts that can be accepted.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def trust_in_verdicts(
         As for `source_of_verdicts` and `verdict_trust`.
     """
     if verdicts is None:
-        raise OptionError("verdicts", "a task alone has no verdicts", "Name a file of verdicts")
+        raise OptionError("verdicts", "a task alone has no verdicts", "Pass a file of verdicts")
     source = source_of_verdicts(task, verdicts)
     return source, _trust(source, judge, trusting, choices, len(source.judges))
 
@@ -130,7 +130,7 @@ def _trust(
         raise OptionError("max_error", "a bound on the error is needed", "Pass one, such as 0.1")
     level = DEFAULT_LEVEL if choices.confidence is None else choices.confidence
     if not 0.0 < level < 1.0:
-        raise OptionError("confidence", "a confidence level lies between 0 and 1", found=level)
+        raise OptionError("confidence", "a confidence level must be between 0 and 1", found=level)
     trust, _ = verdict_trust(
         source,
         judge,

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Keys = NDArray[np.uint64]
     Digests = NDArray[np.uint16]
 
-MOST_SAMPLED = 1000  # items of a sample: up to as many, comparisons are exact
-ALIKE = 0.5  # least correlation of tests that are of the same judge
+MOST_SAMPLED = 1000  # items in a sample; with fewer items, comparisons are exact
+ALIKE = 0.5  # minimum correlation between tests of the same judge
 KEY, DIGEST = "<u8", "<u2"
 MIXED = np.uint64(0x9E3779B97F4A7C15)  # splitmix64, by Steele, Lea and Flood (2014)
 STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
@@ -98,7 +98,7 @@ class Contents:
 def contents_of(
     task: Task, items: Sequence[Item], verdicts: Mapping[str, Sequence[Verdict]]
 ) -> Contents:
-    """Return what judges and raters saw and answered, on the rated ones of some items."""
+    """Return the contents of a validation: the rated items with all ratings and replies."""
     rated = task.rating_columns
     key_of = _keys(task, items, frozenset(rated.items))
     keys = np.unique(np.fromiter(key_of.values(), np.uint64, len(key_of)))
@@ -139,7 +139,7 @@ def rated_alike(first: ItemDigests, second: ItemDigests) -> bool:
 
 
 def overlap(keys: Keys, others: Keys) -> bool:
-    """Return whether two arrays of ascending keys share one."""
+    """Return whether two arrays of ascending keys share a key."""
     few, many = sorted((keys, others), key=len)
     if not few.size:
         return False
@@ -182,7 +182,7 @@ def _answered(items: str, ratings: str, replies: str) -> tuple[Keys, Digests, Di
 
 
 def _what(task: Task, items: Iterable[Item]) -> str:
-    """Return the digest of the rated property; without item texts, also of the task's name."""
+    """Return the digest of the rated property, including the task's name if items lack texts."""
     has_text = any(any(_texts(task, item)) for item in items)
     name = "" if has_text else task.name
     return _hashed(f"{name}\0{_plain(task.property)}").hexdigest()
@@ -204,13 +204,13 @@ def _keys(task: Task, items: Iterable[Item], rated: frozenset[str]) -> dict[str,
 
 
 def _texts(task: Task, item: Item) -> list[str]:
-    """Return an item's texts: those that judges see, or all if it has none of them."""
+    """Return the texts that judges see of an item, or all its texts if it has none of those."""
     shown = [item.fields.get(name, "") for name in task.text]
     return shown if any(shown) else [item.fields[name] for name in sorted(item.fields)]
 
 
 def _plain(text: str) -> str:
-    """Return a text with single spaces."""
+    """Return a text with each run of whitespace replaced by one space."""
     return " ".join(text.split())
 
 
@@ -234,7 +234,7 @@ def _digests(
     item: NDArray[np.integer[Any]],
     number: Keys,
 ) -> Digests:
-    """Return a digest of the numbers on each sampled item, in any order; 0 for none."""
+    """Return each sampled item's digest of its numbers, in any order; 0 if it has none."""
     none = len(sampled)
     place_of = dict(zip(sampled.tolist(), range(none), strict=True))
     places = np.array([place_of.get(key_of.get(name, -1), none) for name in names], np.int64)
@@ -246,7 +246,7 @@ def _digests(
 
 
 def _mix(numbers: Keys) -> Keys:
-    """Return numbers whose bits all depend on all bits of the inputs."""
+    """Mix the bits of each number, so that every output bit depends on every input bit."""
     mixed = numbers + MIXED
     for shift, factor in STEPS:
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

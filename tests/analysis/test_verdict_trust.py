@@ -221,7 +221,7 @@ def test_items_drawn_with_unequal_probabilities_are_refused(place):
 
 
 def test_a_task_without_verdicts_is_refused(place):
-    with pytest.raises(HarnessError, match="Name a file of verdicts"):
+    with pytest.raises(HarnessError, match="Pass a file of verdicts"):
         harness.trust(task="./tone", judge="often", max_error=0.1)
     with pytest.raises(HarnessError, match="verdicts need a task"):
         harness.trust(verdicts="v.csv", judge="often", max_error=0.1)

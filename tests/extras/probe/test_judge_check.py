@@ -149,7 +149,7 @@ def test_a_run_is_checked_on_its_own_items_alone(run):
     """Exit code 2 with another task, and with a judge that it didn't ask."""
     refused = invoke("check", "random", "toxicity", "--run", run.path)
     assert (refused.exit_code, "Leave TASK or --run out" in refused.output) == (2, True)
-    with pytest.raises(HarnessError, match="Leave task or run out"):
+    with pytest.raises(HarnessError, match="Drop task or run"):
         harness.check("random", "toxicity", run=run)
     with pytest.raises(HarnessError, match="this run has no judge 'smollm2'"):
         harness.check("smollm2", run=run)

@@ -259,8 +259,8 @@ def test_unreachable_server_delays_the_race_and_changes_nothing(place, stub):
 
 
 REFUSED = [
-    (("--batch",), "Leave --batch or --race out"),
-    (("--store", "postgresql://127.0.0.1:1/none"), "Leave --store or --race out"),
+    (("--batch",), "Drop --batch or --race"),
+    (("--store", "postgresql://127.0.0.1:1/none"), "Drop --store or --race"),
     (("--metric", "js_divergence(s/s)"), "hit_rate(h/h), mse(s/s), mse(srs/srs)"),
     (("--mode", "recode"), "Leave --mode or --race out"),
     (("--elicitation", "paired"), "Leave --elicitation out"),
