@@ -35,7 +35,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class DamagedLine(ValueError):  # noqa: N818 -- a state of the file
-    """A line is incomplete, or its checksum doesn't match. The message never quotes the line."""
+    """A line that is incomplete or has a wrong checksum. The message never quotes the line."""
 
 
 def encode(record: msgspec.Struct) -> bytes:
@@ -55,7 +55,7 @@ def _escaped(text: re.Match[str]) -> str:
 
 
 def _finite(value: object) -> object:
-    """Replace numbers that JSON doesn't support by null (a log-probability of minus infinity)."""
+    """Replace numbers that JSON doesn't support, such as minus infinity, with null."""
     return json.loads(json.dumps(value), parse_constant=lambda _: None)
 
 
@@ -78,11 +78,11 @@ def without_checksum(line: bytes) -> bytes:
         return body
     if checksum.startswith(CRC[:CRC_PLACE]) and checksum.endswith(b'"}'):
         raise DamagedLine("the line's checksum doesn't match. It was changed or damaged")
-    raise DamagedLine("the line has no checksum at its end. It is incomplete or not of a log")
+    raise DamagedLine("the line has no checksum at its end. It is incomplete or not from a log")
 
 
 class ChecksummedLog:
-    """An open log, locked until it is closed; opening cuts off an incomplete last line.
+    """An open log, locked until it is closed. Opening it cuts off an incomplete last line.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class ChecksummedLog:
             raise
 
     def append(self, records: Iterable[msgspec.Struct]) -> None:
-        """Write records in one call; they are safe once it returns.
+        """Write records in one call. They are safe once it returns.
 
         Raises
         ------
@@ -141,12 +141,12 @@ class ChecksummedLog:
         return RunError(f"{self.path}: cannot be written ({error.strerror}).")
 
     def write(self, lines: bytes) -> None:
-        """Append whole lines; they are safe once it returns.
+        """Append whole lines. They are safe once it returns.
 
         Raises
         ------
         OSError
-            If not all could be written. Earlier lines and complete lines are kept.
+            If not all lines could be written. Earlier lines and complete lines are kept.
         """
         written = 0
         try:
@@ -187,7 +187,7 @@ class ChecksummedLog:
             raise BlockingIOError(EAGAIN, "another process has it open") from None
 
     def _cut_torn_line(self) -> int:
-        """Cut off an incomplete last line; return the size of the file."""
+        """Cut off an incomplete last line, and return the size of the file."""
         with reader(self.path) as file:
             n_whole = sum(len(line) for line in bounded_lines(file) if line.endswith(b"\n"))
         if n_whole != os.fstat(self._descriptor).st_size:

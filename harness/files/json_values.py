@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-JsonObject: TypeAlias = dict[str, Any]  # whoever reads a member checks what it is
+JsonObject: TypeAlias = dict[str, Any]  # each reader of a member checks its type

@@ -12,12 +12,12 @@ _OTHERS = (  # C1, marks of direction and of width, halves of surrogate pairs, t
     "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 )
 CONTROL = re.compile(f"[\0-\x1f{_OTHERS}]")
-CONTROL_IN_LINES = re.compile(f"[\0-\t\x0b-\x1f{_OTHERS}]")  # all but line breaks
+CONTROL_IN_LINES = re.compile(f"[\0-\t\x0b-\x1f{_OTHERS}]")  # everything except line breaks
 _UNSEEN = (  # with spaces and _OTHERS: Unicode's Default_Ignorable_Code_Point, and blank braille
     "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0080-\U000e0fff"
 )
-SEEN = re.compile(f"[^\\s\0-\x1f{_OTHERS}{_UNSEEN}]|[\ud800-\udfff]")  # half a pair is a box
+SEEN = re.compile(f"[^\\s\0-\x1f{_OTHERS}{_UNSEEN}]|[\ud800-\udfff]")  # half a pair shows as a box
 
 
 def is_blank(text: str) -> bool:
@@ -43,12 +43,12 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Return the same as `visible`, but keep line breaks."""
+    """Replace control characters as `visible` does, but keep line breaks."""
     return CONTROL_IN_LINES.sub(picture, text)
 
 
 def picture(control: re.Match[str]) -> str:
-    """Return the picture of a control character, or U+FFFD if it has none."""
+    """Return the picture of a control character, or U+FFFD if there is no picture."""
     code = ord(control[0])
     if code == DELETE:
         return "\u2421"
@@ -56,7 +56,7 @@ def picture(control: re.Match[str]) -> str:
 
 
 def escaped_json(text: str) -> str:
-    """Return JSON, one value on any number of lines, with control characters as escapes."""
+    """Escape the control characters in a JSON value, which can span several lines."""
     return CONTROL_IN_LINES.sub(_escape, text)
 
 

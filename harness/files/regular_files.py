@@ -1,4 +1,4 @@
-"""Reading and writing files in folders from others; links are never followed."""
+"""Reading and writing files in untrusted folders, without following links."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from harness.errors import HarnessError
 
 SAFE_FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"))
-MAX_FILE_BYTES = 256 << 20  # of a file that is held in memory whole
-MAX_LINE_BYTES = 64 << 20  # of a log; it holds two replies at most
-MAX_ENTRIES = 10_000  # of a folder, subfolders included
-NO_DESCRIPTORS = frozenset({EMFILE, ENFILE})  # no more files may be opened now
+MAX_FILE_BYTES = 256 << 20  # largest file that is loaded into memory
+MAX_LINE_BYTES = 64 << 20  # longest line of a log, which has at most two replies
+MAX_ENTRIES = 10_000  # largest number of entries in a folder and its subfolders
+NO_DESCRIPTORS = frozenset({EMFILE, ENFILE})  # too many files are open
 NOT_REGULAR = "it is not a regular file"
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
-    """Return a descriptor of a regular file; never opens a link, a FIFO or a device.
+    """Open a regular file, but never a link, a FIFO or a device, and return its descriptor.
 
     A new file gets the permissions ``mode``, reduced by the umask.
 
@@ -59,12 +59,12 @@ class TooLarge(OSError):  # noqa: N818 -- a state of the file, not a mistake
 def read_file(path: Path, max_bytes: int = MAX_FILE_BYTES, *, follow_links: bool = False) -> bytes:
     """Return the content of a regular file; see `open_regular`.
 
-    Links are followed only for files that the user names, not in folders from others.
+    Links are followed only for files that the user names, not in untrusted folders.
 
     Raises
     ------
     TooLarge
-        If it has more than ``max_bytes``.
+        If the file has more than ``max_bytes`` bytes.
     OSError
         As for `open_regular`.
     """
@@ -102,7 +102,7 @@ def append_text(path: Path, text: str) -> None:
 def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o666) -> Path:
     """Write a file whole or not at all, by renaming a new file with a random name.
 
-    If the process is killed here, it leaves ``.RANDOM.part`` next to the file, which nothing reads.
+    If the process is killed during this, ``.RANDOM.part`` remains next to the file and is ignored.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o
 
 @contextmanager
 def writing_to(path: Path, error: type[HarnessError]) -> Iterator[None]:
-    """Raise ``error``, which names the path, if something in it can't be written."""
+    """Convert an `OSError` from writing in a folder to ``error``, which names the path."""
     try:
         yield
     except OSError as fault:
@@ -158,7 +158,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def unsafe_entry(folder: Path) -> str:
-    """Return why a folder can't be used: an entry that is neither file nor folder, or "".
+    """Return the reason if an entry or their number makes a folder unusable, else "".
 
     Raises
     ------

@@ -116,7 +116,7 @@ class _StrictLoader(yaml.BaseLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise PlaceError("found a key that is not text. Write 'key: value'.", where)
             if key.value in names:
-                raise PlaceError(f"key {short(key.value)} is given twice. Keep one of them.", where)
+                raise PlaceError(f"key {short(key.value)} appears twice. Keep one of them.", where)
             names.add(key.value)
         values = [self.construct_object(value, deep=deep) for _, value in node.value]
         return dict(zip((self._text(key) for key, _ in node.value), values, strict=True))

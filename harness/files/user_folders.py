@@ -1,4 +1,4 @@
-"""The user's folders: cache, data, and state with tracebacks."""
+"""The user's folders for the cache, data and tracebacks."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def state_folder() -> Path:
 
 
 def keep_traceback(error: BaseException) -> str:
-    """Write where an error occurred, without its message, which may quote a text; return where."""
+    """Write a traceback without messages, which can quote texts, and return where it is."""
     now = datetime.now(UTC)
     path = state_folder() / "tracebacks" / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}.txt"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_file(path, "".join(_places(error)).encode(errors="replace"), mode=0o600)
     except OSError as problem:
-        return f"the traceback cannot be kept ({problem.strerror})"
+        return f"the traceback cannot be written ({problem.strerror})"
     return f"the traceback is in {path}"
 
 
@@ -50,7 +50,7 @@ def data_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Return ``$HARNESS_CACHE``, else ``judge-harness`` in the user's cache folder."""
+    """Return ``$HARNESS_CACHE``, or else ``judge-harness`` in the user's cache folder."""
     if configured := os.environ.get("HARNESS_CACHE"):
         return Path(configured)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -63,7 +63,7 @@ def resume_command(
     store: str | None = None,
     options: Sequence[str] = (),
 ) -> str:
-    """Return the command that resumes a run; it names the cache unless that is the default."""
+    """Return the command that resumes a run, with the cache if it isn't the default."""
     place = [] if cache in {None, cache_folder()} else ["--cache", str(cache)]
     place += ["--store", store] if store else []
     return shlex.join(["harness", "resume", str(run), *options, *place])

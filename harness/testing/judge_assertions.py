@@ -21,9 +21,9 @@ def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
     Parameters
     ----------
     run : Run or Validation
-        Of `harness.run`, `harness.load_run` or `harness.validate`.
+        The result of `harness.run`, `harness.load_run` or `harness.validate`.
     name : str
-        The judge.
+        Name of the judge.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
         If the run has no such judge.
     """
     __tracebackhide__ = True
-    from harness.api.asked_runs import Run  # noqa: PLC0415 -- heavy, and there where a run is
+    from harness.api.asked_runs import Run  # noqa: PLC0415 -- heavy; loaded if there is a run
 
     validation = run.validation if isinstance(run, Run) else run
     names = [judge.name for judge in validation.judges]
@@ -42,27 +42,27 @@ def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
 
 def assert_unchanged(
     run: Run | str | Path | None = None,
-    **options: Any,  # noqa: ANN401 -- of `harness.revalidate`
+    **options: Any,  # noqa: ANN401 -- see `harness.revalidate`
 ) -> LookEnding:
-    """Ask the judges of a run again, and assert that none of them changed.
+    """Re-run a run's judges, and assert that none of them changed.
 
     Parameters
     ----------
     run : Run, str or Path, optional
-        As of `harness.revalidate`.
+        As for `harness.revalidate`.
     **options
-        As of `harness.revalidate`; ``fail_on`` names other conditions than a changed judge, and
-        with ``if_due="week"`` a round that is younger is not repeated but counts.
+        As for `harness.revalidate`. ``fail_on`` sets conditions other than a changed judge. With
+        ``if_due="week"``, a round from the past week is used instead of a new one.
 
     Returns
     -------
     LookEnding
-        How the round ended.
+        The end of the round.
 
     Raises
     ------
     AssertionError
-        If a condition failed, or a judge was not asked to the end.
+        If a condition failed, or a judge didn't complete the round.
     HarnessError
         If the run, a judge or an option is wrong.
     """
@@ -78,7 +78,7 @@ def assert_unchanged(
 
 @dataclass(frozen=True, slots=True)
 class JudgeAssertion:
-    """Assertions about one judge; made by `assert_judge`."""
+    """Assertions about one judge, created by `assert_judge`."""
 
     validation: Validation
     judge: str
@@ -97,12 +97,12 @@ class JudgeAssertion:
         Parameters
         ----------
         least : {"use", "use_if_independent", "best_not_proven"}, optional
-            The weakest verdict that passes.
+            The weakest recommendation that passes.
 
         Raises
         ------
         AssertionError
-            If the verdict is another, or names another judge.
+            If the recommendation is weaker, or is for a different judge.
         """
         __tracebackhide__ = True
         from harness.analysis.conditions import Condition  # noqa: PLC0415 -- heavy, as above
@@ -118,7 +118,7 @@ class JudgeAssertion:
 
 @dataclass(frozen=True, slots=True)
 class MetricAssertion:
-    """Assertions about one number of a judge; NA fails each of them."""
+    """Assertions about one of a judge's numbers, all of which fail if it is NA."""
 
     validation: Validation
     judge: str
@@ -130,14 +130,14 @@ class MetricAssertion:
         Parameters
         ----------
         limit : float
-            The least value that passes.
+            The lowest value that passes.
         end : {"value", "lower", "upper"}, optional
-            What is compared: the number itself by default.
+            The number to compare: by default the value itself, not an end of its interval.
 
         Raises
         ------
         AssertionError
-            If it is below, or NA.
+            If the compared number is below the limit, or NA.
         HarnessError
             If there is no such metric.
         """
@@ -147,7 +147,7 @@ class MetricAssertion:
     def at_most(self, limit: float, *, end: End = "value") -> None:
         """Assert that the number, or an end of its interval, is not above a limit.
 
-        As `at_least`, in the other direction.
+        Parameters and errors are as for `at_least`.
         """
         __tracebackhide__ = True
         self._check("<=", limit, end)

@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture ``judge_run``, a finished run to assert about."""
+"""The pytest plugin, with the fixture ``judge_run``: a finished run to make assertions about."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def judge_run(request: pytest.FixtureRequest) -> Run:
-    """Return the run of ``--judge-run`` or ``judge_run``; its path is relative to the rootdir."""
-    import harness  # noqa: PLC0415 -- nothing of the harness is imported before it is used
+    """Return the run from ``--judge-run`` or ``judge_run``, as a path relative to the rootdir."""
+    import harness  # noqa: PLC0415 -- the plug-in imports the harness only when it's used
 
     config = request.config
     path = config.getoption("--judge-run") or config.getini("judge_run")

@@ -97,7 +97,7 @@ def test_a_traceback_that_cannot_be_kept_is_no_second_fault(monkeypatch, capsys,
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     code, line = run_main(monkeypatch, capsys, raising(RecursionError()))
     assert code == ExitCode.INTERNAL
-    assert line.endswith("(RecursionError); the traceback cannot be kept (Not a directory).\n")
+    assert line.endswith("(RecursionError); the traceback cannot be written (Not a directory).\n")
 
 
 def test_a_pipe_that_closes_is_no_failed_check(monkeypatch, capsys):

@@ -189,7 +189,7 @@ def _json_rows(
     """Yield number and row of each entry of a JSON file: a list of rows, or a named format."""
     raw = path.read_bytes().removeprefix(BOM)
     if b"\0" in raw and not how.encoding:
-        raise PlaceError("holds the character NUL. Save the file as UTF-8 text.")
+        raise PlaceError("contains the character NUL. Save the file as UTF-8 text.")
     if _are_lines(raw):
         yield from jsonl_rows(path, (), limits, how.encoding)
         return

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Row = JsonObject
 SHOWN_CHARS = 80
-LABEL_CHARS, LABEL_WORDS = 40, 4  # of a label or a name that an error may show
+LABEL_CHARS, LABEL_WORDS = 40, 4  # longest label or name that an error shows
 MAX_ID_CHARS = 256
 
 
@@ -72,7 +72,7 @@ def reading(path: Path, error: type[HarnessError] = TaskError) -> Iterator[None]
 
 
 def as_text(value: object) -> str:
-    """Convert a cell to text: nothing to "", true to "true", lists and objects to JSON."""
+    """Convert a cell to text: None to "", true to "true", lists and objects to JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
@@ -122,26 +122,26 @@ def check_size(path: Path, limits: Limits) -> None:
     if not path.exists():
         raise PlaceError("the file was not found. Put it there or correct its name.")
     if not path.is_file():
-        raise PlaceError("this is not a regular file. Give a file.")
+        raise PlaceError("this is not a regular file. Pass a file.")
     size = path.stat().st_size
     if not size:
-        raise PlaceError("the file is empty. Give at least one row.")
+        raise PlaceError("the file is empty. Add at least one row.")
     most = limits.json_bytes if path.suffix.lower() == ".json" else limits.n_bytes
     if size > most:
-        raise PlaceError(f"found {size} bytes. At most {most} are read. Split the file.")
+        raise PlaceError(f"found {size} bytes, but the limit is {most}. Split the file.")
 
 
 def too_many_rows(limits: Limits) -> NoReturn:
     """Return the error for a table with too many rows."""
-    raise PlaceError(f"found more than {limits.n_rows} rows, which is the most. Split the file.")
+    raise PlaceError(f"found more than {limits.n_rows} rows, which is the limit. Split the file.")
 
 
 def counted_rows(
     rows: Iterable[tuple[int, Row]], limits: Limits, ragged: Sequence[tuple[int, str]] = ()
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a table, which must have some, but not too many.
+    """Yield the rows of a table, and reject a table with no rows or too many.
 
-    If there are none, the first of the ``ragged`` ones is reported.
+    If all rows are ragged, the first of ``ragged`` is reported.
     """
     n_rows = 0
     for n_rows, row in enumerate(rows, 1):
@@ -152,7 +152,7 @@ def counted_rows(
         line, problem = ragged[0]
         raise PlaceError(problem, f"line {line}")
     if not n_rows:
-        raise PlaceError("found no rows. Give at least one.")
+        raise PlaceError("found no rows. Add at least one.")
 
 
 def check_columns(
@@ -160,11 +160,14 @@ def check_columns(
 ) -> None:
     """Reject blank, repeated, missing or too many column names."""
     if len(names) > limits.n_columns:
-        raise PlaceError(f"found {len(names)} columns. At most {limits.n_columns} are read.", where)
+        raise PlaceError(
+            f"found {len(names)} columns, but the limit is {limits.n_columns}. Split the table.",
+            where,
+        )
     if any(not name.strip() for name in names):
         raise PlaceError("found a column without a name. Name every column.", where)
     if repeated := [name for name in names if names.count(name) > 1]:
-        raise PlaceError(f"column {short(repeated[0])} is given twice. Keep one of them.", where)
+        raise PlaceError(f"column {short(repeated[0])} appears twice. Keep one of them.", where)
     if missing := [name for name in required if name not in names]:
         columns = ", ".join(short(name) for name in names[:10]) or "no columns"
         raise PlaceError(f"column {missing[0]!r} is missing (found {columns}). Add it.", where)

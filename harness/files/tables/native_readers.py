@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
 
-MEMORY_BYTES = 2 << 30  # addresses, those of the libraries included
+MEMORY_BYTES = 2 << 30  # address space, including the libraries
 CPU_S = 300
 BATCH = 1000  # rows unpacked at a time
-CELL_BYTES = 16  # counted per value beside its text
-UNBOUNDED = "DELTA_BYTE_ARRAY"  # repeats the beginning of the text before, which may be long
-MAX_WHOLE = 1e15  # larger floats are no whole numbers that were written
-ARROW_FILE = b"ARROW1"  # how the file format begins; else it is a stream
+CELL_BYTES = 16  # counted per value in addition to its text
+UNBOUNDED = "DELTA_BYTE_ARRAY"  # each value can repeat a long prefix of the previous one
+MAX_WHOLE = 1e15  # larger floats can't be relied on to be whole numbers
+ARROW_FILE = b"ARROW1"  # first bytes of the file format; other contents are a stream
 
 
 class Refused(Exception):  # noqa: N818 -- a property of the file
@@ -38,8 +38,8 @@ class Refused(Exception):  # noqa: N818 -- a property of the file
 
 
 def main(kind: str, unpacked_bytes: int, sheet: str = "") -> None:
-    """Write the rows of the file on standard input to standard output."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads the rows ends this one
+    """Read a file from standard input, and write its rows to standard output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends this one
     import resource  # noqa: PLC0415 -- Windows lacks it, and tables of text need none
 
     for name, bound in (("AS", MEMORY_BYTES), ("CPU", CPU_S), ("CORE", 0)):
@@ -64,9 +64,9 @@ def _lines(kind: str, file: BufferedReader, unpacked_bytes: int, sheet: str) -> 
     except MemoryError:
         problem = f"takes more than {MEMORY_BYTES >> 20} MiB of memory to read"
         yield {"where": "", "problem": f"{problem}. Split the file."}
-    except Exception as error:  # noqa: BLE001 -- of a damaged file the libraries raise any
+    except Exception as error:  # noqa: BLE001 -- damaged files make the libraries raise anything
         problem = f"cannot be read as {kind} ({type(error).__name__})"
-        yield {"where": "", "problem": f"{problem}. Write it anew."}
+        yield {"where": "", "problem": f"{problem}. Write the file again."}
 
 
 def _parquet(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
@@ -100,11 +100,11 @@ def _check_declared(declared: Any, unpacked_bytes: int) -> None:  # noqa: ANN401
         n_bytes += group.total_byte_size
         for k in range(group.num_columns):
             chunk = group.column(k)
-            width = max(declared.schema.column(k).length, CELL_BYTES)  # -1: of no fixed length
+            width = max(declared.schema.column(k).length, CELL_BYTES)  # -1 if the length varies
             n_bytes += chunk.num_values * width
             if UNBOUNDED in chunk.encodings:
                 problem = f"{chunk.path_in_schema[:80]!r} is encoded as {UNBOUNDED}"
-                raise Refused("", f"{problem}. Write it with another encoding.")
+                raise Refused("", f"{problem}. Write it with a different encoding.")
     if n_bytes > unpacked_bytes:
         _too_large(unpacked_bytes)
 
@@ -209,8 +209,8 @@ def _plain(cell: object, name: str, number: int) -> object:
         return [_plain(part, name, number) for part in cell]
     if isinstance(cell, dict):
         return {key: _plain(part, name, number) for key, part in cell.items()}
-    kind = "no finite number" if isinstance(cell, float) else type(cell).__name__
-    problem = f"{name[:80]!r} holds {kind}. Give text, numbers or lists of them."
+    kind = "an infinite or undefined number" if isinstance(cell, float) else type(cell).__name__
+    problem = f"{name[:80]!r} contains {kind}. Use text, numbers or lists of them."
     raise Refused(f"row {number}", problem)
 
 

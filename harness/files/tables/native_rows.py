@@ -34,7 +34,7 @@ READERS = Path(native_readers.__file__)
 def native_rows(
     kind: Literal["parquet", "arrow"], path: Path, required: Collection[str], limits: Limits
 ) -> Iterator[tuple[int, Row]]:
-    """Yield number and values of each row, ignoring metadata about columns."""
+    """Yield the number and the values of each row, without metadata about columns."""
     with closing(native_lines(kind, path, limits)) as lines:
         n_rows, *names = next(lines, NO_COLUMNS)
         check_columns(names, required, limits, "columns")
@@ -49,14 +49,14 @@ def native_rows(
 def native_lines(
     kind: NativeKind, path: Path, limits: Limits, sheet: str = ""
 ) -> Generator[list[Any]]:
-    """Yield what a process that runs ``native_readers.py`` writes about a file.
+    """Yield the lines that a process running ``native_readers.py`` writes about a file.
 
     It gets the open file, without a name, and an environment without keys.
 
     Raises
     ------
     PlaceError
-        If it rejects the file, crashes, or writes more than ``limits.n_bytes``.
+        If the process rejects the file, crashes, or writes more than ``limits.n_bytes``.
     """
     n_bytes = 0
     with path.open("rb") as file, _process(kind, file, limits, sheet) as process:
@@ -89,7 +89,7 @@ def _cells(line: bytes, where: str) -> list[Any]:
     try:
         content = parse_json(line.decode())
     except ValueError as error:
-        raise PlaceError(f"{error}. Write it anew.", where) from None
+        raise PlaceError(f"{error}. Write the file again.", where) from None
     if isinstance(content, dict):
         raise PlaceError(content["problem"], content["where"])
     return list(content)
@@ -100,4 +100,4 @@ def _check_ended(kind: NativeKind, code: int) -> None:
     if code:
         cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         problem = f"it is damaged, or takes more than {MEMORY_BYTES >> 20} MiB or {CPU_S} s"
-        raise PlaceError(f"crashes the reader of {kind} ({cause}): {problem}. Write it anew.")
+        raise PlaceError(f"crashes the reader of {kind} ({cause}): {problem}. Write it again.")

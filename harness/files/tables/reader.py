@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-NUMBERS = re.compile(r"-?[\d.]+( -?[\d.]+){2,}")  # with spaces between them
+NUMBERS = re.compile(r"-?[\d.]+( -?[\d.]+){2,}")  # at least three, separated by spaces
 READ_AT_ONCE = 1 << 18  # bytes
-N_OPENING = 20  # lines in which the header is looked for
+N_OPENING = 20  # lines that are searched for the header
 WESTERN = frozenset(
     {"latin_1", "cp1252", "iso8859_15", "cp1250", "cp1254", "mac_roman", "cp437", "cp850"}
 )
@@ -89,7 +89,7 @@ def csv_cells(
 
 
 def _rows(table: Iterator[list[str]], field_chars: int) -> Iterator[list[str]]:
-    """Yield the rows of a `csv.reader`; changes its module's limit while one is read.
+    """Yield the rows of a `csv.reader`, changing its module's limit while a row is read.
 
     The limit is global, so threads take turns; otherwise one would restore another's limit.
     """
@@ -106,18 +106,18 @@ def _rows(table: Iterator[list[str]], field_chars: int) -> Iterator[list[str]]:
 
 
 def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
-    """Open a file as UTF-8; with a different encoding, it is read and recoded as a whole."""
+    """Open a file as UTF-8, after recoding all of it if the encoding differs."""
     if not encoding:
         return path.open("rb")
     if path.stat().st_size > limits.json_bytes:
-        raise PlaceError(f"more than {limits.json_bytes} bytes are read as UTF-8 alone. Recode it.")
+        raise PlaceError(f"files above {limits.json_bytes} bytes must be UTF-8. Recode the file.")
     try:
         text = path.read_bytes().decode(encoding)
     except LookupError:
         raise PlaceError(f"--encoding: unknown encoding {short(encoding)}.") from None
     except UnicodeError as error:
         raise PlaceError(
-            f"is not {encoding} ({type(error).__name__}). Give another --encoding."
+            f"is not {encoding} ({type(error).__name__}). Pass a different --encoding."
         ) from None
     return BytesIO(text.removeprefix("\ufeff").encode())
 
@@ -140,7 +140,7 @@ def jsonl_rows(
 
 
 def _flat_rows(lines: bytes, wanted: frozenset[str], limits: Limits) -> list[Row] | None:
-    """Parse lines at once; None if they must be parsed one by one."""
+    """Parse lines at once, or None if they must be parsed one by one."""
     if len(lines) > min(limits.line_bytes, limits.field_chars):
         return None
     rows = parse_flat_lines(lines)
@@ -188,7 +188,7 @@ def _lines(file: BinaryIO, limits: Limits, first: int = 1) -> Iterator[tuple[int
         if line == 1:
             raw = raw.removeprefix(BOM)
         if b"\0" in raw:
-            problem = f"holds the character NUL{encoding_of(raw)}"
+            problem = f"contains the character NUL{encoding_of(raw)}"
             raise PlaceError(f"{problem}. Save the file as UTF-8 text.", where)
         try:
             yield line, raw.decode()
@@ -201,7 +201,7 @@ def _lines(file: BinaryIO, limits: Limits, first: int = 1) -> Iterator[tuple[int
 
 def encoding_of(raw: bytes) -> str:
     """Describe the likely encoding of bytes that aren't UTF-8, with the option to read them."""
-    from charset_normalizer import from_bytes  # noqa: PLC0415 -- for this message alone
+    from charset_normalizer import from_bytes  # noqa: PLC0415 -- only for this message
 
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1::2].count(0) > len(raw) // 4:
         name = "utf-16"
@@ -209,11 +209,11 @@ def encoding_of(raw: bytes) -> str:
         return ""
     else:
         name = "cp1252" if best.encoding in WESTERN or _is_western(raw) else best.encoding
-    return f" (it may be {name}: give --encoding {name} to an import)"
+    return f" (if it's {name}, pass --encoding {name} to an import)"
 
 
 def _is_western(raw: bytes) -> bool:
-    """Return whether letters are mostly ASCII, and the others Western European in cp1252."""
+    """Return whether a text is mostly ASCII, and the rest is Western European in cp1252."""
     others = [byte for byte in raw if byte > 127]  # noqa: PLR2004 -- ASCII
     letters = bytes(others).decode("cp1252", errors="replace")
     return len(others) < len(raw) // 5 and all(
@@ -222,7 +222,7 @@ def _is_western(raw: bytes) -> bool:
 
 
 def _header(texts: Iterator[str]) -> list[str]:
-    """Return the lines up to the first with a separator, or the first few."""
+    """Return the lines up to the first one with a separator, but at most `N_OPENING`."""
     lines = []
     for text in texts:
         lines.append(text)
@@ -232,7 +232,7 @@ def _header(texts: Iterator[str]) -> list[str]:
 
 
 def _separator(header: str) -> str:
-    """Return the most common separator in the header; by default the comma.
+    """Return the most common separator in the header, or a comma if there is none.
 
     If the first line only contains numbers and spaces, spaces are the separator.
     """
@@ -246,11 +246,11 @@ def ragged(n_cells: int, n_columns: int, separator: str) -> str:
     cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
     many = n_cells > n_columns
     remedy = (
-        f"Quote cells that hold {SEPARATORS.get(separator, 'a space')}"
+        f"Quote cells that contain {SEPARATORS.get(separator, 'a space')}"
         if many
-        else "Write the empty ones, too"
+        else "Write the empty cells, too"
     )
-    return f"found {cells} where the header has {n_columns}. {remedy}."
+    return f"found {cells}, but the header has {n_columns}. {remedy}."
 
 
 READERS: dict[str, Reader] = {
@@ -290,10 +290,10 @@ def read_rows(
     Raises
     ------
     HarnessError
-        Error of type ``error``, with file, line, what was found and what to do, for not one of the
-        three formats, not UTF-8 (a byte order mark is tolerated), a missing, repeated or blank
-        column name, rows of different length, JSON that is not strict, no rows at all, or above a
-        limit.
+        Error of type ``error``, with file, line, what was found and what to do, if the file has
+        none of the three formats, isn't UTF-8 (a byte order mark is tolerated), has a missing,
+        repeated or blank column name, has rows of different lengths, isn't strict JSON, has no
+        rows, or exceeds a limit.
     """
     with reading(path, error):
         reader = READERS.get(path.suffix.lower())

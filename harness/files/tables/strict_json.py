@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64
 MAX_DIGITS = 100
-_LARGE = 10 ** (MAX_DIGITS - 1)  # whole numbers below have few enough digits
-_FLAT = {str, int, float, bool, type(None)}  # types of values that hold no others
+_LARGE = 10 ** (MAX_DIGITS - 1)  # whole numbers below this need no check of their digits
+_FLAT = {str, int, float, bool, type(None)}  # types of values that can't contain other values
 
 
 def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
@@ -53,9 +53,9 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
 def parse_flat_lines(lines: bytes) -> list[JsonObject] | None:
     r"""Parse lines of JSON at once, into the same objects as `parse_json` of each line.
 
-    Return None unless each line is an object of texts, numbers, true, false, null and lists of
-    texts, without a space before or after it, and follows all rules. The lines must then be parsed
-    one by one.
+    Return None unless each line follows all rules and is an object of texts, numbers, true, false,
+    null and lists of texts, without a space before or after it. If None is returned, the lines
+    must be parsed one by one.
 
     Examples
     --------
@@ -66,8 +66,8 @@ def parse_flat_lines(lines: bytes) -> list[JsonObject] | None:
     """
     lines = lines.removesuffix(b"\n")
     n_lines = lines.count(b"\n") + 1
-    # A "}" and a "{" around each end of a line cannot be inside an object, but for texts, which
-    # hold no end of a line.
+    # A line break between "}" and "{" can't be inside an object: only a text could contain those
+    # characters, and texts have no line breaks.
     if not (
         lines.startswith(b"{")
         and lines.endswith(b"}")
@@ -91,7 +91,7 @@ def parse_flat_lines(lines: bytes) -> list[JsonObject] | None:
         n_texts += len(listed)
     if int in types and not all(-_LARGE < n < _LARGE for n in values if type(n) is int):
         return None
-    # A key that is given twice was dropped, and its quotes are too many.
+    # A repeated key is dropped from the object, so its quotes exceed the count.
     is_whole = _n_quotes(lines) == 2 * (n_texts + types[str])
     return rows if is_whole and not types.keys() - _FLAT - {list} else None
 
@@ -137,18 +137,18 @@ def _texts(value: object) -> Iterator[str]:
 def _check_characters(value: object) -> None:
     for text in _texts(value):
         if "\0" in text:
-            raise ValueError("a text holds the character NUL")
+            raise ValueError("a text contains the character NUL")
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise ValueError("a text holds half of a surrogate pair") from None
+            raise ValueError("a text contains half of a surrogate pair") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
     members = dict(pairs)
     if len(members) < len(pairs):
         (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"key {short(name)} is given twice")
+        raise ValueError(f"key {short(name)} appears twice")
     return members
 
 

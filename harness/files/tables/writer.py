@@ -1,4 +1,4 @@
-"""Writing rows as csv and jsonl, with cells that no spreadsheet reads as a formula."""
+"""Writing rows as csv and jsonl, so that spreadsheets read no cell as a formula."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def neutralized(value: object) -> str:
 
 
 def restored(cell: str) -> str:
-    """Return a cell as before `neutralized`."""
+    """Undo `neutralized` for a cell."""
     return cell.removeprefix("'")

@@ -169,7 +169,7 @@ def test_judges_are_not_asked_for_a_property_that_nobody_said(tmp_path):
     path = table(tmp_path, "id,body,a1,a2\n1,one two,yes,no\n2,three,no,no\n")
     make_task(plan_of(path), tmp_path / "mine")
     task, options = str(tmp_path / "mine"), RunOptions(elicitations=("forced_choice",))
-    with pytest.raises(TaskError, match="Write a phrase there that says what was rated"):
+    with pytest.raises(TaskError, match="Replace it with a phrase for the property"):
         plan_run(task, ["m"], options, server=Server(base_url="http://127.0.0.1:1/v1"))
     assert plan_run(task, ["random"], options).jobs
 
@@ -590,7 +590,7 @@ def test_ragged_rows_are_rejected_with_their_lines(tmp_path, ending, mark):
     path.write_text("\n".join(lines).replace(",", mark), encoding="utf-8")
     plan = plan_of(path)
     listed = tmp_path / "mine.rejected.csv"
-    with pytest.raises(TaskError, match=r"2 rows or cells .*\(line 3: found 2 cells where"):
+    with pytest.raises(TaskError, match=r"2 rows or cells .*\(line 3: found 2 cells, but"):
         make_task(plan, tmp_path / "mine", max_rejected=MaxRejected())
     assert listed.read_text(encoding="utf-8").count("\n") == 3
     summary = make_task(plan, tmp_path / "mine", max_rejected=MaxRejected(number=2))
@@ -598,14 +598,14 @@ def test_ragged_rows_are_rejected_with_their_lines(tmp_path, ending, mark):
     assert (summary.n_items, summary.n_rejected) == (3, 2)
     with (tmp_path / "mine" / "rejected.csv").open(encoding="utf-8") as file:
         assert [(row["line"], row["reason"]) for row in csv.DictReader(file)] == [
-            ("3", "found 2 cells where the header has 3. Write the empty ones, too"),
-            ("4", f"found 4 cells where the header has 3. Quote cells that hold {NAMED[mark]}"),
+            ("3", "found 2 cells, but the header has 3. Write the empty cells, too"),
+            ("4", f"found 4 cells, but the header has 3. Quote cells that contain {NAMED[mark]}"),
         ]
 
 
 def test_table_of_ragged_rows_names_the_first(tmp_path):
     """Where no row has the header's cells, that is said, and not that there are no rows."""
-    with pytest.raises(TaskError, match="line 2: found 2 cells where the header has 3"):
+    with pytest.raises(TaskError, match="line 2: found 2 cells, but the header has 3"):
         read_source(table(tmp_path, "id,a1,a2\n1,yes\n2,no\n"))
 
 

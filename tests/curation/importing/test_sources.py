@@ -239,9 +239,9 @@ def two_encodings(path):
         ("t.xlsx", formula, "cell B2: holds a formula without a stored value"),
         ("t.xlsx", nul, "cannot be read as xlsx"),
         ("t.csv", long_line, "line 2: is longer than"),
-        ("t.csv", nul, "line 2: holds the character NUL"),
+        ("t.csv", nul, "line 2: contains the character NUL"),
         ("t.csv", two_encodings, "line 3: byte 4 (0xe9) is not UTF-8"),
-        ("t.json", nul, "holds the character NUL"),
+        ("t.json", nul, "contains the character NUL"),
         ("t.arrow", nul, "cannot be read as arrow"),
         ("t.xlsx", far_cell, "crashes the reader of xlsx (SIGABRT): it is damaged, or takes more"),
         ("t.xlsx", open_tags, "cannot be read as xlsx"),
@@ -261,7 +261,7 @@ def test_hostile_files_are_one_line(tmp_path, name, save, words):
 def test_json_too_large_for_memory_is_refused_by_its_size(tmp_path):
     """It is read whole, and takes many times its size."""
     save_json(tmp_path / "t.json")
-    with pytest.raises(TaskError, match=r"found \d+ bytes. At most 100 are read"):
+    with pytest.raises(TaskError, match=r"found \d+ bytes, but the limit is 100"):
         read_source(tmp_path / "t.json", limits=Limits(json_bytes=100))
 
 

@@ -94,22 +94,22 @@ def test_faults_belong_to_the_branch_the_caller_names(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("item,value\na,b,c\n", "line 2: found 3 cells where the header has 2"),
+        ("item,value\na,b,c\n", "line 2: found 3 cells, but the header has 2"),
         (
             "item,value\n\n\na\n",
-            "line 4: found 1 cell where the header has 2. Write the empty ones",
+            "line 4: found 1 cell, but the header has 2. Write the empty cells",
         ),
-        ("item,item\na,b\n", "line 1: column 'item' is given twice"),
+        ("item,item\na,b\n", "line 1: column 'item' appears twice"),
         ("item,\na,b\n", "line 1: found a column without a name"),
         (
             "item;value\na;b;c\n",
-            "line 2: found 3 cells where the header has 2. Quote cells that hold",
+            "line 2: found 3 cells, but the header has 2. Quote cells that contain",
         ),
         ("id,value\na,b\n", "line 1: column 'item' is missing (found 'id', 'value')"),
         ('item,value\na,"b\n', "line 2: cannot be read as CSV"),
         ('item,value\na,"b"c\n', "line 2: cannot be read as CSV"),
         ("item,value\ra,b\r", "line 1: cannot be read as CSV"),
-        ("item,value\na,b\0\n", "line 2: holds the character NUL"),
+        ("item,value\na,b\0\n", "line 2: contains the character NUL"),
         ("item,value\n", "found no rows"),
         ("\n\n", "found no rows"),
         ("", "the file is empty"),
@@ -125,16 +125,16 @@ def test_faults_of_csv_name_line_and_remedy(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"item": "a", "item": "b"}', "line 1: key 'item' is given twice"),
-        ('{"item": {"x": 1, "x": 2}}', "line 1: key 'x' is given twice"),
+        ('{"item": "a", "item": "b"}', "line 1: key 'item' appears twice"),
+        ('{"item": {"x": 1, "x": 2}}', "line 1: key 'x' appears twice"),
         ('{"item": NaN}', "line 1: NaN is not a JSON number"),
         ('{"item": -Infinity}', "line 1: -Infinity is not a JSON number"),
         ('{"item": 1e999}', "line 1: the number '1e999' is too large"),
         ('{"item": ' + "9" * 5000 + "}", "line 1: the number '999"),
         ('{"item": ' + "[" * 200_000, "line 1: nested deeper than 64 levels"),
         ('{"item": ' + "[" * 65 + "]" * 65 + "}", "line 1: nested deeper than 64 levels"),
-        ('{"item": "\\ud800"}', "line 1: a text holds half of a surrogate pair"),
-        ('{"item": "\\u0000"}', "line 1: a text holds the character NUL"),
+        ('{"item": "\\ud800"}', "line 1: a text contains half of a surrogate pair"),
+        ('{"item": "\\u0000"}', "line 1: a text contains the character NUL"),
         ('{"item": "a"} {"item": "b"}', "line 1: not JSON (Extra data"),
         ('{"item": "a"}\n["a"]', "line 2: is not a JSON object"),
         ('{"item": "a"}\n{"value": "a"}', "line 2: column 'item' is missing (found 'value')"),
@@ -164,7 +164,7 @@ def test_another_encoding_is_refused(tmp_path, name, encoding):
         (Limits(n_bytes=20), "found "),
         (Limits(line_bytes=20), "line 2: is longer than 20 bytes"),
         (Limits(n_rows=1), "found more than 1 rows"),
-        (Limits(n_columns=1), "line 1: found 2 columns. At most 1"),
+        (Limits(n_columns=1), "line 1: found 2 columns, but the limit is 1"),
         (Limits(field_chars=10), "line 2: "),
     ],
 )
@@ -215,7 +215,9 @@ def test_parquet_in_an_encoding_without_bounds_is_refused(tmp_path):
     """Where a text repeats the beginning of the one before, its size is known only unpacked."""
     options = {"use_dictionary": False, "column_encoding": {"item": "DELTA_BYTE_ARRAY"}}
     path = write_parquet(tmp_path / "t.parquet", {"item": ["a", "ab"]}, **options)
-    assert fault(path).startswith("'item' is encoded as DELTA_BYTE_ARRAY. Write it with another")
+    assert fault(path).startswith(
+        "'item' is encoded as DELTA_BYTE_ARRAY. Write it with a different"
+    )
 
 
 @pytest.mark.slow
@@ -277,9 +279,9 @@ def test_reader_has_no_keys_and_is_ended_with_its_rows(tmp_path, monkeypatch):
 def test_parquet_values_must_be_plain(tmp_path):
     """Bytes and numbers that are none are refused with their row."""
     path = write_parquet(tmp_path / "t.parquet", {"item": ["a", "b"], "value": [1.0, float("nan")]})
-    assert fault(path).startswith("row 2: 'value' holds no finite number")
+    assert fault(path).startswith("row 2: 'value' contains an infinite or undefined number")
     path = write_parquet(tmp_path / "t.parquet", {"item": [b"a"]})
-    assert fault(path).startswith("row 1: 'item' holds bytes")
+    assert fault(path).startswith("row 1: 'item' contains bytes")
 
 
 @pytest.mark.slow
@@ -484,7 +486,7 @@ def test_faults_and_lines_are_found_where_many_lines_are_read_at_once(tmp_path):
     with path.open("a", encoding="utf-8") as file:
         file.write('{"id": "a", "id": "b"}\n')
     assert fault(path) == (
-        f"line {n + 1}: key 'id' is given twice. Write one strict JSON object per line."
+        f"line {n + 1}: key 'id' appears twice. Write one strict JSON object per line."
     )
 
 

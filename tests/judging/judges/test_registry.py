@@ -129,7 +129,7 @@ def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
         ("judges: {a: {model: openai/a, params: {stream: true}}}", ["a.params", "stream"]),
         ("judges: {a: just text}", ["judges.a", "wanted fields"]),
         ("judges: {a: {name: b, model: m}}", ["judges.a", "no `name:`"]),
-        ("judges:\n  a: {model: m}\n  a: {model: n}", ["line 3", "'a' is given twice"]),
+        ("judges:\n  a: {model: m}\n  a: {model: n}", ["line 3", "'a' appears twice"]),
         ("judges:\n  a: &x {model: m}\n  b: *x", ["line 2", "anchor"]),
         ("judges: {a: {model: m}", ["line 1", "not YAML"]),
         (f"judges: {{a: {{model: m, samples: {'9' * 5000}}}}}", ["a.samples", "as an integer"]),
