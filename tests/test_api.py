@@ -298,7 +298,7 @@ def test_verdicts_of_a_run_are_validated_again():
         (lambda: harness.run(judges="random", resume=True), "keeps its judges"),
         (lambda: harness.run(resume="none"), "none: not a run folder"),
         (lambda: harness.run("toxicity", mapping={"id": "x"}), "a mapping describes a table"),
-        (lambda: harness.run(RATINGS, mapping=MAPPING, item_text=False), "could not be resumed"),
+        (lambda: harness.run(RATINGS, mapping=MAPPING, item_text=False), "couldn't be resumed"),
         (lambda: harness.validate([1, 2]), "expected dicts, found int"),
         (lambda: harness.validate(RATINGS, mapping={"id": "nope"}), "rows: .*nope"),
         (lambda: harness.validate("toxicity", [{"item": "x"}]), "verdicts.jsonl: line 1"),
@@ -316,7 +316,7 @@ def test_a_batch_on_a_cluster_is_refused_before_the_store_is_opened(tmp_path):
     pytest.importorskip("ray", reason="it is an extra")
     options = {"batch": True, "executor": "ray", "store": "postgresql://127.0.0.1:1/none"}
     with pytest.raises(
-        harness.HarnessError, match=r"batch cannot be used with store\. Leave one of the two out"
+        harness.HarnessError, match=r"batch cannot be used with store\. Drop one of them"
     ):
         harness.run("toxicity", judges=["lexicon"], limit=2, out=tmp_path, **options)
     assert not list(tmp_path.iterdir())

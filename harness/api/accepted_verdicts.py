@@ -31,7 +31,7 @@ def trust(
     verdicts: str | Path | TableRows | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> VerdictTrust:
-    """Select the verdicts of a judge that can be accepted without a person's check.
+    """Select a judge's verdicts that can be accepted without a person's check.
 
     The same as ``harness trust``. Pass either a run, or a task and verdicts.
 
@@ -50,7 +50,7 @@ def trust(
     Returns
     -------
     VerdictTrust
-        Each verdict with whether it's accepted, and the evidence.
+        All verdicts, each marked as accepted or not, and the evidence.
 
     Raises
     ------
@@ -68,11 +68,11 @@ def trust(
     choices = Choices.of(read_options(Confidence, options))
     if task is None:
         if verdicts is not None:
-            raise HarnessError("verdicts need a task", "Pass task as well, or leave out verdicts")
+            raise HarnessError("verdicts need a task", "Pass a task, too, or drop verdicts")
         return trust_in_run(folder_of(run, out), judge, trusting, choices)[1]
     if run is not None:
         raise HarnessError("pass either a run, or a task and verdicts")
-    leave_out(() if out is None else ("out",), "{out} is where runs are")
+    leave_out(() if out is None else ("out",), "{out} is only for runs")
     with TemporaryDirectory() as scratch:
         loaded, own = read_task(task, None)
         rows = own if verdicts is None else verdicts

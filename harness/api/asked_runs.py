@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.recorder import Observer
 
-MAX_NAMES = 3  # of judges in a repr, which fits a line
+MAX_NAMES = 3  # most judges that a repr lists, to fit on a line
 VERDICT_COLUMNS = {
     "item": "string",
     "judge": "string",
@@ -95,12 +95,12 @@ class Run:
 
     @cached_property
     def cost_usd(self) -> float:
-        """Cost of all replies this run paid for; replies of unknown price count as 0."""
+        """Cost of all replies that this run paid for, if their price is known."""
         return run_cost_usd(self._folder)
 
     @property
     def verdicts(self) -> Any:  # noqa: ANN401 -- neither pandas nor pyarrow has types
-        """One row per verdict: a pandas DataFrame, or a pyarrow Table if pandas isn't installed.
+        """Table of verdicts, one per row, in pandas or, if it isn't installed, in pyarrow.
 
         Response sets are JSON arrays of option keys, and pairs are JSON objects, as in a CSV file.
         `validate` accepts the table.
@@ -114,7 +114,7 @@ class Run:
         return _frame(pa.Table.from_pylist(rows, schema=schema))
 
     def to_frame(self) -> Any:  # noqa: ANN401 -- neither pandas nor pyarrow has types
-        """One row per judge and metric: a pandas DataFrame, or a pyarrow Table without pandas.
+        """Return one row per judge and metric, in pandas or, if it isn't installed, in pyarrow.
 
         A row contains the value, its interval, the number of items, and, if the value is NA, why.
         Agreement among the raters is listed under the judge ``"raters"``.
@@ -129,7 +129,7 @@ class Run:
         return _frame(arrow_table(self.validation))
 
     def metrics(self) -> dict[str, float]:
-        """Every defined number under a flat name, in the form that experiment trackers log.
+        """Return every defined number under a flat name, for logging to experiment trackers.
 
         You can pass it to ``mlflow.log_metrics`` and ``wandb.log``. Names are ``judge/metric``,
         with ``_low`` and ``_high`` for the ends of the interval. NA values are left out; `to_frame`
@@ -224,7 +224,7 @@ async def arun(
 ) -> Run:
     """Run judges as `run` does, without blocking the event loop.
 
-    If you cancel it, it waits for replies in flight and ends the run, which you can resume.
+    If you cancel the call, it waits for replies in flight and ends the run, which you can resume.
     Concurrent runs take turns. Parameters are the same as for `run`.
 
     Raises
@@ -358,7 +358,9 @@ def _plan_new(asked: _Asked, given: Mapping[str, object]) -> Plan:
     if asked.mapping and not is_table:
         raise HarnessError(NO_MAPPING)
     if isinstance(subject, Task) and not subject.folder.is_dir() and not options.item_text:
-        raise HarnessError("a table cannot be run with item_text=False: it could not be resumed")
+        raise HarnessError(
+            "a table cannot be run with item_text=False, because the run couldn't be resumed"
+        )
     choices, server = read_options(Choices, given), read_options(Server, given)
     return plan_run(subject, asked.judges, options, choices=choices, server=server)
 
@@ -378,7 +380,7 @@ def _plan_resumed(asked: _Asked, given: Mapping[str, object], place: RunPlace) -
 
 
 def folder_of(run: Run | str | Path | None, out: Path | None) -> RunFolder:
-    """Return the folder of a run from its name or path; by default, of the newest run."""
+    """Return the folder of the run with a name or path, or of the newest run."""
     if isinstance(run, Run):
         return run._folder  # noqa: SLF001 -- its own module
     return find_run(out, None if run is None else str(run))

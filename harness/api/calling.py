@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 LOG = logging.getLogger("harness")
-TURN = threading.Lock()  # runs of one process ask in turn: request locks are held per process
+TURN = threading.Lock()  # runs take turns, because request locks belong to the process
 
 
 class LogObserver(LineObserver):
@@ -29,9 +29,9 @@ class LogObserver(LineObserver):
 
 
 def wait_for(function: Callable[[], Result], stop: StopRequests) -> Result:
-    """Call a function; in a thread if an event loop is running, as in a notebook.
+    """Call a function, in a thread if an event loop is running, as in a notebook.
 
-    Interrupts of this thread then become stop requests.
+    An interrupt of the calling thread then becomes a stop request.
     """
     if not _loop_is_running():
         return function()

@@ -60,7 +60,8 @@ def check(
     Returns
     -------
     JudgeCheck
-        The card: ``flipped`` is how often answers flip for no reason, and ``rows`` by change.
+        The card. ``flipped`` is the share of answers that flip for no reason, and ``rows`` has
+        that share for each change.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def check(
     server, probes = read_options(Server, options), edge("probe", CheckEdge)
     place = RunPlace.of(read_options(Out, options))
     if run is not None and task is not None:
-        raise HarnessError("a run is checked on its own items", "Leave task or run out")
+        raise HarnessError("a run is checked on its own items", "Drop task or run")
     folder = None if run is None else folder_of(run, place.out)
     if folder is None:
         loaded = task if isinstance(task, Task) else load_task(task or CHECKED_TASK, unrated=True)

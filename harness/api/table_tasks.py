@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 TableRows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | TableRows
-NO_MAPPING = "a mapping describes a table of ratings, not a task folder. Leave it out"
+NO_MAPPING = "a mapping describes a table of ratings, not a task folder. Drop it"
 LABEL_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
-ANSWER_KEYS = {  # keys of a mapping, called like the options of `harness curate import`
+ANSWER_KEYS = {  # keys of a mapping, named after the options of `harness curate import`
     setting.flag.removeprefix("--").replace("-", "_"): name
     for name, setting in options_of(AnswerSettings).items()
 }
@@ -50,7 +50,7 @@ LOG = logging.getLogger("harness")
 
 
 class TableMapping(TypedDict, total=False):
-    """How rows become a task; anything left out is inferred, as by ``harness curate import``.
+    """Roles of a table's columns. Missing ones are inferred, as by ``harness curate import``.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def load_task(task: TaskLike, *, mapping: TableMapping | None = None) -> Task:
 
 
 def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[Row]]:
-    """Load a task; for a table, also return the verdicts in it."""
+    """Load a task, and return it with the verdicts in it if it is a table."""
     if isinstance(task, str | Path | Task):
         if mapping:
             raise HarnessError(NO_MAPPING)
@@ -208,7 +208,7 @@ def in_mapping(text: str, columns: Collection[str]) -> str:
 def _import_rows(
     rows: Sequence[Mapping[str, object]], mapping: TableMapping
 ) -> tuple[Task, list[Row]]:
-    """Make a task from a table of ratings; anything the mapping leaves out is inferred."""
+    """Make a task from a table of ratings, inferring anything the mapping leaves out."""
     from harness.tasks.columns.table_columns import plain_table  # noqa: PLC0415 -- numpy
 
     roles = {role: [*strings(n)] for role, n in mapping.items() if role not in NO_ROLES}
@@ -243,7 +243,7 @@ def _described(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> TableTask | None:
-    """Return the task that a mapping describes; None if roles or labels remain unclear."""
+    """Return the task that a mapping describes, or None if roles or labels remain unclear."""
     from harness.tasks.columns.table_columns import with_whole_sets  # noqa: PLC0415 -- numpy
     from harness.tasks.columns.table_reader import ItemColumns, TableTask  # noqa: PLC0415 -- numpy
 
@@ -278,12 +278,12 @@ def _guessed(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> TableTask:
-    """Return the task that importing the table would make; rows in memory have no images."""
+    """Return the task that importing the table would make, except for images."""
     curation = edge("curation", ImportEdge)
     if roles.get("image", ["none"]) != ["none"]:
         raise TaskError(
-            f"{ROWS}: rows in memory have no folder for images. Write a table beside the images, "
-            "and import that as a task."
+            f"{ROWS}: rows in memory have no folder for images. Write the table to a file next to "
+            "the images, and import that as a task."
         )
     known = {"image": ["none"], **roles}
     plans = curation.make_plans(name, table, known, settings=settings, rated=rated)
@@ -300,7 +300,7 @@ def _guessed(
 
 
 def strings(names: object) -> tuple[str, ...]:
-    """Return one or several names as a list; the columns of a frame may be numbers."""
+    """Return one or several names as a list of texts, because a frame can have numbers as names."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         return (str(names),)
     return tuple(map(str, names))
@@ -314,7 +314,7 @@ def without_folder(error: HarnessError, scratch: Path) -> HarnessError:
 
 
 def verdict_file(verdicts: str | Path | TableRows, scratch: Path) -> Path:
-    """Return a file of verdicts; rows are first written to a file in a temporary folder."""
+    """Return the path of a verdict file, after writing rows to one in a temporary folder."""
     if isinstance(verdicts, str | Path):
         return Path(verdicts)
     return _write_rows(verdicts, scratch / "verdicts.jsonl")
@@ -325,7 +325,7 @@ def _write_rows(rows: TableRows, file: Path) -> Path:
 
 
 def _records(rows: TableRows) -> Iterable[Mapping[str, object]]:
-    """Yield the rows of a table as dicts; missing values are None."""
+    """Yield the rows of a table as dicts, with None for missing values."""
     if hasattr(rows, "to_pylist"):  # pyarrow
         records = rows.to_pylist()
     elif hasattr(rows, "to_dicts"):  # polars
@@ -347,7 +347,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _plain(value: object) -> object:
-    """Return a numpy value or a time in the form that JSON uses."""
+    """Convert a numpy value or a time to a value for JSON."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
@@ -360,18 +360,18 @@ class LabelGuess(Protocol):
 
     @property
     def answers(self) -> TableAnswers:
-        """The options, and the option for each label."""
+        """Options, and the option for each label."""
 
     @property
     def doubts(self) -> Sequence[object]:
-        """Unclear points; empty if there are none."""
+        """Points that remain unclear, if any."""
 
 
 class ImportEdge(Protocol):
     """Interface to curation, which infers whatever the user did not describe in a table."""
 
     def read_records(self, records: Sequence[Row], name: str) -> Table:
-        """Read rows in memory; errors name the source as ``name``."""
+        """Read rows in memory. Errors name the source as ``name``."""
 
     def guess_labels(self, cells: AnswerReader, settings: AnswerSettings) -> LabelGuess:
         """Infer the meaning of the answers in a table."""
@@ -395,4 +395,4 @@ class ImportEdge(Protocol):
         rated: RatedOptions,
         roles: Collection[str],
     ) -> tuple[TableTask, ...]:
-        """Return the plans if only one reading is left, else the plans that ask the user."""
+        """Return the plans if only one reading is left, or else the plans that ask the user."""

@@ -39,8 +39,8 @@ def validate(
     Parameters
     ----------
     task : str, Path, Task, list of dict, DataFrame or Run
-        Name or path of a task, a loaded task, or a table of ratings. A run is validated again. If
-        you pass no options, its results are rewritten, unless ``metrics.json`` has a different
+        Name or path of a task, a loaded task, a table of ratings, or a run to validate again. A
+        run's results are rewritten if you pass no options and its ``metrics.json`` has the current
         schema version.
     verdicts : str, Path, list of dict, or DataFrame, optional
         At least the columns ``item``, ``judge`` and ``value``. By default, the verdicts in the
@@ -99,7 +99,7 @@ def confirm_verdicts(
 ) -> Validation:
     """Validate one judge on the held-out items of `validate`, and recommend whether to use it.
 
-    You can confirm only one judge, and only once. It is tested as the only judge.
+    You can confirm only one judge, and only once. Its tests don't account for other judges.
 
     Parameters
     ----------

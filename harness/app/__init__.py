@@ -1,1 +1,1 @@
-"""The work of a command: plan, run, gates and the doctor."""
+"""Logic behind the commands: plans, runs, gates and the doctor."""

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from harness.options.concerns import Place
     from harness.runs.run_folder import RunConfig, RunFolder
 
-OVER = (ExitCode.DONE, ExitCode.INCOMPLETE)  # nothing more would come of asking again
+OVER = (ExitCode.DONE, ExitCode.INCOMPLETE)  # sending the requests again would change nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """End of a session, the run's cost so far, and the completeness of each judge."""
+    """How a session ended, with the run's cost so far and each judge's completeness."""
 
     exit_code: ExitCode
     budget: CostBudget
@@ -55,7 +55,7 @@ def ask_open_units(
     follow: Callable[[Store, Observer, StopRequests], str] | None = None,
     shows_text: bool | None = None,
 ) -> Asked:
-    """Request what a run folder's log doesn't answer; closes the store at the end.
+    """Send the requests that a run folder's log doesn't answer, then close the store.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def ask_open_units(
     store : Store
         Store for replies.
     follow : callable, optional
-        Starts other processes of the run and returns when they have ended, with the reason if they
+        Starts other processes of the run, waits for them to end, and returns the reason if they
         failed. Their replies are then read from the store.
     shows_text : bool, optional
         Whether the observer may see replies; by default if the folder keeps them.
@@ -83,7 +83,7 @@ def ask_open_units(
             limits = _limits(store, plan.config, folder, logged)
             folder.update(state="running", ended={}, exit_code=None, config=plan.config)
             lost = follow(store, observer, stop) if follow else ""
-        except RunError:  # nothing was asked
+        except RunError:  # nothing was sent
             store.close()
             fields = ("state", "ended", "exit_code", "config")
             folder.update(**{name: getattr(before, name) for name in fields})
@@ -184,7 +184,7 @@ def shared_store(
         If it can't be used.
     """
     if plan.config.batch:
-        raise RunError("--batch cannot be used with --store. Leave one of the two out.")
+        raise RunError("--batch cannot be used with --store. Drop one of them.")
     longest_call_s = max(spec.deadline_s for spec in plan.specs)
     return edge("cluster", ClusterEdge).open_store(
         address,
@@ -202,7 +202,7 @@ class ClusterEdge(Protocol):
     """Interface to clusters: a store and a budget for all processes of a run."""
 
     def describe_cluster(self, executor: str) -> str:
-        """Describe a cluster, starting one on this machine for that."""
+        """Describe a cluster, or start one on this machine to describe."""
 
     def describe_store(self, address: str) -> str:
         """Describe a shared store and its contents."""
@@ -211,7 +211,7 @@ class ClusterEdge(Protocol):
         """Reject an unusable store address, without connecting."""
 
     def copy_replies(self, source: str, target: str) -> int:
-        """Copy all replies of a cache folder, run folder or shared store; return their number."""
+        """Copy all replies of a cache, run folder or shared store, and return their number."""
 
     def launcher(
         self, plan: Plan, folder: RunFolder, place: Place
@@ -235,7 +235,7 @@ class ClusterEdge(Protocol):
     def session_limits(
         self, store: Store, limit_usd: float | None, spent_usd: float, *, is_soft: bool = ...
     ) -> SessionLimits:
-        """Return budget and rate limits of a session that apply to all processes of its run."""
+        """Return a session's limits on cost and rate, which all processes of its run share."""
 
 
 def _limits(
@@ -257,8 +257,8 @@ def _limits(
 def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudget:
     """Return the budget of a run with a given cost of logged replies.
 
-    What was recorded before a call counts even if the run was killed before its reply was
-    logged; what is reserved for batches is reserved anew.
+    Spending recorded before a call counts, even if the run was killed before it logged the reply.
+    Reservations for batches are left out, because they are made again.
     """
     most_usd = folder.manifest.paid_at_most_usd or 0.0
     if config.batch:
@@ -280,18 +280,18 @@ def _dearest_usd(logged: LogReading) -> float:
 
 
 def total_budget(plan: Plan, folder: RunFolder) -> CostBudget:
-    """Return the budget of a run as its folder shows it."""
+    """Return the budget of a run, computed from its folder."""
     return _budget(plan.config, folder, run_cost_usd(folder))
 
 
 def _unshared(budget: CostBudget, config: RunConfig, folder: RunFolder) -> CostBudget:
-    """Return a budget for only this process, and close the store of a shared one."""
+    """Return a budget for only this process, in place of a shared one."""
     logged_usd = budget.spent_usd - budget.assumed_usd
     return _budget(config, folder, logged_usd)
 
 
 def note_paid(folder: RunFolder, budget: CostBudget) -> None:
-    """Record the maximum that a run under a limit may have cost; batches may still be billed."""
+    """Record the maximum that a run under a limit may have cost, including unbilled batches."""
     if budget.limit_usd is not None:
         folder.update(paid_at_most_usd=budget.spent_usd + budget.reserved_usd)
 
@@ -313,8 +313,8 @@ def _ask(
     observer: Observer,
     stop: StopRequests,
 ) -> tuple[dict[str, str], float]:
-    """Run to the end or to a stop; return why each judge is incomplete, and the seconds."""
-    import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands ask nothing
+    """Run a session, and return the reason for each incomplete judge and the seconds taken."""
+    import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands send nothing
 
     started_s = time.monotonic()
     try:
@@ -326,7 +326,7 @@ def _ask(
 
 
 def _log_rates(folder: RunFolder, session: Session) -> None:
-    """Append to ``rate.jsonl`` each remote judge's request rate, and why it changed."""
+    """Append changes of each remote judge's request rate to ``rate.jsonl``, with the reason."""
     monotonic_zero = time.time() - time.monotonic()
     lines = [
         {

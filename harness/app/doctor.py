@@ -114,7 +114,7 @@ def examine(
 def _checked(
     area: str, subject: str, check: Callable[[], str], fault: CheckState = "unusable"
 ) -> CheckResult:
-    """Return the result of a check, or the error that it raises."""
+    """Run a check, and return its result or the problem that it raised."""
     try:
         return CheckResult(area, subject, "ok", check())
     except HarnessError as error:
@@ -135,7 +135,7 @@ def _judge(spec: JudgeSpec) -> str:
 
 
 def _address_of(spec: JudgeSpec) -> str:
-    """Return the address of a judge's requests, and who set it."""
+    """Describe the address of a judge's requests, and where it comes from."""
     if spec.base_url:
         return f"{', '.join((spec.base_url, *spec.other_urls))} (its own base_url)"
     name = provider_of(spec.model)
@@ -166,7 +166,7 @@ def _contact(spec: JudgeSpec, url: str) -> str:
 
 
 async def _status_of(url: str, spec: JudgeSpec) -> int | None:
-    """Return the status of a response, requested with the judge's key if it is set."""
+    """Return the status of a server's response to a request with the judge's key, if set."""
     import aiohttp  # noqa: PLC0415 -- only when a server is contacted
 
     try:
@@ -181,7 +181,7 @@ async def _status_of(url: str, spec: JudgeSpec) -> int | None:
             session.get(url, headers=headers, allow_redirects=False) as response,
         ):
             return response.status
-    except (aiohttp.ClientError, OSError, ValueError):  # which may hold the key
+    except (aiohttp.ClientError, OSError, ValueError):  # the error could contain the key
         return None
 
 
@@ -190,7 +190,7 @@ def _cache(folder: Path) -> str:
     if not folder.exists():
         return "empty; the first run creates it"
     if not folder.is_dir():
-        raise RunError("not a folder", "Choose another with --cache DIR")
+        raise RunError("not a folder", "Choose a different one with --cache DIR")
     n_replies = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S).n_replies
     if (path := folder / "cache.db").exists():
         with closing(sqlite3.connect(path, LOCK_TIMEOUT_S, isolation_level=None)) as connection:

@@ -98,7 +98,7 @@ def embed(
     RunError
         If not all texts were embedded for a different reason, or the log can't be written.
     """
-    import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands ask nothing
+    import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands send nothing
 
     items = tuple(Item(text_id(text), {"text": text}) for text in texts_of(source))
     task = source.task.model_copy(
@@ -135,21 +135,22 @@ def _check_complete(
     n_missing = n_texts - len(verdicts) + len(failed)
     if n_missing > 0 and budget.exhausted:
         raise BudgetSpent(
-            f"{spec.name}: {n_missing} of {n_texts} texts have no embedding, since --max-cost "
-            f"{budget.limit_usd:g} is reached. The replies are kept, so resume the run with more."
+            f"{spec.name}: {n_missing} of {n_texts} texts have no embedding, because --max-cost "
+            f"{budget.limit_usd:g} is reached. The replies are kept. Resume the run with a higher "
+            "limit."
         )
     if n_missing > 0:
         reason = end or next(iter(failed), "stopped")
         raise RunError(
             f"{spec.name}: {n_missing} of {n_texts} texts have no embedding "
-            f"({explain(reason)}). The replies are kept, so resume the run."
+            f"({explain(reason)}). The replies are kept. Resume the run."
         )
 
 
 def run_cost_usd(folder: RunFolder, verdicts: LogReading | None = None) -> float:
-    """Return the cost of all replies of a run in USD, embeddings among them.
+    """Return the cost of all of a run's replies in USD, including embeddings.
 
-    ``verdicts`` are the run's, if they were read already.
+    ``verdicts`` are the run's verdicts, if they are loaded already.
     """
     cost_usd = logged_cost_usd(verdicts or folder.read_verdicts())
     if folder.embeddings.exists():
@@ -181,7 +182,7 @@ def _ignore(line: str) -> None:
 
 
 class _Messages(NoObserver):
-    """Observer that passes on messages but not progress, and raises if something is missing."""
+    """Observer that passes on messages but not progress."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 BETA, ANNOTATOR_TEST = "beta", "annotator_test"
-OTHER_NUMBERS = (*COMPLETENESS, BETA, ANNOTATOR_TEST)  # beside the metrics
+OTHER_NUMBERS = (*COMPLETENESS, BETA, ANNOTATOR_TEST)  # in addition to the metrics
 FORM = (
     "Write it as decision=use, 'decision>=use_if_independent', 'mse(srs/srs)<0.1', "
     "'cohen_kappa(h/h)>0.6:lower', 'abs(prevalence_bias)<0.1', "
@@ -79,7 +79,7 @@ class GateResult:
     reason: str = ""
 
 
-Differences: TypeAlias = "Mapping[str, Mapping[str, Estimate]]"  # by judge, and by name
+Differences: TypeAlias = "Mapping[str, Mapping[str, Estimate]]"  # by judge and by name
 
 
 def check_requirements(
@@ -121,7 +121,7 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
     Raises
     ------
     HarnessError
-        If it isn't a condition on a number or the decision, or has an unknown name.
+        If the text isn't a condition on a number or the decision, or has an unknown name.
     """
     condition = Condition.read(text)
     if condition is None or condition.word or condition.is_multiple:
@@ -147,7 +147,7 @@ def _check_difference(text: str, name: str, metrics: Collection[str]) -> None:
     if not estimated:
         raise HarnessError(
             f"requirement {text!r}: the run has no estimate by a field",
-            "Estimate by that field first, with --by",
+            "Run an estimate with --by for that field first",
         )
     _check_name(text, name, estimated, "difference")
 
@@ -227,7 +227,7 @@ def _estimate(validation: Validation, judge: JudgeResult, name: str) -> Estimate
 
 
 def _annotator_test(validation: Validation, judge: JudgeResult) -> Estimate:
-    """Return the p-value of the deciding annotator test, for the raters that could be tested."""
+    """Return the p-value of the annotator test that decides, for the testable raters."""
     assert validation.evidence is not None, "a validation with judges has evidence"
     test = validation.evidence_of(judge.name).annotator_test
     if test is None:
@@ -243,7 +243,7 @@ def gate_table(results: Sequence[GateResult]) -> str:
 
 
 def gate_summary(run: str, results: Sequence[GateResult]) -> str:
-    """Return the results as Markdown, as for the summary of a pipeline's job."""
+    """Return the results as Markdown, for example for the summary of a CI job."""
     n_failed = sum(not result.passed for result in results)
     title = f"{n_failed} of {len(results)} requirements failed" if n_failed else "All passed"
     lines = [

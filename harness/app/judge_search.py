@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     Watch = Callable[[Plan], AbstractContextManager[Observer]]
 
-DIGITS = 8  # of the name of a search
-JUDGES = "judges.yaml"  # in its folder, where a model writes candidates
+DIGITS = 8  # hex digits in a search's name
+JUDGES = "judges.yaml"  # file in a search's folder with candidates that a model wrote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSearch:
-    """Judge to improve, on which items, and for how long.
+    """Search settings: the judge to improve, the items, and the limits.
 
     Attributes
     ----------
@@ -84,11 +84,11 @@ class JudgeSearch:
 
     @property
     def within(self) -> float:
-        """Difference in mean losses that doesn't matter."""
+        """Largest difference in mean loss that is negligible."""
         return WITHIN if self.settings.within is None else self.settings.within
 
     def folders(self) -> list[RunFolder]:
-        """Return the rounds that were begun, in order."""
+        """Return the folders of the rounds that were begun, in order."""
         numbers = range(1, self.options.rounds + 1)
         paths = (self.path / f"round-{number}" for number in numbers)
         return [RunFolder.open(path) for path in paths if (path / "manifest.json").exists()]
@@ -106,7 +106,7 @@ def search_of_run(folder: RunFolder, judge: str) -> tuple[Task, dict[str, object
     asked = [spec.name for spec in folder.manifest.asked_judges]
     if judge not in asked:
         raise RunError(
-            f"{folder.path}: this run has no judge {judge!r}. Name one of {', '.join(asked)}."
+            f"{folder.path}: this run has no judge {judge!r}. Pass one of {', '.join(asked)}."
         )
     task = folder.load_task()
     try:

@@ -1,4 +1,4 @@
-"""Plans of runs: who is asked what, checked before anything is sent or written."""
+"""Plans of runs: the requests for each judge, checked before anything is sent or written."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run that has been checked and not started.
+    """A run that has been checked but not started.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ def plan_run(
     )
     if config.prompts and not prompts.uses(config.prompts):
         problem = "no template or demonstrations that these judges need"
-        raise OptionError("prompts", problem, "Name another folder", found=str(config.prompts))
+        raise OptionError("prompts", problem, "Pass a different folder", found=str(config.prompts))
     return replace(
         checked_plan(loaded, config, specs, prompts),
         skipped=dict(resolved.skipped),
@@ -235,15 +235,15 @@ def plan_run(
 
 
 def _check_prompts(folder: Path | None, specs: Iterable[JudgeSpec]) -> None:
-    """Refuse a folder that isn't one, and judges whose own templates it would have to replace."""
+    """Reject a path that isn't a folder, and judges with their own templates."""
     if folder is None:
         return
     if not folder.is_dir():
         problem = "not a folder"
-        raise OptionError("prompts", problem, "Name a folder of templates", found=str(folder))
+        raise OptionError("prompts", problem, "Pass a folder of templates", found=str(folder))
     if own := next((spec.name for spec in specs if spec.prompts), ""):
         problem = f"{own} has its own templates"
-        raise OptionError("", problem, "Take them out of judges.yaml, or leave {prompts} out")
+        raise OptionError("", problem, "Remove them from judges.yaml, or drop {prompts}")
 
 
 def without_held_out(pool: Task, holdout: float | None) -> Task:
@@ -278,9 +278,9 @@ def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
     """
     job = plan.jobs[0]
     if plan.ensembles:
-        raise JudgeError(f"{plan.ensembles[0].name} is sent nothing. Name one of its members")
+        raise JudgeError(f"{plan.ensembles[0].name} gets no requests. Pass one of its members")
     if item not in plan.task.by_id:
-        raise TaskError(f"task {plan.task.name}: no item has id {item!r}. Name one of its items.")
+        raise TaskError(f"task {plan.task.name}: no item has id {item!r}. Pass one of its ids.")
     if item not in {planned.id for planned in job.items}:
         raise TaskError(
             f"task {plan.task.name}: item {item!r} is left out by --limit or --criterion. Choose "
@@ -356,7 +356,7 @@ def checked_plan(
     plan = Plan(task, config, prompts, jobs, ensembles=ensembles)
     if config.race:
         races = edge("racing", RaceEdge)
-        races.pool_of(task, (*plan.specs, *ensembles), config)  # refuses what cannot race
+        races.pool_of(task, (*plan.specs, *ensembles), config)  # rejects those that can't race
     return plan
 
 
@@ -385,7 +385,7 @@ def make_job(
 def in_random_order(items: tuple[Item, ...], task: Task, seed: int) -> tuple[Item, ...]:
     """Return items in a seeded random order, but first those that a strategy added.
 
-    So the first replies concern typical items, however a table is sorted.
+    The first replies are then about typical items, however the table is sorted.
     """
     own = [item for item in items if item.id in task.by_id]
     added = [item for item in items if item.id not in task.by_id]
@@ -414,13 +414,13 @@ def check_race(options: RunOptions, place: Place = HERE) -> None:
         given = {"within": options.within is not None, "complete_winner": options.complete_winner}
         for name, is_given in given.items():
             if is_given:
-                raise OptionError("", f"{{{name}}} goes with a race", "Add {race}, or leave it out")
+                raise OptionError("", f"{{{name}}} goes with a race", "Add {race}, or drop it")
         return
     if options.batch:
-        problem = "a race decides after every few items what to send, and batches take hours"
-        raise OptionError("", problem, "Leave {batch} or {race} out")
+        problem = "a race decides after every few items what to send, but batches take hours"
+        raise OptionError("", problem, "Drop {batch} or {race}")
     if place.store is not None:
-        raise OptionError("", "a race runs in one process", "Leave {store} or {race} out")
+        raise OptionError("", "a race runs in one process", "Drop {store} or {race}")
 
 
 def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
@@ -429,7 +429,7 @@ def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
     if remote and task.property == DEFAULT_PROPERTY:
         raise TaskError(
             f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
-            "would rate that. Write a phrase there that says what was rated."
+            "would rate that. Replace it with a phrase for the property that the raters rated."
         )
 
 
@@ -453,7 +453,7 @@ def check_strategies(
 
 
 def check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int) -> None:
-    """Reject a number of replies per item that no judge has."""
+    """Reject a number of replies per item that exceeds every judge's."""
     specs = [job.judge.spec for job in jobs]
     samples = [
         job.samples // spec.asking.replies_per_verdict(n_options)
@@ -475,8 +475,8 @@ def check_judges(plan: Plan) -> None:
     Raises
     ------
     JudgeUnavailable
-        If a key is missing, or the limit can't be kept. All judges that can't be run are named.
-        Nothing was spent.
+        If a key is missing, or the limit can't be kept. The message lists all judges that can't
+        run. Nothing was spent.
     """
     reasons: list[str] = []
     for spec in _remote_and_own(plan):
@@ -540,13 +540,13 @@ class RaceEdge(RacedSources, Protocol):
     """Interface to races."""
 
     def race_options(self, task: Task, options: RunOptions, choices: Choices) -> RunOptions:
-        """Return the options of a race, completed with what its loss implies."""
+        """Return the options of a race, completed with those that its loss implies."""
 
     def pool_of(self, task: Task, specs: tuple[JudgeSpec, ...], config: RunConfig) -> object:
-        """Return the pool of a race, or reject what can't race."""
+        """Return the pool of a race, or reject judges and tasks that can't race."""
 
     def rounds(self, plan: Plan, logged: Mapping[UnitKey, Verdict], observer: Observer) -> Race:
-        """Return the rounds of a race from the contents of its log."""
+        """Return the rounds of a race, continued from its log."""
 
 
 class CheckEdge(Protocol):

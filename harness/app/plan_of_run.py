@@ -47,7 +47,7 @@ def plan_resumed_run(
     server : Server
         Server of the judges. The user's own definitions of judges apply, never the folder's.
     changed_by : str
-        Name of the probe that it must be; "" for a run that ranks judges.
+        Name of the probe, if the run must be one; "" for a run that ranks judges.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def _asked_judge(folder: RunFolder, judge: str) -> JudgeSpec:
     asked = {spec.name: spec for spec in folder.manifest.asked_judges}
     if judge not in asked:
         raise RunError(
-            f"{folder.path}: this run has no judge {judge!r}. Name one of {', '.join(asked)}."
+            f"{folder.path}: this run has no judge {judge!r}. Pass one of {', '.join(asked)}."
         )
     return asked[judge]
 
@@ -133,7 +133,7 @@ def plan_confirmation(
     server: Server = NO_SERVER,
     compared_with: str = "",
 ) -> Plan:
-    """Plan to run a judge on a run's held-out items, or the rest of that.
+    """Plan to run a judge on a run's held-out items, or to resume doing so.
 
     Its run folder is ``confirmation`` in the run's folder. Parameters are as for
     `plan_resumed_run`. ``compared_with`` is another judge to run in addition, which isn't ranked.
@@ -210,16 +210,16 @@ def plan_as_in_run(
     limit: Limit = NO_LIMIT,
     server: Server = NO_SERVER,
 ) -> Plan:
-    """Plan to ask a judge of a run about items that were made of its own.
+    """Plan to run a run's judge on modified copies of the run's items.
 
     Parameters
     ----------
     folder, judge, limit, server
-        As of `plan_other_items`, and so are the errors.
+        As for `plan_other_items`, as are the errors.
     task : Task
-        With the fields and options of the run's own.
+        The modified items, in a task with the fields and options of the run's task.
     changes : mapping of str to object
-        To the configuration of the run. With ``changed_by``, answers are shown in one order.
+        Changes to the run's configuration. With ``changed_by``, answers are shown in one order.
     """
     config = folder.manifest.config.model_copy(update=dict(changes))
     prompts = prompts_of(folder, folder.load_task(), [_asked_judge(folder, judge)], config)
@@ -236,7 +236,7 @@ def _plan_alone(
     limit: Limit,
     server: Server,
 ) -> Plan:
-    """Plan to ask a judge of a run about all items of a task, apart from the run."""
+    """Plan to run a run's judge on all of a task's items, separately from the run."""
     specs = _own([_asked_judge(folder, judge)], folder.manifest.config, server)
     alone = {
         "item_text": False,
@@ -265,7 +265,7 @@ def prompts_of(
 ) -> Prompts:
     """Read the templates of a run or of some of its judges, bound to its task.
 
-    With another configuration, options are shown in the orders of that one.
+    If a configuration is passed, its orders of the options replace the run's.
 
     Raises
     ------

@@ -227,7 +227,7 @@ def _folder_of(
     try:
         yield folder
     except HarnessError:
-        if plan.folder is None and folder.manifest.state == "planned":  # nothing was asked
+        if plan.folder is None and folder.manifest.state == "planned":  # nothing was sent
             folder.remove()
         raise
 
@@ -315,7 +315,7 @@ def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> 
 def _launched(
     plan: Plan, folder: RunFolder, place: Place
 ) -> Callable[[Store, Observer, StopRequests], str] | None:
-    """Return a function that starts and follows the run's other processes; None for none."""
+    """Return a function that starts and follows the run's other processes, if it has any."""
     if place.executor == "local":
         return None
     if place.store is None:
@@ -365,7 +365,7 @@ def write_report(folder: RunFolder, validation: Validation, source: Source) -> N
     Raises
     ------
     RunError
-        If one of them cannot be written; the others stay as they were.
+        If a file cannot be written; the remaining files are unchanged.
     """
     folder.write_metrics(validation.to_json() + "\n")
     details = details_of(source, folder, certainty=validation.certainty)
@@ -392,8 +392,8 @@ def validate_run(
         return finish(folder, new_ledger=new_ledger)
     if new_ledger:
         raise RunError(
-            f"{folder.path}: nothing is written with different choices or next to metrics of a "
-            "different version. Start a new ledger without them."
+            f"{folder.path}: nothing is written if choices differ from the run's or metrics.json "
+            "has a different version, so no ledger can be started. Drop --new-ledger."
         )
     return validate(source_of(folder).with_settings(**chosen))
 
@@ -404,12 +404,12 @@ def validate_verdicts(
     options: Validating = ALL_ITEMS,
     choices: Choices = NO_CHOICES,
 ) -> Validation:
-    """Validate another tool's verdicts; without verdicts, summarise the human ratings.
+    """Validate another tool's verdicts, or summarise the human ratings if there are none.
 
     The judges are counted in the ledger of the ratings; see `source_of_verdicts`.
     """
     if options.holdout is not None and verdicts is None:
-        raise OptionError("holdout", "without verdicts, no judge is tried", "Leave {holdout} out")
+        raise OptionError("holdout", "without verdicts, no judge is tried", "Drop {holdout}")
     source = embedded(source_of_verdicts(task, verdicts, options, choices))
     tried = count_verdicts(
         source,
@@ -446,7 +446,7 @@ def confirm_verdicts(
 
 
 def _possibly_spent(assumed_usd: float) -> str:
-    """Return a sentence about the unreported part of a cost limit; usually empty."""
+    """Return a sentence about spending that wasn't reported, or "" if there is none."""
     if not assumed_usd:
         return ""
     return (
@@ -458,7 +458,7 @@ def _possibly_spent(assumed_usd: float) -> str:
 def how_to_resume(
     command: str, exit_code: ExitCode, max_cost: float | None, assumed_usd: float = 0.0
 ) -> str:
-    """Return why the session ended early, and the command that continues it.
+    """Describe why the session ended early, with the command that continues it.
 
     Under a limit ``max_cost``, ``assumed_usd`` of it may have been spent.
     """

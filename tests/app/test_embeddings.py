@@ -166,7 +166,7 @@ def test_embedding_calls_count_in_the_limit_over_resumes(folder, stub, tmp_path)
     """They end a run at its limit with exit code 4; what was embedded counts when it is resumed."""
     price = {"input": 1000, "output": 0}
     write_judges(tmp_path, stub.url(bill="1"), price=price)
-    with pytest.raises(BudgetSpent, match=r"2 of 5 texts have no embedding, since max_cost=0.4"):
+    with pytest.raises(BudgetSpent, match=r"2 of 5 texts have no embedding, because max_cost=0.4"):
         harness.run(folder, "judge", max_cost=0.4)
     run = next((tmp_path / "runs").iterdir())
     assert stub.stats()["requests"] == 3

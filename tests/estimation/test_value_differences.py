@@ -165,7 +165,7 @@ def test_two_files_that_rated_items_dont_match_are_refused(run, options, problem
 def test_a_gate_reads_the_last_estimate(run):
     """Either way round, of the judge that estimated it."""
     refused = invoke("gate", run, "--require", f"{BIG}:lower > 0")
-    assert "Estimate by that field first, with --by" in str(refused.exception)
+    assert "Run an estimate with --by for that field first" in str(refused.exception)
     estimated(run, "--by", "system")
     passed = invoke("gate", run, "--require", f"{BIG}:lower > 0")
     assert passed.exit_code == 0, passed.output
