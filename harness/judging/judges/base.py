@@ -221,7 +221,7 @@ class PromptedJudge(Judge):
 
 
 def key_of(judge: str, variable: str | None) -> str | None:
-    """Return the key from a judge's environment variable; None if the judge names none.
+    """Return the key from a judge's environment variable, or None if the judge names none.
 
     Raises
     ------

@@ -179,7 +179,7 @@ class HttpJudge(PromptedJudge):
         ]
 
     def _cost_usd(self, counts: TokenCounts) -> float | None:
-        """Return the cost of a reply in USD; None if the judge has no price."""
+        """Return the cost of a reply in USD, or None if the judge has no price."""
         return None if self._price is None else cost_of(counts, self._price)
 
 
@@ -450,7 +450,7 @@ def json_logprobs(logprobs: object) -> JsonValue:
 
 
 def text_of(content: object) -> str:
-    """Return the text of a message: a string, or its text parts joined; "" if there is none."""
+    """Return the text of a message: a string, or its text parts joined, or "" if there is none."""
     if isinstance(content, str):
         return clean(content)
     parts = [part for part in _parts(content) if not _is_reasoning(part)]

@@ -78,7 +78,7 @@ def worst_cost(request: Request, price: Price | None, cap: int | None, n: int = 
 
 
 def price_of(spec: JudgeSpec) -> Price | None:
-    """Return the price of a judge: its own, else litellm's list price; None if unknown.
+    """Return the price of a judge: its own, else litellm's list price, or None if unknown.
 
     Embedded judges are free.
     """
@@ -110,7 +110,7 @@ class TokenCounts(Struct, frozen=True, gc=False):
 
 
 def cost_of(counts: TokenCounts, price: Price) -> float | None:
-    """Return the cost of a reply in USD; None if a count is unknown or the cost is absurd."""
+    """Return the cost of a reply in USD, or None if a count is unknown or the cost is absurd."""
     if counts.prompt is None or counts.completion is None:
         return None
     cached, written = counts.cached or 0, counts.written or 0

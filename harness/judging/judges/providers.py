@@ -165,7 +165,7 @@ def listed_model(model: str) -> JsonObject:
 
 @cache
 def listed_price(model: str) -> Price | None:
-    """Return the price that litellm lists for a model; None if it lists none."""
+    """Return the price that litellm lists for a model, or None if it lists none."""
     entry = listed_model(model)
     if not {"input_cost_per_token", "output_cost_per_token"} <= entry.keys():
         return None

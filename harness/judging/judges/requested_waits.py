@@ -36,7 +36,7 @@ PHRASE = re.compile(  # "try again in 1m2.5s", "retry after 6 seconds", "availab
 
 
 def requested_wait_s(headers: Mapping[str, str], body: bytes) -> float | None:
-    """Return the wait in seconds that a server requests; None if it names none.
+    """Return the wait in seconds that a server requests, or None if it names none.
 
     Parameters
     ----------

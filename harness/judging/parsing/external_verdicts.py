@@ -322,7 +322,7 @@ class ValueReader:
         self._answers = AnswerRules.of(task)
 
     def read(self, value: object, elicitation: Elicitation) -> tuple[Parsed, Value]:
-        """Return how a value is read, and the value of its verdict; None if it is no answer."""
+        """Return how a value is read, and the value of its verdict, or None if it is no answer."""
         value = self._named(value)
         if is_empty(value):
             return Parsed("invalid", reason="empty"), None

@@ -559,7 +559,7 @@ def _cut_off_readings(body: str, names: OptionNames) -> tuple[set[OptionIndices]
 
 
 def _json(form: str, names: OptionNames) -> set[OptionIndices] | None:
-    """Return the readings of a JSON verdict; None if the text is not JSON."""
+    """Return the readings of a JSON verdict, or None if the text is not JSON."""
 
     def read(value: str) -> set[OptionIndices]:
         return lists(value, names, keys_only=True) or lists(value, names, keys_only=False)

@@ -46,7 +46,7 @@ LOOSE_MEMBER = re.compile(
 def json_answers(
     form: str, read: ReadValue, read_list: ReadList, read_flag: ReadFlag
 ) -> set[OptionIndices] | None:
-    """Return the answers that a JSON verdict gives; None if the text isn't JSON.
+    """Return the answers that a JSON verdict gives, or None if the text isn't JSON.
 
     Parameters
     ----------

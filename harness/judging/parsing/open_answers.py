@@ -117,7 +117,7 @@ def _stated(
 def _whole(
     body: str, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> tuple[Parsed, bool] | None:
-    """Parse a text that is nothing but an answer; None if it is more, or no answer.
+    """Parse a text that is nothing but an answer, or None if it is more, or no answer.
 
     The flag says whether a lead-in, or JSON, stands around the answer.
     """
@@ -132,7 +132,7 @@ def _whole(
 
 
 def _answer(form: str, bounds: tuple[float, float] | None, *, abstain: bool) -> Parsed | None:
-    """Return what a form of a reply means; None if it is neither number nor abstention."""
+    """Return what a form of a reply means, or None if it is neither number nor abstention."""
     if form.upper() == CANNOT_ASSESS:
         return (
             Parsed("abstained") if abstain else Parsed("invalid", reason="abstention_not_offered")
@@ -156,7 +156,7 @@ def _number(form: str, bounds: tuple[float, float] | None) -> float | None:
 
 
 def verdict_member(form: str) -> str:
-    """Return the verdict in a JSON object; "" if it contains none, or several."""
+    """Return the verdict in a JSON object, or "" if it contains none, or several."""
     members = decoded_members(form)
     roles = {name: role(name) for name in members}
     named = [name for name in members if roles[name] in {"answer", "score"}]

@@ -216,10 +216,10 @@ class Search(Protocol):
 
     @property
     def tie(self) -> int | None:
-        """Return the index of the option that calls others equal; None if there is none."""
+        """Return the index of the option that calls others equal, or None if there is none."""
 
     def by_verb(self, verb: str) -> int | None:
-        """Return the only option whose label is made of a verb; None if there is none."""
+        """Return the only option whose label is made of a verb, or None if there is none."""
 
     def mentions(self, text: str) -> list[Mention]:
         """Return them in order, without overlaps."""
@@ -446,7 +446,7 @@ class _Reply:
     def _contradiction(
         self, clean: Sequence[Statement], last: Statement
     ) -> ReplyFault | Literal[""]:
-        """Return what is wrong with the last of the answers stated; "" if nothing is."""
+        """Return what is wrong with the last of the answers stated, or "" if nothing is."""
         stated = {claim.reading for claim in clean} | self._bare_answers
         if not OVERALL.search(self._bare, last.start, last.end):
             stated |= self._named_answers
@@ -522,7 +522,7 @@ class _Reply:
         return False
 
     def _fault_later(self, last: Statement) -> ReplyFault | Literal[""]:
-        """Return what the text after an answer says against it; "" if nothing."""
+        """Return what the text after an answer says against it, or "" if nothing."""
         later = self._bare[last.end :]
         if self._is_compared:
             later = self._without_descriptions(last)

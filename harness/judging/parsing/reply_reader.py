@@ -174,7 +174,7 @@ class ReplyReader:
         return parsed
 
     def _without_answer(self, reply: Reply, ending: ReplyEnding) -> Parsed | None:
-        """Return why a reply holds no answer whatever its text says; None if it can hold one."""
+        """Return why a reply holds no answer whatever its text says, or None if it can hold one."""
         if ending == "filtered":
             return Parsed("refused", reason="content_filter")
         if ending == "cut_off" and (

@@ -138,7 +138,7 @@ def gives_grounds(
 
 
 def fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
-    """Return why the words before a statement change what it says; "" if they do not."""
+    """Return why the words before a statement change what it says, or "" if they do not."""
     if but := BUT.search(prefix):  # what comes before is about another option
         clause = prefix[: but.start()]
         kinds = ("conditional",) if phrases.concession.match(clause) else ("conditional", "report")
@@ -184,7 +184,7 @@ def _fault_in_whole(
 def _fault_in_clause(
     clause: str, phrases: Phrases, *, ends_in_pause: bool
 ) -> ReplyFault | Literal[""]:
-    """Return why a clause before a statement changes what it says; "" if it does not."""
+    """Return why a clause before a statement changes what it says, or "" if it does not."""
     if ends_in_pause and phrases.concession.match(clause):
         return word_fault(clause, phrases, ("conditional",))
     if ends_in_pause and phrases.clause.match(clause):
@@ -204,7 +204,7 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
     is_number: bool = False,
     is_negative: bool = False,
 ) -> ReplyFault | Literal[""]:
-    """Return why the words after a stated answer change what it says; "" if they do not.
+    """Return why the words after a stated answer change what it says, or "" if they do not.
 
     After a negative answer, another negation agrees with it: "No, it isn't toxic."
     """

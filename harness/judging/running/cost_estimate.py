@@ -137,7 +137,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
 
 
 def _first_call_usd(job: Job, price: Price | None, cap: int | None) -> float | None:
-    """Return the maximum cost of a judge's first call; None if its price is unknown."""
+    """Return the maximum cost of a judge's first call, or None if its price is unknown."""
     if price is None:
         return None
     item, elicitation = next(job.questions())
@@ -187,7 +187,7 @@ def _usd(price: Price | None, prompt: int, completion: int) -> float | None:
 
 
 def _most_usd(price: Price | None, prompt: int, completion: int | None) -> float | None:
-    """Return the maximum cost of tokens; None if the price or a limit of replies is unknown."""
+    """Return the maximum cost of tokens, or None if the price or a limit of replies is unknown."""
     if price is None or (completion is None and price.output):
         return None
     return (prompt * price.most_input + (completion or 0) * price.output) / 1_000_000

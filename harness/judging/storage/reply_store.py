@@ -70,7 +70,7 @@ class Store(Protocol):
         """Tell the user which process holds the right to send an awaited request."""
 
     def shared_progress(self) -> SharedProgress | None:
-        """Return the progress of all of this run's processes; None if it has only one."""
+        """Return the progress of all of this run's processes, or None if it has only one."""
 
     def flush(self) -> str:
         """Store replies that could not be stored before; return why that is impossible, else ""."""

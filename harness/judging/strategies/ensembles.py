@@ -171,7 +171,7 @@ def _agreement(
 
 
 def _answer(verdict: Verdict, kind: AnswerKind) -> Value:
-    """Return a verdict's answer of a kind; None if it has none."""
+    """Return a verdict's answer of a kind, or None if it has none."""
     value = verdict.value
     if isinstance(value, PairValue):
         return value.choice if kind == "forced_choice" else value.set

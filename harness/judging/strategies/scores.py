@@ -134,12 +134,12 @@ BY_DIRECTION: Mapping[ScoreDirection, NumericScore] = {
 
 
 def score_direction(strategy: Strategy) -> ScoreDirection | None:
-    """Return which scores are better under a strategy; None if it doesn't use scores."""
+    """Return which scores are better under a strategy, or None if it doesn't use scores."""
     return strategy.better if isinstance(strategy, NumericScore) else None
 
 
 def score_of(verdict: Verdict) -> float | None:
-    """Return the number of a verdict; None if it has none."""
+    """Return the number of a verdict, or None if it has none."""
     if verdict.outcome != "answered" or not isinstance(verdict.value, str):
         return None
     return float(verdict.value)

@@ -165,7 +165,7 @@ class Strategy:
         return self.name
 
     def joined(self, other: Strategy) -> Strategy | None:
-        """Return the combination of this strategy and another; None if they are incompatible."""
+        """Return the combination of this strategy and another, or None if they are incompatible."""
         del other
         return None
 
@@ -375,7 +375,7 @@ def named(text: str) -> Strategy:
 
 
 def joined(first: Strategy, second: Strategy) -> Strategy | None:
-    """Return the combination of two strategies; None if they are incompatible.
+    """Return the combination of two strategies, or None if they are incompatible.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class Wrapped(Strategy):
         raise NotImplementedError
 
     def joined(self, other: Strategy) -> Strategy | None:
-        """Return this around the inner strategy and another; None if these don't go together."""
+        """Return this around the inner strategy and another, or None if these don't go together."""
         if isinstance(other, Wrapped) and other.rank >= self.rank:
             return None
         inner = self._inner.joined(other) or other.joined(self._inner)
