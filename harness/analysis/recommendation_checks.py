@@ -1,8 +1,8 @@
-"""Checks of the recommendation: how each is tested, what is said of it, and what settles it.
+"""Checks of the recommendation: their tests, their sentences, and what would settle each.
 
-To add a check, write its test and a `CheckOfUse`, and list that in `CHECKS`. Terminal, page and
-JSON follow. Sentences are templates: the report puts in ``{n}``, ``{share}`` and others, which
-`harness.report.verdict_words` lists.
+To add a check, write its test and a `CheckOfUse`, and list the latter in `CHECKS`. Terminal, page
+and JSON then show it. Sentences are templates. The report fills in ``{n}``, ``{share}`` and other
+fields that `harness.report.verdict_words` lists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.analysis.evidence_rows import Evidence, JudgeEvidence
     from harness.analysis.rater_replacement import Replacement
 
-MIN_USABLE = 0.9  # share of the planned replies of a judge that is recommended
+MIN_USABLE = 0.9  # share of a recommended judge's planned replies
 EQUAL = 1e-12  # values this close are equal
 CheckReason: TypeAlias = (
     Reason
@@ -41,25 +41,25 @@ CheckReason: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What a check of the recommendation found.
+    """Result of a check of the recommendation.
 
     Attributes
     ----------
     kind : str
-        That of its `CheckOfUse`.
+        The kind of its `CheckOfUse`.
     passed : bool or None
-        None if it cannot be decided.
+        Whether the check passed; None if it cannot be decided.
     reason : str
-        Why it is not passed or cannot be decided; "" if it is passed.
+        Why it failed or cannot be decided; "" if it passed.
     rival : str
         The baseline, judge or rater that ``value`` is compared with; "" if there is none.
     value, threshold : float or None
-        What was compared with what; of the annotator test, the p-value and the most that passes.
+        The two compared numbers. For the annotator test, the p-value and the largest value that
+        passes.
     n : int
-        What the value rests on: items, raters or replies.
+        Number of items, raters or replies behind the value.
     raters : tuple of str
-        Raters that the judge copies, or without whom the condition fails, those first that matter
-        most.
+        Raters that the judge copies, or without whom the condition fails, most important first.
     """
 
     kind: str
@@ -73,7 +73,7 @@ class Check:
 
 
 class Validated(Protocol):
-    """What sentences about a check may depend on, besides the check."""
+    """Validation results that sentences about a check may depend on."""
 
     @property
     def evidence(self) -> Evidence | None:
@@ -96,19 +96,19 @@ class CheckOfUse:
     kind : str
         Its key in JSON.
     name : str
-        What a judge must do, as a row of a checklist.
+        Requirement for a judge, as a row in a checklist.
     test : callable
         Checks the first judge.
     is_missing : callable
-        Whether "use" lacks it, given all checks.
+        Returns whether "use" lacks this check, given all checks.
     failed, open : str or callable
-        What is said under "Missing" if it isn't passed or can't be decided.
+        Sentence under "Missing" if the check fails or can't be decided.
     passed : str or callable
-        A sentence among the evidence; "" for none.
+        Sentence in the evidence if the check passes; "" for none.
     next_step : str or callable
-        A sentence that says what settles it.
+        Sentence that says what would settle the check.
     why_open : mapping
-        Reasons in words of this check, where the general ones don't fit.
+        Reasons in this check's words, if the general ones don't fit.
     """
 
     kind: str
@@ -122,13 +122,13 @@ class CheckOfUse:
     why_open: Mapping[CheckReason, str] = field(default_factory=dict)
 
     def template(self, check: Check, v: Validated) -> str:
-        """Return what is said of a result, to be filled in."""
+        """Return the sentence for a result, to be filled in."""
         if check.passed is None:
             return _words(self.open, check, v)
         return _words(self.passed if check.passed else self.failed, check, v)
 
     def step(self, check: Check, v: Validated) -> str:
-        """Return what settles a result that isn't passed, to be filled in."""
+        """Return the next step for a result that isn't passed, to be filled in."""
         return _words(self.next_step, check, v)
 
 
@@ -137,17 +137,17 @@ def _words(words: Words, check: Check, v: Validated) -> str:
 
 
 def needed(kind: str) -> Callable[[Mapping[str, Check]], bool]:
-    """Return whether a check is missing if it isn't passed."""
+    """Return a function that tells whether a check is missing because it isn't passed."""
     return lambda checks: not checks[kind].passed
 
 
 def harmful(kind: str) -> Callable[[Mapping[str, Check]], bool]:
-    """Return whether a check is missing if it fails; it may be open."""
+    """Return a function that tells whether a check is missing because it fails; it may be open."""
     return lambda checks: checks[kind].passed is False
 
 
-def never(checks: Mapping[str, Check]) -> bool:  # noqa: ARG001 -- as the others
-    """Return False: the check decides the verdict in another way."""
+def never(checks: Mapping[str, Check]) -> bool:  # noqa: ARG001 -- shared signature
+    """Return False because the check affects the verdict in a different way."""
     return False
 
 
@@ -304,13 +304,13 @@ def _without_each_rater(evidence: Evidence) -> Check:
 
 
 def _all_items(evidence: Evidence) -> Check:
-    """Check that no items were left out by a limit, under which a validation spends no alpha."""
+    """Check that no limit left out items, because such a validation uses no alpha."""
     reason: CheckReason = "limited" if evidence.limited else ""
     return Check(kind="all_items", passed=not reason, reason=reason, n=evidence.n_items)
 
 
 def _independent(evidence: Evidence) -> Check:
-    """Check that copies of a rater are tested for, or that task.yaml states that there are none."""
+    """Check that copies of a rater are tested for, or that task.yaml states that none exist."""
     passed = not evidence.untested_copies or evidence.states_independence or None
     return Check(
         kind="independent", passed=passed, reason="" if passed else evidence.untested_copies
@@ -361,7 +361,7 @@ BEATS_BASELINES = CheckOfUse(
     kind="beats_baselines",
     name="Better than every baseline",
     test=_beats_baselines,
-    is_missing=never,  # without it, the verdict is "none"
+    is_missing=never,  # if it fails, the verdict is "none"
     failed="it is not significantly better than a baseline",
     open="there are no baselines to compare with",
     next_step="Try another judge, prompt or way of asking.",
@@ -379,7 +379,7 @@ ANNOTATOR_TEST = CheckOfUse(
     kind="annotator_test",
     name="Passes the alternative annotator test",
     test=_annotator_test,
-    is_missing=harmful("annotator_test"),  # if it is open, a human rater stands in
+    is_missing=harmful("annotator_test"),  # if it is open, a human rater decides
     failed="it does not pass the alternative annotator test",
     open="the alternative annotator test is undefined",
     next_step=_annotator_step,
@@ -480,7 +480,7 @@ CHECKS = (
 
 
 def all_checks() -> tuple[CheckOfUse, ...]:
-    """Return the checks of the recommendation, in the order in which they are shown."""
+    """Return the checks of the recommendation in display order."""
     return CHECKS
 
 

@@ -1,4 +1,4 @@
-"""When the replies behind a result were received, and how many of them are new."""
+"""Times at which the replies behind a result were received, and the number of new ones."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
     from harness.judging.parsing.verdict import Verdict
 
-YEAR_2100 = 4102444800.0  # a later time is damage
+YEAR_2100 = 4102444800.0  # a later time means corrupted data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyDates:
-    """When some replies were received.
+    """Times at which some replies were received.
 
     Attributes
     ----------
     n : int
         Verdicts with a reply.
     n_new : int
-        Of which the run received the reply itself: the others were in the store.
+        Verdicts whose reply the run received itself. The remaining replies were in the store.
     n_undated : int
-        Of which the reply has no time; an earlier version received it.
+        Verdicts whose reply has no time because an earlier version received it.
     oldest, newest : str
-        UTC times of the others; "" without any.
+        UTC times of the oldest and newest dated replies; "" without any.
     """
 
     n: int = 0
@@ -43,7 +43,7 @@ class ReplyDates:
 
     @property
     def sentence(self) -> str:
-        """How many are new and how old the others are; "" if all are new."""
+        """Description of how many replies are new and how old the rest are; "" if all are new."""
         n_stored = self.n - self.n_new
         if not n_stored:
             return ""
@@ -58,11 +58,11 @@ class ReplyDates:
         )
 
     def by_day(self) -> ReplyDates:
-        """Return them with days instead of times."""
+        """Return a copy with days instead of times."""
         return replace(self, oldest=self.oldest[:10], newest=self.newest[:10])
 
     def plus(self, other: ReplyDates) -> ReplyDates:
-        """Return the dates of these replies and of others."""
+        """Return the combined dates of these and other replies."""
         known = sorted(filter(None, (self.oldest, self.newest, other.oldest, other.newest)))
         return ReplyDates(
             n=self.n + other.n,
@@ -74,7 +74,7 @@ class ReplyDates:
 
     @property
     def dates(self) -> str:
-        """The days on which they were received, to end a sentence with; "" if unknown."""
+        """The days on which replies were received, as the end of a sentence; "" if unknown."""
         return dates_text(self.oldest[:10], self.newest[:10]) if self.oldest else ""
 
     def is_longer_than(self, span: timedelta) -> bool:
@@ -94,9 +94,9 @@ def dates_text(oldest: str, newest: str) -> str:
 
 
 def reply_dates(replies: Iterable[Sequence[Verdict]], *, since: float = 0.0) -> ReplyDates:
-    """Return when the replies of some groups of verdicts were received.
+    """Return the dates on which replies to some groups of verdicts were received.
 
-    Those received before ``since``, in seconds since 1970, aren't new.
+    Replies received before ``since``, in seconds since 1970, aren't new.
     """
     n, n_new, times = 0, 0, [np.array([], dtype=np.float64)]
     for verdicts in replies:

@@ -1,4 +1,4 @@
-"""The result of a validation, as ``metrics.json`` holds it."""
+"""The result of a validation, as stored in ``metrics.json``."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ OPTIONAL = ("slices", "abstention", "scores")  # sections that ``metrics.json`` 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """Every result of a run; ``metrics.json`` holds exactly this.
+    """All results of a run, which are exactly the contents of ``metrics.json``.
 
     Attributes
     ----------
     settings : Settings
-        Those of the source; cut-off, metric and beta as they were used.
+        The source's settings, with the cut-off, metric and beta that were used.
     ranking : Ranking or None
-        By the metric that ranks; None without judges.
+        Ranking by the metric that ranks; None without judges.
     decision : Decision
-        Which judge to use, on what evidence, and what to collect next.
+        The judge to use, the evidence for it, and what to collect next.
     evidence : Evidence or None
         Judges, baselines and a human rater, compared on the same items and number of replies.
     choosing : Choosing or None
@@ -67,29 +67,31 @@ class Validation:
     sensitivity : Sensitivity or None
         Dependence of the comparison on beta, and bounds.
     certainty, replacement, errors : or None
-        By human certainty; the alternative annotator test; error analysis.
+        Results by human certainty, the alternative annotator test, and the error analysis.
     slices : Slices or None
         Judges by the fields of the items; None, and not in ``metrics.json``, if items have none.
     abstention : AbstentionRates or None
-        Where judges abstain or can't be read; None, and not in ``metrics.json``, if none does.
+        Rates at which judges abstain or can't be read; None, and not in ``metrics.json``, if no
+        judge does.
     rubric : RubricResult or None
         The criteria of a rubric and their aggregates; None without one.
     scores : Scores or None
         How judges that give numbers order items; None, and not in ``metrics.json``, without any.
     second_questions : SecondQuestions or None
-        How often judges were asked once more, and their ranking without that; None if none was.
+        Frequency of second questions, and the ranking without them; None without second questions.
     unreadable : tuple of UnreadableReplies
         Judges with more than a few replies that give no verdict.
     verdicts_hash : str
-        SHA-256 of the run's verdict log that all this was computed from; "" without a run.
+        SHA-256 of the run's verdict log, from which all results were computed; "" without a run.
     race : RaceResult or None
-        How the race of the judges ended; None if all were asked about all items.
+        Result of the race between the judges; None if all were run on all items.
     reply_dates : ReplyDates
-        When the run's replies were received, by day, and how many are new.
+        Days on which the run's replies were received, and the number of new ones.
     checks : dict of str to JudgeCheck
-        The last check without labels of each judge of a run that was checked.
+        The last check without labels for each of a run's judges that was checked.
     location : Location
-        How commands name task and run. A file doesn't hold it, as both can be moved.
+        Names of the task and the run for commands. Files don't contain it because both can be
+        moved.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -127,7 +129,7 @@ class Validation:
         return f"Validation({about}, verdict {self.decision.verdict!r}{judge})"
 
     def __eq__(self, other: object) -> bool:
-        """Return whether another validation has the same ``metrics.json``."""
+        """Return whether two validations have the same ``metrics.json``."""
         if not isinstance(other, Validation):
             return NotImplemented
         return bool(json.loads(self.to_json()) == json.loads(other.to_json()))
@@ -135,7 +137,7 @@ class Validation:
     __hash__ = None  # type: ignore[assignment]
 
     def judge(self, name: str) -> JudgeResult:
-        """One judge's numbers."""
+        """Return one judge's numbers."""
         return next(judge for judge in self.judges if judge.name == name)
 
     @property
@@ -152,7 +154,7 @@ class Validation:
 
     @property
     def ranked_judges(self) -> tuple[JudgeResult, ...]:
-        """The judges from best to worst; without a ranking, in the order they were given."""
+        """The judges from best to worst, or in the order given if there is no ranking."""
         if self.ranking is None:
             return self.judges
         return tuple(self.judge(row.judge) for row in self.ranking.rows)
@@ -170,12 +172,12 @@ class Validation:
         return metric
 
     def evidence_of(self, name: str) -> JudgeEvidence:
-        """Return the evidence for a judge, and how complete its replies are."""
+        """Return the evidence for a judge, including the completeness of its replies."""
         assert self.evidence is not None, "a validation with judges has evidence"
         return next(row for row in self.evidence.judges if row.judge == name)
 
     def completeness(self) -> dict[str, Completeness]:
-        """Return how complete the replies of each judge are."""
+        """Return the completeness of each judge's replies."""
         least = self.settings.min_answered
         return {
             judge.name: Completeness(judge.outcomes, least, is_planned=judge.kind != "external")
@@ -183,7 +185,7 @@ class Validation:
         }
 
     def beta_hat(self, name: str) -> tuple[Estimate, bool]:
-        """Return beta of a judge, and whether maximum likelihood gave it, for want of pairs."""
+        """Return a judge's beta, and whether it comes from maximum likelihood for lack of pairs."""
         beta = self.judge(name).beta
         fitted = self.sensitivity.judge_betas.get(name) if self.sensitivity else None
         if beta.value is None and fitted is not None and fitted.value is not None:
@@ -191,9 +193,9 @@ class Validation:
         return beta, False
 
     def to_json(self) -> str:
-        """Return what ``metrics.json`` holds: all but the texts of replies and items.
+        """Return the contents of ``metrics.json``: all but the texts of replies and items.
 
-        Estimates lack the members that are at their default.
+        Estimates omit members with default values.
         """
         without_texts = tuple(replace(replies, examples=()) for replies in self.unreadable)
         errors = self.errors and self.errors.without_texts()
@@ -204,12 +206,12 @@ class Validation:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read what `to_json` wrote.
+        """Read a validation that `to_json` wrote.
 
         Raises
         ------
         ValueError
-            If it is another version's, or no validation.
+            If the text comes from a different version, or isn't a validation.
         """
         return from_json(text, cls)
 
@@ -219,7 +221,7 @@ class Validation:
         return schema_of(cls)
 
     def _repr_html_(self) -> str | None:
-        """Show the ranking in a notebook, where the report is loaded."""
+        """Show the ranking in a notebook, if the report is loaded."""
         return None if Validation.as_html is None else Validation.as_html(self)
 
 
@@ -232,11 +234,11 @@ def make_validation(
     task: TaskFacts,
     sampling: Sampling,
     notes: Iterable[str],
-    **sections: Any,  # noqa: ANN401 -- further fields
+    **sections: Any,  # noqa: ANN401 -- other fields
 ) -> Validation:
-    """Return a validation with the ranking by a metric and the decision that follow from it.
+    """Return a validation, with the ranking by a metric and the resulting decision.
 
-    ``notes`` stand behind those of the source and of the ratings.
+    ``notes`` come after the notes on the source and on the ratings.
     """
     evidence = sections["evidence"]
     choosing, sensitivity = sections.get("choosing"), sections.get("sensitivity")
@@ -273,7 +275,7 @@ def make_validation(
 
 
 def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
-    """Return the places of the judges on the same items and number of replies."""
+    """Return the judges' places on the same items and number of replies."""
     values = [np.nan if row.value is None else row.value for row in evidence.judges]
     ranks = ranks_of(metric.losses(np.array(values, dtype=np.float64)))
     return Ranking(

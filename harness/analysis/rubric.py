@@ -1,4 +1,4 @@
-"""Rubrics of several criteria: per criterion, pooled, averaged, and per item."""
+"""Rubrics with several criteria: results per criterion, pooled, averaged, and per item."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ RubricLevel: TypeAlias = Literal[AggregationLevel, "criterion", "two_stage"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricRow:
-    """The judges on one criterion, or on all of them at one level of aggregation.
+    """The judges on one criterion, or on all criteria at one level of aggregation.
 
     Attributes
     ----------
     name : str
         The criterion; "" if all are aggregated.
     level : str
-        "criterion"; "micro": all decisions pooled; "two_stage": the same with intervals that
-        allow for other criteria of each item, too; "macro": the unweighted mean over criteria;
-        "item": one verdict per item, by weights and threshold.
+        "criterion"; "micro" (all decisions pooled); "two_stage" (the same, with intervals that also
+        allow for other criteria on each item); "macro" (the unweighted mean over criteria); or
+        "item" (one verdict per item, by weights and threshold).
     weight : float or None
-        Of the criterion.
+        Weight of the criterion.
     n : int
         Decisions, or items, that raters rated.
     met : float or None
-        Share of them that is met by most raters, ties in part; None if nothing is rated, and
-        at level macro.
+        Share of them that most raters consider met, with ties counted in part. None if nothing is
+        rated, or at level macro.
     hit_rate, kappa : dict of str to Estimate
-        By judge: agreement with most raters, and beyond chance.
+        Agreement with most raters, and agreement beyond chance, by judge.
     """
 
     name: str
@@ -68,7 +68,7 @@ class RubricResult:
     Attributes
     ----------
     threshold : float
-        Share of the weight that an item needs to be met.
+        Share of the weight that must be met for the item to be met.
     rows : tuple of RubricRow
         The criteria in the order of task.yaml, then the levels micro, two_stage, macro and item.
     """
@@ -128,7 +128,7 @@ def _row(
 
 
 def _share_met(table: RatingTable, positive: Sequence[str]) -> float | None:
-    """Return the share of items whose most common choice is positive, ties in part."""
+    """Return the share of items whose most common choice is positive, with ties counted in part."""
     modes = hard(Distributions.of(table).O)
     rated = ~np.isnan(modes).any(axis=1)
     if not rated.any():

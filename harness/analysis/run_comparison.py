@@ -29,7 +29,7 @@ USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)", "decision_consistency", "prevalenc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedMetric:
-    """One metric of one judge in both runs.
+    """One metric for one judge in both runs.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class PairedMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """Paired differences of the judges that are in both runs.
+    """Paired differences for the judges that are in both runs.
 
     Attributes
     ----------
@@ -58,12 +58,12 @@ class RunComparison:
     n_shared : int
         Items with the same id and text in both.
     metrics : tuple of PairedMetric
-        By judge, then metric; the metrics that rank either run, and the usual ones.
+        Results by judge, then metric, for the metrics that rank either run and the usual ones.
     confidence : float
-        Level of the intervals.
+        Confidence level of the intervals.
     sampled : bool
-        Whether the shared items were sampled with unequal probabilities, so that the comparison,
-        which does not weight them, describes these items alone.
+        Whether the shared items were sampled with unequal probabilities, so that the unweighted
+        comparison describes only these items.
     """
 
     n_items: tuple[int, int]
@@ -79,10 +79,10 @@ def compare_runs(first: Source, second: Source, metrics: Sequence[str] = ()) -> 
     Parameters
     ----------
     first, second : Source
-        The runs, of tasks with the same options. Both are scored by the ratings and with the
-        settings of the second.
+        The runs, for tasks with the same options. Both are scored with the ratings and settings of
+        the second.
     metrics : sequence of str, optional
-        What to compare besides hit rate, kappa, decision consistency and prevalence bias.
+        Metrics to compare besides hit rate, kappa, decision consistency and prevalence bias.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""How the numbers of score judges order items, without a threshold.
+"""Measures of how score judges order items, without a threshold.
 
-AUC, rank correlations with the mean and the median of the raters, also by their certainty
-(Elangovan et al. 2025, tables 2 and 7 and figure 6), and pairwise accuracy with ties calibrated
-(Deutsch et al. 2023). Whatever is found in the data, a direction or the width of a tie, is found on
-one half of the items, and the value is that of the other half.
+The measures are AUC, rank correlations with the raters' mean and median, also by the raters'
+certainty (Elangovan et al. 2025, tables 2 and 7 and figure 6), and pairwise accuracy with ties
+calibrated (Deutsch et al. 2023). A direction or a tie width that is estimated from the data uses
+one half of the items. The value is then computed on the other half.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ if TYPE_CHECKING:
 
 Direction: TypeAlias = Literal["higher", "lower"]
 CORRELATION = (-1.0, 1.0)
-SIGN = {"higher": 1.0, "lower": -1.0}  # of a score whose direction is declared
+SIGN = {"higher": 1.0, "lower": -1.0}  # of a score with a declared direction
 PAIRS = "pairwise_accuracy"
-N_CERTAINTIES = 5  # of the paper's strata: all items, and those by the raters' agreement
+N_CERTAINTIES = 5  # of the paper's strata: all items, and strata by the raters' agreement
 ALL = "all"
-MAX_CELLS = 20_000_000  # of items by different ratings, held at once
-MAX_MEDIANS = 30  # that are told apart
+MAX_CELLS = 20_000_000  # items times different ratings, in memory at once
+MAX_MEDIANS = 30  # that are distinguished
 QUARTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreStratum:
-    """Measures of a judge's scores on the items with some certainty of the raters.
+    """Measures of a judge's scores on items with a given certainty of the raters.
 
     Attributes
     ----------
     name : str
-        Of the stratum; ``all`` for all items.
+        Name of the stratum; ``all`` for all items.
     n_items : int
-        Items in it with a score and ratings, of those on which the judge is measured.
+        Items in it with a score and ratings, among those on which the judge is measured.
     measures : dict of str to Estimate
         ``auc``, and ``spearman`` and ``kendall_tau_b`` with ``_mean`` and ``_median``.
     """
@@ -75,12 +75,12 @@ class ScoreStratum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoresAtMedian:
-    """Scores of the items with one median rating.
+    """Scores of the items that share a median rating.
 
     Attributes
     ----------
     median : float
-        Of the ratings; options without numbers are counted from 1.
+        Median of the ratings; options without numbers are numbered from 1.
     quantiles : tuple of float
         The 5, 25, 50, 75 and 95 % quantiles of the scores.
     """
@@ -92,25 +92,24 @@ class ScoresAtMedian:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredJudge:
-    """How the scores of a judge order items.
+    """Measures of how a judge's scores order items.
 
     Attributes
     ----------
     better : {"higher", "lower"}
-        Which scores are better.
+        Better direction of the scores.
     is_declared : bool
-        Whether that was declared. If not, it was found on half of the items, and the strata are of
-        the other half.
+        Whether that direction was declared. If not, it was estimated on half of the items, and the
+        strata contain the other half.
     tie_width : float or None
-        Difference of two scores up to which they are tied, found on half of the items.
+        Largest difference between two scores that counts as a tie, estimated on half of the items.
     pairwise_accuracy : Estimate
-        Share of the pairs of items, of the other half, that scores and mean ratings order, or tie,
-        alike.
+        Share of item pairs in the other half that scores and mean ratings order, or tie, in the
+        same way.
     strata : tuple of ScoreStratum
-        All items first.
+        Strata, with all items first.
     by_median : tuple of ScoresAtMedian
-        All items with a score, by the median of their ratings; empty if there are more than 30
-        medians.
+        Scores of all scored items, by median rating; empty if there are more than 30 medians.
     """
 
     judge: str
@@ -129,7 +128,7 @@ class Scores:
     Attributes
     ----------
     unit : str
-        What is independent: items, or groups of them.
+        The independent unit: items, or groups of items.
     options : tuple of str
         The options from the worst to the best; empty on a continuous scale.
     """
@@ -154,7 +153,7 @@ def section(source: Source) -> Scores:
 
 
 class _Rated(NamedTuple):
-    """Ratings of items, the least first, strata by certainty, and why there are none."""
+    """Ratings of items, lowest first, with strata by certainty, or the reason there are none."""
 
     place: dict[str, int]
     units: IntArray
@@ -238,7 +237,7 @@ def _judge(
 
 
 def _item_scores(scores: JudgeScores, rated: _Rated) -> tuple[IntArray, FloatArray]:
-    """Return the rated items with a score, and the mean of the scores of each."""
+    """Return the rated items with a score, and the mean score of each."""
     by_row: dict[int, list[float]] = defaultdict(list)
     for verdict in scores.verdicts:
         row, score = rated.place.get(verdict.item), score_of(verdict)
@@ -257,7 +256,7 @@ def _bounds(name: str) -> tuple[float, float]:
 
 
 class _Measured(NamedTuple):
-    """Items whose order is measured, and how intervals are made."""
+    """Items whose order is measured, and the settings for intervals."""
 
     items: Scored
     units: IntArray

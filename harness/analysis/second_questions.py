@@ -1,4 +1,4 @@
-"""Second questions: how often judges were asked once more, and what that changes in the ranking."""
+"""Second questions: how often judges were asked one, and their effect on the ranking."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class ReaskedJudge:
     Attributes
     ----------
     n_replies, n_reasked, n_read : int
-        Replies that came, those of them that follow a second question, and those of these that can
-        be read.
+        Replies received, replies that follow a second question, and those of the latter that can be
+        read.
     value, value_without : float or None
-        The metric that ranks, and the same without replies to second questions. None if the
-        judge can't be compared. Votes and ensembles keep what their replies say.
+        The metric that ranks, with and without replies to second questions. None if the judge can't
+        be compared. Votes and ensembles keep the answers of their replies.
     rank, rank_without : int or None
-        1 is best.
+        Rank with and without these replies; 1 is best.
     """
 
     judge: str
@@ -54,16 +54,16 @@ class ReaskedJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondQuestions:
-    """The judges of a validation in which any was asked once more.
+    """The judges of a validation in which any judge was asked a second question.
 
     Attributes
     ----------
     judges : tuple of ReaskedJudge
         All judges, in the order of the ranking.
     n_items : int
-        Items on which judges are compared without replies to second questions.
+        Items in the comparison without replies to second questions.
     n_replies : float or None
-        Replies per item there; None if reply noise was removed.
+        Replies per item in that comparison; None if reply noise was removed.
     """
 
     judges: tuple[ReaskedJudge, ...]
@@ -72,12 +72,12 @@ class SecondQuestions:
 
 
 def second_questions(source: Source, evidence: Evidence, without: Footing) -> SecondQuestions:
-    """Put the ranking beside that without replies to second questions.
+    """Compare the ranking with the ranking without replies to second questions.
 
     Parameters
     ----------
     source : Source
-        Its judges and their replies.
+        Source of the judges and their replies.
     evidence : Evidence
         The ranking.
     without : Footing

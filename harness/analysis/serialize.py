@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Numbers: TypeAlias = tuple[float | None, ...]
 Matrix: TypeAlias = tuple[Numbers, ...]
-DEFAULTS = {  # of the members that an estimate and its interval may lack
+DEFAULTS = {  # of members that an estimate and its interval can omit
     field.name: field.default if field.default_factory is MISSING else field.default_factory()
     for type_ in (Estimate, Interval)
     for field in fields(type_)
     if (field.default, field.default_factory) != (MISSING, MISSING)
 }
-DIGITS = 6  # of matrices that are drawn or browsed; all else is written in full
+DIGITS = 6  # for matrices in charts and tables; everything else is written in full
 
 
 def rows_of(values: FloatArray, *, digits: int | None = None) -> Matrix:
-    """Return the rows of a matrix, None for nan.
+    """Return the rows of a matrix, with None for nan.
 
     Parameters
     ----------
@@ -46,28 +46,28 @@ def rows_of(values: FloatArray, *, digits: int | None = None) -> Matrix:
 
 
 def shared_fields(type_: type, source: object) -> JsonObject:
-    """Return the fields of a dataclass that an object has under the same names."""
+    """Return a dataclass's fields, with values from an object's attributes of the same names."""
     names = [field.name for field in fields(type_)]
     return {name: getattr(source, name) for name in names if hasattr(source, name)}
 
 
 def to_json(value: object) -> str:
-    """Return a result as JSON, with a line for each member.
+    """Return a result as JSON, with one line per member.
 
     Parameters
     ----------
     value : dataclass
-        Of any nesting; dataclasses of `harness.stats`, their arrays and NumPy's scalars included.
+        Result with any nesting, including dataclasses from `harness.stats`, their arrays and NumPy
+        scalars.
     """
     text = msgspec.json.encode(value, enc_hook=_plain)
     return msgspec.json.format(text, indent=1).decode()
 
 
 def to_short_json(value: object, *, without: Collection[str] = ()) -> str:
-    """Return a result as JSON on a line, estimates without the members at their default.
+    """Return a result as JSON on one line, with estimates' default members omitted.
 
-    `from_json` reads it as it reads the whole, if the members it is written ``without`` have their
-    default.
+    `from_json` reads it like the full text, if the members left out by ``without`` have defaults.
     """
     short = _short(value)
     if without:
@@ -77,12 +77,12 @@ def to_short_json(value: object, *, without: Collection[str] = ()) -> str:
 
 
 def indented(text: str) -> str:
-    """Return JSON with a line for each member."""
+    """Return JSON with one line per member."""
     return msgspec.json.format(text, indent=1)
 
 
 def _short(value: object) -> object:
-    if value is None or isinstance(value, str | int | float):  # most members, told apart quickly
+    if value is None or isinstance(value, str | int | float):  # a quick check for most members
         return value
     if isinstance(value, Estimate | Interval):
         members = {field.name: getattr(value, field.name) for field in fields(value)}
@@ -104,7 +104,7 @@ def from_json(text: str | bytes, type_: type[T]) -> T:
     Raises
     ------
     ValueError
-        If the text is no JSON, or a member is missing or of another type.
+        If the text isn't JSON, or a member is missing or has a different type.
     """
     try:
         return msgspec.json.decode(text, type=type_, dec_hook=_array)

@@ -1,4 +1,4 @@
-"""Names of numbers by slice, such as ``slice(language=de).consistency``, for requirements."""
+"""Names for numbers by slice, such as ``slice(language=de).consistency``, in requirements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEASURES: tuple[SlicedMeasure, ...] = get_args(SlicedMeasure)
 
 @dataclass(frozen=True, slots=True)
 class SliceName:
-    """A measure of a slice."""
+    """The name of a measure in a slice."""
 
     field: str
     value: str
@@ -36,7 +36,7 @@ class SliceName:
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """Read a name; None if it is of another form."""
+        """Read a name; None if it has a different form."""
         match = FORM.fullmatch(text.strip())
         if match is None:
             return None
@@ -47,7 +47,7 @@ class SliceName:
 
 
 def slice_names(slices: Slices | None) -> set[str]:
-    """Return the names of all measures of all slices."""
+    """Return the names of all measures in all slices."""
     rows = slices.judges[0].rows if slices and slices.judges else ()
     return {
         str(SliceName(row.field, row.value, measure)) for row in rows for measure in row.measures
@@ -55,7 +55,7 @@ def slice_names(slices: Slices | None) -> set[str]:
 
 
 def slice_estimate(slices: Slices | None, judge: str, name: SliceName) -> Estimate:
-    """Return a measure of a judge in a slice; NA if there is none."""
+    """Return a judge's measure in a slice; NA if there is none."""
     of_judge = slices.of(judge) if slices else None
     estimates = (
         measure.value
@@ -68,12 +68,12 @@ def slice_estimate(slices: Slices | None, judge: str, name: SliceName) -> Estima
 
 
 def check_slice(name: SliceName, task: Task) -> None:
-    """Refuse a slice that the items of a task don't have, or a measure that no slice has.
+    """Reject a slice that the task's items don't have, or a measure that no slice has.
 
     Raises
     ------
     TaskError
-        If there is none of that name; the message lists similar names.
+        If there is no slice or measure of that name; the message lists similar names.
     """
     known = [
         f"{PREFIX}{slice_of}).{measure}"
@@ -85,12 +85,12 @@ def check_slice(name: SliceName, task: Task) -> None:
 
 
 def slice_members(task: Task, slice_of: str) -> BoolArray:
-    """Return (n,) bool: which items of a task are in a slice, given as ``FIELD=VALUE``.
+    """Return (n,) bool: whether each of a task's items is in a slice, given as ``FIELD=VALUE``.
 
     Raises
     ------
     TaskError
-        If there is none of that name; the message lists similar names.
+        If there is no slice of that name; the message lists similar names.
     """
     members = _members_by_slice(task)
     if slice_of not in members:

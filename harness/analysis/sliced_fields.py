@@ -1,4 +1,4 @@
-"""Fields of items as slices: the items that share a value, or whose numbers are alike."""
+"""Item fields as slices: items that share a value, or have similar numbers."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 
 FieldKind: TypeAlias = Literal["values", "thirds", "words", "certainty", "criterion", "position"]
 
-MAX_VALUES = 12  # of a field
-MIN_ITEMS = 10  # of a value, below which it is rare
+MAX_VALUES = 12  # most values of a field
+MIN_ITEMS = 10  # a value with fewer items is rare
 MIN_VALUES = 2
-MAX_NUMBERS = 3  # different numbers that are values, not a scale
+MAX_NUMBERS = 3  # up to this many different numbers are values, not a scale
 WORDS = "length in words"
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class SlicedField:
-    """The items by the value of one field.
+    """The items by their value in one field.
 
     Attributes
     ----------
     name : str
-        Of the field.
+        Name of the field.
     kind : str
-        "values": the items of each value. "thirds": numbers, in thirds. "words": the words of the
-        texts that judges are shown, in thirds. "certainty", "criterion" and "position": how many
-        raters agree, what is rated, and which answer most raters prefer.
+        "values": items with each value. "thirds": numbers, split into thirds. "words": the number
+        of words in the texts that judges see, split into thirds. "certainty": the raters'
+        agreement. "criterion": the rated criterion. "position": the answer that most raters prefer.
     values : tuple of str
-        V values, or names of thirds.
+        The V values, or names of thirds.
     of_item : (n,) int array
-        Place of each item's value; -1 for an item without one.
+        Index of each item's value; -1 for an item without one.
     n_pooled : int
-        Rare values that the last of ``values`` stands for.
+        Rare values that the last of ``values`` pools.
     cuts : (float, float) or None
-        The greatest numbers of the lower and the middle third; None for values.
+        The largest numbers in the lower and the middle third; None for values.
     """
 
     name: str
@@ -62,21 +62,21 @@ class SlicedField:
 
     @property
     def members(self) -> BoolArray:
-        """(V, n): which items have each value."""
+        """(V, n): whether each item has each value."""
         return np.asarray(self.of_item == np.arange(len(self.values))[:, None], dtype=np.bool_)
 
     @property
     def frequent(self) -> tuple[str, ...]:
-        """The values without the rare ones that are one slice together."""
+        """The values except the rare ones that form one slice together."""
         return self.values[:-1] if self.n_pooled else self.values
 
     def of_rows(self, rows: IntArray) -> SlicedField:
-        """Return the field of some items, by their rows; -1 is an item without a value."""
+        """Return the field for some items, by their rows; -1 is an item without a value."""
         of_item = np.where(rows < 0, -1, self.of_item[rows])
         return replace(self, of_item=frozen(of_item))
 
     def places_of(self, task: Task, items: Sequence[Item]) -> IntArray:
-        """Return (n,) places of the values of other items; -1 for rare and for new values."""
+        """Return (n,) indices of other items' values; -1 for rare and new values."""
         if self.cuts is None:
             place = {value: v for v, value in enumerate(self.frequent)}
             return np.array([place.get(_text(item, self.name), -1) for item in items], np.int64)
@@ -85,7 +85,7 @@ class SlicedField:
 
 
 def field_names(task: Task, items: Iterable[Item]) -> tuple[str, ...]:
-    """Return the fields that describe items: neither texts nor answers nor probabilities."""
+    """Return the fields that describe items, which are not texts, answers or probabilities."""
     shown = {*task.text, task.image, task.reasons, INCLUSION_PROBABILITY, SOURCE_ITEM}
     gold = task.alt_test.gold if task.alt_test else None
     names = dict.fromkeys(name for item in items for name in item.fields)
@@ -93,7 +93,7 @@ def field_names(task: Task, items: Iterable[Item]) -> tuple[str, ...]:
 
 
 def sliced_fields(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
-    """Return the fields by which items can be told apart, and the length of their texts.
+    """Return the fields that distinguish items, and the length of their texts.
 
     Empty if items have no such field. A field with a single value, or without any value that
     `MIN_ITEMS` items share, isn't among them.
@@ -107,9 +107,9 @@ def sliced_fields(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
 
 
 def fields_as_in_task(task: Task, items: Sequence[Item]) -> tuple[SlicedField, ...]:
-    """Return the fields of some items as `sliced_fields` makes them of all items of the task.
+    """Return the fields for some items, built as `sliced_fields` does for all of the task's items.
 
-    Values are rare, and thirds cut, as they are there.
+    Rare values and cuts between thirds come from all items.
     """
     row = {item.id: i for i, item in enumerate(task.items)}
     rows = np.array([row.get(item.id, -1) for item in items], dtype=np.int64)
@@ -117,12 +117,12 @@ def fields_as_in_task(task: Task, items: Sequence[Item]) -> tuple[SlicedField, .
 
 
 def length_field(task: Task, items: Sequence[Item]) -> SlicedField | None:
-    """Return the items by thirds of the words that judges are shown of them."""
+    """Return the items by thirds of the number of words that judges see."""
     return _in_thirds(WORDS, "words", n_words(task, items))
 
 
 def sliced_field(name: str, items: Sequence[Item]) -> SlicedField | None:
-    """Return the items by one field; None if it doesn't tell them apart."""
+    """Return the items by one field; None if the field doesn't distinguish them."""
     values = [_text(item, name) for item in items]
     numbers = [as_number(value) for value in values if value]
     if None not in numbers and len(set(numbers)) > MAX_NUMBERS:
@@ -131,9 +131,9 @@ def sliced_field(name: str, items: Sequence[Item]) -> SlicedField | None:
 
 
 def by_value(name: str, kind: FieldKind, values: Sequence[str]) -> SlicedField | None:
-    """Return the items by their value, rare values together; None if there is one slice.
+    """Return the items by value, with rare values pooled; None if there is only one slice.
 
-    "" is no value.
+    "" means that an item has no value.
     """
     counts = Counter(value for value in values if value)
     frequent = [value for value, n in counts.most_common() if n >= MIN_ITEMS]
@@ -155,24 +155,24 @@ def by_value(name: str, kind: FieldKind, values: Sequence[str]) -> SlicedField |
 
 
 def n_words(task: Task, items: Iterable[Item]) -> FloatArray:
-    """Return (n,) numbers of words that judges are shown of each item."""
+    """Return (n,): the number of words that judges see for each item."""
     shown = [[item.fields.get(name, "") for name in task.text] for item in items]
     return np.array([sum(len(text.split()) for text in texts) for texts in shown], np.float64)
 
 
 def _text(item: Item, name: str) -> str:
-    """Return the value of a field on one line; "" without one."""
+    """Return a field's value on one line; "" without one."""
     return " ".join(item.fields.get(name, "").split())
 
 
 def _numbers(name: str, items: Iterable[Item]) -> FloatArray:
-    """Return (n,) numbers in a field; nan where there is none."""
+    """Return (n,): numbers in a field; nan for an item without one."""
     numbers = (as_number(_text(item, name)) for item in items)
     return np.array([np.nan if number is None else number for number in numbers], np.float64)
 
 
 def _pooled_name(counts: Counter[str], n_pooled: int) -> str:
-    """Name the rare values together by a name that none of them has."""
+    """Return a name for the pooled rare values that none of them has."""
     name = f"{n_pooled} rare value{'' if n_pooled == 1 else 's'}"
     return name if name not in counts else f"({name})"
 

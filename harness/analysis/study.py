@@ -1,4 +1,4 @@
-"""Studies of several tasks: decisions, beta of each judge, and regret by metric."""
+"""Studies over several tasks: decisions, each judge's beta, and regret by metric."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class StudiedTask:
     judge : str or None
         The recommended or best judge; None if the verdict is "none".
     metric : str
-        What ranks the judges.
+        The metric that ranks the judges.
     leader : JudgeEvidence or None
-        What is known of the first judge where judges are compared; None without a ranked judge.
+        Evidence on the first judge in the comparison; None without a ranked judge.
     n_rated : int
-        Rated items, of which its ``answered_fraction`` is a share.
+        Rated items, the denominator of its ``answered_fraction``.
     beta : Estimate
-        beta of the raters.
+        The raters' beta.
     raced : bool
-        Whether judges raced and none was asked about all items, so that none is compared.
+        Whether judges raced and none was run on all items, so that none is compared.
     """
 
     task: str
@@ -60,12 +60,12 @@ class StudiedTask:
 
 @dataclass(frozen=True, slots=True)
 class JudgeBeta:
-    """beta of a judge in one task.
+    """A judge's beta in one task.
 
     Attributes
     ----------
     by_likelihood : bool
-        Whether it is estimated from independent replies, for want of pairs.
+        Whether it is estimated from independent replies for lack of pairs.
     """
 
     judge: str
@@ -76,16 +76,16 @@ class JudgeBeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanRegret:
-    """Regret of choosing by a metric, averaged over tasks.
+    """Regret from choosing by a metric, averaged over tasks.
 
     Attributes
     ----------
     metric, goal : str
-        The metric one selects by, and what the judge is selected for.
+        The metric used for selection, and the goal of the selection.
     by_task : dict of str to float
-        Of the tasks in which it is defined.
+        Regret in each task in which it is defined.
     mean : float or None
-        None if it is defined in no task.
+        Mean over these tasks; None if it is defined in no task.
     n_not_best : int
         Tasks in which the metric selects a judge that is not the best.
     """
@@ -99,15 +99,15 @@ class MeanRegret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegretCurve:
-    """Regret by beta of the raters, averaged over the tasks with forced choices and a sweep.
+    """Regret by the raters' beta, averaged over the tasks with forced choices and a sweep.
 
     Attributes
     ----------
     betas : tuple of float
-        Where the raters' beta is put.
+        Values of the raters' beta.
     regret : tuple of float or None
-        Mean over ``tasks``: loss of the judge that the metric selects at that beta, less that of
-        the best judge there.
+        Mean over ``tasks`` of the loss of the judge that the metric selects at that beta, minus the
+        best judge's loss there.
     """
 
     metric: str
@@ -119,7 +119,7 @@ class RegretCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prevalence:
-    """Share of a task's items that are positive for the raters, by their beta and the cut-off.
+    """Share of a task's items that raters consider positive, by their beta and the cut-off.
 
     Attributes
     ----------
@@ -136,17 +136,17 @@ class Prevalence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Results of several tasks together.
+    """Joint results of several tasks.
 
     Attributes
     ----------
     curves : tuple of RegretCurve
-        As figure 7 of Guerdan et al. (2025), for these tasks.
+        Figure 7 of Guerdan et al. (2025), for these tasks.
     selections : dict of str to dict of str to SelectionOverBeta
-        By task, then by metric, what it selects at each beta of the curves: tables 3 and 4 there.
-        Only tasks with a sweep over beta.
+        By task, then by metric, the selections at each beta of the curves: tables 3 and 4 of the
+        same paper. Only tasks with a sweep over beta are included.
     prevalence : dict of str to Prevalence
-        By task: figure 8 there.
+        Figure 8 of the same paper, by task.
     """
 
     tasks: tuple[StudiedTask, ...]
@@ -163,17 +163,17 @@ class Study:
 
 
 def study(validations: Mapping[str, Validation]) -> Study:
-    """Put the results of several tasks together.
+    """Combine the results of several tasks.
 
     Parameters
     ----------
     validations : mapping of str to Validation
-        By name of the run; each of another task.
+        Validations by run name, each for a different task.
 
     Raises
     ------
     RunError
-        If two are of the same task.
+        If two validations are for the same task.
     """
     tasks = [validation.task.name for validation in validations.values()]
     if repeated := sorted({task for task in tasks if tasks.count(task) > 1}):
@@ -231,7 +231,7 @@ def _studied(run: str, validation: Validation) -> StudiedTask:
 
 
 def _metrics(validations: Collection[Validation]) -> tuple[str, ...]:
-    """Return the metrics by which judges are usually selected, then those that rank here."""
+    """Return the usual selection metrics, then the metrics that rank here."""
     usual = [name for v in validations if v.choosing for name in v.choosing.usual]
     return tuple(dict.fromkeys([*usual, *(v.ranking_metric for v in validations)]))
 

@@ -1,4 +1,4 @@
-"""Figures of papers from a task: annotator tests by items, agreement by certainty."""
+"""Papers' figures for a task: annotator tests by number of items, agreement by certainty."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ N_DRAWS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemsCurve:
-    """The annotator test of a judge by the number of items (Calderon et al. 2025, figure 2).
+    """A judge's annotator test by the number of items (Calderon et al. 2025, figure 2).
 
     Attributes
     ----------
     judge : str
-        With the greatest advantage probability.
+        The judge with the greatest advantage probability.
     n_raters : int
-        Raters of a draw.
+        Raters per draw.
     by_margin : dict of float to tuple of AnnotatorPower
-        By eps, then by items; the same draws for every eps.
+        Power by eps, then by number of items, with the same draws for every eps.
     """
 
     judge: str
@@ -49,7 +49,7 @@ class ItemsCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFigures:
-    """Figures of one task; None with the reason where one is not defined."""
+    """One task's figures; None, with the reason, for a figure that is not defined."""
 
     items: ItemsCurve | None
     items_reason: Reason
@@ -58,7 +58,7 @@ class TaskFigures:
 
 
 def task_figures(source: Source, validation: Validation) -> TaskFigures:
-    """Compute the figures of a task from its ratings and verdicts; the seed is that of the run."""
+    """Compute a task's figures from its ratings and verdicts, with the run's seed."""
     task = source.task
     if not task.options:
         return TaskFigures(
@@ -93,7 +93,7 @@ def _items_curve(p: Prepared, validation: Validation) -> tuple[ItemsCurve | None
         return None, "no_judge_tested"
     judge = max(advantages, key=advantages.__getitem__)
     n_raters = min(N_RATERS, len(annotators.panel.raters))
-    if n_raters < 2:  # noqa: PLR2004 -- a rater is compared with another
+    if n_raters < 2:  # noqa: PLR2004 -- a rater is compared with a different one
         return None, "one_rater"
     score = design_of(p.task, scale).score
     by_margin = {

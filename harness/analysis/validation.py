@@ -69,14 +69,14 @@ def validate(source: Source) -> Validation:
     Returns
     -------
     Validation
-        The same, to the last digit, for the same source.
+        The validation, which is the same to the last digit for the same source.
 
     Raises
     ------
     VerdictError
         If a verdict is not an option or response set of the task.
     TaskError
-        If tau, or the metric that ranks, is not one the task knows.
+        If the task does not support tau or the metric that ranks.
     """
     if source.task.is_open:
         return validate_open(source)
@@ -107,7 +107,7 @@ def validate(source: Source) -> Validation:
 
 
 class EffectsOfOrder(TypedDict, total=False):
-    """What the order of options, and of two answers, does to a judge."""
+    """Effects of the order of options, and of the order of two answers, on a judge."""
 
     order_bias: tuple[PlaceBias, ...]
     position: PositionEffects | None
@@ -117,7 +117,7 @@ LOST = [OUTCOMES.index("abstained"), OUTCOMES.index("invalid")]
 
 
 class _Sections(TypedDict):
-    """Sections of a validation beside its metrics."""
+    """Sections of a validation other than its metrics."""
 
     evidence: evidence_rows.Evidence | None
     choosing: metric_choice.Choosing | None
@@ -132,7 +132,7 @@ class _Sections(TypedDict):
 
 
 def _sections(p: Prepared) -> _Sections:
-    """Compute the sections of a validation beside its metrics; None for those without data."""
+    """Compute a validation's sections other than its metrics; None for those without data."""
     lost = [table for table in p.judges if table.outcomes[:, :, LOST].any()]
     fields = sliced_fields(p.task, p.source.items)
     common = evidence.section(p)
@@ -153,7 +153,7 @@ def _sections(p: Prepared) -> _Sections:
 
 
 def _second_questions(p: Prepared, common: evidence_rows.Evidence | None) -> SecondQuestions | None:
-    """Compare judges without replies to second questions; None where there are none."""
+    """Compare judges without replies to second questions; None if there are none."""
     if common is None or not p.source.asks_again:
         return None
     footing = footing_without_reasked(p)
@@ -161,12 +161,12 @@ def _second_questions(p: Prepared, common: evidence_rows.Evidence | None) -> Sec
 
 
 def _columns_of_F(p: Prepared) -> tuple[tuple[str, ...], ...]:  # noqa: N802 -- the paper's matrix
-    """Return the response sets: of the tables compared, where abstaining may be an option."""
+    """Return the response sets of the compared tables, in which abstaining may be an option."""
     return (p.human if p.settings.level == "item" else p.compared.human).space.sets
 
 
 def _fixed_raters_reason(p: Prepared) -> FixedRatersReason:
-    """Return why intervals are for these raters alone; "" where they are over raters, too."""
+    """Return the reason that intervals are only for these raters; "" if they include raters."""
     if p.task.rater_ids == "positional":
         return "positional_raters"
     panel = p.panel or rater_panel(p.task, p.source.items)
@@ -207,7 +207,7 @@ def _notes(p: Prepared) -> list[str]:
 
 
 def _on_sets_collected_since(p: Prepared) -> str:
-    """Offer to rank by response sets where forced choices rank and nearly all items have sets."""
+    """Offer to rank by response sets if forced choices rank and nearly all items have sets."""
     columns = p.task.rating_columns
     if compares_sets(p.row) or not any(form == "response_set" for form, _ in columns.answers):
         return ""
@@ -226,7 +226,7 @@ def _on_sets_collected_since(p: Prepared) -> str:
 
 
 def _on_pairs(p: Prepared) -> str:
-    """Say what the pairs of raters estimate, where they are set aside for most of the choices."""
+    """Describe the raters' pairs' estimates, if pairs are set aside for most choices."""
     sets, beta = p.sets, _beta_of_pairs(p)
     is_minority = 2 * sets.n_pairs < p.compared.human.forced_choice.sum()
     is_assumed = sets.origin == "assumed"
@@ -240,7 +240,7 @@ def _on_pairs(p: Prepared) -> str:
 
 
 def _beta_of_pairs(p: Prepared) -> str:
-    """Say at what the pairs estimate the raters' beta; "" where they do not."""
+    """Describe the pairs' estimate of the raters' beta; "" if there is none."""
     beta = p.own.human_translation.beta
     if beta.value is None:
         return ""
@@ -319,7 +319,7 @@ def _judge_result(p: Prepared, facts: JudgeFacts) -> JudgeResult:
 
 
 def _effects_of_order(source: Source, replies: Sequence[Verdict]) -> EffectsOfOrder:
-    """Return what the order of options, and of two answers, does to a judge, where it changed."""
+    """Return the effects of the order of options and of two answers on a judge, if it varied."""
     effects: EffectsOfOrder = {}
     if any(kind.has_order for kind in columns_of(replies).kinds):
         effects["order_bias"] = order_bias(replies, source.items, source.settings.confidence)
@@ -338,9 +338,9 @@ def _notes_on_order(judges: Sequence[JudgeResult]) -> Iterator[str]:
 
 
 def _of_pairs(p: Prepared, table: RatingTable, translation: TableTranslation) -> OfPairs:
-    """F as rows of options by columns of response sets, its intervals and the pairs behind it.
+    """Return F as rows of options by columns of response sets, with its intervals and pairs.
 
-    None for a column that no pair accepted, and for F without pairs.
+    A column is None if no pair accepted it. F is None without pairs.
     """
     pool = translation.translation
     if not pool.n_pairs:

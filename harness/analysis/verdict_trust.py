@@ -1,4 +1,4 @@
-"""Which verdicts of a judge can stand without a person, at a bounded error."""
+"""Selection of a judge's verdicts that can stand without a person, at a bounded error."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class JudgedItem:
     Attributes
     ----------
     item : str
-        Id.
+        Id of the item.
     value : str or None
         Key of the option; None without a usable answer, or with a tie of the judge's replies.
     confidence : float or None
-        What is compared with the threshold.
+        Confidence that is compared with the threshold.
     accepted : bool
         Whether it can stand without a person.
     error : float or None
-        By the raters; None if there is none to compare it with.
+        Error by the raters' answers; None without ratings to compare with.
     """
 
     item: str
@@ -65,45 +65,45 @@ class JudgedItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictTrust:
-    """Which verdicts of a judge can stand without a person.
+    """A judge's verdicts that can stand without a person.
 
     Attributes
     ----------
     task, judge : str
         Names.
     error_kind : {"majority", "rater", "set"}
-        What counts as an error, see `verdict_errors`.
+        Definition of an error; see `verdict_errors`.
     max_error, level : float
         With this confidence, the mean error of the accepted verdicts in the population is at most
         ``max_error``, if any are accepted.
     n_judges : int
-        Judges among which this one was chosen; the level holds for all of them together.
+        Judges among which this one was chosen; the level applies to all of them together.
     n_items, n_answered, n_accepted : int
-        Items that were judged, that have a single answer, and whose answer can stand.
+        Items that were judged, items with a single answer, and items whose answer can stand.
     signal : str
-        The confidence that decides: ``sample_agreement``, ``order_stability``, ``logprob``,
+        The deciding confidence signal: ``sample_agreement``, ``order_stability``, ``logprob``,
         ``verbal_confidence``, ``combined`` or ``all_alike``.
     signals : tuple of str
-        Those that the verdicts carry.
+        Signals available in the verdicts.
     weights : dict of str to float
-        Of a combined confidence.
+        Weights in a combined confidence.
     threshold : float or None
         The least confidence of an accepted verdict.
     n_chosen_on, n_tested, n_tested_accepted : int
-        Rated items on which the confidence was chosen, that were tested, and that the threshold
-        accepts of the latter.
+        Rated items on which the confidence was chosen, rated items that were tested, and those of
+        the latter that the threshold accepts.
     error : float or None
-        Mean error of those that it accepts.
+        Mean error of the accepted tested items.
     method : {"binomial", "betting"}
-        Of the tests.
+        Method of the tests.
     reason : {"too_few_items", "error_not_shown", ""}
         Why no verdict is accepted; "" if any are.
     raters_error : float or None
         Mean error of one rater against the others by the same rule; None with fewer than two.
     n_raters_items : int
-        Items behind it.
+        Items behind ``raters_error``.
     verdicts : tuple of JudgedItem
-        In the order of the items.
+        Verdicts in the order of the items.
     """
 
     task: str
@@ -139,7 +139,7 @@ class VerdictTrust:
 
     @property
     def rest(self) -> tuple[str, ...]:
-        """Ids of the items that a person must rate, the least confident verdicts first."""
+        """Ids of the items that a person must rate, least confident verdicts first."""
         left = [v for v in self.verdicts if not v.accepted]
         left.sort(key=lambda v: -1.0 if v.confidence is None else v.confidence)
         return tuple(verdict.item for verdict in left)
@@ -154,7 +154,7 @@ def verdict_trust(
     level: float,
     n_judges: int = 1,
 ) -> tuple[VerdictTrust, TrustedVerdicts]:
-    """Return which verdicts of a judge can stand without a person, and the rule that says so.
+    """Return the verdicts of a judge that can stand without a person, and the rule that decides.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def verdict_trust(
     error_kind : {"majority", "rater", "set"}
         See `verdict_errors`.
     level : float in (0, 1)
-        Confidence, for all judges together.
+        Confidence level for all judges together.
     n_judges : int
         Judges among which this one was chosen.
 
@@ -265,9 +265,9 @@ def _choices(
 def signals_of(
     task: Task, items: Sequence[Item], judge: str, replies: Sequence[Verdict]
 ) -> dict[str, FloatArray]:
-    """Return the confidences that a judge's replies carry: name to (n,), nan where there is none.
+    """Return the confidence signals in a judge's replies: name to (n,), nan if an item has none.
 
-    Where replies about an item were shown the options in different orders, their agreement is a
+    If a judge saw an item's options in different orders, the agreement of its replies measures
     stability over orders.
     """
     table = judge_table(task, items, judge, replies)
@@ -280,14 +280,14 @@ def signals_of(
 
 
 def _of_answers(signals: Mapping[str, FloatArray], answers: IntArray) -> dict[str, FloatArray]:
-    """Return the confidences of single answers alone."""
+    """Keep only the confidences of single answers."""
     return {
         name: np.where(answers == NO_ANSWER, np.nan, values) for name, values in signals.items()
     }
 
 
 def _orders_differ(verdicts: Sequence[Verdict]) -> bool:
-    """Return whether any item was shown in several orders of the options or answers."""
+    """Return whether any item was shown with the options or answers in several orders."""
     orders = defaultdict(set)
     for verdict in verdicts:
         if verdict.elicitation == "forced_choice":
@@ -326,14 +326,14 @@ def judged_by(
     judge: str,
     verdicts: Sequence[Verdict],
 ) -> tuple[JudgedItem, ...]:
-    """Return which verdicts on other items can stand, by a rule that was found on rated ones.
+    """Apply a rule that was found on rated items to a judge's verdicts on other items.
 
     Parameters
     ----------
     rule : TrustedVerdicts
-        Of the same judge, asked in the same way.
+        Rule for the same judge, with the same prompts.
     task, items, judge, verdicts
-        As of `signals_of`.
+        As in `signals_of`.
     """
     answers = single_answers(_choices(task, items, judge, verdicts))
     signals = _of_answers(signals_of(task, items, judge, verdicts), answers)
