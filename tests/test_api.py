@@ -338,7 +338,7 @@ def test_repr_of_a_run_with_many_judges_was_as_long_as_their_names(tmp_path):
         ({"raters": ["zed"]}, "rows: mapping['raters']: found no column 'zed'"),
         (
             {"raters": ["ann"]},
-            "Give mapping['text'] = ['text', 'bob', 'cy'], or",
+            "Pass mapping['text'] = ['text', 'bob', 'cy'], or",
         ),
         ({"people": "ann"}, "mapping has no key 'people'. Known are name, property, id,"),
     ],

@@ -43,7 +43,7 @@ class RunOrVerdicts(Out, VerdictFile, TaskOption):
                 "", "a run already has a task and verdicts", "Leave RUN or {task} out"
             )
         if self.out is not None:
-            raise OptionError("", "{out} is where runs are", "Leave out {out} or {task}")
+            raise OptionError("", "{out} is where runs are", "Leave {out} out, or {task}")
         return self.task
 
 

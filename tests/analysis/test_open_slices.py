@@ -59,7 +59,7 @@ def sliced():
 def test_a_judge_was_blind_on_german_items_and_numbers_said_nothing(sliced):
     """The first lines name the slice, with the judge and a rater there and elsewhere."""
     [line] = [line for line in summary(sliced) if "weakest" in line]
-    assert 'items with language "de", where it is 1' in line
+    assert 'items with language "de". There, it is 1' in line
     assert "from the mean of the other raters" in line
     [judge] = sliced.slices.judges
     row = judge.worst_row

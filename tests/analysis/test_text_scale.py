@@ -115,7 +115,7 @@ def test_a_missing_pair_is_named(tmp_path):
     ("rows", "message"),
     [
         ([("a", "b", "x")], "line 2: similarity 'x' is not a number"),
-        ([("a", "b", 1), ("b", "a", 0)], "line 3: 'b' and 'a' stand twice"),
+        ([("a", "b", 1), ("b", "a", 0)], "line 3: 'b' and 'a' are listed twice"),
     ],
 )
 def test_a_wrong_table_is_refused(tmp_path, rows, message):

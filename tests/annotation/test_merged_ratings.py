@@ -226,5 +226,5 @@ def test_people_are_not_asked_before_it_is_said_what_they_rate(tmp_path):
     (folder / "task.yaml").write_text("".join(lines), encoding="utf-8")
     refused = invoke("annotate", folder, "--rater", "ann").exception
     assert isinstance(refused, TaskError)
-    assert "Write what is rated" in str(refused)
+    assert "says what is rated" in str(refused)
     assert not (folder / "annotations").exists()

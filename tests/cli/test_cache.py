@@ -42,7 +42,7 @@ def test_clearing_asks_first(tmp_path):
     [row] = json.loads(invoke("cache", "--cache", folder, "--json").output)
     assert row["n_replies"] == 3
     assert "Removed 3 of 3 replies" in invoke("cache", "clear", "--cache", folder, "--yes").output
-    assert "holds no replies" in invoke("cache", "clear", "--cache", folder, "--yes").output
+    assert "contains no replies" in invoke("cache", "clear", "--cache", folder, "--yes").output
 
 
 def fill_dated(folder) -> None:

@@ -90,7 +90,10 @@ def test_charts_are_written_as_svg(tmp_path):
         (("difference", "0.1", "--task", "toxicity"), "with --task or --rater-agreement"),
         (("difference", "0.1", "--task", "toxicity", *ASSUMED), "with --task or --rater-agreement"),
         (("difference", "0.1", "--verdicts", "v.csv"), "verdicts need a --task"),
-        (("annotators", "--task", "toxicity", *ASSUMED[:2], "--eps", "0.1"), "that of task.yaml"),
+        (
+            ("annotators", "--task", "toxicity", *ASSUMED[:2], "--eps", "0.1"),
+            "comes from task.yaml",
+        ),
     ],
 )
 def test_wrong_options_are_named(arguments, message):

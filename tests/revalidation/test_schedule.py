@@ -236,7 +236,7 @@ def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
     run = RunFolder(tmp_path / "baseline", manifest)
     with pytest.raises(RunError, match="its task isn't in this folder"):
         options_of(run, "github")
-    with pytest.raises(RunError, match=r"gitlab would not ask own, which no judges\.yaml"):
+    with pytest.raises(RunError, match=r"gitlab can't run own, because no judges\.yaml"):
         options_of(run, "gitlab", task="polite")
     file = Path("judges.yaml")
     file.write_text("judges:\n  own: {kind: endpoint, model: m, base_url: 'http://server/v1'}\n")
@@ -246,7 +246,7 @@ def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
         options_of(run, "github", task="polite", server=Server(judges_file=file.resolve()))
     with pytest.raises(TaskError, match="'/elsewhere/polite' was not found"):
         options_of(run, "cron")
-    with pytest.raises(RunError, match="cron would not ask own"):
+    with pytest.raises(RunError, match="cron can't run own"):
         options_of(run, "cron", task="polite")
 
 
@@ -324,8 +324,8 @@ def test_a_pipeline_installs_what_the_user_names(source, installed):
         ("github", "judge-harness==0.1", "neither a repository nor a wheel"),
         ("gitlab", "file:///home/me/j.whl", "neither a repository nor a wheel"),
         ("github", "/home/me/j.whl", "only sees its repository"),
-        ("github", "https://me:hunter2@git.example/x", "would be written down"),
-        ("github", "git+https://token@git.example/x", "would be written down"),
+        ("github", "https://me:hunter2@git.example/x", "would be written into the files"),
+        ("github", "git+https://token@git.example/x", "would be written into the files"),
         ("cron", SOURCE, "does not apply to cron"),
     ],
 )

@@ -200,6 +200,6 @@ def test_recipes_are_checked(tmp_path):
     with pytest.raises(TaskError, match=r"datasets\.revision: use a full 40-character"):
         read_recipe(str(write(own, pinned)))
     result = invoke("curate", "download", "qags")
-    assert "it is not on the hub" in str(result.exception)
+    assert "isn't on the hub" in str(result.exception)
     result = invoke("curate", "download", "mt-bench")
-    assert "lmsys/mt_bench_human_judgments: give --revision COMMIT" in str(result.exception)
+    assert "lmsys/mt_bench_human_judgments: pass --revision COMMIT" in str(result.exception)

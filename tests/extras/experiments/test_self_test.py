@@ -213,7 +213,7 @@ def test_self_test_of_a_run_is_a_section_of_its_report(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("toxicity", "--run", "x"), "a run has a task and verdicts"),
+        (("toxicity", "--run", "x"), "a run already includes its task and verdicts"),
         (("--run", "x", "--verdicts", "v.csv"), "Leave --verdicts out"),
         (("--run", "x"), "not a run folder"),
     ],

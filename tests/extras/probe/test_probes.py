@@ -362,7 +362,7 @@ def test_a_probe_ranked_judges_on_changed_items_and_counted_them_as_tried(tmp_pa
     for command in ("validate", "report"):
         refused = invoke(command, probe)
         assert isinstance(refused.exception, RunError)
-        assert "not ranked" in str(refused.exception)
+        assert "aren't ranked" in str(refused.exception)
     with pytest.raises(RunError, match="harness resume"):
         harness.run(resume=probe)
 

@@ -104,7 +104,7 @@ def test_json_is_an_object_with_the_verdict_alone(text, expected):
     ("text", "outcomes"),
     [
         ("It insults somebody.\n\nAnswer: A", ("answered", "answered")),
-        ("It insults somebody, so A fits.\nCANNOT_ASSESS", ("abstained", "abstained")),
+        ("It insults somebody, so A fits.\nCANNOT_ASSESS", ("invalid", "abstained")),
         ("The answer is A.\nThank you!", ("answered", "answered")),
         ("The comment is toxic.\nB", ("invalid", "answered")),
         ("It insults somebody.\nSo I would say toxic", ("answered", "answered")),
