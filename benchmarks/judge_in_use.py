@@ -166,12 +166,12 @@ TABLE = Table(
     head="""\
 ## The judge in use
 
-Share of schedules of 100 rounds in which the judge in use is shown to be worse than a
-constant answer, or than a human rater by more than 5% of the range, each at half of alpha;
-`--fail-on decision` fails only if it is shown to have changed, too. Each schedule has
-new items with three raters each. A judge at the boundary is on all items, not on those
-of the schedule, just as good as it may be at least. A reply scores the share of the
-raters who say the same.
+The table has the share of schedules of 100 rounds in which the judge in use is significantly
+worse than a constant answer, or worse than a human rater by more than 5% of the range. Each
+comparison has half of alpha. `--fail-on decision` fails only if the judge has also changed
+significantly. Each schedule has new items with three raters each. An unchanged judge is only
+just good enough over all items, but not necessarily on the schedule's items. A reply's score
+is the share of raters who give the same answer.
 
 | judge | compared with | worse | by the second round | by the fourth | ever | schedules |
 | --- | --- | --- | --: | --: | --: | --: |
