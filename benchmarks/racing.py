@@ -358,15 +358,15 @@ def main() -> int:
     tied, tied_holds = tied_table(arguments.tied)
     winners, winners_hold = winner_table(arguments.winners)
     sections = {
-        f"Share of all judges x all items that was asked, median of {arguments.orders} random "
-        "orders of the judges' stored answers; six judges, error rate 5 %:": replay,
-        f"Judges that are worse than the best by exactly the margin, {arguments.null:,} orders of "
-        "one pool each:": null,
-        "Six tied judges, 2,000 items, within 0.05; share of calls, median of "
+        "Calls as a share of running all six judges on all items. Medians over "
+        f"{arguments.orders} random orders of stored answers, with an error rate of 5%:": replay,
+        "How often a race returns a wrong judge if judges are worse than the best by exactly the "
+        f"margin, in {arguments.null:,} orders of one pool per row:": null,
+        "Share of calls with six tied judges, 2,000 items and a margin of 0.05, as medians over "
         f"{arguments.tied} pools:": tied,
-        "How often the 95 % interval of the returned judge's loss holds, once it is asked about "
-        f"all items; {arguments.winners:,} pools drawn from a population, races within {DELTA:g}; "
-        "width in units of that without the allowance for its choice:": winners,
+        "How often the 95% interval contains the returned judge's loss, after this judge ran on "
+        f"all items, in {arguments.winners:,} pools drawn from a population. Races have a margin "
+        f"of {DELTA:g}. The width is relative to an interval that ignores the selection:": winners,
     }
     text = "\n\n".join(f"{title}\n\n{_lines(rows)}" for title, rows in sections.items())
     print(text)
