@@ -277,14 +277,14 @@ def main() -> int:
     sets, sets_hold = set_table(arguments.data_sets)
     replay, replay_holds = replay_table(arguments.data_sets)
     sections = {
-        f"How often the interval holds the share over the population, {arguments.data_sets:,} data "
-        "sets per design, the lower of 2,000 and 100,000 unlabelled items; and its median width in "
-        "units of the score interval of the labels alone:": shares,
-        "How often it holds the point of the identified set that it holds least often, with beta "
-        "only known to lie in an interval:": sets,
-        f"The same with stored answers, {arguments.data_sets:,} draws each: one rater labels "
-        "random items, a judge answers all others; it is the best one, named beforehand, or chosen "
-        "of six by these labels:": replay,
+        f"How often the interval contains the population's share, in {arguments.data_sets:,} data "
+        "sets per design (the lower share of 2,000 and 100,000 unlabelled items), and its median "
+        "width relative to the score interval from labels only:": shares,
+        "Beta is only known to lie in an interval. How often the estimate's interval contains the "
+        "point of the identified set that it contains least often:": sets,
+        f"Stored answers, with {arguments.data_sets:,} draws per row. One rater labels random "
+        "items, and a judge answers the remaining ones. The judge is the best one, named "
+        "beforehand, or the one of six that these labels select:": replay,
     }
     text = "\n\n".join("\n\n".join([title, "\n".join(rows)]) for title, rows in sections.items())
     print(text)

@@ -469,9 +469,9 @@ def claims() -> dict[str, list[Claim]]:
         )
     ]
     return {
-        "Strata, the flagged one rare and over-sampled": [*rare, *five],
+        "Strata, with a rare and over-sampled flagged stratum": [*rare, *five],
         "Items in groups": [*groups, *unknown],
-        "Several raters, who are rarely positive": list(raters),
+        "Several raters, whose labels are rarely positive": list(raters),
         "Mean scores from 1 to 5": [
             Scores("", 1, n, top) for n, top in product((30, 100, 300), SPREADS)
         ],
@@ -514,7 +514,7 @@ def main() -> int:
     print(parts[-1], flush=True)
     lines, holds = look_table(arguments.plans)
     all_hold &= holds
-    title = "A near-perfect judge at 100 labels (`--until-width`), over the width without a judge"
+    title = "Width with a near-perfect judge at 100 labels (`--until-width`), relative to no judge"
     parts.append(f"{title}:\n\n" + "\n".join(lines))
     print(parts[-1], flush=True)
     if arguments.write:

@@ -302,7 +302,7 @@ def designs() -> dict[str, list[Design]]:
             Design("strata", n, 0.0, kind, n_judges=n_judges)
             for n, kind, n_judges in product(numbers, kinds, (1, N_TRIED))
         ],
-        "Labels of other shares of five strata, weighted by stratum": [
+        "Labels from five strata, in different shares than the population, weighted by stratum": [
             Design("weighted", n, 0.0, kind, n_judges=n_judges)
             for n, kind, n_judges in product(numbers, kinds, (1, N_TRIED))
         ],
@@ -344,7 +344,7 @@ def main() -> int:
         parts.append(f"{title}:\n\n" + "\n".join(lines))
     lines, holds = paired_table(arguments.data_sets)
     all_hold &= holds
-    title = "Beta from pairs; the width is in units of that at the true beta"
+    title = "Beta from pairs, with the width relative to the interval at the true beta"
     parts.append(f"{title}:\n\n" + "\n".join(lines))
     text = "\n\n".join(parts)
     print(text)
