@@ -40,12 +40,13 @@ class CommandSource(NamedTuple):
     place : str
         Module in `harness.cli` and the name of a function or `typer.Typer` in it: ``run:run``.
     summary : str
-        Its line in the help of the group.
+        The command's line in its group's help.
     edges : tuple of str
-        Edges that it needs, see `harness.loading`: without one of them there is no such command.
+        Edges that the command needs, see `harness.loading`. The command exists only if all of them
+        are installed.
     on_error : str
-        Function that prints an error that ends it, named as the place; "" for none. Its arguments
-        are the words after the command and the error.
+        Function that prints an error that ends the command, named like ``place``; "" for none. Its
+        arguments are the words after the command and the error.
     """
 
     place: str
@@ -71,7 +72,7 @@ GROUPS = {  # as the help shows them
         "estimate": CommandSource(
             "estimate:estimate", "Estimate a share or a score over unrated items.", ("estimation",)
         ),
-        "trust": CommandSource("trust:trust", "Find verdicts that can stand without a person."),
+        "trust": CommandSource("trust:trust", "Find verdicts you can accept without a person."),
         "gate": CommandSource("gate:gate", "Check a finished run against requirements."),
         "revalidate": CommandSource(
             "revalidate:app",
@@ -81,7 +82,7 @@ GROUPS = {  # as the help shows them
         ),
         "history": CommandSource(
             "revalidate:history",
-            "Print what each round of re-validation showed.",
+            "Print the result of each re-validation round.",
             ("revalidation",),
         ),
     },
@@ -116,13 +117,13 @@ LAB = {
     "schema": CommandSource("lists:schema", "Print the JSON schema of a file."),
     "metrics": CommandSource("lists:metrics", "List metrics: range, direction and paper."),
 }
-DESCRIBED = ("Judge", "Use", "Data")  # groups of which the first screen says what commands do
+DESCRIBED = ("Judge", "Use", "Data")  # groups whose commands the first screen describes
 COMMANDS = {name: source for group in GROUPS.values() for name, source in group.items()}
 COMMANDS["lab"] = CommandSource("lab:app", "Simulations, self-tests and lists for method work.")
 
 
 def present(sources: Mapping[str, CommandSource]) -> dict[str, CommandSource]:
-    """Return the commands whose edges are in this installation."""
+    """Return the commands whose edges are installed."""
     return {name: source for name, source in sources.items() if all(map(has_edge, source.edges))}
 
 
@@ -143,7 +144,7 @@ class _LazyCommands(Mapping[str, "Command"]):
 
 
 class LazyGroup(TyperGroup):
-    """The commands of this installation; the help imports none of them."""
+    """The installed commands. Printing the help doesn't import them."""
 
     sources: ClassVar[Mapping[str, CommandSource]] = COMMANDS
     sections: ClassVar[Mapping[str, Mapping[str, CommandSource]]] = {
@@ -156,12 +157,12 @@ class LazyGroup(TyperGroup):
         self.commands = _LazyCommands(self.sources)  # type: ignore[assignment]  # nothing adds to it
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # of the same class
-        """Return the names of the commands, as the help orders them."""
+        """Return the names of the commands in the order of the help."""
         del ctx
         return list(self.commands)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # of the same class
-        """Run the command that was named, and let it print its own errors."""
+        """Run the named command, and let it print its own errors."""
         words = [*ctx._protected_args, *ctx.args]  # noqa: SLF001 -- typer has no other name for them
         try:
             return super().invoke(ctx)
@@ -180,7 +181,7 @@ class LazyGroup(TyperGroup):
 
 
 class AllCommands(FirstScreen, LazyGroup):
-    """All commands; some groups are only named on the first screen."""
+    """All commands. The first screen lists some groups by name only."""
 
     def first_screen(self) -> str:
         """Return the text of the first screen."""
@@ -219,7 +220,7 @@ app = typer.Typer(
     invoke_without_command=True,
     add_completion=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help starts in half the time
+    rich_markup_mode=None,  # help without colours starts in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -261,10 +262,10 @@ def main() -> None:
         _fail(f"harness: {error}", error.exit_code)
     except USAGE_ERROR as error:
         _fail(_usage_message(error), ExitCode.WRONG_INPUT)
-    except BrokenPipeError:  # as with `harness tasks | head -1`
+    except BrokenPipeError:  # such as `harness tasks | head -1`
         _discard_output()
         sys.exit(ExitCode.WRONG_INPUT)
-    except OSError as error:  # as where the disk under stdout is full
+    except OSError as error:  # such as a full disk under stdout
         _discard_output()
         _fail(f"harness: {error.filename or 'output'}: {error.strerror}.", ExitCode.WRONG_INPUT)
     except typer.Abort as error:  # Ctrl-C, or the end of input at a prompt
@@ -296,12 +297,12 @@ def _open_standard_streams() -> None:
 
 
 def _discard_output() -> None:
-    """Discard the buffer of stdout, which Python would write once more at exit."""
+    """Discard stdout's buffer, which Python would try to write again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage_message(error: Exception) -> str:
-    """Return a usage error on one line, with the help to read."""
+    """Return a usage error on one line, with the command that prints the help."""
     context = getattr(error, "ctx", None)
     command_path = context.command_path if context else "harness"
     text = error.format_message() if hasattr(error, "format_message") else str(error)

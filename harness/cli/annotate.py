@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.annotation import Merged, RatingSession
     from harness.tasks import Task
 
-MOST_SHOWN = 5  # items
+MOST_SHOWN = 5  # items that are named in a message
 
 
 app = typer.Typer(name="annotate", cls=options.DefaultGroup, rich_markup_mode=None)
@@ -44,9 +44,9 @@ def rate(task: options.TaskName, *, page: PageOptions, seed: Seed) -> None:
     """Rate items of a task on a page only this computer can open.
 
     Each answer is kept in TASK/annotations before you see the next item. You can stop with Ctrl-C
-    at any time, and run the same command again to continue. You don't see verdicts of judges and
-    ratings of other people. The criteria of an item are asked together, and the two answers of a
-    pair are shown side by side in a random order.
+    at any time, and run the same command again to continue. You don't see judges' verdicts or other
+    people's ratings. The page asks about all criteria of an item at once, and shows the two answers
+    of a pair side by side in random order.
 
     \b
     Examples:
@@ -59,7 +59,7 @@ def rate(task: options.TaskName, *, page: PageOptions, seed: Seed) -> None:
 @app.command("merge", short_help="Add the ratings made so far to the task.")
 @takes
 def merge(task: options.TaskName, *, wanted: MergeOptions) -> None:
-    """Add the ratings made so far to the task, each once.
+    """Add the ratings made so far to the task, each only once.
 
     \b
     Examples:
@@ -99,7 +99,7 @@ def export(
 
 
 def _own_task(name: str) -> Task:
-    """Return a task that ratings can be added to."""
+    """Return the task, and refuse one that can't take new ratings."""
     from harness.tasks import load_task
 
     task = load_task(name, unrated=True)
@@ -108,7 +108,7 @@ def _own_task(name: str) -> Task:
 
 
 def check_own_files(folder: Path) -> None:
-    """Refuse a task whose ratings are those of a data set: there is no file to add others to."""
+    """Refuse a task whose ratings come from a data set, because it has no file for new ratings."""
     from harness.errors import TaskError
     from harness.tasks.folders import name_of_copy
     from harness.tasks.item import TASK_FILE
@@ -125,7 +125,7 @@ def check_own_files(folder: Path) -> None:
 
 
 def _rate(task: Task, name: str, page: PageOptions, seed: int) -> None:
-    """Serve the page until Ctrl-C, and say what was rated."""
+    """Serve the page until Ctrl-C, and print the number of rated items."""
     import asyncio
 
     from harness.annotation import RatingLog, RatingSession, make_screens, serve
@@ -135,7 +135,7 @@ def _rate(task: Task, name: str, page: PageOptions, seed: int) -> None:
 
     rater = page.rater
     if task.folder.resolve().is_relative_to(bundled("datasets").resolve()):
-        raise TaskError(f"{name}: a bundled task cannot be rated. Copy its folder {task.folder}.")
+        raise TaskError(f"{name}: bundled tasks can't be rated. Copy its folder {task.folder}.")
     identifier(rater, "--rater", "harness annotate")
     check_property(task)
     form = page.asked_form
@@ -157,7 +157,7 @@ def _rate(task: Task, name: str, page: PageOptions, seed: int) -> None:
 
 
 def check_property(task: Task) -> None:
-    """Refuse a task that does not say what is rated: people would rate they know not what."""
+    """Refuse a task whose 'property' doesn't yet describe what raters should rate."""
     from harness.errors import TaskError
     from harness.tasks.options import DEFAULT_PROPERTY
 
@@ -181,7 +181,7 @@ def _end(session: RatingSession, name: str) -> str:
 
 
 def merge_summary(done: str, merged: Merged, *, keep_outdated: bool = True) -> str:
-    """Write what was exported or merged, and what was left out."""
+    """Describe the exported or merged ratings, and those that were left out."""
     counts = ", ".join(f"{n} by {rater}" for rater, n in merged.n_ratings.items())
     n_new = sum(merged.n_ratings.values())
     lines = [f"{done} {merged.path}: {n_new} ratings{f' ({counts})' if counts else ''}."]
@@ -194,7 +194,7 @@ def merge_summary(done: str, merged: Merged, *, keep_outdated: bool = True) -> s
         more = f" and {len(merged.outdated) - MOST_SHOWN} more" * (
             len(merged.outdated) > MOST_SHOWN
         )
-        what = "Rated when their text or options were others"
+        what = "Rated with an earlier text or earlier options"
         lines.append(
             f"{what}: items {shown}{more}."
             if keep_outdated

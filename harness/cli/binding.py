@@ -1,4 +1,4 @@
-"""Parameters of commands, made of the options that models declare."""
+"""Parameters of commands, built from the options that models declare."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ FULL_HELP = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotat
 
 
 def takes(command: Command) -> Command:
-    """Give a command the options of its parameters that are models of options.
+    """Replace a command's option models by the options that they declare.
 
-    A parameter annotated with such a model becomes the options of the model. The command gets it
-    back with what was given on the command line, checked; wrong values are refused.
+    A parameter annotated with such a model becomes the model's options on the command line. The
+    command receives the model with the checked values, and wrong values are refused.
     """
     signature = inspect.signature(command, eval_str=True)
     models = {p.name: p.annotation for p in signature.parameters.values() if _is_model(p)}
@@ -66,7 +66,7 @@ def takes(command: Command) -> Command:
 
 
 def usage_error(error: OptionError) -> typer.BadParameter:
-    """Return the error of the command line for one about an option."""
+    """Convert an option error into a command-line usage error."""
     problem, advice = error.worded(flag_of)
     text, hint = in_sentences(problem, advice), None
     if error.option:
@@ -108,14 +108,14 @@ def _parameters(signature: inspect.Signature) -> Iterator[Parameter]:
 
 
 def _shown(default: object) -> object:
-    """Return a default as the command line has it: several values are separated by commas."""
+    """Return a default as written on the command line, with commas between several values."""
     if isinstance(default, tuple):
         return ",".join(map(str, default)) or None
     return default
 
 
 def _annotation(option: DeclaredOption) -> object:
-    """Return the type of an option on the command line, with its names, bounds and help."""
+    """Return an option's command-line type, with its names, bounds and help."""
     several = list[str] if option.repeats else str
     kind = several if option.kind is tuple else option.kind
     if option.values and option.kind is not tuple:
@@ -138,7 +138,7 @@ def _annotation(option: DeclaredOption) -> object:
 
 
 def _entered(option: DeclaredOption, value: object) -> object:
-    """Split the values of an option that takes several."""
+    """Split a comma-separated value if the option takes several."""
     if option.kind is not tuple or value is None or value == []:
         return value or None if option.repeats else value
     texts = value if isinstance(value, list) else [str(value)]
@@ -146,5 +146,5 @@ def _entered(option: DeclaredOption, value: object) -> object:
         return texts
     parts = [name for text in texts for part in text.split(",") if (name := part.strip())]
     if not parts:
-        raise OptionError(option.name, "name at least one")
+        raise OptionError(option.name, "pass at least one")
     return parts

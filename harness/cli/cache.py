@@ -1,4 +1,4 @@
-"""`harness cache`: size of the response cache, clearing it, and copying replies."""
+"""`harness cache`: show or clear the response cache, and copy replies."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ app = typer.Typer(invoke_without_command=True)
 @app.callback()
 @takes
 def cache(context: typer.Context, *, place: Cache, printing: Json) -> None:
-    """Show the folder, the number of requests and replies, and the size of the response cache.
+    """Show the response cache's folder, size, and number of requests and replies.
 
-    A request has one reply per sample. Replies stay until `harness cache clear` removes them.
-    What runs received stays in their run folders.
+    A request has one reply per sample. Replies stay until `harness cache clear` removes them. Run
+    folders keep their own copies of the replies.
 
     \b
     Examples:
@@ -45,7 +45,7 @@ def cache(context: typer.Context, *, place: Cache, printing: Json) -> None:
 
 
 class ClearedReplies(TaskOption):
-    """Which replies are removed."""
+    """The replies to remove."""
 
     task: str | None = option(
         None,
@@ -66,18 +66,18 @@ class ClearedReplies(TaskOption):
 
 
 class ClearDryRun(DryRun):
-    """Whether replies are only counted."""
+    """Option to count replies without removing them."""
 
-    dry_run: bool = option(False, "Count the replies that would be removed, and remove none.")
+    dry_run: bool = option(False, "Count the replies that would be removed, without removing them.")
 
 
 @app.command()
 @takes
 def clear(*, place: Cache, cleared: ClearedReplies, dry: ClearDryRun, asking: Unasked) -> None:
-    """Remove replies from the response cache; later runs pay for them again.
+    """Remove replies from the response cache, so that later runs pay for them again.
 
-    Without filters all replies are removed. With several filters, all must apply. A reply that
-    several tasks or judges use belongs to the first that received it.
+    Without filters, all replies are removed. With several filters, a reply must match all of them.
+    A reply that several tasks or judges use belongs to the first that received it.
 
     \b
     Examples:
@@ -118,16 +118,16 @@ def seconds_of(age: str) -> float:
     Raises
     ------
     OptionError
-        If it is none.
+        If the text isn't such an age.
     """
     found = AGE.fullmatch(age.strip().lower())
     if not found:
-        raise OptionError("older_than", "not an age", "Write one such as 30d, 12h or 4w", found=age)
+        raise OptionError("older_than", "not an age", "Pass one such as 30d, 12h or 4w", found=age)
     return float(found[1]) * SECONDS[found[2][:1]]
 
 
 def _name_of(task: str) -> str:
-    """Return the name of a task; one that is no longer there is taken by its name."""
+    """Return a task's name, or the text itself if the task no longer exists."""
     from harness.tasks import load_task
 
     return load_task(task).name if Path(task).is_dir() else task
@@ -140,7 +140,7 @@ def copy(
     ],
     target: Annotated[str, typer.Argument(metavar="TO", help="Folder, or address of a store.")],
 ) -> None:
-    """Copy replies of a cache, a run or a shared store to a cache or a store; none is replaced.
+    """Copy replies from a cache, run or store to a cache or store, without replacing any.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`harness check`: what a judge does without any label."""
+"""`harness check`: test a judge without any label."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class CheckSubject(CheckedItems):
-    """Whose items are used, and which."""
+    """The judge, and the items to check it on."""
 
     of_run: str | None = option(
         None,
@@ -43,7 +43,7 @@ class CheckSubject(CheckedItems):
 
 
 class CheckOutput(Page, Sending):
-    """How the card is shown."""
+    """Output options of the card."""
 
 
 @takes
@@ -66,9 +66,9 @@ def check(
 ) -> None:
     """Check a judge without any label: how often its answer flips for no reason.
 
-    The judge is asked about 30 items again, in other orders of the options, with padding, other
-    formatting and harmless edits, and with instructions in the text. The card also shows how many
-    replies can be read, which parameters the server rejects, and the cost.
+    The harness re-runs the judge on 30 items with reordered options, padding, different formatting,
+    harmless edits, and instructions in the text. The card also shows how many replies can be read,
+    which parameters the server rejects, and the cost.
 
     \b
     Examples:
@@ -87,7 +87,7 @@ def check(
         loaded = load_task(task or CHECKED_TASK, unrated=True)
         plans, out = plans_of_judge(judge, loaded, items, limit, server), place.out or default_out()
     elif task is not None:
-        raise typer.BadParameter("a run is checked on its own items. Leave TASK or --run out")
+        raise typer.BadParameter("--run uses the run's own items. Leave TASK or --run out")
     else:
         folder = find_run(place.out, items.of_run)
         plans, out = plans_in_run(folder, judge, items, limit, server), folder.path
@@ -113,7 +113,7 @@ def _checked(
 
 
 def _print_card(result: JudgeCheck, folder: RunFolder | None, output: CheckOutput) -> None:
-    """Print and write the card, keep it with a run, and end."""
+    """Print and write the card, keep it with the run if there is one, and exit."""
     from harness.report.check_card import card_page, card_text
     from harness.runs.kept_checks import keep_check
 

@@ -1,4 +1,4 @@
-"""`harness confirm`: decide on a judge by the items that were held out."""
+"""`harness confirm`: decide on a judge from the held-out items."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ app = typer.Typer(name="confirm", cls=options.DefaultGroup, rich_markup_mode=Non
 
 @app.callback()
 def confirm() -> None:
-    """Decide on one judge by the items that `run --holdout` or `validate --holdout` held out.
+    """Decide on one judge from the items that `run --holdout` or `validate --holdout` held out.
 
     Without a command this is `harness confirm run`.
 
@@ -45,24 +45,24 @@ def confirm() -> None:
 
 
 class ConfirmedJudge(JudgeName):
-    """Which judge is confirmed."""
+    """The judge to confirm."""
 
     judge: str = option(..., "The judge to confirm. You can confirm only one.", flag="--judge -j")
 
 
 class ConfirmedVerdicts(VerdictFile, TaskOption, ConfirmedJudge):
-    """Which judge is confirmed, by which verdicts on a task."""
+    """The judge to confirm, and its verdicts on a task."""
 
     task: str = option(..., "Name of a task, or path of a task folder.", flag="--task -t")
     verdicts: Path = option(..., "Another tool's verdicts, which include held-out items.")
 
 
 class ConfirmedItems(Seed, Criterion):
-    """Which items are validated, and how they are resampled."""
+    """The items to validate, and how to resample them."""
 
 
 class ConfirmedRun(MovedTask, ConfirmedJudge):
-    """Which judge of a run is confirmed."""
+    """The run's judge to confirm."""
 
 
 @app.command("run", cls=PanelCommand, short_help="Run a judge of a run on them (the default).")
@@ -76,10 +76,10 @@ def confirm_run(
     place: RunPlace,
     handling: Handling,
 ) -> None:
-    """Ask one judge of a run about the items that `run --holdout` held out, and decide.
+    """Run one judge on the items that `run --holdout` held out, and decide.
 
-    It is tested as the only judge, however many were tried on the other items, with the options of
-    its run. Only one judge can be confirmed, once. The same command resumes an interrupted
+    The test counts only this judge, even if you tried several on the other items, and uses the
+    run's options. You can confirm only one judge, once. The same command resumes an interrupted
     confirmation.
 
     \b
@@ -102,7 +102,7 @@ def confirm_run(
     raise typer.Exit(ExitCode.most_important(codes))
 
 
-@app.command("verdicts", cls=PanelCommand, short_help="Decide by another tool's verdicts.")
+@app.command("verdicts", cls=PanelCommand, short_help="Decide from another tool's verdicts.")
 @takes
 def confirm_verdicts(
     *,
@@ -111,10 +111,10 @@ def confirm_verdicts(
     choices: Choices,
     ending: DecisionPrinting,
 ) -> None:
-    """Decide on one judge by its verdicts on the items that `validate --holdout` held out.
+    """Decide on one judge from its verdicts on the items that `validate --holdout` held out.
 
-    It is tested as the only judge, however many were tried on the other items. Only one judge can
-    be confirmed, once. Nothing is asked.
+    The test counts only this judge, even if you tried several on the other items. You can confirm
+    only one judge, once. The command doesn't send any requests.
 
     \b
     Examples:

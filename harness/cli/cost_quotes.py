@@ -1,4 +1,4 @@
-"""What `--dry-run` prints: expected costs, their maximum, and what a cost limit buys."""
+"""Output of `--dry-run`: expected costs, their maximum, and the calls that a cost limit buys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.app.plan import Plan
     from harness.judging.running.cost_estimate import JudgeQuote
 
-DIGITS = 3  # of an amount that is enough
+DIGITS = 3  # in an amount that is rounded up
 
 
 def quote_rows(quotes: Sequence[JudgeQuote]) -> list[Mapping[str, object]]:
@@ -60,7 +60,7 @@ def _amount(usd: float | None) -> str:
 def _total(
     quotes: Sequence[JudgeQuote],
 ) -> tuple[tuple[float | None, float | None, float | None], bool]:
-    """Return the costs of all judges whose price is known, and whether they have no maximum."""
+    """Return the total cost of judges with a known price, and whether it has no maximum."""
     priced = [quote for quote in quotes if quote.expected_usd is not None]
     is_unlimited = any(quote.cost_usd is None for quote in priced)
     if quotes and not priced:
@@ -72,7 +72,7 @@ def _total(
 
 
 def quote_notes(plans: Sequence[Plan], quotes: Sequence[JudgeQuote]) -> Iterator[str]:
-    """Yield what explains the costs of all tasks: assumptions, replies per item, a cost limit."""
+    """Yield notes on the costs: assumptions, replies per item, and the cost limit."""
     names = list(dict.fromkeys(quote.judge for quote in quotes))
     by_reason: dict[tuple[int, str], list[str]] = {}
     for plan in plans[:1]:
@@ -109,7 +109,7 @@ def quote_notes(plans: Sequence[Plan], quotes: Sequence[JudgeQuote]) -> Iterator
 
 
 def limit_notes(quotes: Sequence[JudgeQuote], max_cost: float | None) -> Iterator[str]:
-    """Yield what a cost limit buys, and the least one that sends a call."""
+    """Yield notes on the calls that a cost limit buys, and the lowest limit that sends a call."""
     needs = {quote.judge: quote.first_call_usd or 0.0 for quote in quotes if quote.calls}
     paid = {judge: usd for judge, usd in needs.items() if usd > 0}
     if not paid:
@@ -136,7 +136,7 @@ def _of_each(least: str, most: str) -> str:
 
 
 def _bought(quotes: Sequence[JudgeQuote], max_cost: float, call_usd: float) -> str:
-    """Return how many calls a limit buys; the last ``call_usd`` of it must stay free for a call."""
+    """Return the number of calls that a limit buys, keeping ``call_usd`` free for the last call."""
     (expected, reasoning, most), _ = _total(quotes)
     n_calls = sum(quote.calls for quote in quotes)
     if most is not None and most <= max_cost:
@@ -155,12 +155,12 @@ def _n_bought(n_calls: int, usd: float, left_usd: float) -> int:
 
 
 def _plain(usd: float) -> str:
-    """Write an amount as it was passed, without an exponent."""
+    """Write an amount in full, without an exponent."""
     return f"{usd:.10f}".rstrip("0").rstrip(".")
 
 
 def _enough(usd: float) -> str:
-    """Write an amount, rounded up so that it is enough."""
+    """Write an amount, rounded up so that it covers the cost."""
     unit = 10.0 ** (math.floor(math.log10(usd)) - DIGITS + 1)
     rounded = math.ceil(usd / unit) * unit
     return f"{rounded:.{max(0, DIGITS - 1 - math.floor(math.log10(usd)))}f}"

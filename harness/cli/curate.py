@@ -1,4 +1,4 @@
-"""`harness curate`: tasks from tables of ratings, and what is done with them."""
+"""`harness curate`: import, check, sample and export tasks with ratings."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def audit(
 ) -> None:
     """Check the items and ratings of a task for problems, and say what to do about each.
 
-    Finds duplicates and near duplicates, items with a single rater, raters with few items, raters
-    unlike the others or too much like another, contradicting choices and sets, unused and misspelt
-    options, secrets and personal data, and says whether there are enough ratings. With verdicts it
-    also finds suspected rating errors, and lists first the findings that change the decision when
-    their items or raters are left out. Each finding ends with the command that acts on it.
+    Finds duplicates and near duplicates, items with a single rater, raters with few items, outlying
+    raters, raters who may copy each other, contradicting choices and sets, unused and misspelt
+    options, secrets and personal data, and says whether there are enough ratings. With verdicts, it
+    also finds suspected rating errors. Findings that change the decision if you drop their items or
+    raters come first. Each finding ends with the command to fix it.
 
     \b
     Examples:
@@ -89,8 +89,8 @@ def audit(
 def card(task: options.TaskName, *, place: CardOptions, printing: Json) -> None:
     """Write a data card (card.md) and Croissant metadata (croissant.json) of a task.
 
-    The card says what the ratings are, how they were made, how far raters agree, what the audit
-    finds, and what was changed; it holds no text of an item. Both are written anew each time.
+    The card describes the ratings, their origin, rater agreement, the audit's findings and any
+    changes. It doesn't contain item texts. The command overwrites both files.
 
     \b
     Examples:
@@ -136,7 +136,7 @@ def diff(
         echo(diff_text(result))
 
 
-@app.command("download", short_help="Fetch a data set of the Hugging Face hub.")
+@app.command("download", short_help="Fetch a data set from the Hugging Face hub.")
 @takes
 def download(
     name: Annotated[
@@ -145,10 +145,10 @@ def download(
     *,
     wanted: DownloadOptions,
 ) -> None:
-    """Write a split of a data set of the Hugging Face hub as parquet, for curate import.
+    """Write a split of a Hugging Face data set as parquet, for curate import.
 
-    The commit is fixed, so that everybody gets the same rows.
-    Data sets of csv, json, parquet and arrow files are read; no code of a data set is run.
+    You pass a fixed commit, so that everybody gets the same rows. The command reads csv, json,
+    parquet and arrow files, and never runs a data set's code.
 
     \b
     Examples:
@@ -171,7 +171,7 @@ def download(
 
 
 def _dataset(name: str, options: dict[str, str]) -> HubDataset:
-    """Return a data set of the hub, or that of a recipe, with the options of the command."""
+    """Return a data set on the hub, or a recipe's, with the command's options."""
     from pydantic import ValidationError
 
     from harness.tasks.dataset_fields import HubDataset
@@ -186,7 +186,7 @@ def _dataset(name: str, options: dict[str, str]) -> HubDataset:
 
 
 def _of_recipe(name: str) -> HubDataset:
-    """Return where the data set of a recipe is on the hub."""
+    """Return the location of a recipe's data set on the hub."""
     from harness.curation.importing.import_recipe import read_recipe
 
     recipe = read_recipe(name)
@@ -206,10 +206,10 @@ def drop(
     wanted: DropOptions,
     printing: Json,
 ) -> None:
-    """Write a version of a task without some items or raters, and say what is left.
+    """Write a version of a task without some items or raters, and count what is left.
 
-    Of duplicates the first item stays, of a pair of raters the first. Items that nobody rated then
-    are left out too; ids stay, and verdicts.csv follows.
+    The first of several duplicate items stays, and so does the first of a pair of raters. Items
+    that lose all ratings are left out too. Ids don't change, and verdicts.csv is updated.
 
     \b
     Examples:
@@ -224,7 +224,7 @@ def drop(
     folder = options.task_folder(made.new_name)
     check_new(folder)
     if not (wanted.items_out or wanted.raters_out or wanted.finding):
-        raise typer.BadParameter("say what to leave out: --items, --raters or --finding")
+        raise typer.BadParameter("nothing to leave out. Pass --items, --raters or --finding")
     loaded = load_task(task)
     items, raters = list(wanted.items_out or ()), list(wanted.raters_out or ())
     if wanted.finding:
@@ -253,8 +253,8 @@ app.command("draw", short_help="Draw items without ratings for an estimate.")(dr
 def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printing: Json) -> None:
     """Draw a random sample of the items with their ratings, or equal numbers by --by.
 
-    Every item keeps its inclusion probability; the task's notice says that its numbers describe
-    the sample. Ids are made of content and occurrence number.
+    Every item keeps its inclusion probability, and the task's notice says that its numbers describe
+    the sample. Ids are built from the content and the occurrence number.
 
     \b
     Examples:
@@ -298,7 +298,7 @@ def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printin
 
 
 app.command("verdicts", short_help="Write verdicts of other tools for validate.")(verdicts.verdicts)
-app.command("import", cls=PanelCommand, short_help="Make a task of a table of ratings.")(
+app.command("import", cls=PanelCommand, short_help="Make a task from a table of ratings.")(
     import_table.import_
 )
 
@@ -316,15 +316,13 @@ def export(
 ) -> None:
     """Write a task, its ratings and verdicts as one table, or its items for a rating tool.
 
-    FILE.task.yaml and the folder FILE.files beside the table hold the rest of the task, images
-    included; `harness curate import FILE` makes the same task of them. In csv, cells that start
-    with = + - @ get an apostrophe, which the import removes.
-
-    With --to, a folder holds what the tool imports, for each form of rating, and assignments.csv;
-    `harness curate import EXPORT --into TASK` adds the ratings that come back.
-
-    With --to langfuse or mlflow, FILE gets the verdicts of judges as scores of the traces that the
-    items came from: a line for each request that adds one.
+    FILE.task.yaml and the folder FILE.files next to the table contain the rest of the task,
+    including images. `harness curate import FILE` restores the task from them. In csv, cells that
+    start with = + - @ get an apostrophe, which the import removes. With --to, the command writes a
+    folder with files for the rating tool, one for each form of rating, and assignments.csv.
+    `harness curate import EXPORT --into TASK` adds the finished ratings. With --to langfuse or
+    mlflow, FILE gets the judges' verdicts as scores of the traces that the items came from, with
+    one request per line.
 
     \b
     Examples:
@@ -344,7 +342,7 @@ def export(
         if project.per_item and not project.team:
             raise typer.BadParameter("it goes with --raters", param_hint="--per-item")
         if project.team_queue and project.team:
-            raise typer.BadParameter("give --queue or --raters, not both")
+            raise typer.BadParameter("pass --queue or --raters, not both")
         loaded = load_task(task, unrated=True)
         export_project(
             loaded, file, project, project.tool, seed=project.seed, as_json=printing.as_json
@@ -361,7 +359,7 @@ def export(
 def _export_scores(
     name: str, file: Path, form: ScoreFormat, verdicts: Path | None, *, as_json: bool
 ) -> None:
-    """Write verdicts as scores, and say how many."""
+    """Write verdicts as scores, and print their number."""
     from harness.curation.verdicts.score_export import export_scores
     from harness.curation.versions.task_export import verdicts_of
     from harness.judging.parsing.external_verdicts import read_external
@@ -384,12 +382,12 @@ def _export_scores(
 
 
 @app.command(
-    "new", short_help="Write a task folder, also from a table.", context_settings=PASSES_ON
+    "new", short_help="Write a task folder, optionally from a table.", context_settings=PASSES_ON
 )
 @takes
 def new_task(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name or path of the folder to make.")],
+    name: Annotated[str, typer.Argument(help="Name or path of the new folder.")],
     *,
     wanted: NewTaskOptions,
     printing: Json,

@@ -26,7 +26,7 @@ LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 
 
 class DoctorJudges(Judges):
-    """Which judges must be usable."""
+    """The judges that must be usable."""
 
     judges: Names = option(
         None,
@@ -36,15 +36,15 @@ class DoctorJudges(Judges):
 
 
 class DoctorServer(JudgesFile, KeyEnv, BaseUrl):
-    """Where judges are that are not aliases."""
+    """The server of judges that aren't aliases."""
 
 
 class DoctorPlace(Executor, StoreOption, Cache):
-    """Where judges are asked, and replies kept."""
+    """Where judges run, and where replies are kept."""
 
 
 class ContactOption(Options):
-    """Whether servers are asked."""
+    """Option to contact servers."""
 
     contact: bool = option(False, "Contact servers at your own base_url, or on this machine.")
 
@@ -58,9 +58,9 @@ def doctor(
     wanted: ContactOption,
     printing: Json,
 ) -> None:
-    """Check keys, addresses, cache and shared store, with advice; no judge is asked.
+    """Check keys, addresses, cache and shared store, and advise. No judge is run.
 
-    Ends with 1 if something that you named cannot be used. Keys are never shown.
+    Exits with code 1 if something that you named can't be used. Keys are never shown.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`harness estimate`: what one judge of a run says of items that nobody rated."""
+"""`harness estimate`: estimate a mean over unrated items from a judge's answers and ratings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EstimateSubject(Trusting, FirstItems, JudgeName):
-    """Which judge is asked about which items, and when its verdicts can stand."""
+    """The judge, the unlabelled items, and the error at which verdicts can be accepted."""
 
     max_error: float | None = option(
         None,
@@ -50,11 +50,11 @@ def estimate(
     place: EstimatePlace,
     printing: Reporting,
 ) -> None:
-    """Ask a judge of a run about items without ratings, and estimate their mean.
+    """Run a run's judge on items without ratings, and estimate their mean.
 
-    The share of raters who would give a positive answer, or the mean score, over the items that the
-    unlabelled ones are drawn from. The rated items of the run say how the judge errs. The same
-    command resumes an interrupted one.
+    The mean is the share of raters who would give a positive answer, or the mean score, over the
+    items that the unlabelled ones are drawn from. The run's rated items show how the judge errs.
+    The same command resumes an interrupted estimate.
 
     \b
     Examples:
@@ -95,7 +95,7 @@ def estimate(
 
 
 def _show(n_asked: int) -> None:
-    echo(f"{n_asked:,} items asked about", err=True)
+    echo(f"{n_asked:,} items answered", err=True)
 
 
 def _ignore(n_asked: int) -> None:

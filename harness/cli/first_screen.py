@@ -1,6 +1,6 @@
-"""Help of all commands: a first screen of 24 lines, and every command on request.
+"""Help for all commands: a first screen of 24 lines, and every command on request.
 
-`--help` shows what most people need. `--help-all` shows every command and every option.
+`--help` shows the common commands. `--help-all` shows every command and every option.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ USAGE = "Usage: harness COMMAND [OPTIONS]   (harness COMMAND --help, harness --h
 
 
 def _print_full_help(ctx: typer.Context, *, value: bool) -> None:
-    """Print the help with every command and option, and end."""
+    """Print the help with every command and option, and exit."""
     if value and not ctx.resilient_parsing:
         ctx.meta[IS_FULL] = True
         typer.echo(ctx.get_help())
@@ -46,7 +46,7 @@ FullHelp = Annotated[
 
 
 class FirstScreen(TyperGroup):
-    """The group of all commands: its help fits one screen unless all of it is requested."""
+    """The group of all commands, whose help fits one screen unless the full help is requested."""
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the first screen, or the whole help."""
@@ -68,11 +68,11 @@ def first_screen(
     Parameters
     ----------
     summary : str
-        What the program does.
+        The program's purpose, in a sentence.
     described : mapping of str to mapping of str to str
-        Summaries by command, by group: a line for each command.
+        By group, the summary of each command, shown on its own line.
     named : mapping of str to str
-        Names of commands by group: a line for each group.
+        By group, the names of its commands, shown on one line.
     """
     width = max(len(name) for commands in described.values() for name in commands)
     lines = [USAGE, f"  {summary}", ""]

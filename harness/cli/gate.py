@@ -16,7 +16,7 @@ from harness.options.declaration import Options, Repeated, option
 
 
 class GateOptions(Options):
-    """What a run must fulfil, and where the results are written, too."""
+    """A run's requirements, and the files for the results."""
 
     require: Repeated = option(
         ...,

@@ -1,4 +1,4 @@
-"""`harness curate import`: a task of a table of ratings."""
+"""`harness curate import`: make a task from a table of ratings."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ MOST_NOTES = 4
 MOST_LISTED = 100  # characters of a list of columns in a question
 MOST_LINES = 25
 MOST_REJECTED = 5  # rows that are listed
-MOST_TASKS = 4  # that are listed
+MOST_TASKS = 4  # tasks that are listed
 TASK_INDENT = 14  # characters before a task's line
 
 
 def _description(sources: Sequence[Path]) -> Path | None:
-    """Return what `harness curate export` wrote beside a table to describe it."""
+    """Return the description that `harness curate export` wrote next to a table."""
     from harness.curation.versions.task_export import sidecar_of
 
     described = sidecar_of(sources[0])
@@ -141,16 +141,17 @@ def import_(
 
 
 def _draft_text(plans: Sequence[ImportPlan], command: Sequence[str], draft: _Draft) -> str:
-    """Write the draft, and the readings that are worth showing with facts and their commands.
+    """Write the draft and its likely readings, each with facts and a command.
 
-    The roles of the draft's columns are left out if there's no room: its command has them.
+    If there's no room, the roles of the draft's columns are left out, because its command lists
+    them.
     """
     from harness.curation.importing import readings_of, short_words, tried_readings
 
     plan = plans[0]
     asked = {question for plan in plans for question in plan.questions()}
     tried = tried_readings(readings_of(plan), draft.table, draft.rated, asked)
-    lines = ["", "Nothing is written."]
+    lines = ["", "Nothing was written."]
     for reading, facts in tried:
         lines.append(f"{reading.condition}:")
         lines += [f"  {line}" for line in facts.lines()] if facts else []
@@ -163,7 +164,7 @@ def _draft_text(plans: Sequence[ImportPlan], command: Sequence[str], draft: _Dra
 
 
 def _import_exported(source: Path, described: Path, folder: Path, *, as_json: bool) -> None:
-    """Make a task of a table that `harness curate export` wrote."""
+    """Make a task from a table that `harness curate export` wrote."""
     from harness.curation.versions.task_export import import_exported
 
     summary = import_exported(source, folder)
@@ -176,12 +177,12 @@ def _import_exported(source: Path, described: Path, folder: Path, *, as_json: bo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
-    """What the user said about a table so far.
+    """The user's settings for a table so far.
 
     Attributes
     ----------
     said : AnswerSettings
-        The settings of the user alone, whose labels have to occur; those of a recipe need not.
+        Only the user's settings. Their labels must occur in the table; a recipe's needn't.
     """
 
     name: str
@@ -194,7 +195,7 @@ class _Draft:
     licence: str = ""
 
     def completed(self, recipe: Recipe) -> _Draft:
-        """Return the draft with what a recipe says where the user said nothing."""
+        """Return the draft, with a recipe's settings for anything the user left open."""
         said = self.settings.model_dump(exclude_defaults=True)
         rated = {"property": recipe.property, "rater_ids": recipe.rater_ids, "kind": recipe.kind}
         rated |= self.rated.model_dump(exclude_defaults=True)
@@ -221,7 +222,7 @@ class _Draft:
         return tuple(replace(p, source=self.source, licence=self.licence) for p in plans)
 
     def settled(self) -> tuple[ImportPlan, ...]:
-        """Return the plans, or those of the only reading that makes sense."""
+        """Return the plans, or only those of the one reading that makes sense."""
         from harness.curation.importing import settled
 
         plans = settled(self.name, self.plans(), self.table, self.rated, self.roles)
@@ -251,7 +252,7 @@ class _Draft:
 
 
 def _confirm(draft: _Draft) -> tuple[ImportPlan, ...]:
-    """Show how the table is read, until the user accepts it."""
+    """Show the reading of the table until the user accepts it."""
     plans = draft.plans()
     echo(_describe(plans))
     while True:
@@ -264,11 +265,11 @@ def _confirm(draft: _Draft) -> tuple[ImportPlan, ...]:
             raise TaskError("nothing was written.")
         if answer.casefold() in {"", "y", "yes"}:
             if not questions_of(plans):
-                phrase = "What is rated, as a phrase for judges"
+                phrase = "The rated property, as a phrase for judges"
                 rated = draft.rated.property or typer.prompt(phrase)
                 named = draft.rated.model_copy(update={"property": rated})
                 return replace(draft, rated=named).plans()
-            echo("Say first what is unclear.")
+            echo("Answer the open questions first.")
             continue
         try:
             changed = draft.changed(answer)
@@ -280,14 +281,14 @@ def _confirm(draft: _Draft) -> tuple[ImportPlan, ...]:
 
 
 def questions_of(plans: Sequence[ImportPlan]) -> list[str]:
-    """Return what is unclear in any of several plans."""
+    """Return the open questions of several plans, without duplicates."""
     return list(dict.fromkeys(question for plan in plans for question in plan.questions()))
 
 
 def _within_words(questions: Sequence[str]) -> str:
-    """Join questions to at most `MOST_WORDS` words, the first in any case.
+    """Join questions up to `MOST_WORDS` words, but always include the first.
 
-    Long lists of columns are cut, as the commands above have them.
+    Long lists of columns are cut, because the commands above contain them.
     """
     shown = [" ".join(map(_cut_list, text.split(" "))) for text in questions]
     while len(shown) > 1 and sum(len(text.split()) for text in shown) > MOST_WORDS:
@@ -298,7 +299,7 @@ def _within_words(questions: Sequence[str]) -> str:
 
 
 def _cut_list(word: str) -> str:
-    """Return a word of a question, a long list in it cut after its first name."""
+    """Return a word of a question. A long list is cut after its first name."""
     first, comma, _ = word.partition(",")
     return f"{first},..." if comma and len(word) > MOST_LISTED else word
 
@@ -320,7 +321,7 @@ def _write(plans: Sequence[ImportPlan], folder: Path, most: MaxRejected, *, as_j
 
 
 def _summarize_all(made: Sequence[tuple[ImportPlan, ImportSummary]]) -> list[str]:
-    """Write what was made: a task in full, of several their counts and the next commands of one."""
+    """Summarise the new task, or count several and print the next commands for one of them."""
     if len(made) == 1:
         return _summarize(*made[0])
     lines = [""]
@@ -335,18 +336,18 @@ def _summarize_all(made: Sequence[tuple[ImportPlan, ImportSummary]]) -> list[str
 
 
 def _rejected_of(summary: ImportSummary) -> str:
-    """Return how many rows were rejected, and where they are listed."""
+    """Return the number of rejected rows and the file that lists them."""
     place = summary.folder / "rejected.csv"
     return f", {summary.n_rejected} rejected ({place})" if summary.n_rejected else ""
 
 
 def _print_json(tasks: Sequence[Mapping[str, object]]) -> None:
-    """Print a task as an object, several as a list."""
+    """Print one task as a JSON object, or several as a list."""
     echo_json(tasks[0] if len(tasks) == 1 else tasks)
 
 
 def _as_json(plan: ImportPlan, summary: ImportSummary | None) -> dict[str, object]:
-    """Return how a table is read and, once written, what came of it."""
+    """Return the reading of a table and, once the task is written, its counts."""
     reading: dict[str, object] = {
         "rows": plan.table.n_rows,
         "layout": plan.mapping.layout,
@@ -377,7 +378,7 @@ def _as_json(plan: ImportPlan, summary: ImportSummary | None) -> dict[str, objec
 
 
 def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True, with_roles: bool = True) -> str:
-    """Write how a table is read and, unless an error says it, what is unclear."""
+    """Print the reading of a table and, unless an error shows them, its open questions."""
     from harness.curation.importing import LAYOUTS, names_of
 
     first = plans[0]
@@ -423,7 +424,7 @@ def _answer_rows(plan: ImportPlan) -> list[tuple[str, str]]:
 
 
 def _task_rows(plans: Sequence[ImportPlan]) -> list[tuple[str, str]]:
-    """Return the scale of each of several tasks, on a line each."""
+    """Return a line for each of several tasks, with its scale."""
     rows: list[tuple[str, str]] = []
     for plan in plans[:MOST_TASKS]:
         options = ", ".join(plan.answers.labels.values())
@@ -455,7 +456,7 @@ def _counted(summary: ImportSummary) -> str:
 
 
 def _summarize(plan: ImportPlan, summary: ImportSummary) -> list[str]:
-    """Write what a task folder holds, what was rejected, and the next commands."""
+    """Print a task folder's contents, its rejected rows, and the next commands."""
     lines = ["", f"Wrote {summary.folder}: {_counted(summary)}."]
     if summary.n_rejected:
         lines.append(f"Rejected: {summary.n_rejected}, listed in {summary.folder}/rejected.csv:")
@@ -480,7 +481,7 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> list[str]:
 
 
 def _blank_lines(summary: ImportSummary) -> list[str]:
-    """Say how many items have no text, and how many a blank one, such as a side of a pair."""
+    """Count items without a text, and items with a blank text, such as one side of a pair."""
     lines = []
     if n := summary.n_textless:
         items = ", ".join(summary.textless) + (", ..." if n > len(summary.textless) else "")
@@ -493,7 +494,7 @@ def _blank_lines(summary: ImportSummary) -> list[str]:
 
 
 def _next_commands(plan: ImportPlan, summary: ImportSummary) -> list[str]:
-    """Return the commands that use a task."""
+    """Return commands to validate and run a new task."""
     folder = options.argument(summary.folder)
     file = options.argument(summary.folder / "verdicts.csv")
     verdicts = f" --verdicts {file}" if summary.judges else ""
@@ -504,7 +505,7 @@ def _next_commands(plan: ImportPlan, summary: ImportSummary) -> list[str]:
 
 
 def _set_line(plan: ImportPlan, summary: ImportSummary) -> str:
-    """Say which response sets a task of many options admits."""
+    """Describe the response sets of a task with many options."""
     file, n_options = f"{summary.folder}/task.yaml", len(plan.answers.labels)
     if listed := plan.answers.listed_sets(summary.sets):
         text = (

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ImproveSubject(TaskOption, JudgeName):
-    """Which judge is improved, on which task."""
+    """The judge to improve, and its task."""
 
     judge: str = option(
         ...,
@@ -45,7 +45,7 @@ class ImproveSubject(TaskOption, JudgeName):
 
 
 class ImproveOutput(FailUnless, DetailsOption, Sending):
-    """What is printed, and how the command ends."""
+    """Output format, and exit code by result."""
 
 
 @takes
@@ -61,9 +61,9 @@ def improve(
 ) -> None:
     """Search for a better way of asking a judge, and test what it gains on held-out items.
 
-    Other ways of asking are raced against the best so far on development items. The best and the
-    judge as it is are then asked about the items that were held out, once. The same command goes on
-    with a search that was interrupted.
+    The search races other ways of asking against the best one so far, on development items. It then
+    runs the best one and the original judge on the held-out items, once. The same command resumes
+    an interrupted search.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def improve(
     from harness.loading import edge
 
     if run is not None and subject.task is not None:
-        raise typer.BadParameter("give a run or --task, not both")
+        raise typer.BadParameter("pass a run or --task, not both")
     search = _search(run, subject, wanted, RunOptions.of(settings), server, RunPlace.of(place))
     if handling.dry_run:
         if plan := edge("racing", SearchEdge).plan_first_round(search):
@@ -127,7 +127,7 @@ def _search(
 
 
 def _own_words(settings: RunOptions) -> list[str]:
-    """Return the words of the options of a search that a run folder doesn't say."""
+    """Return the command-line words for search options that the run folder doesn't record."""
     names = ("criterion", "seed", "holdout", "within")
     chosen = {name: getattr(settings, name) for name in names if getattr(settings, name)}
     return [word for name, value in chosen.items() for word in (f"--{name}", str(value))]

@@ -10,7 +10,7 @@ from harness.cli import LAB, LazyGroup, options
 
 
 class LabGroup(options.Group, LazyGroup):
-    """The commands of the lab; named alone, it prints its help."""
+    """The lab's commands. Without a command, the group prints its help."""
 
     sources = LAB
     sections: ClassVar = {"Commands": LAB}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def tasks(*, printing: Json) -> None:
     """List the tasks that --task accepts by name.
 
-    They are looked up in $HARNESS_TASKS, in ./datasets, and among the bundled ones.
+    The harness looks for tasks in $HARNESS_TASKS, in ./datasets, and among the bundled ones.
 
     \b
     Examples:
@@ -56,7 +56,7 @@ def judges(*, server: JudgesFile, printing: Json) -> None:
 
 
 def _yes_or_no(row: Mapping[str, object]) -> dict[str, object]:
-    """Return a row whose last cell is short; why a judge is not ready stands below the table."""
+    """Return a row with a short last cell. The reasons appear below the table."""
     return {**row, "ready": "yes" if row["ready"] == "yes" else "no"}
 
 
@@ -103,11 +103,11 @@ def _minute(time: str) -> str:
 
 @takes
 def metrics(*, printing: Json) -> None:
-    """List all metrics: what they apply to, how to read them, and the paper.
+    """List all metrics with their scope, range, direction and paper.
 
-    All but those of raters alone compare a judge with the raters and are accepted by --metric.
-    Forms in a name are judge/human: h the most common option, s shares of options, srs shares of
-    raters who allow each option, hrs the options that enough raters allow.
+    Every metric that compares a judge with the raters works as --metric. Forms in a name are
+    judge/human: h is the most common option, s the options' shares, srs the shares of raters who
+    accept each option, and hrs the options that enough raters accept.
 
     \b
     Examples:
@@ -125,7 +125,7 @@ def metrics(*, printing: Json) -> None:
 
 
 def _plugin_metrics() -> Iterator[Metric]:
-    """Load the metrics of other distributions; those that cannot be loaded are named on stderr."""
+    """Load metrics from other distributions, and name those that fail to load on stderr."""
     from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
     from harness.errors import PluginError
 
@@ -137,7 +137,7 @@ def _plugin_metrics() -> Iterator[Metric]:
 
 
 def metrics_by_scope() -> dict[str, Sequence[Metric]]:
-    """Return all metrics by what they apply to."""
+    """Return all metrics, grouped by scope."""
     from harness.stats import HUMAN_AGREEMENT, METRICS, OptionSpace
     from harness.stats.metrics.advantage import ADVANTAGE
     from harness.stats.metrics.confusion import binary_metrics

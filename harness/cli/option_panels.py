@@ -1,4 +1,4 @@
-"""Help of commands with many options: panels by concern, and rare options on request."""
+"""Help for commands with many options: panels by concern, and rare options on request."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from harness.options.declaration import DeclaredOption
 
-MOST_UNSORTED = 20  # options in one list, without panels
+MOST_UNSORTED = 20  # most options in one list without panels
 
 
 class PanelCommand(TyperCommand):
-    """A command whose help shows many options in panels and leaves rare ones to --help-all."""
+    """A command whose help groups many options in panels and hides rare ones until --help-all."""
 
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write arguments, then options in the panels of their concerns."""

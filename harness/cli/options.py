@@ -23,10 +23,10 @@ TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class Group(TyperGroup):
-    """Commands of one subject; named alone, it prints its help."""
+    """Commands on one subject. Without a command, the group prints its help."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of the same class
-        """Print the help and end where there are no arguments."""
+        """Print the help and exit if there are no arguments."""
         if not args and not ctx.resilient_parsing:
             echo(ctx.get_help())
             ctx.exit()
@@ -34,10 +34,10 @@ class Group(TyperGroup):
 
 
 class DefaultGroup(TyperGroup):
-    """Commands of one subject; without the name of one, the first is meant."""
+    """Commands on one subject. Without a command's name, the first one runs."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of the same class
-        """Read the words as those of the first command unless they name one or ask for help."""
+        """Parse arguments for the first command unless they name one or request help."""
         if not args or args[0] not in {*self.commands, *ctx.help_option_names}:
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
@@ -49,7 +49,7 @@ def split(names: str | None, option: str) -> list[str] | None:
         return None
     parts = [name.strip() for name in names.split(",") if name.strip()]
     if not parts:
-        raise typer.BadParameter("name at least one", param_hint=option)
+        raise typer.BadParameter("pass at least one", param_hint=option)
     return parts
 
 
@@ -75,7 +75,7 @@ FinishedRun = Annotated[
 
 
 def check_without_table(ctx: typer.Context) -> None:
-    """Refuse options that describe a table where none is given."""
+    """Refuse options that describe a table if there is no table."""
     for option in ctx.args:
         raise typer.BadParameter(
             f"{option} needs --from FILE, a table. Leave it out to write the example"
@@ -95,26 +95,26 @@ def task_folder(name: str) -> Path:
 
 
 def argument(folder: Path) -> str:
-    """Write a folder so that --task takes it for a path."""
+    """Write a folder so that --task reads it as a path."""
     path = str(folder)
     return shlex.quote(path if folder.is_absolute() or path.startswith(".") else f"./{path}")
 
 
 def required_task(task: str | None) -> str:
-    """Return the task; a command without one is wrong."""
+    """Return the task, or raise a usage error without one."""
     if task is None:
-        raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")
+        raise typer.BadParameter("pass a task, e.g. --task toxicity", param_hint="--task")
     return task
 
 
 def several_tasks(tasks: str | None) -> list[str]:
-    """Split tasks that are joined by commas; a folder whose path holds a comma is one task."""
+    """Split tasks at commas, except in the path of an existing folder."""
     names = required_task(tasks)
     return [names] if Path(names).exists() else split(names, "--task") or []
 
 
 def exit_code_of(validation: Validation, least: DecisionVerdict | None) -> ExitCode:
-    """Return the exit code of a validation; with a line on stderr if ``--fail-unless`` fails."""
+    """Return a validation's exit code, and print a line on stderr if ``--fail-unless`` fails."""
     from harness.analysis.completeness import exit_code_of as code_of_judges
     from harness.analysis.conditions import Condition
     from harness.errors import ExitCode
@@ -122,5 +122,5 @@ def exit_code_of(validation: Validation, least: DecisionVerdict | None) -> ExitC
     verdict = validation.decision.verdict
     if least is None or Condition.at_least(least).accepts(verdict):
         return code_of_judges(validation.completeness().values())
-    echo(f"harness: the verdict is {verdict}, --fail-unless asks for {least}.", err=True)
+    echo(f"harness: the verdict is {verdict}, but --fail-unless requires {least}.", err=True)
     return ExitCode.CHECK_FAILED

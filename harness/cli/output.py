@@ -1,4 +1,4 @@
-"""Printing and writing: texts of others reach the terminal without control characters."""
+"""Printing and writing. External texts reach the terminal without control characters."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ COLOURS = {  # of verdicts
 
 
 def echo(text: str = "", *, err: bool = False, colour: str | None = None) -> None:
-    """Print lines, control characters as pictures; in a colour on a terminal."""
+    """Print lines with visible control characters, and in colour on a terminal."""
     typer.secho(visible_lines(text), err=err, fg=colour)
 
 
 def echo_json(content: object, *, indent: int | None = 2) -> None:
-    """Print JSON, a text as it is, control characters as escapes."""
+    """Print JSON, or a text that already is JSON, with control characters as escapes."""
     text = content if isinstance(content, str) else json.dumps(content, indent=indent)
     typer.echo(escaped_json(text))
 
 
 def echo_result(result: object) -> None:
-    """Print a result of an analysis as JSON."""
+    """Print the result of an analysis as JSON."""
     from harness.analysis.serialize import to_json
 
     echo_json(to_json(result))
 
 
 def dollars(amount: float | None) -> str:
-    """Write a cost; None is an unknown price."""
+    """Write a cost, or say that the price is unknown for None."""
     return "unknown price" if amount is None else f"${amount:.4f}"
 
 
@@ -65,7 +65,7 @@ def show(rows: Sequence[Mapping[str, object]], *, as_json: bool = False, empty: 
 
 
 def echo_validation(v: Validation, *, details: bool) -> None:
-    """Print a validation as wide as the terminal, with its verdict in bold and in colour."""
+    """Print a validation at the terminal's width, with its verdict in bold and in colour."""
     from harness.report.text import render, verdict_paragraph
     from harness.report.text_table import WIDTH
 
@@ -77,7 +77,7 @@ def echo_validation(v: Validation, *, details: bool) -> None:
 
 
 def write(file: Path, text: str, *, append: bool = False) -> None:
-    """Write a file that the user named, or append to it."""
+    """Write or append to a file that the user named."""
     from harness.files.regular_files import append_text, write_file, writing_to
 
     with writing_to(file, RunError):

@@ -1,4 +1,4 @@
-"""`harness plan`: how many items, raters and replies a study needs."""
+"""`harness plan`: estimate the items, raters and replies that a study needs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harness.stats.planning.planted import PlantedJudge, PlantedRaters
     from harness.stats.planning.sample_size import AgreementMoments
 
-NOT_NAMED = "assumed judges have no names. Only judges with verdicts do"
+NOT_NAMED = "assumed judges have no names. Leave the names out or pass verdicts"
 app = typer.Typer(
     help="Plan items, raters and replies for a wanted power.",
     cls=options.Group,
@@ -51,7 +51,9 @@ def plan() -> None:
 def difference(
     delta: Annotated[
         float,
-        typer.Argument(metavar="DIFFERENCE", help="In agreement with a rater, such as 0.05."),
+        typer.Argument(
+            metavar="DIFFERENCE", help="Difference in agreement with raters, such as 0.05."
+        ),
     ],
     *,
     basis: DifferenceBasis,
@@ -61,9 +63,10 @@ def difference(
 ) -> None:
     """Plan to detect a difference between two judges' agreement with a rater.
 
-    The variance comes from ratings and verdicts at hand, or from planted raters and judges as
-    those of `harness lab selftest`: raters as in a task, or of two options, and judges as assumed.
-    The test is two-sided at 5 %, on the paired difference per item.
+    The variance comes from ratings and verdicts that you have, or from simulated raters and judges
+    as in `harness lab selftest`. Simulated raters are like a task's, or choose between two options,
+    and simulated judges have the agreement you assume. The test is two-sided at 5 %, on the paired
+    difference per item.
 
     \b
     Examples:
@@ -113,10 +116,11 @@ def annotators(
 ) -> None:
     """Estimate how often a judge is recommended, by raters and items.
 
-    It's recommended if it passes the alternative annotator test in the first validation of new
-    items, and doesn't look like a copy of a rater. With verdicts, raters are drawn from the task's
-    without replacement and items with replacement (Calderon et al. 2025, figure 2). Without, new
-    ones are drawn from planted raters and a judge, as those of `harness lab selftest`.
+    A judge is recommended if it passes the alternative annotator test in the first validation on
+    new items, and doesn't look like a copy of a rater. With verdicts, the task's raters are drawn
+    without replacement and its items with replacement (Calderon et al. 2025, figure 2). Without
+    verdicts, ratings come from simulated raters and a simulated judge, as in `harness lab
+    selftest`.
 
     \b
     Examples:
@@ -176,11 +180,11 @@ def _prices(options: PriceOptions) -> Prices:
 
 
 def _planted_raters(basis: Basis) -> PlantedRaters | None:
-    """Return planted raters: as in a task, or as assumed; None if verdicts are at hand."""
+    """Return simulated raters, like a task's or as assumed; None if there are verdicts."""
     task, raters = basis.task, basis.assumed_rater_agreement
     if basis.verdicts is not None:
         if task is None:
-            raise typer.BadParameter("verdicts need a --task")
+            raise typer.BadParameter("--verdicts needs a task. Add --task")
         return None
     if basis.assumed_agreement is None or (task is None) == (raters is None):
         raise typer.BadParameter(
@@ -257,7 +261,7 @@ def _estimated_moments(
 
 
 def _chosen(source: Source, names: Sequence[str] | None, n_judges: int) -> list[str]:
-    """Return the judges that are named, or all if there are no more than needed."""
+    """Return the named judges, or all of them if no more than needed exist."""
     available = list(source.verdicts)
     chosen = list(names or available)
     if len(chosen) != n_judges or not set(chosen) <= set(available):

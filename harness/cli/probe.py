@@ -82,7 +82,7 @@ app = typer.Typer(name="probe", cls=options.Group, rich_markup_mode=None)
 
 @app.callback()
 def probe() -> None:
-    """Test whether changes of a text that should not matter change verdicts.
+    """Test whether irrelevant edits to a text change verdicts.
 
     \b
     Examples:
@@ -92,19 +92,19 @@ def probe() -> None:
 
 
 class ProbedItems(Items):
-    """Which items are changed."""
+    """The items to change."""
 
     limit: int = option(N_PROBED, "Change only the first N items.", ge=1)
 
 
 class ProbedSamples(Samples):
-    """How often judges are asked about an item."""
+    """Replies per judge and item."""
 
     samples: int = option(1, "Replies per judge and item, changed or not.", ge=1, le=MAX_SAMPLES)
 
 
 class ProbedElicitations(Elicitations):
-    """How judges are asked."""
+    """Forms of the question."""
 
     elicitations: tuple[Elicitation, ...] = option(
         ("forced_choice",),
@@ -114,15 +114,15 @@ class ProbedElicitations(Elicitations):
 
 
 class ProbeSettings(BudgetOptions, Seed, ProbedItems, ProbedSamples, ProbedElicitations):
-    """How judges are asked about which items."""
+    """The judges, the items, and how to run the judges on them."""
 
 
 class ProbePlace(Out, StoredReplies, Cache):
-    """Where replies and runs are kept."""
+    """Folders of replies and runs."""
 
 
 class ChangeOptions(Options):
-    """How items are changed."""
+    """Source of the changes to items."""
 
     panel: ClassVar[str] = "How to run judges"
     perturbations: Path | None = option(None, "Your own changes (jsonl). Default: the bundled set.")
@@ -145,7 +145,7 @@ def _ask_probe(
 
 
 def run_probe(plan: Plan, place: RunPlace, handling: Sending) -> None:
-    """Run a probe or the rest of one, or print its cost; print its flip rates and end."""
+    """Run or resume a probe, or print its cost. Print its flip rates and exit."""
     from harness.app.run import ask_plan
     from harness.cli.progress import watch
     from harness.cli.run import print_costs
@@ -174,7 +174,7 @@ def _plan_probe(
     server: Server,
     perturbations: Path | None,
 ) -> Plan:
-    """Plan to ask about the changed items of a task."""
+    """Plan to run judges on a task's changed items."""
     from harness.analysis.ratings import select_items
     from harness.app.plan import plan_run, without_held_out
     from harness.runs.ledger import recorded_holdout
@@ -209,15 +209,13 @@ def _changed_task(
 
 
 class PreferenceOptions(Options):
-    """Which system each judge is, and where items name theirs."""
+    """Each judge's system, and the field that names an item's system."""
 
     own: tuple[str, ...] = option(
         ...,
         "The system that each judge is: JUDGE=SYSTEM, comma-separated.",
     )
-    author: str | None = option(
-        None, "Field that names the system which wrote the text of an item."
-    )
+    author: str | None = option(None, "Field that names the system that wrote an item's text.")
 
 
 @app.command("self-preference", short_help="Compare judges' favour for their own texts.")
@@ -234,8 +232,8 @@ def self_preference(
 ) -> None:
     """Self-preference: whether a judge favours its own texts more than the raters do.
 
-    Computed from a finished run. Control: texts of other systems; in pairwise tasks, other judges
-    of the same texts.
+    The comparison uses a finished run. The control is other systems' texts or, in pairwise tasks,
+    other judges of the same texts.
 
     \b
     Examples:
@@ -248,7 +246,7 @@ def self_preference(
 
     pairs = [name.partition("=") for name in wanted.own]
     if not all(judge and system for judge, _, system in pairs):
-        raise typer.BadParameter("give JUDGE=SYSTEM, comma-separated", param_hint="--own")
+        raise typer.BadParameter("pass JUDGE=SYSTEM, comma-separated", param_hint="--own")
     systems = {judge: system for judge, _, system in pairs}
     source = compared_source(find_run(place.out, run_name))
     found = self_preferences(source, systems, author=wanted.author)

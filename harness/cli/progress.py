@@ -1,4 +1,4 @@
-"""Progress of a run: rich's bars on a terminal, lines elsewhere, nothing if quiet."""
+"""Progress of a run: rich's bars on a terminal, plain lines otherwise, nothing if quiet."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ LINE_EVERY_S = 10.0
 RATE_OVER_S = 30.0
 RATE_STEP_S = 0.1
 ALL = "all processes"
-MAX_LEFT_S = 1e9  # a time of more digits says no more
+MAX_LEFT_S = 1e9  # further digits aren't informative
 
 
 class Silent(LineObserver):
-    """Shows warnings alone, on stderr.
+    """Observer that shows only warnings, on stderr.
 
     Attributes
     ----------
     says_why : bool
-        Whether to say why a judge is incomplete; the printed result of a run has that as a note.
+        Whether to print why a judge is incomplete. A run's printed result already has a note on it.
     """
 
     says_why = True
 
     def ended(self, judge: str, reason: str) -> None:
-        """Say why a judge is incomplete, if nothing else says it."""
+        """Print why a judge is incomplete, unless the result does."""
         if self.says_why:
             super().ended(judge, reason)
 
@@ -54,11 +54,11 @@ class Silent(LineObserver):
 
     def say(self, line: str) -> None:
         """Print a line."""
-        with suppress(OSError):  # a closed stderr must not end the run
+        with suppress(OSError):  # a closed stderr mustn't end the run
             echo(line, err=True)
 
     def show(self, text: str) -> None:
-        """Print a text of a judge."""
+        """Print a text that a judge returned."""
         self.say(f"    - {text}")
 
 
@@ -66,11 +66,11 @@ class CallRate:
     """Calls per second over the last half minute, without replies from the store or the log."""
 
     def __init__(self) -> None:
-        self._calls: deque[tuple[float, int]] = deque()  # when, and how many since the start
+        self._calls: deque[tuple[float, int]] = deque()  # time, calls so far
         self._n_calls = 0
 
     def add(self, n_calls: int, now_s: float) -> None:
-        """Count calls that were answered at a time in seconds."""
+        """Count calls that were answered at a time (in seconds)."""
         self._n_calls += n_calls
         if len(self._calls) > 1 and now_s - self._calls[-2][0] < RATE_STEP_S:
             self._calls.pop()  # keeps one entry per step and the last
@@ -79,7 +79,7 @@ class CallRate:
             self._calls.popleft()
 
     def per_second(self) -> float | None:
-        """Return the rate; None before two calls at different times."""
+        """Return the rate, or None before two calls at different times."""
         if not self._calls:
             return None
         (first_s, n_first), (last_s, n_last) = self._calls[0], self._calls[-1]
@@ -112,7 +112,7 @@ class _Tally:
 
     @property
     def speed(self) -> str:
-        """Calls per second and the remaining time at that rate; "" before the first call."""
+        """Calls per second, and the remaining time at that rate; "" before the first call."""
         per_second = self.rate.per_second()
         if not per_second:
             return ""
@@ -126,7 +126,7 @@ class _Tally:
 
 
 def _of_all(progress: SharedProgress) -> str:
-    """Say what all processes of a run have done."""
+    """Summarise the progress of all of a run's processes."""
     return f"{ALL}: {progress.n_processes} asking, {progress.n_replies} replies in the store"
 
 
@@ -135,7 +135,7 @@ def _sum(total: float | None, cost: float | None) -> float | None:
 
 
 class _Counting(Silent):
-    """Keeps a tally per judge, and shows it where it changed."""
+    """Observer that keeps a tally per judge, and shows it after a change."""
 
     def __init__(self, n_planned: Mapping[str, int]) -> None:
         self._tallies = {judge: _Tally(n) for judge, n in n_planned.items()}
@@ -153,7 +153,7 @@ class _Counting(Silent):
 
 
 class Lines(_Counting):
-    """Prints a line per judge every ten seconds, for logs and pipes."""
+    """Observer that prints a line per judge every ten seconds, for logs and pipes."""
 
     def __init__(self, n_planned: Mapping[str, int]) -> None:
         super().__init__(n_planned)
@@ -166,7 +166,7 @@ class Lines(_Counting):
             self._print(judge)
 
     def progressed(self, progress: SharedProgress) -> None:
-        """Print what all processes of the run have done, now and then."""
+        """Print the progress of all processes from time to time."""
         if time.monotonic() >= self._due_s[ALL]:
             self._due_s[ALL] = time.monotonic() + LINE_EVERY_S
             self.say(_of_all(progress))
@@ -189,7 +189,7 @@ class Lines(_Counting):
 
 
 class Bars(_Counting):
-    """Shows one bar per judge with rate, cost and time left."""
+    """Observer that shows one bar per judge with rate, cost and time left."""
 
     def __init__(self, n_planned: Mapping[str, int]) -> None:
         from rich.console import Console
@@ -224,7 +224,7 @@ class Bars(_Counting):
         )
 
     def progressed(self, progress: SharedProgress) -> None:
-        """Show what all processes of the run have done, below the bars."""
+        """Show the progress of all processes below the bars."""
         if self._all is None:
             self._all = self._progress.add_task("", total=None, speed="", cost="")
         self._progress.update(self._all, description=_of_all(progress))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PromptOptions(JudgeName):
-    """Which prompt of a judge is printed."""
+    """The prompt to print."""
 
     judge: str = option(..., "Alias or litellm model.", flag="--judge -j")
     item: str = option(..., "Id of an item.")
@@ -38,11 +38,11 @@ class PromptOptions(JudgeName):
 
 
 class PromptSettings(PromptFiles, Seed, Items, Shuffling):
-    """How a run asks about an item."""
+    """Settings of a run that change a prompt."""
 
 
 class PromptServer(JudgesFile, BaseUrl):
-    """Where judges are that are not aliases."""
+    """The server of judges that aren't aliases."""
 
 
 @takes
@@ -54,11 +54,11 @@ def prompt(
     server: PromptServer,
     printing: Json,
 ) -> None:
-    """Print what a judge is sent for an item: each message below its role. Nothing is sent.
+    """Print the messages a judge gets for an item, each below its role. Nothing is sent.
 
-    It is what a run sends with the same --limit, --criterion, --seed and --shuffle-options. The
-    second turn of a pair is not shown, as it follows the reply to the first. With --json, model and
-    parameters are printed too, and control characters of the text as escapes.
+    A run with the same --limit, --criterion, --seed and --shuffle-options sends the same messages.
+    The second turn of a pair isn't shown, because it depends on the reply to the first. With
+    --json, the output includes model and parameters, and control characters appear as escapes.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`harness curate next`: what to rate next, and why."""
+"""`harness curate next`: list the ratings to collect next, and draw items for an estimate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.curation.audit.finding import Finding
     from harness.tasks import Task
 
-MAX_ROWS = 15  # that are printed without --details
+MAX_ROWS = 15  # rows that are printed without --details
 EVIDENCE = {
     "consistency": "In simulations this beats random picking once each item has one answer.",
     "annotator-test": "In simulations the standard error of the difference between judge and "
@@ -31,17 +31,17 @@ EVIDENCE = {
 
 @takes
 def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: JsonOrDetails) -> None:
-    """List the ratings that are worth most: choices of one more rater, and pairs with a set.
+    """List the most valuable ratings: choices by one more rater, and set-then-choice pairs.
 
-    The value, per answer, is the expected fall in the number of items on the wrong side of the
-    cut-off (consistency), or the number of comparisons added to the annotator test
-    (annotator-test). For pairs, items with one pair get a second, by another rater. With
-    --finding, the items are those of a finding of the audit, in its order. Repeat the command
-    with the new ratings.
+    A rating's value, per answer, is the expected fall in the number of items on the wrong side of
+    the cut-off (consistency), or the number of comparisons it adds to the annotator test
+    (annotator-test). For pairs, items with one pair get a second one from a different rater. With
+    --finding, the list has the items of an audit finding, in its order. Repeat the command after
+    adding the new ratings.
 
-    If there are up to 20 raters, "raters" names those who have not rated the item in this form.
-    Raters whom the audit flags are not offered. harness annotate shows an item to the raters that
-    its row names, or to everybody if it names none.
+    With up to 20 raters, "raters" names those who haven't rated the item in this form, except
+    raters flagged by the audit. harness annotate shows an item to the raters in its row, or to
+    everybody if the row names none.
 
     \b
     Examples:
@@ -98,7 +98,7 @@ def next_ratings(task: options.TaskName, *, wanted: NextOptions, printing: JsonO
 def draw(task: options.TaskName, *, drawing: DrawOptions, printing: Json) -> None:
     """Draw about --budget items without ratings for an estimate, and write them as a task.
 
-    Items on which the judge's verdict is least informative are drawn most often. Each keeps its
+    Items whose verdicts are least informative are drawn most often. Each item keeps its
     probability, so that the weighted ratings represent all items.
 
     \b
@@ -122,8 +122,8 @@ def draw(task: options.TaskName, *, drawing: DrawOptions, printing: Json) -> Non
     of_run = load_task(str(folder.path / "task")).name
     if of_run != rated.name:
         raise TaskError(
-            f"{folder.path}: it is a run of {of_run}, not of {rated.name}",
-            "Name another with --run",
+            f"{folder.path}: a run on {of_run}, not on {rated.name}",
+            "Pass a different run with --run",
         )
     rng = np.random.default_rng(drawing.seed)
     drawn = draw_items(folder, judge, source, drawing.budget, rng=rng)
@@ -151,7 +151,7 @@ def draw(task: options.TaskName, *, drawing: DrawOptions, printing: Json) -> Non
 
 
 def finding_of(task: Task, kind: str, verdicts: Path | None, seed: int) -> Finding:
-    """Return a finding of the audit by its kind."""
+    """Return the audit's finding of a kind."""
     from harness.curation.audit import audit_task
 
     findings = {f.kind: f for f in audit_task(task, verdicts, seed=seed).findings}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ReportOptions(RaterNames, Page):
-    """What is written beside a report, and whether it is shown."""
+    """Files to write with a report, and whether to open it."""
 
     page: Path | None = option(
         None, "With {task}: file of the report. Default: <task>-report.html."
@@ -40,7 +40,7 @@ class ReportOptions(RaterNames, Page):
         run: str | None,
         other: str | None,
     ) -> None:
-        """Refuse options that have no effect on what is reported."""
+        """Refuse options that don't affect the report."""
         given = self.model_fields_set
         if self.listing:
             given = given | subject.model_fields_set - {"out"}
@@ -65,7 +65,7 @@ def report(
     wanted: ReportOptions,
     printing: JsonOrDetails,
 ) -> None:
-    """Write a run's report, judge card and table of metrics, from its folder alone.
+    """Write a run's report, judge card and metrics table, using only its folder.
 
     \b
     Examples:

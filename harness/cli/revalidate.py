@@ -1,4 +1,4 @@
-"""`harness revalidate` and `history`: ask the judges of a run again."""
+"""`harness revalidate` and `history`: re-run a run's judges, and show past rounds."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ N_BEFORE_RUN = {
     "schedule": 1,
     "export": 1,
     "overdue": 1,
-}  # words
-MAX_LOOKS = 40  # that the page draws unless more are asked for
-MAX_PRINTED = 4  # the same, of a table in the terminal
+}  # subcommand names
+MAX_LOOKS = 40  # rounds on the page by default
+MAX_PRINTED = 4  # rounds in the terminal's table by default
 
 
 app = typer.Typer(name="revalidate", cls=options.DefaultGroup, rich_markup_mode=None)
@@ -86,8 +86,8 @@ def revalidate() -> None:
 def look(run: RunOrBaseline = None, *, looking: Looking, place: Out, printing: Printing) -> None:
     """Re-run a finished run's judges and test for drift beyond their usual noise.
 
-    The replies are fresh: the cache is not used. The first round fixes the baseline, which is the
-    run's own replies. A round that was stopped is resumed by the same command.
+    Each round sends new requests, without the cache. The first round uses the run's own replies as
+    the baseline. The same command resumes an interrupted round.
 
     \b
     Examples:
@@ -106,7 +106,7 @@ def look(run: RunOrBaseline = None, *, looking: Looking, place: Out, printing: P
         _look(folder, look_options, printing)
 
 
-@app.command(short_help="Start a new baseline from a round on.")
+@app.command(short_help="Start a new baseline from a round's replies.")
 @takes
 def rebase(
     number: LookNumber,
@@ -116,9 +116,9 @@ def rebase(
     place: Out,
     printing: Printing,
 ) -> None:
-    """Start a new baseline with the replies from a round on.
+    """Start a new baseline with the replies of a round and later ones.
 
-    The round must be later than the one that raised an alarm. Missing replies are asked for, and
+    The round must come after the one that raised an alarm. Missing replies are requested, and
     nothing is compared.
 
     \b
@@ -133,7 +133,7 @@ def rebase(
 
 
 class Excluded(Excluding):
-    """How a round is excluded, and why."""
+    """Options for excluding a round."""
 
     because: str = option(..., "Why a round is excluded.", metavar="TEXT")
 
@@ -148,7 +148,7 @@ def exclude(
     place: Out,
     printing: Printing,
 ) -> None:
-    """Drop the replies of a round, and ask nothing.
+    """Drop a round's replies without sending any requests.
 
     \b
     Examples:
@@ -161,7 +161,7 @@ def exclude(
 
 
 def _look(folder: RunFolder, look_options: LookOptions, printing: Printing) -> None:
-    """Re-run judges, accept or exclude a round, and end with its code."""
+    """Re-run judges, or accept or exclude a round, and exit with its code."""
     from harness.cli.progress import watch
     from harness.revalidation.revalidate import revalidate as revalidate_run
 
@@ -178,9 +178,9 @@ def _look(folder: RunFolder, look_options: LookOptions, printing: Printing) -> N
 
 
 def print_error(words: list[str], error: BaseException) -> None:
-    """Print as JSON what ends the command, if that is wanted, and annotate it.
+    """Print the error that ends the command as JSON if requested, and as a CI annotation.
 
-    ``words`` are those of the command line; they may be what is wrong.
+    ``words`` are the command-line arguments, which can be invalid.
     """
     words = words[N_BEFORE_RUN.get(words[0], 0) if words else 0 :]
     code = ExitCode.WRONG_INPUT
@@ -212,7 +212,7 @@ def _print_json(ending: LookEnding) -> None:
 
 
 def _annotate(lines: Sequence[str]) -> None:
-    """Make lines annotations of the job where this runs in GitHub Actions."""
+    """Print lines as annotations of the job in GitHub Actions."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in lines:
             echo(f"::error title=harness revalidate::{_escaped(line)}", err=True)
@@ -250,7 +250,7 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
 
 
 class HistoryOptions(Options):
-    """Which rounds are shown."""
+    """The rounds to show."""
 
     last: int | None = option(None, "Show the last N rounds.", metavar="N", ge=1)
     show_all: bool = option(
@@ -272,7 +272,7 @@ def history(
 ) -> None:
     """Print a table of a run's re-validation rounds: verdict, flips, p-value, metric, change.
 
-    The page has them as control charts.
+    The page shows the rounds as control charts.
 
     \b
     Examples:
@@ -331,7 +331,7 @@ def overdue(run: RunOrBaseline = None, *, wanted: Every, place: Out, printing: J
 
 
 class ExportedBaseline(MovedTask, Anchor, ItemText):
-    """Which items and texts are exported."""
+    """The items and texts to export."""
 
     item_text: bool = option(
         False, "Write the items' texts too.", flag="--item-text/--no-item-text", rare=True
@@ -356,8 +356,8 @@ def export(
 ) -> None:
     """Write baseline, anchor and history of a run into a small folder without texts.
 
-    Commit it, or keep it in the cache of a CI system: harness revalidate FOLDER asks the judges on
-    a machine that has nothing but the task, and adds to the history in the folder.
+    Commit the folder, or keep it in a CI cache. harness revalidate FOLDER then re-runs the judges
+    on any machine that has the task, and adds to the folder's history.
 
     \b
     Examples:

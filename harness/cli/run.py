@@ -1,4 +1,4 @@
-"""`harness run`: ask judges, validate them, and rank them."""
+"""`harness run`: run judges, validate them, and rank them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
 class RunSubject(Subject):
-    """Who is asked about what."""
+    """The task and the judges."""
 
     task: str | None = option(
         None,
@@ -76,7 +76,7 @@ def run(
 
 
 def run_plans(plans: Sequence[Plan], place: RunPlace, handling: Handling) -> None:
-    """Run plans, or print what they cost; print their results and end."""
+    """Run plans and print their results, or print their costs, and exit."""
     if handling.dry_run:
         print_costs(*plans, as_json=handling.as_json)
         return
@@ -95,7 +95,7 @@ def run_plans(plans: Sequence[Plan], place: RunPlace, handling: Handling) -> Non
 
 
 def _results(plans: Sequence[Plan], ask: Callable[[Plan], RunResult]) -> Iterator[RunResult]:
-    """Run plans within one limit of cost until the user stops them."""
+    """Run plans within one cost limit until the user stops them."""
     spent_usd = 0.0
     for plan in plans:
         result = ask(replace(plan, config=plan.config.after(spent_usd)))
@@ -106,7 +106,7 @@ def _results(plans: Sequence[Plan], ask: Callable[[Plan], RunResult]) -> Iterato
 
 
 def run_with_progress(plan: Plan, place: RunPlace, *, quiet: bool) -> RunResult:
-    """Run a plan with progress bars, or with lines where there is no terminal."""
+    """Run a plan with progress bars, or with lines if there is no terminal."""
     from harness.app.run import run_plan
     from harness.cli.progress import watch
 
@@ -115,7 +115,7 @@ def run_with_progress(plan: Plan, place: RunPlace, *, quiet: bool) -> RunResult:
 
 
 def print_result(result: RunResult, printing: Printing) -> None:
-    """Print a validation as JSON, or as text with the place of its page."""
+    """Print a validation as JSON, or as text with the path of its report."""
     from harness.analysis.serialize import indented
 
     if printing.as_json:
@@ -127,7 +127,7 @@ def print_result(result: RunResult, printing: Printing) -> None:
 
 
 def print_folder(result: RunResult) -> None:
-    """Print where the page is, and the cost."""
+    """Print the report's path and the cost."""
     from harness.judging.judges.pricing import price_of
 
     unknown = [judge.name for judge in result.validation.judges if judge.cost.usd is None]
@@ -139,7 +139,7 @@ def print_folder(result: RunResult) -> None:
 
 
 def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> str:
-    """Write the cost of a run; judges of unknown price are named."""
+    """Write a run's cost, and name judges with an unknown price."""
     cost = dollars(cost_usd)
     if assumed_usd:
         most = dollars(cost_usd + assumed_usd)
@@ -150,12 +150,12 @@ def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> st
 
 
 def print_costs(*plans: Plan, as_json: bool) -> None:
-    """Print calls, replies and cost per judge, task by task, and what they follow from.
+    """Print calls, replies and cost per judge, task by task, with their assumptions.
 
     Raises
     ------
     JudgeUnavailable
-        If the cost limit of a plan cannot be kept.
+        If a plan's cost limit can't be enforced.
     """
     from harness.app.plan import check_limits, estimate_costs, overshoots
     from harness.cli.cost_quotes import quote_notes, quote_rows

@@ -33,20 +33,20 @@ USUAL: Period = "week"
 
 
 class ScheduleOptions(Every):
-    """For which scheduler, and how often."""
+    """The scheduler, and the time between rounds."""
 
     every: Period = option(USUAL, "Time between rounds.")
     emit: Target = option(..., "Scheduler to write for.")
 
 
 class ScheduledTask(TaskOption):
-    """Where the task is."""
+    """Location of the task."""
 
     task: str | None = option(None, "Name or path of the task in the repository.", flag="--task -t")
 
 
 class ScheduledJudges(Judges):
-    """Which judges are watched."""
+    """The judges to watch."""
 
     judges: Names = option(
         None,
@@ -66,11 +66,11 @@ class ScheduledLooks(
     ScheduledTask,
     ScheduledJudges,
 ):
-    """How the judges are asked in each round."""
+    """Options for the judges in each round."""
 
 
 class EmittedOptions(Options):
-    """What the files of a schedule contain, and where they are written."""
+    """Contents and folder of a schedule's files."""
 
     alerts: bool = option(
         False,
@@ -96,11 +96,11 @@ def schedule(
     files: EmittedOptions,
     place: Out,
 ) -> None:
-    """Emit a workflow, a pipeline, a crontab line or a timer that re-validates a run.
+    """Write a workflow, pipeline, crontab line or timer that re-validates a run.
 
-    Keys are named, never written, and so is the password of a store: it comes from $PGPASSWORD, or
-    with the whole address from $HARNESS_STORE. harness revalidate --if-due makes extra calls
-    harmless.
+    Keys and a store's password are never written, only the names of their variables. The password
+    comes from $PGPASSWORD, or with the whole address from $HARNESS_STORE. harness revalidate
+    --if-due makes extra calls harmless.
 
     \b
     Examples:
@@ -162,7 +162,7 @@ def schedule(
 
 
 def _asking(judges: tuple[str, ...], options: LookOptions) -> list[str]:
-    """Return the options of a round that are not its defaults."""
+    """Return a round's options that differ from the defaults."""
     samples = options.samples if options.replies_per_item > 1 else None
     asked = LookOptions(judges=judges or None, samples=samples, max_cost=options.max_cost)
     return asked.words()

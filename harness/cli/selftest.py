@@ -1,4 +1,4 @@
-"""`harness lab selftest`: the whole analysis on a design like the user's, with a planted truth."""
+"""`harness lab selftest`: check the whole analysis on simulated data like yours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def selftest(
     task: Annotated[
         str | None,
-        typer.Argument(help="Task whose design is tested. Default: the design in the options."),
+        typer.Argument(help="Task whose design is simulated. Default: the design in the options."),
     ] = None,
     *,
     tested: TestedVerdicts,
@@ -35,9 +35,9 @@ def selftest(
 ) -> None:
     """Simulate data like yours with a known truth, and check the whole analysis on it.
 
-    The raters and judges of the data sets are like those of a task, or as your options say. Each
-    data set is analysed as by `validate`. You can read how often the right judge is recommended,
-    how often claims are true or false, and how often intervals contain the truth.
+    Simulated raters and judges are like a task's, or follow your options. The command analyses each
+    data set as `validate` does. It then shows how often the right judge is recommended, how often
+    claims are true or false, and how often intervals contain the truth.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`harness lab simulate`: the published synthetic experiments, as tables."""
+"""`harness lab simulate`: repeat published synthetic experiments, as tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @takes
 def simulate(
     figures: Annotated[
-        list[int] | None, typer.Argument(help="Figures to redo: 4, 5, 6, 10 to 15. Default: 4.")
+        list[int] | None, typer.Argument(help="Figures to repeat: 4, 5, 6, 10 to 15. Default: 4.")
     ] = None,
     *,
     model: SimulationOptions,
@@ -34,10 +34,10 @@ def simulate(
 ) -> None:
     """Select judges by each metric in simulated populations (Guerdan et al. 2025, section 6).
 
-    Raters and judges are drawn from the rating model: fully specified tasks and underspecified
-    ones, selection effects that humans and judges share or not, rater error, few ratings or many.
-    The table shows means over populations and cut-offs, in brackets the standard error over
-    populations; --json gives every value with its own.
+    The rating model generates raters and judges. The experiments vary task specification, selection
+    effects (shared or not by humans and judges), rater error, and the number of ratings. The table
+    shows means over populations and cut-offs, with the standard error over populations in brackets.
+    --json prints every value with its own standard error.
 
     \b
     Examples:
@@ -56,7 +56,7 @@ def simulate(
     for number in chosen:
         if number not in FIGURES:
             numbers = ", ".join(map(str, FIGURES))
-            raise typer.BadParameter(f"{number} is none of {numbers}", param_hint="FIGURES")
+            raise typer.BadParameter(f"{number} isn't one of {numbers}", param_hint="FIGURES")
     wanted = replace(QUICK if model.quick else FULL, model=model.rating_model(chosen))
     if model.populations is not None:
         wanted = replace(wanted, n_populations=model.populations)
@@ -83,7 +83,7 @@ def simulate(
 
 
 def _table(quantity: str, rows: Sequence[ExperimentRow]) -> None:
-    """Print one quantity: a line per setting and metric, a column per number of ratings."""
+    """Print one quantity, with a line per setting and metric and a column per number of ratings."""
     columns = list(dict.fromkeys(row.n_ratings for row in rows))
     lines = []
     for scenario, metric in dict.fromkeys((row.scenario, row.metric) for row in rows):

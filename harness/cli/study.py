@@ -1,4 +1,4 @@
-"""`harness lab study`: the results of several tasks together."""
+"""`harness lab study`: combine the results of several tasks."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def study(
     place: Out,
     printing: Json,
 ) -> None:
-    """Compare runs of several tasks: decisions, beta-hat per judge, cost of choosing by a metric.
+    """Compare runs of several tasks: decisions, beta-hat per judge, cost of selecting by a metric.
 
-    The page has figures of each task, too: the annotator test by items and by margin, and agreement
-    by the certainty of the raters.
+    The page also has figures for each task: the annotator test by items and by margin, and
+    agreement by the raters' certainty.
 
     \b
     Examples:
@@ -59,7 +59,7 @@ def print_study(
     sources: Mapping[str, Source] | None = None,
     as_json: bool = False,
 ) -> None:
-    """Print the results of several tasks, or write them as a page with figures of the sources."""
+    """Print the results of several tasks, or write them as a page with figures for each source."""
     from harness.analysis.study import study as study_of
     from harness.report.judge_charts import metric_label
     from harness.report.study_page import study_page, study_text

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def export_project(
     task: Task, folder: Path, project: TeamOptions, tool: str, *, seed: int, as_json: bool
 ) -> None:
-    """Write a project, and say what to do with it."""
+    """Write a project, and print the next steps."""
     check_edge("annotation")
     from harness.annotation.teams.screens import make_team_screens
     from harness.annotation.teams.team_project import write_project
@@ -56,7 +56,7 @@ def export_project(
 
 
 def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) -> None:
-    """Add the ratings of a team to a task, each once."""
+    """Add a team's ratings to a task, each only once."""
     check_edge("annotation")
     from harness.annotation import merge_ratings
     from harness.annotation.teams.team_answers import problems_in_words
@@ -82,7 +82,7 @@ def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) ->
         return
     echo(merge_summary("Added to", merged, keep_outdated=said.outdated_answers))
     if answers.n_replaced:
-        echo(f"Replaced by a later answer of the same rater: {answers.n_replaced}.")
+        echo(f"Replaced by a later answer from the same rater: {answers.n_replaced}.")
     if answers.unassigned:
         echo(f"Answered screens that were assigned to others: {', '.join(answers.unassigned)}.")
     if answers.problems:

@@ -1,4 +1,4 @@
-"""`harness trust`: which verdicts of a judge can stand without a person."""
+"""`harness trust`: find a judge's verdicts that you can accept without a person."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class TrustSubject(RunOrVerdicts, Trusting, JudgeName):
-    """Which judge's verdicts are checked, of a run or on a task."""
+    """The judge to check, in a run or on a task."""
 
     judge: str = option(..., "The judge whose verdicts are checked.", flag="--judge -j")
     max_error: float = option(
-        ..., "Share of errors among accepted verdicts, at most, such as 0.1.", gt=0, lt=1
+        ..., "Maximum share of errors among accepted verdicts, such as 0.1.", gt=0, lt=1
     )
 
 
 class TrustFiles(Options):
-    """What is written about each verdict."""
+    """Files with each verdict, or the items left to rate."""
 
     accepted_file: Path | None = option(
         None,
@@ -51,11 +51,12 @@ def trust(
     files: TrustFiles,
     printing: Json,
 ) -> None:
-    """Find the verdicts of a judge that can stand without a person.
+    """Find a judge's verdicts that you can accept without a person.
 
-    A threshold on the judge's own confidence (agreement of its replies, probability of the answer,
-    or both) is tested on the rated items, so that the error among accepted verdicts is at most
-    --max-error with 95% confidence. No verdict is accepted if the ratings don't show that.
+    The command tests a threshold on the judge's own confidence (agreement of its replies,
+    probability of the answer, or both) on the rated items, so that the error among accepted
+    verdicts is at most --max-error with 95% confidence. No verdict is accepted if the ratings don't
+    show that.
 
     \b
     Examples:
@@ -86,7 +87,7 @@ def trust(
 
 
 def _print_files(source: Source, result: VerdictTrust, files: TrustFiles) -> None:
-    """Say what was written, and how to have the rest rated."""
+    """Print the written files, and the command to rate the remaining items."""
     if files.accepted_file is not None:
         echo(f"Wrote {files.accepted_file}: {len(result.verdicts)} verdicts.")
     if files.rest_file is None:

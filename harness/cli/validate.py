@@ -1,4 +1,4 @@
-"""`harness validate`: compute every number from a run folder, or from verdicts of another tool."""
+"""`harness validate`: compute every number from a run folder or another tool's verdicts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class ValidateSubject(VerdictFile, TaskOption):
-    """Which verdicts are validated."""
+    """The verdicts to validate."""
 
 
 @takes
@@ -65,13 +65,13 @@ def validate(
     elif subject.task is not None:
         validation = validate_verdicts(subject.task, subject.verdicts, validating, choices)
     else:
-        raise typer.BadParameter("name a run folder, or a task with --task")
+        raise typer.BadParameter("pass a run folder, or a task with --task")
     print_validation(validation, ending)
     raise typer.Exit(options.exit_code_of(validation, ending.fail_unless))
 
 
 def print_validation(validation: Validation, printing: Printing) -> None:
-    """Print the result, as text or JSON."""
+    """Print the result as text or JSON."""
     from harness.analysis.serialize import indented
 
     if printing.as_json:

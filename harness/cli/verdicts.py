@@ -1,4 +1,4 @@
-"""`harness curate verdicts`: verdicts of judges from files of other tools."""
+"""`harness curate verdicts`: read judges' verdicts from other tools' files."""
 
 from __future__ import annotations
 
@@ -27,18 +27,17 @@ N_LISTED = 10
 def verdicts(
     sources: Annotated[
         list[Path],
-        typer.Argument(
-            help="Tables, logs of inspect_ai, results of promptfoo, output of OpenAI batches."
-        ),
+        typer.Argument(help="Tables, inspect_ai logs, promptfoo results, or OpenAI batch output."),
     ],
     *,
     reading: VerdictImport,
     printing: Json,
 ) -> None:
-    """Write verdicts from files of other tools as a file that validate takes.
+    """Convert verdicts from other tools' files into a file that validate reads.
 
-    Items are matched by id and values by key or label of an option, both exactly. What matches
-    nothing is listed with line and reason beside the output; such values are written as invalid.
+    Items must match by id, and values by an option's key or label, both exactly. Lines without a
+    match are listed with the reason in a file next to the output. Values that don't match an option
+    are written as invalid.
 
     \b
     Examples:
@@ -88,7 +87,7 @@ def _summarize(summary: VerdictSummary, output: Path, task: str, n_items: int) -
         lines.append(f"  {judge}: {len(counts.items)} of {n_items} items: {', '.join(outcomes)}")
     if summary.left_out:
         sources = ", ".join(f"{source} ({n})" for source, n in summary.left_out.items())
-        lines.append(f"Left out: {sources}. Choose what is read with --map.")
+        lines.append(f"Left out: {sources}. Use --map to choose what to read.")
     if summary.rejected:
         lines.append(f"Unmatched: {len(summary.rejected)}, listed in {summary.rejected_file}:")
         lines += [f"  {r.file}: line {r.line}: {r.reason}" for r in summary.rejected[:N_LISTED]]

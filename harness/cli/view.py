@@ -12,7 +12,7 @@ from harness.options.result_options import RaterNames
 
 
 class ViewOptions(RaterNames):
-    """Where the page is."""
+    """Port of the page, and whether to open it."""
 
     view_port: int | None = option(
         None, "Port of the page. Default: any free one.", flag="--port", ge=0, le=65535
@@ -25,8 +25,8 @@ def view(*, place: Out, wanted: ViewOptions) -> None:
     """Show your runs on a page only this computer can open.
 
     The page lists runs with their verdict, leader, cost and progress, opens their reports, and
-    shows two runs side by side by item. You can filter the items by agreement, outcome and field.
-    Nothing is sent anywhere. Ctrl-C ends it.
+    compares two runs item by item. You can filter the items by agreement, outcome and field.
+    Nothing leaves your computer. Press Ctrl-C to stop.
 
     \b
     Examples:

@@ -193,7 +193,7 @@ def test_ratings_of_another_text_or_option_list_are_not_merged_in_silence(folder
     assert "and left out (--outdated adds them): items i" in result.output
     result = invoke("annotate", "merge", folder, "--outdated")
     assert f": {4 * n_changed} ratings" in result.output
-    assert "Rated when their text or options were others: items i" in result.output
+    assert "Rated with an earlier text or earlier options: items i" in result.output
 
 
 def test_skips_flags_and_comments_are_kept_once(tmp_path):

@@ -89,7 +89,7 @@ def test_charts_are_written_as_svg(tmp_path):
         (("difference", "0.1", *ASSUMED, "--raters", "x"), "whole numbers"),
         (("difference", "0.1", "--task", "toxicity"), "with --task or --rater-agreement"),
         (("difference", "0.1", "--task", "toxicity", *ASSUMED), "with --task or --rater-agreement"),
-        (("difference", "0.1", "--verdicts", "v.csv"), "verdicts need a --task"),
+        (("difference", "0.1", "--verdicts", "v.csv"), "--verdicts needs a task. Add --task"),
         (
             ("annotators", "--task", "toxicity", *ASSUMED[:2], "--eps", "0.1"),
             "comes from task.yaml",

@@ -179,7 +179,7 @@ def test_skips_comments_flags_and_later_answers_come_back(tmp_path):
     third["annotations"].append(earlier)
     path = written(tmp_path / "x.json", [first, second, third])
     result = invoke("curate", "import", path, "--into", task)
-    assert "Replaced by a later answer of the same rater: 1." in result.output
+    assert "Replaced by a later answer from the same rater: 1." in result.output
     assert "Items flagged: 1. Comments: 1." in result.output
     loaded = load_task(task, unrated=True)
     by_item = {r.item: r for r in loaded.ratings}
