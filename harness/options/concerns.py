@@ -16,23 +16,23 @@ from harness.stats.modes import AbstentionMode
 
 AnswerKind: TypeAlias = modes.AnswerKind
 ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
-Elicitation = Literal[AnswerKind, "paired"]  # paired: the set first, then a choice from it
+Elicitation = Literal[AnswerKind, "paired"]  # paired: first the set, then a choice from it
 ELICITATIONS: tuple[Elicitation, ...] = (*ANSWER_KINDS, "paired")
 RanksBy = AnswerKind
 AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
 Humans: TypeAlias = Literal["rated", "reconstructed", "modelled"]
 
 MAX_TOKENS = 10**12  # larger counts are ignored
-REPLY_CAP = 4096  # tokens of a reply under a cost limit, where its judge sets no limit
-MAX_SAMPLES = 10_000  # as of a judge
+REPLY_CAP = 4096  # tokens of a reply under a cost limit, if its judge has no limit
+MAX_SAMPLES = 10_000  # of a judge per item
 N_PAIRS = 100  # enough to estimate beta
 N_PROBED = 20  # items that a probe changes
-CHECKED_TASK, N_CHECKED = "toxicity", 30  # whose items a check asks about, and how many
-WITHIN = 0.05  # difference of mean losses that does not matter in a race
+CHECKED_TASK, N_CHECKED = "toxicity", 30  # default task and number of items of a check
+WITHIN = 0.05  # largest difference of mean losses that doesn't matter in a race
 
 
 def _parse_replies(number: object) -> int | Literal["inf"] | None:
-    """Read a number of replies; infinity is a word, as JSON has no number for it."""
+    """Read a number of replies. Infinity is a word, because JSON has no number for it."""
     if number is None:
         return None
     if number in ("inf", inf):
@@ -60,7 +60,7 @@ class Tau(Options):
 
 
 class RankedBy(Tau):
-    """What ranks judges."""
+    """The metric or ratings that rank judges."""
 
     metric: str | None = option(
         None, "Metric that ranks, e.g. 'hit_rate(h/h)'. Default: the metric of {ranks_by}."
@@ -96,7 +96,7 @@ class Confidence(Options):
 
 
 class Choices(Confidence, RankedBy):
-    """Choices of a user about the numbers; None for the task's or the default."""
+    """A user's choices about the numbers; None for the task's choice or the default."""
 
     replies: RepliesCompared = option(
         None,
@@ -106,7 +106,7 @@ class Choices(Confidence, RankedBy):
     )
     min_answered: float | None = option(
         None,
-        "Share of items that a judge must have answered to be ranked. Default: 0.9.",
+        "Minimum share of items a judge must answer to be ranked. Default: 0.9.",
         ge=0,
         le=1,
         rare=True,
@@ -129,7 +129,7 @@ class Choices(Confidence, RankedBy):
     )
 
     def explicit(self) -> dict[str, Any]:
-        """Return the choices that are not None."""
+        """Return the choices that aren't None."""
         return self.model_dump(exclude_none=True)
 
 
@@ -141,13 +141,13 @@ class Seed(Options):
 
 
 class Quick(Options):
-    """How much is simulated."""
+    """Size of a simulation."""
 
     quick: bool = option(False, "Simulate less: at most about a minute on two cores.")
 
 
 class Samples(Options):
-    """How often judges are asked about an item."""
+    """Replies per judge and item."""
 
     panel: ClassVar[str] = "How to run judges"
     samples: int | None = option(
@@ -156,7 +156,7 @@ class Samples(Options):
 
 
 class FirstItems(Options):
-    """How many items."""
+    """Limit on the number of items."""
 
     limit: int | None = option(None, "Only the first N items.", ge=1)
 
@@ -168,17 +168,17 @@ class Criterion(Options):
 
 
 class Items(Criterion, FirstItems):
-    """Which items of a task."""
+    """Selection of a task's items."""
 
 
 class CheckedItems(Items):
-    """Which items a judge is asked about that is checked."""
+    """Items for checking a judge."""
 
-    limit: int = option(N_CHECKED, "Ask about the first N items.", ge=1)
+    limit: int = option(N_CHECKED, "Run the judge on the first N items.", ge=1)
 
 
 class Ledger(Options):
-    """What counts as tried on the same items."""
+    """Judges that count as tried on the same items."""
 
     panel: ClassVar[str] = "Statistics"
     new_ledger: bool = option(
@@ -187,7 +187,7 @@ class Ledger(Options):
 
 
 class Holdout(Options):
-    """Which items are kept for a confirmation."""
+    """Items held out for a confirmation."""
 
     panel: ClassVar[str] = "Statistics"
     holdout: float | None = option(
@@ -203,11 +203,11 @@ OWN_VERDICTS = "a run is validated with its own verdicts, items and seed"
 
 
 class Validating(Holdout, Ledger, Seed, Items):
-    """Which items are validated, and how they are resampled."""
+    """The items to validate, and how to resample them."""
 
 
 class Elicitations(Options):
-    """How judges are asked."""
+    """Forms of the question to judges."""
 
     panel: ClassVar[str] = "How to run judges"
     elicitations: tuple[Elicitation, ...] | None = option(
@@ -220,7 +220,7 @@ class Elicitations(Options):
     @model_validator(mode="before")
     @classmethod
     def _in_order(cls, values: object) -> object:
-        """Put elicitations into the order of asking."""
+        """Sort elicitations by the order of their requests."""
         if not isinstance(values, dict):
             return values
         chosen = values.get("elicitations")
@@ -232,7 +232,7 @@ class Elicitations(Options):
 
 
 class Shuffling(Options):
-    """In which order options are shown."""
+    """Order of the options in prompts."""
 
     panel: ClassVar[str] = "How to run judges"
     shuffle_options: bool = option(
@@ -241,7 +241,7 @@ class Shuffling(Options):
 
 
 class ItemText(Options):
-    """Whether texts are kept."""
+    """Option to keep items' texts."""
 
     panel: ClassVar[str] = "Storage"
     item_text: bool = option(
@@ -253,19 +253,19 @@ class ItemText(Options):
 
 
 class PromptFiles(Options):
-    """Which templates judges are asked by."""
+    """Prompt templates for judges."""
 
     panel: ClassVar[str] = "How to run judges"
     prompts: Path | None = option(
         None,
-        "Folder of templates that replace those of the same name, as harness improve writes one.",
+        "Folder of templates that replace those of the same name. harness improve writes one.",
         metavar="FOLDER",
         rare=True,
     )
 
 
 class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
-    """How often, and with which limits, judges are asked."""
+    """Number, limits and kind of requests to judges."""
 
     panel: ClassVar[str] = "How to run judges"
     pairs: int | None = option(
@@ -276,7 +276,7 @@ class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
         rare=True,
     )
     max_tokens: int | None = option(
-        None, "Most tokens in a reply. Default: each judge's own limit.", ge=1, rare=True
+        None, "Maximum tokens in a reply. Default: each judge's own limit.", ge=1, rare=True
     )
     batch: bool = option(
         False, "Use batch interfaces, which cost less, if a judge has one.", rare=True
@@ -285,7 +285,7 @@ class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
     @model_validator(mode="before")
     @classmethod
     def _pairs_by_default(cls, values: object) -> object:
-        """Ask in pairs, too, unless elicitations are named."""
+        """Ask in pairs too, unless the elicitations are set."""
         if not isinstance(values, dict):
             return values
         if values.get("elicitations") is None:
@@ -296,13 +296,13 @@ class Asking(PromptFiles, ItemText, Shuffling, Samples, Elicitations):
 
 
 class Within(Options):
-    """The difference that doesn't matter."""
+    """The difference that doesn't matter in a race."""
 
     panel: ClassVar[str] = "Cost"
     within: float | None = option(
         None,
-        f"In a {{race}}, difference of mean losses that doesn't matter, or 0 to find the one best "
-        f"judge. Default: {WITHIN}.",
+        f"In a {{race}}, the difference of mean losses to ignore, or 0 to find the one best judge. "
+        f"Default: {WITHIN}.",
         ge=0,
         lt=1,
         allow_inf_nan=False,
@@ -311,7 +311,7 @@ class Within(Options):
 
 
 class CompleteWinner(Options):
-    """What follows a race."""
+    """Option to complete the winner after a race."""
 
     panel: ClassVar[str] = "Cost"
     complete_winner: bool = option(
@@ -322,7 +322,7 @@ class CompleteWinner(Options):
 
 
 class RaceOption(Options):
-    """Whether judges that can no longer be the best are asked on."""
+    """Option to drop judges early."""
 
     panel: ClassVar[str] = "Cost"
     race: bool = option(
@@ -333,7 +333,7 @@ class RaceOption(Options):
 
 
 class MaxCost(Options):
-    """What asking may cost."""
+    """Cost limit of a run."""
 
     panel: ClassVar[str] = "Cost"
     max_cost: float | None = option(
@@ -342,7 +342,7 @@ class MaxCost(Options):
 
 
 class Limit(MaxCost):
-    """What asking may cost, and when it ends before that."""
+    """Cost limit of a run, and whether to continue past warnings."""
 
     max_cost_soft: bool = option(
         False,
@@ -357,20 +357,20 @@ class Limit(MaxCost):
     )
 
     def changes(self) -> dict[str, object]:
-        """Return what is set, to change the limits of a run."""
+        """Return the options that are set, to change a run's limits."""
         flags = {"max_cost_soft": self.max_cost_soft, "keep_going": self.keep_going}
         changes: dict[str, object] = {name: True for name, is_set in flags.items() if is_set}
         return changes if self.max_cost is None else {"max_cost": self.max_cost, **changes}
 
     def after(self, spent_usd: float) -> Self:
-        """Return the options with what is left of the limit once so much was spent."""
+        """Return the options with the limit that remains after some of it was spent."""
         if self.max_cost is None:
             return self
         return self.model_copy(update={"max_cost": max(0.0, self.max_cost - spent_usd)})
 
 
 class BudgetOptions(Limit):
-    """What asking may cost, and the length of replies that this supposes."""
+    """Cost limit of a run, and the reply length it assumes."""
 
     panel: ClassVar[str] = "Cost"
     reply_cap: int | None = option(
@@ -385,7 +385,7 @@ class BudgetOptions(Limit):
 
     @property
     def added_cap(self) -> int | None:
-        """Token limit of judges that set none; None for no limit."""
+        """Token limit for judges without one; None for no limit."""
         needs_cap = self.max_cost is not None and not self.max_cost_soft
         return self.reply_cap or (REPLY_CAP if needs_cap else None)
 
@@ -397,10 +397,10 @@ def check_limit(limit: Limit) -> None:
 
 
 class ResumeOptions(Limit, CompleteWinner):
-    """What a resumed run may change."""
+    """Options that a resumed run can change."""
 
     def changes(self) -> dict[str, object]:
-        """Return what is set."""
+        """Return the options that are set."""
         completing: dict[str, object] = {"complete_winner": True} if self.complete_winner else {}
         return super().changes() | completing
 
@@ -408,18 +408,18 @@ class ResumeOptions(Limit, CompleteWinner):
 class RunOptions(
     BudgetOptions, Holdout, Ledger, Seed, Items, CompleteWinner, Within, RaceOption, Asking
 ):
-    """How a new run asks about which items; a part of its manifest."""
+    """A new run's items and kinds of requests, as part of its manifest."""
 
 
 class BaseUrl(Options):
-    """Where judges are that are not aliases."""
+    """Server of judges that aren't aliases."""
 
     panel: ClassVar[str] = "How to run judges"
     base_url: str | None = option(None, "OpenAI-compatible server for judges that aren't aliases.")
 
 
 class KeyEnv(Options):
-    """The key of a server."""
+    """API key of a server."""
 
     panel: ClassVar[str] = "How to run judges"
     key_env: str | None = option(None, "Environment variable with that server's key.")
@@ -435,7 +435,7 @@ class JudgesFile(Options):
 
 
 class Redirects(Options):
-    """Whether providers may send requests elsewhere."""
+    """Whether providers can redirect requests."""
 
     panel: ClassVar[str] = "How to run judges"
     allow_redirects: bool = option(
@@ -444,11 +444,11 @@ class Redirects(Options):
 
 
 class Server(Redirects, JudgesFile, KeyEnv, BaseUrl):
-    """Where judges are that are not aliases, and how they are reached."""
+    """Server, key and aliases of judges."""
 
 
 class StoreOption(Options):
-    """What is shared with other machines."""
+    """Store that is shared with other machines."""
 
     panel: ClassVar[str] = "Storage"
     store: str | None = option(
@@ -461,7 +461,7 @@ class StoreOption(Options):
 
 
 class Cache(Options):
-    """Where replies are kept."""
+    """Folder for replies."""
 
     panel: ClassVar[str] = "Storage"
     cache: Path | None = option(
@@ -470,7 +470,7 @@ class Cache(Options):
 
 
 class BudgetName(Options):
-    """Which runs share a limit of cost."""
+    """Name of a cost limit that runs share."""
 
     panel: ClassVar[str] = "Storage"
     budget_name: str = option(
@@ -483,12 +483,12 @@ class BudgetName(Options):
 
 
 class Executor(Options):
-    """Which processes ask judges."""
+    """Processes that run judges."""
 
     panel: ClassVar[str] = "Storage"
     executor: str = option(
         "local",
-        "Where judges are asked: in this process (local), or by processes on a Ray cluster (ray, "
+        "Where judges run: in this process (local), or in processes on a Ray cluster (ray, "
         "or ray://HOST:PORT) that share a {store}.",
         metavar="NAME",
         rare=True,
@@ -496,7 +496,7 @@ class Executor(Options):
 
 
 class StoredReplies(Options):
-    """Whether stored replies are used."""
+    """Use of stored replies."""
 
     panel: ClassVar[str] = "Storage"
     refresh: bool = option(False, "Send every request again, and replace the stored replies.")
@@ -508,13 +508,13 @@ class Place(StoredReplies, Executor, BudgetName, StoreOption, Cache):
 
     @property
     def resume_words(self) -> list[str]:
-        """The words with which a command that resumes a run treats stored replies alike."""
+        """Command-line words that make a resumed run treat stored replies in the same way."""
         words = {"--refresh": self.refresh, "--no-store": self.no_store}
         return [word for word, is_given in words.items() if is_given]
 
 
 def check_place(place: Place) -> None:
-    """Refuse a store with options of the cache, and a cluster without a store."""
+    """Refuse a store together with cache options, and a cluster without a store."""
     if place.store is None and place.executor != "local":
         raise OptionError("", "processes on a cluster need a shared store", "Add {store}")
     if place.refresh and place.no_store:
@@ -527,14 +527,14 @@ def check_place(place: Place) -> None:
 
 
 class Out(Options):
-    """Where run folders are."""
+    """Folder of the run folders."""
 
     panel: ClassVar[str] = "Storage"
     out: Path | None = option(None, "Folder of the run folders. Default: $HARNESS_RUNS or ./runs.")
 
 
 class RunPlace(Out, Place):
-    """Where judges are asked, and replies and runs kept."""
+    """Where judges run, and where replies and runs are kept."""
 
 
 class TaskOption(Options):
@@ -560,18 +560,18 @@ class Judges(Options):
 
 
 class Subject(Judges, TaskOption):
-    """Who is asked about what."""
+    """The task and the judges."""
 
 
 class Unasked(Options):
-    """Whether the user is asked before something is written or removed."""
+    """Whether a command skips the confirmation before it writes or removes anything."""
 
     panel: ClassVar[str] = "Output"
     unasked: bool = option(False, "Don't ask for confirmation.", flag="--yes -y")
 
 
 class DryRun(Options):
-    """Whether something is only shown."""
+    """Whether a command only shows its plan."""
 
     panel: ClassVar[str] = "Output"
     dry_run: bool = option(
@@ -580,7 +580,7 @@ class DryRun(Options):
 
 
 class FailUnless(Options):
-    """What is demanded of the verdict."""
+    """Requirement for the recommendation."""
 
     panel: ClassVar[str] = "Output"
     fail_unless: Literal["use", "use_if_independent", "best_not_proven"] | None = option(
@@ -589,48 +589,48 @@ class FailUnless(Options):
 
 
 class Json(Options):
-    """Whether a program reads what is printed."""
+    """Whether the output is JSON."""
 
     panel: ClassVar[str] = "Output"
     as_json: bool = option(False, "Print JSON instead of a table.", flag="--json")
 
 
 class DetailsOption(Options):
-    """Whether everything is printed."""
+    """Whether the output is complete."""
 
     panel: ClassVar[str] = "Output"
     details: bool = option(False, "Print everything: all evidence, causes and costs.")
 
 
 class JsonOrDetails(Json, DetailsOption):
-    """Whether a program reads what is printed, or a person reads everything."""
+    """Whether the output is JSON, or complete text."""
 
 
 class Quiet(Options):
-    """Whether the result alone is printed."""
+    """Whether only the result is printed."""
 
     panel: ClassVar[str] = "Output"
     quiet: bool = option(False, "Print only the result.", flag="--quiet -q")
 
 
 class Reporting(Json, Quiet):
-    """What is printed."""
+    """Format of the output."""
 
 
 class Sending(Reporting, DryRun):
-    """Whether requests are sent, and what is printed."""
+    """Whether requests are sent, and the output format."""
 
 
 class Printing(Reporting, DetailsOption):
-    """What is printed, or all of it."""
+    """Format and amount of the output."""
 
 
 class DecisionPrinting(Printing, FailUnless):
-    """What is printed, and how a command ends."""
+    """Output format, and exit code by result."""
 
 
 class Handling(DecisionPrinting, Sending):
-    """How a command begins, what it prints and how it ends."""
+    """Confirmation, output format and exit code of a command."""
 
 
 NO_CHOICES, NO_LIMIT, NO_SERVER, HERE, ALL_ITEMS = (

@@ -1,11 +1,11 @@
-"""How options are declared, and which a command takes.
+"""Declaration of options, and the mapping from models to a command's options.
 
-A model holds the options of one concern. A field has its default and bounds, and by `option` the
-help. A command, and a function of the API, takes all options of the models that it names: derived
-from them are the parameters of the command line (`harness.cli.binding`), the keyword arguments of
-the API (`harness.options.keyword_arguments`), and fields of the manifest
-(`harness.runs.run_folder.RunConfig`). Where an option means something else to a command, a subclass
-of its model declares it again.
+A model contains the options of one concern. A field has its default and bounds, and `option` adds
+the help. A command or a function of the API accepts all options of the models that it names. The
+models determine the command-line parameters (`harness.cli.binding`), the keyword arguments of the
+API (`harness.options.keyword_arguments`), and fields of the manifest
+(`harness.runs.run_folder.RunConfig`). If an option has a different meaning for a command, a
+subclass of its model declares it again.
 
 A text names another option as ``{max_cost}``: ``--max-cost`` on the command line, ``max_cost`` in
 Python.
@@ -45,7 +45,7 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 Model = TypeVar("Model", bound="Options")
 
-PANELS = (  # of a help page, in order
+PANELS = (  # panels of a help page, in order
     *("What", "The table", "Columns", "Answers", "How to run judges", "Cost", "Statistics"),
     *("Storage", "Output"),
 )
@@ -65,13 +65,13 @@ class Options(BaseModel):
 
     @classmethod
     def of(cls, *parts: Options, **more: object) -> Self:
-        """Return options with the values of models that declare some of them, and more."""
+        """Return the options, with values from models that declare some of them."""
         values = {name: value for part in parts for name, value in part} | more
         defaults = {name: field.default for name, field in cls.model_fields.items()}
         return cls.model_validate({n: v for n, v in values.items() if v != defaults[n]})
 
     def words(self) -> list[str]:
-        """Return the options as they are given on the command line."""
+        """Return the options as command-line words."""
         words = []
         for name, declared in options_of(type(self)).items():
             value = getattr(self, name)
@@ -84,26 +84,26 @@ class Options(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredOption:
-    """An option, as it is declared.
+    """A declared option.
 
     Attributes
     ----------
     name : str
-        Of the field and of the argument in Python.
+        Name of the field, and of the argument in Python.
     kind : type
-        Of its values, without None; ``tuple`` for several.
+        Type of its values, without None; ``tuple`` for several.
     values : tuple of str
-        The values that it may have, where those are fixed.
+        Its possible values, if they are fixed.
     default : object
         Ellipsis where a value is needed.
     repeats, is_split : bool
         Whether it may be given more than once; whether commas separate its values.
     flag : str
-        On the command line: ``--max-cost``.
+        Name on the command line: ``--max-cost``.
     declaration : tuple of str
-        All its names there, such as ``--task``, ``-t`` or ``--item-text/--no-item-text``.
+        All names on the command line, such as ``--task``, ``-t`` or ``--item-text/--no-item-text``.
     range : str
-        Bounds of a number, such as ``0<=x<1``; empty without one.
+        Bounds of a number, such as ``0<=x<1``; empty without bounds.
     panel : str
         Part of a help page that shows it, one of `PANELS`.
     is_rare : bool
@@ -127,7 +127,7 @@ class DeclaredOption:
     is_rare: bool
 
     def text(self, name_of: Callable[[str], str]) -> str:
-        """Return the help, with the names of other options as a reader knows them."""
+        """Return the help text, with names of other options in the reader's notation."""
         text = NAMED.sub(lambda found: name_of(found[1]), self.help)
         return text.replace("{{", "{").replace("}}", "}")
 
@@ -147,20 +147,20 @@ def option(
     Parameters
     ----------
     default : object
-        None for none; Ellipsis where a value is needed.
+        Default value; None if there is none, Ellipsis if a value is required.
     text : str
-        What it means, as a sentence.
+        Its meaning, as a sentence.
     flag : str
-        Its names on the command line, separated by spaces, where they are not made of the field's:
+        Names on the command line, separated by spaces, if they differ from the field's:
         ``"--elicitation"``, ``"--item-text/--no-item-text"``, ``"--judges -j"``.
     metavar : str, optional
-        What stands for the value in the help.
+        Placeholder for the value in the help.
     variable : str, optional
-        Variable of the environment that the command line takes it from, too.
+        Environment variable that can also set it on the command line.
     rare : bool
         Whether a help page with many options leaves it to ``--help-all``.
     **bounds
-        As of `pydantic.Field`: ``ge``, ``le``, ``gt``, ``lt`` and so on.
+        Bounds of `pydantic.Field`: ``ge``, ``le``, ``gt``, ``lt`` and so on.
     """
     extra = {"flag": flag, "metavar": metavar, "variable": variable, "rare": rare}
     return Field(default, description=text, json_schema_extra=cast("Any", extra), **bounds)
@@ -186,7 +186,7 @@ def _owner(model: type[BaseModel], name: str) -> type[Options]:
 
 
 def _declared(name: str, field: FieldInfo, owner: type[Options]) -> DeclaredOption:
-    extra: Any = field.json_schema_extra  # as `option` makes it
+    extra: Any = field.json_schema_extra  # always so in fields from `option`
     kind, values = _kind_of(field.annotation, field.metadata)
     names = tuple((extra["flag"] or f"--{name.replace('_', '-')}").split())
     return DeclaredOption(
@@ -209,7 +209,7 @@ def _declared(name: str, field: FieldInfo, owner: type[Options]) -> DeclaredOpti
 
 
 def _range(metadata: Sequence[object]) -> str:
-    """Return the bounds of a number as they are read: ``0<=x<1``."""
+    """Return a number's bounds in mathematical notation: ``0<=x<1``."""
     signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
     bounds = {
         sign: f"{bound:g}"
@@ -225,7 +225,7 @@ def _range(metadata: Sequence[object]) -> str:
 
 
 def _kind_of(annotation: object, metadata: Sequence[object]) -> tuple[object, tuple[str, ...]]:
-    """Return the type of the values of an option, and the values where they are fixed."""
+    """Return the type of an option's values, and the values if they are fixed."""
     if get_origin(annotation) in {Union, UnionType}:
         kinds = [member for member in get_args(annotation) if member is not NoneType]
         annotation = kinds[0] if len(kinds) == 1 else str
@@ -239,7 +239,7 @@ def _kind_of(annotation: object, metadata: Sequence[object]) -> tuple[object, tu
 
 
 def declared_options() -> dict[str, DeclaredOption]:
-    """Return all options that are declared, by name."""
+    """Return all declared options by name."""
     found: dict[str, DeclaredOption] = {}
     models = [Options]
     while models:
@@ -256,24 +256,24 @@ def flag_of(name: str) -> str:
 
 
 def leave_out(given: Iterable[str], problem: str, instead: str = "") -> None:
-    """Refuse options that were given where they have no effect.
+    """Refuse options that have no effect.
 
     Raises
     ------
     OptionError
-        For the first one, which says what to do ``instead``.
+        For the first such option; ``instead`` tells the user what to do.
     """
     for name in sorted(given):
         raise OptionError("", problem, f"Leave {{{name}}} out{instead}")
 
 
 def read_options(model: type[Model], values: Mapping[str, object]) -> Model:
-    """Check values of options; those that are None have their defaults.
+    """Check options' values, and use the defaults for those that are None.
 
     Raises
     ------
     OptionError
-        For the first one that is wrong.
+        For the first wrong value.
     """
     present = {
         name: value
@@ -292,8 +292,8 @@ def read_options(model: type[Model], values: Mapping[str, object]) -> Model:
 
 # Kinds of values
 
-REPEATED = "repeated"  # marks options that are given once for each value
-SEPARATED = "separated"  # that are given once or more, with values separated by commas
+REPEATED = "repeated"  # marks options that are repeated for each value
+SEPARATED = "separated"  # marks options with comma-separated values, which can be repeated
 
 
 def _names(names: object) -> object:

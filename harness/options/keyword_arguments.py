@@ -1,4 +1,4 @@
-"""Options as keyword arguments of the Python API, derived from how they are declared."""
+"""Options as keyword arguments of the Python API, derived from their declarations."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
-SHARED = (RunOptions, Server, RunPlace, Choices, Subject, Handling)  # whose flags errors name
+SHARED = (RunOptions, Server, RunPlace, Choices, Subject, Handling)  # flags that errors name
 
 
 def keywords(
     *models: type[Options], without: Sequence[str] = ()
 ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """Give a function the options of models as keyword arguments, in place of ``**options``.
+    """Give a function the models' options as keyword arguments instead of ``**options``.
 
-    They stand in its signature and in its docstring, those ``without`` that are for the command
-    line alone. Errors name arguments, not flags.
+    The options appear in its signature and docstring, except those in ``without``, which are only
+    for the command line. Errors name arguments, not flags.
     """
 
     def derived(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
@@ -70,7 +70,7 @@ def keywords(
 
 
 def _described(declared: DeclaredOption) -> str:
-    """Return the paragraph of an option in a docstring."""
+    """Return an option's paragraph for a docstring."""
     kind = getattr(declared.kind, "__name__", str(declared.kind))
     if declared.values:
         kind = f"{{{', '.join(map(repr, declared.values))}}}"
@@ -81,9 +81,9 @@ def _described(declared: DeclaredOption) -> str:
 
 
 def in_python(error: HarnessError, *models: type[Options]) -> HarnessError:
-    """Name arguments in place of flags in the message of an error; commands in it stay.
+    """Replace flags by arguments in an error message, except within commands.
 
-    Flags are those of ``models`` and of all that ask or validate.
+    The flags are those of ``models`` and of all options for running or validating judges.
     """
     by_flag = {o.flag: o for model in (*SHARED, *models) for o in options_of(model).values()}
 

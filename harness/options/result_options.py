@@ -1,4 +1,4 @@
-"""Options of what is made of verdicts that are there: reports, trusted verdicts, plans."""
+"""Options for using existing verdicts: reports, accepted verdicts, plans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.stats.modes import ErrorKind
 
 
 class VerdictFile(Options):
-    """Verdicts that were made elsewhere."""
+    """Verdicts from another tool."""
 
     verdicts: Path | None = option(
         None, "Another tool's verdicts: jsonl, csv or parquet with item, judge, value."
@@ -20,17 +20,17 @@ class VerdictFile(Options):
 
 
 class RunOrVerdicts(Out, VerdictFile, TaskOption):
-    """Verdicts on a task, in place of a run."""
+    """Verdicts on a task, instead of a run."""
 
     verdicts: Path | None = option(None, "With {task}: the verdicts, jsonl, csv or parquet.")
 
     def task_instead_of(self, run: object) -> str | None:
-        """Return the task whose verdicts take the place of a run; None if a run is meant.
+        """Return the task whose verdicts replace a run; None if there is a run.
 
         Raises
         ------
         OptionError
-            If both are given, or verdicts without their task.
+            If both a run and a task are passed, or verdicts without a task.
         """
         if self.task is None:
             if self.verdicts is not None:
@@ -43,12 +43,12 @@ class RunOrVerdicts(Out, VerdictFile, TaskOption):
                 "", "a run already has a task and verdicts", "Leave RUN or {task} out"
             )
         if self.out is not None:
-            raise OptionError("", "{out} is where runs are", "Leave {out} out, or {task}")
+            raise OptionError("", "{out} is only for runs", "Leave {out} out or drop {task}")
         return self.task
 
 
 class Page(Options):
-    """A page that a command writes."""
+    """Page for a command's result."""
 
     panel: ClassVar[str] = "Output"
     page: Path | None = option(None, "Write the result into this file, as a page.")
@@ -57,14 +57,14 @@ class Page(Options):
 class JudgeName(Options):
     """One judge."""
 
-    judge: str = option(..., "The judge of that run to ask.", flag="--judge -j")
+    judge: str = option(..., "The judge to run, from that run.", flag="--judge -j")
 
 
 class Trusting(Options):
-    """When the verdict of a judge can stand without a person."""
+    """Conditions for accepting a judge's verdict without a person."""
 
     max_error: float | None = option(
-        None, "Share of errors among accepted verdicts, at most, such as 0.1.", gt=0, lt=1
+        None, "Maximum share of errors among accepted verdicts, such as 0.1.", gt=0, lt=1
     )
     error_kind: ErrorKind = option(
         "majority",
@@ -75,7 +75,7 @@ class Trusting(Options):
 
 
 class RaterNames(Options):
-    """What raters are called in what is passed on."""
+    """Raters' names in files to pass on."""
 
     panel: ClassVar[str] = "Output"
     show_raters: bool = option(

@@ -16,10 +16,10 @@ from harness.options.declaration import Options, option
 
 
 class Searching(Options):
-    """How long a search for a better way of asking goes on."""
+    """Length of a search for a better way of asking."""
 
     rounds: int = option(3, "Rounds of candidates, each against the best so far.", ge=1, le=20)
-    candidates: int = option(4, "Other ways of asking in a round, at most.", ge=1, le=20)
+    candidates: int = option(4, "Maximum number of other ways of asking per round.", ge=1, le=20)
     writer: str | None = option(
         None,
         "A model that writes other instructions and descriptions of the options, from the second "
@@ -28,12 +28,12 @@ class Searching(Options):
 
 
 class SearchedHoldout(Holdout):
-    """Which items are kept for the end of a search."""
+    """Items held out for the end of a search."""
 
     holdout: float | None = option(
         None,
-        "Share of the items to hold out until the end of the search, if none is held out yet; 0.3 "
-        "by default.",
+        "Share of the items to hold out until the end of the search, if none are held out yet. "
+        "Default: 0.3.",
         metavar="SHARE",
         gt=0,
         lt=1,
@@ -45,7 +45,7 @@ class SearchedDifference(Within):
 
     within: float | None = option(
         None,
-        f"Largest difference in mean disagreement with raters to ignore; {WITHIN} by default.",
+        f"Largest difference in mean disagreement with raters to ignore. Default: {WITHIN}.",
         rare=True,
         ge=0,
         lt=1,
@@ -54,8 +54,8 @@ class SearchedDifference(Within):
 
 
 class SearchSettings(Limit, SearchedHoldout, Seed, Criterion, SearchedDifference):
-    """What a search asks about, and what that may cost."""
+    """Items and cost limit of a search."""
 
 
 class SearchPlace(Out, Cache):
-    """Where a search keeps replies and runs."""
+    """Folders for a search's replies and runs."""
