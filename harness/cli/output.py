@@ -64,12 +64,16 @@ def show(rows: Sequence[Mapping[str, object]], *, as_json: bool = False, empty: 
     typer.echo(draw_table(list(rows[0]), cells, width=width, styled=styled))
 
 
-def echo_validation(v: Validation, *, details: bool) -> None:
-    """Print a validation at the terminal's width, with its verdict in bold and in colour."""
-    from harness.report.text import render, verdict_paragraph
+def echo_validation(v: Validation, *, details: bool, n_lines_below: int = 0) -> None:
+    """Print a validation at the terminal's width, with its verdict in bold and in colour.
+
+    Without details, it fits on a screen with the lines that the command prints below it.
+    """
+    from harness.report.text import MOST_LINES, render, verdict_paragraph
     from harness.report.text_table import WIDTH
 
-    text = render(v, details=details, width=max(get_terminal_size().columns, WIDTH))
+    width = max(get_terminal_size().columns, WIDTH)
+    text = render(v, details=details, width=width, most_lines=MOST_LINES - n_lines_below)
     before, verdict, after = text.partition(verdict_paragraph(v))
     typer.echo(visible_lines(before), nl=False)
     typer.secho(visible_lines(verdict), nl=False, bold=True, fg=COLOURS[v.decision.verdict])

@@ -121,7 +121,8 @@ def print_result(result: RunResult, printing: Printing) -> None:
     if printing.as_json:
         echo_json(indented(result.validation.to_json()))
         return
-    echo_validation(result.validation, details=printing.details)
+    n_below = 0 if printing.quiet else 1
+    echo_validation(result.validation, details=printing.details, n_lines_below=n_below)
     if not printing.quiet:
         print_folder(result)
 

@@ -90,6 +90,13 @@ def summary(v: Validation) -> list[str]:
     return _texts(v, *FIRST, _tried, _not_left_out, _others, first_step_line, _notice)
 
 
+def optional_sentences(v: Validation) -> list[str]:
+    """Return the sentences of the summary that can be left out for length."""
+    if v.decision.leader is None:
+        return []
+    return _texts(v, commonest_error, worst_slice, _others)
+
+
 def verdict_and_step(v: Validation) -> list[str]:
     """Return the verdict, why, and the next step."""
     if v.decision.leader is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from harness.report.formatting import (
     estimate,
     headline,
     level_text,
+    listed,
     number,
     percent,
     raters_covered,
@@ -26,7 +28,7 @@ from harness.report.formatting import (
 from harness.report.race_text import race_lines, race_table
 from harness.report.ranking_columns import ranking_table
 from harness.report.ranking_rows import agreement_table, missing_intervals
-from harness.report.recommendation import sentences, summary
+from harness.report.recommendation import optional_sentences, sentences, summary
 from harness.report.score_table import score_table, strata_table
 from harness.report.slice_rows import terminal_slice_table
 from harness.report.text_table import WIDTH, draw_table, paragraph
@@ -144,7 +146,13 @@ def _rank(rank: int | None, value: float | None) -> str:
     return "-" if rank is None else f"{rank} ({number(value)})"
 
 
-def render(validation: Validation, *, details: bool = False, width: int = WIDTH) -> str:
+def render(
+    validation: Validation,
+    *,
+    details: bool = False,
+    width: int = WIDTH,
+    most_lines: int | None = None,
+) -> str:
     """Return the ranking and the decision as text.
 
     Parameters
@@ -156,42 +164,119 @@ def render(validation: Validation, *, details: bool = False, width: int = WIDTH)
         on the decision.
     width : int, optional
         Columns of the screen, which tables use.
+    most_lines : int, optional
+        Lines to print. The rest is left out, and a line counts it. Ignored with ``details``.
     """
-    drawn = partial(draw_table, width=width)
-    parts = [headline(validation)]
+    parts = _parts(validation, details=details, width=width)
+    if most_lines is None or details:
+        return _joined(parts)
+    left_out: Counter[str] = Counter()
+    for kind in LEFT_OUT:  # least important first
+        for part in [part for part in reversed(parts) if part.kind == kind]:
+            if _n_lines(parts, left_out) <= most_lines:
+                break
+            parts.remove(part)
+            left_out[kind] += 1
+    excess = _n_lines(parts, left_out) - most_lines
+    if excess > 0 and (n_cut := min(excess + 1, len(validation.judges) - LEAST_ROWS)) > 0:
+        left_out["judge"] = n_cut
+        table = Part("\n" + _ranking(validation, details=False, width=width, n_cut=n_cut))
+        parts = [table if part.kind == "ranking" else part for part in parts]
+    place = next(i for i, part in enumerate(parts) if part.kind == "summary")
+    return _joined([*parts[:place], *_pointer(left_out), *parts[place:]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some lines of a validation.
+
+    Attributes
+    ----------
+    text : str
+        The lines.
+    kind : str
+        What may leave them out, see `LEFT_OUT`; others stay.
+    """
+
+    text: str
+    kind: str = ""
+
+
+MOST_LINES = 25  # that a command prints without --details
+LEAST_ROWS = 3  # judges of a ranking that is cut
+LEFT_OUT = ("note", "example", "sentence", "table")  # kinds of parts, least important first
+
+
+def _joined(parts: Sequence[Part]) -> str:
+    return "\n".join(part.text for part in parts)
+
+
+def _n_lines(parts: Sequence[Part], left_out: Counter[str]) -> int:
+    return len(_joined([*parts, *_pointer(left_out)]).split("\n"))
+
+
+def _pointer(left_out: Counter[str]) -> list[Part]:
+    """Return the line that counts what is left out; nothing if all is there."""
+    counts = [counted([n], f"more {kind}") for kind, n in left_out.items() if n]
+    return [Part(paragraph(f"Add --details to see {listed(counts)}."))] if counts else []
+
+
+def _parts(validation: Validation, *, details: bool, width: int) -> list[Part]:
+    """Return all lines in order, by what may be left out."""
+    parts = [Part(headline(validation))]
     if validation.task.notice and validation.evidence is None:
-        parts.append(f"({validation.task.notice})")
+        parts.append(Part(f"({validation.task.notice})"))
     if (race := validation.race) is not None:
-        parts += ["", drawn(*race_table(race))]
-        parts += ["", *map(paragraph, race_lines(race)), ""] if validation.judges else []
-    if validation.evidence is None:
-        parts += [] if race else ["", drawn(*agreement_table(validation))]
-    else:
-        compared = compared_on(validation, reasons=details)
-        parts += [*([paragraph(f"{capitalized(compared)}.")] if compared else []), ""]
-        ranking = ranking_table(validation, "terminal", with_all_baselines=details)
-        parts += [drawn(ranking.heads, ranking.cells)]
-        parts += map(paragraph, filter(None, [missing_intervals(validation)]))
-        if validation.rubric:
-            title, heads, rows = rubric_table(validation, validation.rubric, intervals=details)
-            parts += ["", paragraph(title), "", drawn(heads, rows)]
-            parts += [""] if details or validation.notes else []
-        if validation.scores:
-            title, heads, rows = score_table(validation.scores)
-            parts += ["", paragraph(title), "", drawn(heads, rows), ""]
-        if details and validation.ranking is not None:
-            parts += [paragraph(line) for line in _legend(validation, validation.ranking)]
-            parts += [paragraph(line) for line in _translations(validation)]
-            parts += [paragraph(line) for line in prevalence_lines(validation)]
-            parts += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
-            for title, heads, rows in _further_tables(validation):
-                parts += ["", paragraph(title), "", drawn(heads, rows), ""]
-    parts += [paragraph(f"note: {note}") for note in validation.notes]
-    for replies in validation.unreadable if details else worth_reading(validation):
-        parts += ["", paragraph(sentence(replies)), *example_lines(replies)]
+        parts.append(Part("\n" + draw_table(*race_table(race), width=width), "table"))
+        if validation.judges:
+            parts += [Part(""), *(Part(paragraph(line)) for line in race_lines(race)), Part("")]
+    if validation.evidence is not None:
+        parts += _ranked(validation, details=details, width=width)
+    elif race is None:
+        parts.append(Part("\n" + draw_table(*agreement_table(validation), width=width)))
+    parts += [Part(paragraph(f"note: {note}"), "note") for note in validation.notes]
+    for i, replies in enumerate(validation.unreadable if details else worth_reading(validation)):
+        parts.append(Part("\n" + paragraph(sentence(replies)), "sentence" if i else ""))
+        parts += [Part(line, "example") for line in example_lines(replies)]
     lines = sentences(validation) if details else summary(validation)
-    parts += ["", *map(paragraph, lines)]
-    return "\n".join(parts)
+    optional = optional_sentences(validation)
+    first, *others = (Part(paragraph(line), "sentence" * (line in optional)) for line in lines)
+    return [*parts, Part(f"\n{first.text}", "summary"), *others]
+
+
+def _ranked(validation: Validation, *, details: bool, width: int) -> list[Part]:
+    """Return the ranking, with what its judges are compared on, and the tables below it."""
+    drawn = partial(draw_table, width=width)
+    parts = []
+    if compared := compared_on(validation, reasons=details):
+        parts.append(Part(paragraph(f"{capitalized(compared)}.")))
+    parts.append(Part("\n" + _ranking(validation, details=details, width=width), "ranking"))
+    if missing := missing_intervals(validation):
+        parts.append(Part(paragraph(missing), "sentence"))
+    if validation.rubric:
+        title, heads, rows = rubric_table(validation, validation.rubric, intervals=details)
+        end = "\n" if details or validation.notes else ""
+        parts.append(Part(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}{end}", "table"))
+    if validation.scores:
+        title, heads, rows = score_table(validation.scores)
+        parts.append(Part(f"\n{paragraph(title)}\n\n{drawn(heads, rows)}\n", "table"))
+    if details and validation.ranking is not None:
+        lines = [*_legend(validation, validation.ranking), *_translations(validation)]
+        lines = [*map(paragraph, (*lines, *prevalence_lines(validation)))]
+        lines += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
+        for title, heads, rows in _further_tables(validation):
+            lines += ["", paragraph(title), "", drawn(heads, rows), ""]
+        parts += map(Part, lines)
+    return parts
+
+
+def _ranking(validation: Validation, *, details: bool, width: int, n_cut: int = 0) -> str:
+    """Return the table of the judges, without the last ``n_cut`` of them."""
+    ranking = ranking_table(validation, "terminal", with_all_baselines=details)
+    of_judges = [i for i, row in enumerate(ranking.rows) if row.judge is not None]
+    cut = {*of_judges[len(of_judges) - n_cut :]}
+    cells = [row for i, row in enumerate(ranking.cells) if i not in cut]
+    return draw_table(ranking.heads, cells, width=width)
 
 
 def _further_tables(validation: Validation) -> Iterator[TitledRows]:

@@ -28,6 +28,13 @@ def folder(tmp_path_factory):
         for i, item in enumerate(items):
             rows.writerow([item, "m1", "forced_choice", "AB"[i % 2]])
             rows.writerow([item, "m2", "forced_choice", "AB"[i % 3 > 0]])
+    with (place / "many.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["item", "judge", "elicitation", "value"])
+        for n in range(2, 22):
+            rows.writerows(
+                [item, f"m{n}", "forced_choice", "AB"[i % n > 0]] for i, item in enumerate(items)
+            )
     return place
 
 
@@ -45,6 +52,7 @@ COMMANDS = [
     "run --task FOLDER --judges gpt,claude,random --dry-run",
     "validate RUN",
     "validate --task FOLDER --verdicts FOLDER/verdicts.csv",
+    "validate --task FOLDER --verdicts FOLDER/many.csv",
     "report RUN",
     "report RUN HELD",
     "confirm run HELD --judge lexicon",
