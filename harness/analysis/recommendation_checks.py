@@ -322,6 +322,7 @@ TOO_FEW_GROUPS = (
     "judge and rater differ in too few groups: 10 are needed, and half of all groups or 20 of them"
 )
 MORE_RATINGS = "Get ratings for more items, by at least three raters each."
+SECOND_RATER = "Get a second rater's answers for the same items."
 MORE_GROUPS = "Have items of more groups rated: however many items it has, a group counts once."
 FIND_OUT = "Find out why so many replies could not be used."
 IMPROVE = (
@@ -400,7 +401,11 @@ ONE_HUMAN = CheckOfUse(
     is_missing=lambda checks: decides_by_one_human(checks) and not checks["one_human"].passed,
     failed="there's no evidence yet that it's as good as another rater",
     open="it cannot be compared with another rater",
-    next_step="Get ratings for more items, by at least two raters each.",
+    next_step=lambda check, _: (
+        SECOND_RATER
+        if check.reason == "single_rating"
+        else "Get ratings for more items, by at least two raters each."
+    ),
     why_open={
         "single_rating": "a single rating per item",
         "too_few_items": "{n} items; it takes {needed}",

@@ -6,11 +6,11 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.analysis.decision import RECOMMENDING
-from harness.analysis.recommendation_checks import INDEPENDENT
+from harness.analysis.recommendation_checks import INDEPENDENT, ONE_HUMAN
 from harness.report.formatting import counted, listed, number
 from harness.report.race_text import next_step
 from harness.report.unreadable_text import first_step
-from harness.report.verdict_words import step_words
+from harness.report.verdict_words import has_single_ratings, step_words
 from harness.stats import primary_metric
 
 if TYPE_CHECKING:
@@ -83,7 +83,9 @@ def next_steps(v: Validation) -> list[str]:
         return [first]
     if v.decision.verdict == "none":
         read = READ_ERRORS[len(v.judges) == 1]
-        return [*_searching(v), TRY_OTHERS, read, *_missing_replies(v)]
+        is_lone = has_single_ratings(v)
+        first = [step_words(v, ONE_HUMAN.kind)] if is_lone else _searching(v)
+        return [*first, TRY_OTHERS, read, *_missing_replies(v)]
     if v.decision.verdict in RECOMMENDING:
         stated = [] if v.decision.verdict == "use" else [step_words(v, INDEPENDENT.kind)]
         return [*stated, _using(v), *_steps(v)]

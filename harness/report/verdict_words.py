@@ -102,8 +102,24 @@ def quoted_option(v: Validation, key: str) -> str:
 
 
 def quality(v: Validation) -> str:
-    """Say how often the first judge agrees with another rater, else how close it is to one."""
+    """Say how often the first judge agrees with another rater, else how close it is to one.
+
+    If a judge fails and items have one rater each, say what their ratings can't show.
+    """
+    if v.decision.verdict == "none" and has_single_ratings(v):
+        return "With one rater per item, the ratings can't show how often raters differ."
     return agreement(v) or closeness(v)
+
+
+def has_single_ratings(v: Validation) -> bool:
+    """Return whether no item has the second rating that a human rater needs as a comparison."""
+    check = v.decision.checks.get(ONE_HUMAN.kind)
+    return check is not None and check.reason == "single_rating"
+
+
+def raters_say(v: Validation) -> str:
+    """Return the subject and verb for the answer that a judge's error is compared with."""
+    return "the rater says" if has_single_ratings(v) else "most raters say"
 
 
 def agreement(v: Validation) -> str:
@@ -150,7 +166,7 @@ def commonest_error(v: Validation, *, texts: bool = True) -> str:
     quoted = f', "{visible(error.text)}"' if texts and error.text else ""
     end = "" if quoted.endswith(('."', '!"', '?"', '…"')) else "."
     return (
-        f"Its most common error is {judge} where most raters say {human}: "
+        f"Its most common error is {judge} where {raters_say(v)} {human}: "
         f"{about(error.n)} of {counted([row.confusion.n_items])}, such as "
         f"{visible(error.item)}{quoted}{end}"
     )

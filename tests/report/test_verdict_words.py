@@ -109,6 +109,18 @@ def test_quality_is_absent_where_items_have_one_rating():
     assert v.evidence.share_agreeing is None
     assert agreement(v) == ""
     assert "another rater's answer" not in " ".join(summary(v))
+    assert "Get a second rater's answers for the same items." in next_steps(v)
+
+
+def test_one_rater_per_item_is_named_as_the_limit_of_a_failed_judge():
+    """No majority is named, and a second rater comes first."""
+    v = validation_of({"bad": 0.5}, raters=1)
+    assert v.decision.verdict == "none"
+    said = " ".join(summary(v))
+    assert "With one rater per item, the ratings can't show how often raters differ." in said
+    assert "Next: Get a second rater's answers for the same items." in said
+    assert "where the rater says" in said
+    assert "most raters say" not in said + page(v)
 
 
 def test_commonest_error_is_a_cell_of_the_matrix_with_one_of_its_items(bad):

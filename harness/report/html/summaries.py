@@ -23,7 +23,13 @@ from harness.report.race_text import share_asked
 from harness.report.ranking_rows import CONSISTENCY, alike_words, decided_alike
 from harness.report.recommendation import differs_at_beta, not_answered, tested_raters
 from harness.report.sensitivity_charts import swept_grid
-from harness.report.verdict_words import quoted_option, reason_words_of, why_open
+from harness.report.verdict_words import (
+    has_single_ratings,
+    quoted_option,
+    raters_say,
+    reason_words_of,
+    why_open,
+)
 from harness.report.words import GOAL_WORDS, METRIC_WORDS
 
 if TYPE_CHECKING:
@@ -262,11 +268,12 @@ def _errors(v: Validation) -> str:
     table = errors.confusion
     wrong = [(n, human, judge) for human, judge, n in table.pairs() if human != judge]
     if not wrong or errors.commonest is None:
-        return f"{errors.judge} answers as most raters do on all {table.n_items} items"
+        raters = "the rater does" if has_single_ratings(v) else "most raters do"
+        return f"{errors.judge} answers as {raters} on all {table.n_items} items"
     error = errors.commonest
     judge, human = quoted_option(v, error.judge), quoted_option(v, error.human)
     on_items = f"{about(error.n)} of {counted([table.n_items])}"
-    return f"most often {judge} where most raters say {human}: {on_items}"
+    return f"most often {judge} where {raters_say(v)} {human}: {on_items}"
 
 
 def no_sweep_reason(v: Validation) -> str:
