@@ -1,4 +1,4 @@
-"""Facts about the columns of a table: what their values are, and which depend on which."""
+"""Facts about the columns of a table: the kinds of their values, and their dependences."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_columns import Column, Table
 
 KEY = 0.98  # share of the rows that the columns of a key must tell apart
-MOST = 0.8  # the same where rows may be corrections of others
+MOST = 0.8  # the same threshold if rows can be corrections
 FILLED = 0.98
-MIN_REPEATS = 5  # cells from which labels repeat
+MIN_REPEATS = 5  # fewest cells whose labels count as repeating
 MAX_LABEL_CHARS = 60
 TICKS = frozenset({"0", "1", "true", "false"})
-MIN_TICKS = 3  # columns that may be the options of a set
-PROSE_WORDS = 3  # words per value from which a column holds texts
+MIN_TICKS = 3  # fewest columns that can be the options of a set
+PROSE_WORDS = 3  # words per value that make a column one of texts
 PROSE_CHARS = 25
 PROSE_CJK_CHARS = 6
 NAME_CHARS = 80
-LOOKED_AT = 2000  # distinct values of a column that are looked at
-RELATED_ROWS = 20_000  # in which dependences between columns are looked for
+LOOKED_AT = 2000  # distinct values of a column that the tests see
+RELATED_ROWS = 20_000  # rows in which dependences are sought
 OPAQUE_STEMS = frozenset({*"cfqstvxy", "col", "column", "var", "field", "feature"})
 NUMBERED = re.compile(r"^(.*?)\d+(.*)$")
 
 
 def sample_of(table: Table, items: Sequence[str], n_rows: int) -> Table:
-    """Return a table of whole items, evenly spaced, with about ``n_rows`` rows."""
+    """Return a table of about ``n_rows`` rows that has whole items, evenly spaced."""
     if table.n_rows <= n_rows:
         return table
     keys = table.keys(items) if items else np.arange(table.n_rows)
@@ -71,7 +71,7 @@ def sample_of(table: Table, items: Sequence[str], n_rows: int) -> Table:
 
 
 class Facts:
-    """What the values of a table's columns say, whatever their names."""
+    """Facts about a table's columns from their values, whatever their names."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -83,24 +83,24 @@ class Facts:
         return self.table.columns[name]
 
     def keys(self, *names: str) -> float:
-        """Return the share of rows that some columns tell apart."""
+        """Return the share of rows that have a unique combination of values in some columns."""
         return self._sample(names).distinct_share(names)
 
     def fixes(self, name: str, other: str) -> bool:
-        """Return whether the value of a column fixes that of another, which is not constant."""
+        """Return whether a column's value fixes that of another column, which isn't constant."""
         return len(self[other].values) > 1 and self.determines((name,), other)
 
     def determines(self, names: Sequence[str], other: str) -> bool:
-        """Return whether rows that are equal in some columns are equal in another, but for 1 %."""
+        """Return whether rows equal in some columns are equal in another, except for 1 %."""
         pair = ((*names,), other)
         if pair not in self._determined:
             self._determined[pair] = self._sample(names).determines(names, other)
         return self._determined[pair]
 
     def _sample(self, names: Sequence[str]) -> Table:
-        """Return the rows of some values of the finest of a few columns; all of a small table.
+        """Return the rows of some values of the finest of a few columns, or all of a small table.
 
-        Each of these values has all of its rows, so what depends on it does so in the sample, too.
+        Each of these values keeps all of its rows, so the sample has the same dependences.
         """
         if not names or self.table.n_rows <= RELATED_ROWS:
             return self.table
@@ -111,7 +111,7 @@ class Facts:
 
     @cached_property
     def opaque(self) -> frozenset[str]:
-        """Columns whose names are numbers of columns and say nothing."""
+        """Columns whose names are column numbers, which say nothing."""
         forms: dict[str, list[str]] = {}
         for name in self.table.columns:
             if match := NUMBERED.match(name):
@@ -130,42 +130,42 @@ class Facts:
         return frozenset(named)
 
     def called(self, name: str, words: frozenset[str]) -> bool:
-        """Return whether a column is called after one of some words."""
+        """Return whether a column's name contains one of some words."""
         return name not in self.opaque and contains_word(name, words)
 
     def all_values(self, name: str, test: Callable[[str], object]) -> bool:
-        """Return whether a column has values and all of those looked at pass a test."""
+        """Return whether a column has values and all that are looked at pass a test."""
         values = self[name].values[:LOOKED_AT]
         return bool(values) and all(map(test, values))
 
     def is_numbers(self, name: str) -> bool:
-        """Return whether a column holds numbers alone."""
+        """Return whether a column contains only numbers."""
         return self.all_values(name, is_number)
 
     def is_plain(self, name: str) -> bool:
-        """Return whether a column holds dates, addresses or measures: neither texts nor labels."""
+        """Return whether a column contains dates, addresses or measures, not texts or labels."""
         return self.all_values(name, is_date) or self.all_values(name, is_address)
 
     def is_filled(self, name: str) -> bool:
-        """Return whether nearly every cell of a column holds something."""
+        """Return whether nearly every cell of a column is filled."""
         return self[name].n_filled >= FILLED * self.table.n_rows
 
     def is_prose(self, name: str) -> bool:
-        """Return whether a column holds texts by the length of its values."""
+        """Return whether a column's values are long enough for texts."""
         if name not in self._prose:
             self._prose[name] = _is_prose(self[name])
         return self._prose[name]
 
     def is_list(self, name: str) -> bool:
-        """Return whether every cell of a column is a list of labels."""
+        """Return whether every cell in a column is a list of labels."""
         return bool(self[name].labels) and self.all_values(name, _is_flat_list)
 
     def is_counted(self, name: str) -> bool:
-        """Whether every cell of a column says how often each label was chosen, or who gave it."""
+        """Return whether every cell in a column counts each label's raters, or names them."""
         return self.all_values(name, counts_of) or holds_ballots(self[name])
 
     def is_labels(self, name: str) -> bool:
-        """Whether the values of a column may be labels, or lists of them: few, short, repeated."""
+        """Return whether a column's values can be labels or lists of them: few, short, repeated."""
         labels = self.labels(name)
         if not labels or self.is_plain(name) or self.all_values(name, counts_of):
             return False
@@ -177,13 +177,13 @@ class Facts:
         return few and (n_labels < n_rated or n_rated < MIN_REPEATS)
 
     def labels(self, name: str) -> Mapping[str, int]:
-        """Return how often each label of a column occurs, without remarks such as ``n/a``."""
+        """Return how many times each label occurs in a column, without remarks such as ``n/a``."""
         labels = self[name].labels or {}
         kept = {label: n for label, n in labels.items() if not is_remark(label)}
         return kept or labels
 
     def is_name(self, name: str) -> bool:
-        """Whether a column may name items or people: filled, short, no date, list or text."""
+        """Return whether a column can name items or people: filled, short, no date, list, text."""
         column = self[name]
         return (
             self.is_filled(name)
@@ -197,12 +197,12 @@ class Facts:
         )
 
     def is_measured(self, name: str) -> bool:
-        """Return whether a column holds numbers, some of which aren't whole."""
+        """Return whether a column contains numbers, some of which aren't whole."""
         values = self[name].values[:LOOKED_AT]
         return self.is_numbers(name) and any("." in label_of(value) for value in values)
 
     def shares(self, name: str, others: Sequence[str]) -> bool:
-        """Whether most labels of a column are those of some others; beside two sides, a tie is."""
+        """Return whether other columns contain most of a column's labels; ties fit two sides."""
         known = {label.casefold() for other in others for label in self.labels(other)}
         labels = self.labels(name)
         if are_sides([*known, "tie"], tied=True):
@@ -211,11 +211,11 @@ class Facts:
         return n_known >= MOST * sum(labels.values())
 
     def _is_addressed(self, name: str) -> bool:
-        """Return whether addresses name the items of a column that is called after them."""
+        """Return whether a column named after items contains addresses that name them."""
         return self.called(name, ITEMS) and self.all_values(name, is_address)
 
     def are_ticks(self, names: Sequence[str]) -> bool:
-        """Return whether columns of yes and no have a yes in every row, as options of a set do."""
+        """Return whether columns of yes and no have a yes in every row, like options of a set."""
         answers = TICKS | column_words.YES | column_words.NO
         if not all(set(map(str.casefold, self.labels(name))) <= answers for name in names):
             return False
@@ -224,7 +224,7 @@ class Facts:
         return all({label_of(cell).casefold() for cell in row} & ticked for row in rows if any(row))
 
     def alike(self, names: Sequence[str], anchor: str) -> list[str]:
-        """Return the columns whose labels are mostly those of another, whatever their case."""
+        """Return the columns whose labels are mostly those of another, ignoring case."""
         known = {label.casefold() for label in self.labels(anchor)}
         return [
             name
@@ -255,7 +255,7 @@ def _is_prose(column: Column) -> bool:
 
 
 def _are_keyed(values: Sequence[str]) -> bool:
-    """Return whether a few values, remarks aside, are labels that carry their key."""
+    """Return whether a few values, except remarks, are labels that contain their key."""
     labels = {value.casefold() for value in values if not is_remark(value)}
     return len(labels) <= FEW_LABELS and bool(keyed_labels(labels))
 
@@ -266,7 +266,7 @@ def _is_flat_list(value: str) -> bool:
 
 
 def holds_ballots(column: Column) -> bool:
-    """Whether the cells say who gave which label: objects whose labels are few and repeat."""
+    """Return whether the cells say who gave which label: objects with few, repeated labels."""
     ballots = [ballots_by_rater(value) for value in column.values[:LOOKED_AT]]
     if not ballots or None in ballots:
         return False
@@ -281,9 +281,9 @@ def holds_ballots(column: Column) -> bool:
 
 
 def _are_records(ballots: Sequence[Sequence[tuple[str, str]] | None]) -> bool:
-    """Return whether the fields of an object hold numbers in some and words in others.
+    """Return whether an object's fields contain numbers in some and words in others.
 
-    These are the fields of a record, such as a name and a value. Raters answer in one way.
+    Such fields belong to a record, such as a name and a value. Raters answer in one way.
     """
     kinds: dict[str, set[bool]] = {}
     for who, label in (pair for of in ballots for pair in of or ()):
@@ -295,12 +295,12 @@ def _are_records(ballots: Sequence[Sequence[tuple[str, str]] | None]) -> bool:
 
 
 def has_digits(column: Column) -> bool:
-    """Return whether most values of a column hold a digit, as ids do."""
+    """Return whether most of a column's values contain a digit, as ids do."""
     values = column.values[:LOOKED_AT]
     return sum(any(char.isdigit() for char in value) for value in values) > len(values) // 2
 
 
 def ends_in_id(name: str) -> bool:
-    """Return whether a name ends in the mark of an id."""
+    """Return whether a name ends with the mark of an id."""
     words = parts(name)
     return bool(words) and words[-1] in ID_MARKS

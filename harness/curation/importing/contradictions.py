@@ -1,16 +1,16 @@
-"""What headers and texts say against a reading of a table, whoever drafted it.
+"""Headers and texts that contradict a reading of a table, whoever drafted it.
 
 - A column whose whole header is a word for raters, such as ``worker`` or ``annotator_id``, and
-  whose names recur, is the rater. It is no part of an item, no text, criterion or rating.
+  whose names recur, is the rater. It isn't part of an item, and isn't a text, criterion or rating.
 - A column whose whole header is a word for systems, such as ``system`` or ``model_id``, and that
   differs within the items of a reading, is part of the item. One whose whole header is a word for
   ratings, such as ``score``, is the rating if the columns that a reading takes aren't called so.
 - Rows of an item aren't numbered as its raters if a column names them.
-- A column that is called after another and a word more, as ``coder notes`` is after ``coder``, and
-  shares no label with it, says something about its ratings.
-- Columns that are called after the sides of a pair, as ``score_a`` and ``score_b`` beside
-  ``reply_a`` and ``reply_b`` are, say something about each side. They are not two raters.
-- A list of objects that don't say who gave which label is no rating.
+- A column named after another with one more word, as ``coder notes`` is after ``coder``, that
+  shares no label with it, describes its ratings.
+- Columns named after the sides of a pair, as ``score_a`` and ``score_b`` next to
+  ``reply_a`` and ``reply_b`` are, describe each side. They aren't two raters.
+- A list of objects that don't say who gave which label isn't a rating.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from harness.curation.importing.column_facts import Facts
     from harness.tasks.columns.column_mapping import ColumnMapping
 
-RATERS = column_words.RATERS - {"ann", "anno"}  # given names, or how a column of labels begins
+RATERS = column_words.RATERS - {"ann", "anno"}  # given names, or openings of label columns' names
 WHOLE = RATERS | column_words.ID_MARKS | {"amt", "mturk", "prolific", "unique", "crowd"}
 
 SYSTEMS = frozenset({"system", "systems", "model", "models", "sys"})
-COUNTED = frozenset(  # their number, if it is one
+COUNTED = frozenset(  # words for a number of raters, if numeric
     {"raters", "annotators", "workers", "coders", "judgments", "judgements", "annotations"}
 )
 
 
 def rater_headers(facts: Facts) -> list[str]:
-    """Return the columns whose whole header is a word for raters, and whose values recur."""
+    """Return the columns whose whole header is a word for raters and whose values recur."""
     return [
         name
         for name, column in facts.table.columns.items()
@@ -54,7 +54,7 @@ def rater_headers(facts: Facts) -> list[str]:
 
 
 def unread_raters(facts: Facts, mapping: ColumnMapping) -> list[str]:
-    """Return the columns called after raters that a reading gives no role."""
+    """Return the columns named after raters that have no role in a reading."""
     used = {name for names in mapping.by_role().values() for name in names}
     return [name for name in rater_headers(facts) if name not in used]
 
@@ -78,7 +78,7 @@ def is_contradicted(facts: Facts, mapping: ColumnMapping) -> bool:
 
 
 def _leaves_out(facts: Facts, mapping: ColumnMapping) -> bool:
-    """Return whether a reading leaves out a system, or a rating, that differs within items."""
+    """Return whether a reading omits a system or a rating that differs within items."""
     items = tuple(filter(None, (*mapping.id, mapping.criterion)))
     varying = [
         name
@@ -97,13 +97,13 @@ def _leaves_out(facts: Facts, mapping: ColumnMapping) -> bool:
 
 
 def _is_whole(name: str, words: frozenset[str]) -> bool:
-    """Return whether each word of a header is one of some, and not all are marks of ids."""
+    """Return whether all words in a header are in a set, and not all are marks of ids."""
     of_name = {*parts(name)}
     return of_name <= words and not of_name <= column_words.ID_MARKS
 
 
 def about_others(facts: Facts, names: Iterable[str]) -> set[str]:
-    """Return the columns among some that say something about the ratings in another column."""
+    """Return the columns that describe the ratings in another column."""
     names = list(names)
     rated = [name for name in names if facts.is_labels(name) and not facts.is_prose(name)]
     return {
@@ -118,7 +118,7 @@ def about_others(facts: Facts, names: Iterable[str]) -> set[str]:
 
 
 def _says_more(name: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether a name is another one and a word more, which is no number or letter."""
+    """Return whether a name is another plus one word that isn't a number or letter."""
     more = name[len(other) :]
     return (
         bool(other)
@@ -128,13 +128,13 @@ def _says_more(name: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def _lists_objects(facts: Facts, name: str) -> bool:
-    """Return whether a cell of a column lists objects that don't say who gave which label."""
+    """Return whether a cell lists objects that don't say who gave which label."""
     parts = [part for text in facts[name].values[:1] for part in list_of(text) or ()]
     return any(isinstance(part, dict) for part in parts) and not facts.is_counted(name)
 
 
 def of_sides(facts: Facts, names: Iterable[str]) -> Iterator[str]:
-    """Yield the columns among some that are called after the two sides of texts."""
+    """Yield the columns that are named after the two sides of texts."""
     texts = [name for name in facts.table.columns if facts.is_prose(name)]
     sides = [_sides(*pair) for pair in combinations(texts, 2) if are_pair(*pair)]
     others = [n for n in names if not facts.called(n, column_words.PEOPLE)]
@@ -144,5 +144,5 @@ def of_sides(facts: Facts, names: Iterable[str]) -> Iterator[str]:
 
 
 def _sides(first: str, second: str) -> set[str]:
-    """Return the word that says the side in each of two names."""
+    """Return the words for the sides in two names."""
     return {*parts(first)} ^ {*parts(second)}

@@ -1,4 +1,4 @@
-"""Writing a task folder from a table; rejected rows are listed with line and reason."""
+"""Write a task folder from a table, and list rejected rows with line and reason."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def imported_hash(folder: Path) -> str:
     """Return the `Task.content_hash` of a folder with ``items.jsonl`` and ``ratings.csv``.
 
     Loading a table of a million rows as a task takes gigabytes; this reads a row at a time, as
-    `make_task` writes it: every value is an option, a list of options or a label that is ignored.
+    `make_task` writes it: every value is an option, a list of options or an ignored label.
     """
     file = read_task_file(folder / TASK_FILE)
     digest = sha256(b"{")
@@ -77,7 +77,7 @@ def _joined(rows: Iterator[str]) -> Iterator[str]:
 
 
 def _image_digests(folder: Path, field: str) -> Iterator[str]:
-    """Yield items and the digests of their images, in the order of the items' ids, as JSON."""
+    """Yield items with their images' digests as JSON, in the order of the items' ids."""
     decode = msgspec.json.Decoder(dict[str, str]).decode
     with (folder / ITEMS).open("rb") as lines:
         rows = [decode(line) for line in lines]
@@ -96,7 +96,7 @@ def _items(folder: Path) -> Iterator[str]:
 
 def _ratings(folder: Path, file: TaskFile, *, ignored: bool) -> Iterator[str]:
     """Yield ratings, or those that the task ignores, as JSON arrays."""
-    values: dict[str, tuple[bool, str]] = {}  # whether it is ignored, and its JSON
+    values: dict[str, tuple[bool, str]] = {}  # whether the task ignores it, and its JSON
     for item, rater, elicitation, text in _rating_cells(folder / "ratings.csv"):
         key = elicitation + text
         if key not in values:
@@ -108,7 +108,7 @@ def _ratings(folder: Path, file: TaskFile, *, ignored: bool) -> Iterator[str]:
 
 
 def _rating_cells(path: Path) -> Iterator[list[str]]:
-    """Yield the cells of the ratings that were written, without their times."""
+    """Yield the cells of the written ratings, without their times."""
     with closing(csv_cells(path, LIMITS, ",")) as rows:
         next(rows)
         for _, cells, _ in rows:
@@ -126,7 +126,7 @@ def _value(file: TaskFile, elicitation: str, text: str) -> tuple[bool, str]:
 
 
 class RejectedLine(NamedTuple):
-    """A row, or a cell of it, that could not be used."""
+    """A row or cell that can't be used."""
 
     line: int
     column: str
@@ -144,26 +144,26 @@ class ImportSummary:
     judges : dict of str to int
         Verdicts per judge.
     answered : set of (str, str)
-        Items by elicitation of the ratings, those that are CANNOT_ASSESS left out.
+        Item and elicitation of the ratings, except CANNOT_ASSESS.
     sets : set of tuple of str
-        Different response sets of ratings and verdicts, as they were given.
+        Distinct response sets in ratings and verdicts, as given.
     n_rejected : int
-        Number of rows and cells that were not used; ``rejected.csv`` lists all of them.
+        Number of unused rows and cells; ``rejected.csv`` lists all of them.
     rejected : list of RejectedLine
         The first rejected rows and cells.
     n_repeated : int
-        Those among them that repeat a rating, so that nothing is lost.
+        Rejected rows that only repeat a rating.
     n_outside : int
-        Pairs of a rater's set and choice whose choice lies outside the set: kept as two ratings, of
-        which F says nothing.
+        Pairs of a rater's set and choice with the choice outside the set. They are kept as two
+        ratings, which don't count for F.
     fields : set of str
-        Fields that some item has.
+        Fields that at least one item has.
     n_textless : int
-        Items that show judges nothing: a run leaves them out, `validate` does not.
+        Items without a text or image for judges: a run skips them, `validate` doesn't.
     textless : list of str
-        The first of them.
+        The first items without text.
     n_part_blank : int
-        Items with a blank text beside others, such as a side of a pair, which judges see as empty.
+        Items with a blank text among others, such as a side of a pair, which judges see as empty.
     """
 
     folder: Path
@@ -192,7 +192,7 @@ class ImportSummary:
         return any(elicitation == "response_set" for _, elicitation in self.answered)
 
     def add_item(self, item: Item, shown: Sequence[str]) -> None:
-        """Count an item, of which judges are shown some fields."""
+        """Count an item, given the fields that judges see."""
         self.n_items += 1
         self.fields.update(item.fields)
         n_blank = sum(name not in item.fields for name in shown)
@@ -212,7 +212,7 @@ class ImportSummary:
             self.answered.add((answer.item, answer.elicitation))
 
     def reject(self, line: RejectedLine) -> RejectedLine:
-        """Count a row or a cell that cannot be used, and return it."""
+        """Count a row or cell that can't be used, and return it."""
         self.n_rejected += 1
         if len(self.rejected) < N_LISTED:
             self.rejected.append(line)
@@ -221,13 +221,13 @@ class ImportSummary:
 
 @dataclass(frozen=True, slots=True)
 class MaxRejected:
-    """Most of a table that may be rejected: a number of rows and cells, or a share of answers."""
+    """Limit on rejected parts of a table: a number of rows and cells, or a share of answers."""
 
     number: int | None = None
     share: float = MAX_REJECTED
 
     def allows(self, n_rejected: int, n_answers: int) -> bool:
-        """Return whether a file may be written although some rows were rejected."""
+        """Return whether a file can be written despite its rejected rows."""
         if self.number is not None:
             return n_rejected <= self.number
         return n_rejected <= self.share * (n_rejected + n_answers)
@@ -250,8 +250,8 @@ def make_task(
         ``changelog.jsonl``; where the table holds verdicts, ``verdicts.csv``; where rows were
         rejected, ``rejected.csv``.
     max_rejected : MaxRejected, optional
-        Most rows and cells that may be rejected, by default any number; above it,
-        ``FOLDER.rejected.csv`` alone is written; that of an earlier import is removed.
+        Maximum number of rejected rows and cells. Default: any number. Above it, only
+        ``FOLDER.rejected.csv`` is written; an earlier import's file is removed.
 
     Raises
     ------
@@ -274,20 +274,20 @@ def make_task(
 
 
 def _keep_rejected(part: Path, summary: ImportSummary, max_rejected: MaxRejected) -> None:
-    """Keep the list of rejected rows beside the folder that is not written."""
+    """Write the list of rejected rows next to the folder, which isn't written."""
     listed = _rejected_beside(summary.folder)
     (part / REJECTED_FILE).replace(listed)
     first = summary.rejected[0]
     n_lost = summary.n_rejected - summary.n_repeated
     raise TaskError(
-        f"{summary.folder}: {n_lost} rows or cells cannot be used, more than "
+        f"{summary.folder}: {n_lost} rows or cells can't be used, more than "
         f"{max_rejected}, so nothing was written. {listed} lists them (line {first.line}: "
         f"{first.reason}). Correct them, or raise --max-rejected."
     )
 
 
 def _rejected_beside(folder: Path) -> Path:
-    """Return where the rejected rows of a folder that is not written are listed."""
+    """Return the path of the rejected rows for a folder that isn't written."""
     return folder.with_name(f"{folder.name}.{REJECTED_FILE}")
 
 
@@ -338,7 +338,7 @@ def _write(plan: ImportPlan, part: Path, summary: ImportSummary) -> None:
 def _entries(
     plan: ImportPlan, summary: ImportSummary
 ) -> Iterator[TableItem | TableAnswer | RejectedLine]:
-    """Yield what a table holds, counted, and each row or cell that is rejected by its line."""
+    """Yield and count a table's entries, and each rejected row or cell with its line."""
     reader = plan.reader()
     columns = (*plan.mapping.text, *filter(None, [plan.mapping.image]))
     shown = [plan.columns.fields[name] for name in columns]
@@ -365,7 +365,7 @@ def _item_line(item: Item) -> str:
 
 
 def _pairs_outside(ratings: Path) -> int:
-    """Count the pairs whose choice is not in the set that the same rater gave the item."""
+    """Count the pairs whose choice isn't in the same rater's set for the item."""
     choices: dict[tuple[str, str], str] = {}
     sets: dict[tuple[str, str], str] = {}
     for item, rater, elicitation, value in _rating_cells(ratings):

@@ -1,4 +1,4 @@
-"""Numbers of raters by option, and all ratings of an item in one cell."""
+"""Numbers of raters by option, and cells with all ratings of an item."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from harness.tasks.columns.rater_names import FILLERS, who_are
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MOST_DISTINCT = 0.7  # of the rows, among which dependences are no chance
-ROUNDING = 0.01  # by which shares may miss 1
-PLAIN_TOTALS = frozenset({"total", "sum", "all"})  # of scores, too
-MIN_SUMS = 5  # rows from which equal sums are no chance
+MOST_DISTINCT = 0.7  # share of distinct rows up to which dependences aren't chance
+ROUNDING = 0.01  # sums above 1 by more than this aren't sums of shares
+PLAIN_TOTALS = frozenset({"total", "sum", "all"})  # totals of scores as well
+MIN_SUMS = 5  # fewest rows in which equal sums aren't chance
 
 
 def find_counts(draft: RoleDraft) -> bool:
-    """Find columns of the numbers, or shares, of raters by option.
+    """Find columns with the number, or share, of raters for each option.
 
-    They add up to another column, to one number, or to 1, or are called after counts.
+    They add up to another column, to one number, or to 1, or have names for counts.
     """
     facts = draft.facts
     numeric = [n for n in draft.free() if _may_count(draft, n)]
@@ -48,7 +48,7 @@ def find_counts(draft: RoleDraft) -> bool:
         listed = quote(",".join(columns))
         if not is_sure:
             draft.ask(
-                f"{names_of(columns)} add up to {total}: give --counts {listed} --total "
+                f"{names_of(columns)} add up to {total}. Pass --counts {listed} --total "
                 f"{quote(total)} if they count raters, or --criteria {listed} if they are scores",
                 {"counts": (), "total": "", "criteria": tuple(columns)},
             )
@@ -56,7 +56,7 @@ def find_counts(draft: RoleDraft) -> bool:
 
 
 def _find_named_counts(draft: RoleDraft, numeric: Sequence[str], totals: Sequence[str]) -> bool:
-    """Find columns that are called after counts, or after options, or add up to one number."""
+    """Find columns named after counts or options, or that add up to one number."""
     marked = [n for n in numeric if n not in totals and _is_marked(n)]
     columns = marked if len(marked) > 1 else [n for n in numeric if n not in totals]
     if len(columns) <= 1:
@@ -74,15 +74,15 @@ def _find_named_counts(draft: RoleDraft, numeric: Sequence[str], totals: Sequenc
     draft.set(counts=tuple(columns), total=total)
     if not is_named or not (are_shares or is_same):
         draft.ask(
-            f"{names_of(columns)} may be numbers of raters by option: give --counts "
-            f"{quote(','.join(columns))}, or --raters if they are raters",
+            f"can't tell whether {names_of(columns)} count raters by option. If so, pass --counts "
+            f"{quote(','.join(columns))}, or pass --raters if they are raters",
             {"counts": (), "total": "", "raters": tuple(columns)},
         )
     return True
 
 
 def _names_people(draft: RoleDraft, columns: Sequence[str]) -> bool:
-    """Return whether columns are called after people, whose scores may add up, too."""
+    """Return whether columns are named after people, whose scores can add up too."""
     return "person" in who_are(columns).values() or any(
         draft.facts.called(name, column_words.PEOPLE) for name in columns
     )
@@ -103,7 +103,7 @@ def _is_total(name: str) -> bool:
 
 
 def _is_marked(name: str) -> bool:
-    """Return whether a name opens or ends with the mark of a count or a share."""
+    """Return whether a name begins or ends with the mark of a count or a share."""
     words = parts(name)
     return len(words) > 1 and not OPTION_MARKS.isdisjoint((words[0], words[-1]))
 
@@ -115,14 +115,14 @@ def _is_option(name: str) -> bool:
 
 
 def find_total(draft: RoleDraft) -> None:
-    """Find the column of the number of raters, beside counts or votes."""
+    """Find the column with the number of raters for counts or votes."""
     totals = [n for n in draft.free() if _is_total(n) and draft.facts.is_numbers(n)]
     if len(totals) == 1:
         draft.set(total=totals[0])
 
 
 def find_votes(draft: RoleDraft) -> bool:
-    """Find columns whose cells hold all ratings of an item, and who gave them if they say so."""
+    """Find columns whose cells list all ratings of an item, and its raters if known."""
     facts, free = draft.facts, draft.free()
     columns = [
         n for n in free if facts.is_counted(n) or (facts.is_list(n) and not facts.is_prose(n))
@@ -150,9 +150,9 @@ def find_votes(draft: RoleDraft) -> bool:
 
 
 def _listed_raters(draft: RoleDraft, columns: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
-    """Return lists of ratings, and the list of who gave them, as long in every row.
+    """Return columns of rating lists and of their raters' names, equally long in every row.
 
-    Nobody is named twice in a list, and raters recur in other rows. Labels recur within lists.
+    No rater is twice in a list, and raters recur in other rows. Labels recur within lists.
     """
     facts, found = draft.facts, list[tuple[tuple[str, ...], str]]()
     by_lengths: dict[bytes, list[str]] = defaultdict(list)
@@ -168,13 +168,13 @@ def _listed_raters(draft: RoleDraft, columns: Sequence[str]) -> tuple[tuple[str,
         if sure and labels:
             found.append(((*labels,), who[0]))
         elif len(names) == len(columns) == len(who) > 1 and not labels:
-            draft.ask(f"{names_of(names)}: one may list raters: give --votes and --rater")
+            draft.ask(f"can't tell which of {names_of(names)} lists raters. Pass --votes, --rater")
             found.append(((names[0],), names[1]))
     return found[0] if len(found) == 1 else None
 
 
 def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:
-    """Draft the first of several columns that may hold all ratings of an item, and ask."""
+    """Draft the first of several columns that can contain all ratings of an item, and ask."""
     facts = draft.facts
     counted = [n for n in columns if facts.is_counted(n)]
     listed = [n for n in columns if n not in counted and repeats(facts[n]) and recur(facts[n])]
@@ -188,7 +188,7 @@ def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:
     _vote_doubts(draft, whole[:1])
     if len(whole) > 1:
         draft.ask(
-            f"{names_of(whole)} may each hold the ratings: give --votes {quote(whole[0])}",
+            f"can't tell which of {names_of(whole)} holds the ratings. Pass --votes for it",
             *({"votes": (name,)} for name in whole[1:]),
             about="votes",
         )
@@ -196,9 +196,9 @@ def _which_votes(draft: RoleDraft, columns: Sequence[str]) -> bool:
 
 
 def _is_computed(draft: RoleDraft, name: str, other: str) -> bool:
-    """Return whether ratings follow from those in another column, which don't follow from them."""
+    """Return whether another column determines these ratings, but not the reverse."""
     facts = draft.facts
-    recurs = facts.keys(other) <= MOST_DISTINCT  # what is unique determines everything
+    recurs = facts.keys(other) <= MOST_DISTINCT  # unique values determine everything
     return recurs and facts.determines((other,), name) and not facts.determines((name,), other)
 
 
@@ -214,7 +214,7 @@ def _looks_long(draft: RoleDraft) -> bool:
 
 
 def _are_criteria(draft: RoleDraft, columns: Sequence[str]) -> bool:
-    """Whether lists of the same length repeat labels in every column: ratings by criterion."""
+    """Return whether lists of equal length repeat labels in every column, as for criteria."""
     facts = draft.facts
     if not all(facts.is_list(n) and repeats(facts[n]) for n in columns):
         return False
@@ -226,15 +226,15 @@ def _are_criteria(draft: RoleDraft, columns: Sequence[str]) -> bool:
 
 
 def _vote_doubts(draft: RoleDraft, columns: Sequence[str]) -> None:
-    """Ask about numbers by name, whose sums differ: counts by label, or ratings by rater."""
+    """Ask whether numbers by name with varying sums are counts by label or ratings by rater."""
     for name in columns:
         values = draft.facts[name].values[:LOOKED_AT]
         if draft.facts.all_values(name, counts_of) and not draft.mapping.total:
             sums = {sum((counts_of(text) or {}).values()) for text in values}
             if len(sums) > 1 and max(sums) > 1 + ROUNDING:
                 question = (
-                    f"the numbers in {name!r} may be counts by label or ratings by rater: give "
-                    "--lists counts or --lists raters"
+                    f"can't tell whether the numbers in {name!r} count labels or are ratings. Pass "
+                    "--lists counts for counts by label, or --lists raters for ratings by rater"
                 )
                 counts = {"lists": "counts"}
                 draft.doubts.append(Doubt(question, counts, ({"lists": "raters"},)))

@@ -1,4 +1,4 @@
-"""Column names of delimited files and workbooks: titles above them, blank ones, or none at all."""
+"""Column names of delimited files and workbooks: below title rows, blank, or missing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     Cells = Sequence[object]
 
-N_OPENING = 100  # rows that are compared with the first
-N_HEADING = 2  # rows that may hold the names together
-MIN_KIN = 2  # columns whose first cell looks like the cells below
+N_OPENING = 100  # rows to compare with the first
+N_HEADING = 2  # rows that can hold the names together
+MIN_KIN = 2  # fewest columns whose first cell looks like those below
 MAX_NAME_WORDS = 3
-TEXT_RATIO = 3  # times the words of a name that a text has on average
+TEXT_RATIO = 3  # mean words of a text, as a multiple of a name's
 NAMING = (
     column_words.ITEMS
     | column_words.RATERS
@@ -39,12 +39,12 @@ class Heading:
     Attributes
     ----------
     names : list of str
-        One per column; those without a name are called ``Unnamed: N`` by their place from 0, as
-        pandas calls them.
+        One per column. A column without a name gets ``Unnamed: N``, with its place from 0, as
+        in pandas.
     place : int
-        Index of the row that holds them; -1 if no row does.
+        Index of the row with the names; -1 if there is none.
     note : str
-        What a reader of the import should know; "" if nothing.
+        Note for the user about the names; "" for none.
     """
 
     names: list[str]
@@ -58,15 +58,15 @@ def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) 
     Parameters
     ----------
     rows : sequence of sequence of object
-        The first rows, without blank ones.
+        The first rows, except blank ones.
     lines : sequence of int
-        Their numbers in the file.
+        Line numbers of these rows in the file.
     header : int, optional
-        Number of the row that holds the names, 0 if no row does; None to look for it.
+        Number of the row with the names, 0 if there is none; None to detect it.
     """
     place = _title_rows(rows) if header is None else lines.index(header) if header else 0
     if header is None and (names := _names_in_two_rows(rows)):
-        return Heading(names, 1, f"names are read from lines {lines[0]} and {lines[1]}")
+        return Heading(names, 1, f"column names come from lines {lines[0]} and {lines[1]}")
     if header == 0 or (header is None and is_data(rows[place], rows[place + 1 :])):
         width = max(map(len, rows))
         names = [f"column {number}" for number in range(1, width + 1)]
@@ -74,7 +74,7 @@ def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) 
             ""
             if header == 0
             else (
-                f"line {lines[place]} looks like those below it, so the table has no header: its "
+                f"line {lines[place]} looks like those below it, so the table has no header. Its "
                 f"columns are called column 1 to column {width} (--header {lines[place]} if it has)"
             )
         )
@@ -86,7 +86,7 @@ def heading_of(rows: Sequence[Cells], lines: Sequence[int], header: int | None) 
 
 
 def _title_rows(rows: Sequence[Cells]) -> int:
-    """Return how many rows come before the first that fills most of the columns."""
+    """Return the number of rows before the first that fills most of the columns."""
     filled = [sum(cell not in {"", None} for cell in row) for row in rows]
     most = max(filled, default=0)
     for place, n_filled in enumerate(filled):
@@ -97,7 +97,7 @@ def _title_rows(rows: Sequence[Cells]) -> int:
 
 
 def _names_in_two_rows(rows: Sequence[Cells]) -> list[str]:
-    """Return names of which a first row holds the question and a second the rest; none if not so.
+    """Return the names split over a question row and the row below it, or none if not split.
 
     A survey tool writes a question above the first of its columns, and below it what each column
     asks about. Every other column has its name in the first row and none in the second.
@@ -123,9 +123,9 @@ def _filled(cells: Sequence[str]) -> list[int]:
 
 
 def is_data(first: Cells, rows: Sequence[Cells]) -> bool:
-    """Return whether a first row looks like the rows below it, so that it holds no names.
+    """Return whether a first row looks like the rows below it and so contains no names.
 
-    Several of its cells recur below them, or are numbers above numbers, and none looks like the
+    Several of its cells recur below, or are numbers above numbers, and none looks like the
     name of its column. Names that count the columns, such as 1, 2, 3, are names.
 
     Examples
@@ -164,7 +164,7 @@ def _is_name(name: str, values: Sequence[str]) -> bool:
 
 
 def _are_alike(name: str, values: Sequence[str]) -> bool:
-    """Return whether a cell is a number, a date or a code as all those below it are."""
+    """Return whether a cell is a number, a date or a code, like all cells below it."""
     if is_number(name):
         return all(map(is_number, values))
     if is_date(name):
@@ -174,12 +174,12 @@ def _are_alike(name: str, values: Sequence[str]) -> bool:
 
 
 def _form_of(text: str) -> str:
-    """Return a code with its numbers and runs of letters replaced: ``d0`` and ``d12`` are alike."""
+    """Return a code with its numbers and letters replaced, so ``d0`` and ``d12`` are equal."""
     return re.sub(r"\d+", "0", text)
 
 
 def _count_columns(names: Sequence[str]) -> bool:
-    """Return whether names are numbers that count up by one."""
+    """Return whether names are consecutive numbers."""
     if not all(map(str.isdecimal, names)):
         return False
     numbers = list(map(int, names))

@@ -1,4 +1,4 @@
-"""The draft of an import that is asked about: its columns, and the options that accept it."""
+"""An import's draft with open questions: its columns, and the options that accept it."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 RATED = frozenset(
     {"raters", "pattern", "rater", "label", "set", "sets", "criteria", "counts", "votes"}
 )
-ALWAYS = ("id", "text", "judges")  # roles that are said even where no column has them
-UNSAID = frozenset({"elicitation"})  # found by its name alone
-JOINED = frozenset({"ignore", "abstain", "rename"})  # settings that doubts add labels to
+ALWAYS = ("id", "text", "judges")  # roles named even if no column has them
+UNSAID = frozenset({"elicitation"})  # recognised only by its name
+JOINED = frozenset({"ignore", "abstain", "rename"})  # settings to which doubts add labels
 OF_ANSWERS = frozenset(AnswerSettings.model_fields)
-UNKNOWN = (PLACEHOLDER, NUMBER)  # stand for what only the user knows
-MEANINGS = {  # what has to be so where one, or several, have a role or stand in a setting
+UNKNOWN = (PLACEHOLDER, NUMBER)  # placeholders for values that only the user knows
+MEANINGS = {  # conditions for one, or several, columns in a role or labels in a setting
     "id": ("{} names the item", "{} name the item"),
     "raters": ("{} is a rater", "{} are raters"),
     "judges": ("{} is a model", "{} are models"),
     "rater": ("{} names the rater", ""),
     "label": ("{} is the rating", ""),
     "criteria": ("{} is a criterion", "{} are criteria"),
-    "criterion": ("{} is what is rated", ""),
+    "criterion": ("{} names what is rated", ""),
     "set": ("{} is a response set", ""),
     "sets": ("{} is an option of a set", "{} are the options of a set"),
     "votes": ("{} holds the ratings", "{} hold the ratings"),
@@ -56,7 +56,7 @@ MEANINGS = {  # what has to be so where one, or several, have a role or stand in
     "decimal": ("the decimal sign is a {}", ""),
 }
 LISTS = {
-    "ratings": "a list is of several raters",
+    "ratings": "a list holds several raters' ratings",
     "sets": "a list is one rater's response set",
     "counts": "the numbers count raters",
     "raters": "the numbers are ratings by rater",
@@ -70,22 +70,22 @@ def settled(
     rated: RatedOptions,
     roles: Collection[str] = (),
 ) -> tuple[ImportPlan, ...]:
-    """Return the plans of the only reading that is left, or those that ask.
+    """Return the plans of the only reading left, or those that ask.
 
-    It has to have been compared with others, and to ask nothing itself. A setting of the answers
-    is the user's to say, and so is who the columns of ratings are. A draft that asks nothing is
-    carried out on a sample, too, unless the user or the table's format named its columns.
+    The reading must have been compared with others and have no questions. Only the user can say
+    how answers are to be read, and who the columns of ratings are. A draft without questions is
+    also tried on a sample, unless the user or the table's format named its columns.
 
     Parameters
     ----------
     name : str
-        Of the task.
+        Name of the task.
     plans : tuple of ImportPlan
-        The draft.
+        The draft's plans.
     table : Table
-        As it was read from its file.
+        Table as read from its file.
     rated : RatedOptions
-        What was rated and by whom.
+        The rated property and the raters.
     roles : collection of str
         Roles of columns that the user named.
     """
@@ -116,7 +116,7 @@ def settled(
 def _sensible(
     name: str, plans: tuple[ImportPlan, ...], table: Table, rated: RatedOptions
 ) -> tuple[ImportPlan, ...]:
-    """Return plans that ask nothing, with a question if their facts make no sense."""
+    """Return plans without questions, or with one if their facts make no sense."""
     items = [item for item in plans[0].mapping.id if item in table.columns]
     sample = sample_of(table, items, SAMPLE_ROWS)
     try:
@@ -137,10 +137,10 @@ def _sensible(
 
 
 def readings_of(plan: ImportPlan) -> Iterator[TableReading]:
-    """Yield a draft's reading, then the alternatives that its doubts name.
+    """Yield a draft's reading, then the alternatives in its doubts.
 
-    None is yielded if the table itself has to be changed, and no reading of which only the user
-    knows a part, such as an order.
+    Yields nothing if the table itself must change, and no reading that only the user can
+    complete, for example with an order.
     """
     if any(doubt.in_table for doubt in plan.doubts):
         return
@@ -174,21 +174,21 @@ def short_words(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> tuple[str, ...]:
-    """Return the fewest options that select a reading, with those that the user gave.
+    """Return the fewest options that select a reading, with the user's own options.
 
-    Each choice among the roles and settings in which readings differ is carried out, the shortest
-    first. A large table is read once for each, so there all options are given.
+    Each combination of the roles and settings in which readings differ is tried, the shortest
+    first. A large table would be read once for each, so it gets all options.
 
     Parameters
     ----------
     reading : TableReading
-        As it is shown.
+        The reading to select.
     table : Table
-        As it was read from its file.
+        Table as read from its file.
     roles, settings
-        What the user said.
+        Roles and settings from the user.
     rated : RatedOptions
-        What was rated and by whom.
+        The rated property and the raters.
     """
     if table.n_rows > SAMPLE_ROWS:
         return reading.words
@@ -214,27 +214,27 @@ def short_words(
 
 
 def _joined(before: object, value: object) -> object:
-    """Return the labels of both, where both are several."""
+    """Return the labels of both values if both are lists."""
     if isinstance(before, tuple) and isinstance(value, tuple):
         return (*before, *value)
     return value
 
 
 def _value(plan: ImportPlan, name: str) -> object:
-    """Return the columns of a role, or a setting, as the plan has it."""
+    """Return a plan's columns for a role, or its value for a setting."""
     return getattr(
         plan.mapping if name in ColumnMapping.__dataclass_fields__ else plan.settings, name
     )
 
 
 def _meaning(name: str, value: object) -> str:
-    """Return what a role or a setting takes to be so; "" if it is plain or not given."""
+    """Return a condition for a role or setting to be right; "" if it's plain or not given."""
     values = [str(v) for v in value if v] if isinstance(value, tuple) else [str(value or "")]
     one, several = MEANINGS.get(name, ("", ""))
     if not any(values) or values == [NONE]:
         return ""
     if (name, values) == ("rater", [POSITIONAL]):
-        return "each row of an item is another rater's"
+        return "each row of an item is from a different rater"
     listed = names_of(values)
     return (
         LISTS.get(listed, "")
@@ -244,7 +244,7 @@ def _meaning(name: str, value: object) -> str:
 
 
 def _reading(plan: ImportPlan, changes: Mapping[str, object], condition: str) -> TableReading:
-    """Return the roles and settings of a plan, with changes, as a reading."""
+    """Return a plan's roles and settings, with changes, as a reading."""
     changed = {
         name: value for name, value in changes.items() if name in ColumnMapping.__dataclass_fields__
     }
@@ -262,7 +262,7 @@ def _reading(plan: ImportPlan, changes: Mapping[str, object], condition: str) ->
 
 
 def _words(roles: Mapping[str, Sequence[str]], settings: AnswerSettings) -> tuple[str, ...]:
-    """Return the options of roles and settings."""
+    """Return the command-line options for roles and settings."""
     words = [
         word
         for role, names in roles.items()
@@ -276,7 +276,7 @@ def _words(roles: Mapping[str, Sequence[str]], settings: AnswerSettings) -> tupl
 
 
 def _without_repeats(mapping: ColumnMapping, roles: Mapping[str, object]) -> ColumnMapping:
-    """Leave out of other roles the columns that a change gave a role."""
+    """Remove a changed role's columns from the other roles."""
     moved = {
         n for value in roles.values() for n in (value if isinstance(value, tuple) else (value,))
     }

@@ -17,23 +17,23 @@ OF_ANSWERS = {"rater_names", "outdated_answers"}
 
 
 class FileOptions(Options):
-    """How the files of a table are read."""
+    """Instructions for reading a table's files."""
 
     panel: ClassVar[str] = "The table"
-    sheets: Lists = option((), "Sheets of a workbook, read one after the other.", flag="--sheet")
+    sheets: Lists = option((), "Sheets of a workbook, read in this order.", flag="--sheet")
     encoding: str = option("", "Encoding of files that are not UTF-8.", rare=True)
     header: int | None = option(
         None,
-        "Number of the line that names the columns; 0 if none does. By default the first that "
-        "looks so.",
+        "Number of the line with the column names, 0 for none. Default: the first that "
+        "looks like one.",
         ge=0,
         rare=True,
     )
     drop: Lists = option((), "Columns to leave out.", rare=True)
-    plain: bool = False  # rows are taken as they stand, although they have the marks of a format
+    plain: bool = False  # read rows unchanged, even if they have a format's marks
 
     def words(self) -> list[str]:
-        """Return the options as they are given on the command line."""
+        """Return the command-line options for these files."""
         words = [word for sheet in self.sheets for word in ("--sheet", sheet)]
         words += ["--encoding", self.encoding] if self.encoding else []
         words += ["--header", str(self.header)] if self.header is not None else []
@@ -41,7 +41,7 @@ class FileOptions(Options):
 
 
 class ColumnOptions(Options):
-    """Which columns have which role, see `harness.tasks.columns.column_mapping.ColumnMapping`."""
+    """Roles of columns, see `harness.tasks.columns.column_mapping.ColumnMapping`."""
 
     panel: ClassVar[str] = "Columns"
     id_columns: Lists = option((), "Columns that name the item, joined if several.", flag="--id")
@@ -87,7 +87,7 @@ class ColumnOptions(Options):
     )
     judges_columns: Lists = option(
         (),
-        "Columns of verdicts, or judges among the raters; none if there are none.",
+        "Columns of verdicts, or judges among the raters, or none.",
         flag="--judges -j",
     )
     group_columns: str | None = option(
@@ -101,7 +101,7 @@ class ColumnOptions(Options):
     )
 
     def by_role(self) -> dict[str, tuple[str, ...]]:
-        """Return the columns that are named, by role."""
+        """Return the named columns by role."""
         named = {
             name.removesuffix("_columns"): getattr(self, name) for name in self.model_fields_set
         }
@@ -113,7 +113,7 @@ class ColumnOptions(Options):
 
 
 class MadeTask(Options):
-    """The task that is made of a table, or gets its ratings."""
+    """The task to make from a table, or to add its ratings to."""
 
     made: str | None = option(None, "Name or path of the folder to make.", flag="--as")
     into: str | None = option(
@@ -121,7 +121,7 @@ class MadeTask(Options):
     )
     rater_names: Repeated = option(
         (),
-        "With {into}: name of the rater behind an account of the tool; repeatable.",
+        "With {into}: the rater's name for an account in the tool. Repeatable.",
         flag="--rater-name",
         metavar="ACCOUNT=NAME",
         rare=True,
@@ -133,7 +133,7 @@ class MadeTask(Options):
         rare=True,
     )
     recipe: str | None = option(
-        None, "How a published data set is read: a bundled recipe, or a YAML file."
+        None, "Recipe for a published data set: a bundled name, or a YAML file."
     )
 
     @model_validator(mode="after")
@@ -148,19 +148,19 @@ class MadeTask(Options):
         return self
 
     def check_added_to(self, given: Collection[str]) -> None:
-        """Refuse options about a table where the answers of a team are added to a task."""
+        """Reject options about a table if a team's answers are added to a task."""
         if self.into is not None:
-            leave_out(given, "with {into}, the project says how its answers are read")
+            leave_out(given, "with {into}, the project defines how to read its answers")
 
 
 class WritingOptions(DryRun, Unasked):
-    """Whether a task is written."""
+    """Whether and under which limits a task is written."""
 
     panel: ClassVar[str] = "Output"
-    dry_run: bool = option(False, "Show how the table is read, and write nothing.")
+    dry_run: bool = option(False, "Show how the table would be read, without writing anything.")
     max_rejected: str = option(
         "5%",
-        "Most rows and cells that may be rejected, or share of answers.",
+        "Maximum number of rejected rows and cells, or their share of answers.",
         metavar="N|N%",
         rare=True,
     )

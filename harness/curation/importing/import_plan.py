@@ -1,4 +1,4 @@
-"""Planning tasks from a table: column roles, answers and item fields."""
+"""Plans for tasks from a table: column roles, answers and item fields."""
 
 from __future__ import annotations
 
@@ -61,24 +61,24 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_answers import AnswerSettings
     from harness.tasks.columns.table_columns import Table
 
-MIN_PAIRS = 10  # of a choice and a set, from which it is no chance that no set holds the choice
-NO_JUDGES = "none"  # the name that says that there are none
+MIN_PAIRS = 10  # fewest pairs of choice and set; if no set contains the choice, it isn't chance
+NO_JUDGES = "none"  # value for "there are none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPlan(TableTask):
-    """How a table, or a criterion of it, becomes a task.
+    """A plan that makes a task from a table or one of its criteria.
 
     Attributes
     ----------
     settings : AnswerSettings
-        What the user, a recipe or the table's format said about the answers.
+        Settings from the user, a recipe or the table's format.
     doubts : tuple of Doubt
-        What is unclear; no task is made before.
+        Open questions; no task can be made before they are answered.
     notes : tuple of str
-        Decisions that a reader may want to change.
+        Decisions that the user might want to change.
     pictures : mapping of str to Path or bytes
-        Images of items by the name of their file in the task's folder.
+        Images of items, by file name in the task's folder.
     """
 
     settings: AnswerSettings
@@ -87,11 +87,11 @@ class ImportPlan(TableTask):
     pictures: Pictures = field(default_factory=dict)
 
     def questions(self) -> tuple[str, ...]:
-        """Return what is unclear, with the options that settle it."""
+        """Return the open questions, with the options that answer them."""
         return tuple(doubt.question for doubt in self.doubts)
 
     def check(self) -> None:
-        """Raise a `TaskError` with the questions that are open."""
+        """Raise a `TaskError` with the open questions, if any."""
         if questions := self.questions():
             raise TaskError(f"{self.table.path}: {'. '.join(questions)}.")
 
@@ -109,21 +109,21 @@ def make_plans(
     Parameters
     ----------
     name : str
-        Of the task; where each criterion becomes a task of its own, what their names begin with.
+        Name of the task, or its beginning if each criterion becomes a separate task.
     table : Table
         See `read_source`.
     roles : mapping of str to sequence of str
-        Columns by role, as the user names them; see `mapping_of`.
+        Columns by role, as the user named them; see `mapping_of`.
     settings : AnswerSettings
-        Settings of the user about the answers; before those of the table's format.
+        The user's settings for the answers, which override those of the table's format.
     rated : RatedOptions, optional
-        What was rated and by whom. The kind of the raters is by default crowd, or expert where
-        their names say so; whether their ids are people is read from the columns.
+        The rated property and the raters. The kind of raters is crowd by default, or expert if
+        their names say so. The columns show whether their ids are people.
 
     Returns
     -------
     plans : tuple of ImportPlan
-        One, or one per criterion where their labels differ.
+        One plan, or one per criterion if their labels differ.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def make_plans(
     if not joins:
         return plans
     separator = str(joins[0].accept["separator"]).replace("\\n", "\n")
-    try:  # roles, too, may be others once the labels are apart
+    try:  # roles can change too, once labels are separated
         split = settings.model_copy(update={"separator": separator})
         apart = _plans(name, table, roles, split, rated)
     except TaskError:
@@ -150,9 +150,9 @@ def _with_ratings(
     plans_of: Callable[[Table], tuple[ImportPlan, ...]],
     roles: Mapping[str, Sequence[str]],
 ) -> Table:
-    """Return the table, or its unnested form where the ratings are in objects inside cells.
+    """Return the table, or its unnested form if objects inside cells contain the ratings.
 
-    The user's columns say which it is. Otherwise a table that can be read unasked stays as it is.
+    The user's columns decide. Otherwise, a table that can be read without questions stays as is.
     """
     nested = None if table.reading.columns else unnested(table)
     if nested is None:
@@ -181,7 +181,7 @@ def _plans(
     settings: AnswerSettings,
     rated: RatedOptions,
 ) -> tuple[ImportPlan, ...]:
-    """Complete the settings, as they stand."""
+    """Complete the settings, without changing the table's nesting."""
     unclear = [] if "judges" in roles else _unclear_names(table.reading)
     roles = {**table.reading.columns, **roles}
     if (*roles.get("rater", ()),) == (POSITIONAL,) and POSITIONAL not in table.columns:
@@ -259,7 +259,7 @@ def _plans(
 def _pictured(
     table: Table, mapping: ColumnMapping, draft: RoleDraft, roles: Mapping[str, Sequence[str]]
 ) -> tuple[Table, ColumnMapping, Pictures]:
-    """Find the images of items; a column that wasn't named as theirs needs all of its files."""
+    """Find the images of items. A column that the user didn't name must have all of its files."""
     if not mapping.image:
         return table, mapping, {}
     try:
@@ -275,20 +275,20 @@ def _pictured(
 
 
 def _unclear_names(reading: Reading) -> list[Doubt]:
-    """Ask about raters of whom a format doesn't say whether they are people or models."""
+    """Ask whether raters are people or models if the format doesn't say."""
     if not reading.unclear:
         return []
     known = tuple(reading.columns.get("judges", ()))
     every = ",".join((*known, *reading.unclear))
     question = (
-        f"{', '.join(reading.unclear)} may be people or a program: pass --judges "
+        f"can't tell whether {', '.join(reading.unclear)} are people or a program. Pass --judges "
         f"{quote(','.join(known) or NO_JUDGES)} if people, or --judges {quote(every)}"
     )
     return [Doubt(question, others=({"judges": (*known, *reading.unclear)},))]
 
 
 def _with_format(settings: AnswerSettings, reading: Reading) -> AnswerSettings:
-    """Return the settings with what the format of the table says, where the user says nothing."""
+    """Return the settings, with the format's settings wherever the user has none."""
     of_format = {
         "scale": settings.scale or reading.scale,
         "options": settings.options or reading.options,
@@ -298,7 +298,7 @@ def _with_format(settings: AnswerSettings, reading: Reading) -> AnswerSettings:
 
 
 def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table) -> None:
-    """Refuse settings that have no effect on a table with these roles."""
+    """Reject settings that have no effect on a table with these roles."""
     is_counted = bool(mapping.counts or mapping.votes)
     names = (*mapping.rating_columns, *mapping.judge_columns(table))
     columns = [table.columns[name] for name in names]
@@ -309,7 +309,7 @@ def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table
         "--lists goes with cells that hold several ratings": settings.lists and not lists,
         "--on-duplicate last goes with a row per rating": settings.on_duplicate == "last"
         and not mapping.rater,
-        f"no rating holds the --separator {settings.separator!r}": settings.separator
+        f"no rating contains the --separator {settings.separator!r}": settings.separator
         and not any(settings.separator in text for text in texts),
         "no rating has a decimal comma, see --decimal": settings.decimal == "comma"
         and not any(with_point(text) != text for text in texts),
@@ -320,7 +320,7 @@ def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table
 
 
 def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
-    """Whether the criteria have one scale: the same numbers, or labels of one list of options."""
+    """Return whether the criteria share one scale: the same numbers, or labels of one list."""
     sets = [
         {label.casefold() for label in c.humans} - {CANNOT_ASSESS.casefold()}
         for c in counts.values()
@@ -333,7 +333,7 @@ def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
 
 
 def _slug(criterion: str) -> str:
-    """Return a criterion as the end of a task's name."""
+    """Return a criterion as the ending of a task's name."""
     text = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in criterion)
     return text[:32] or "criterion"
 
@@ -341,7 +341,7 @@ def _slug(criterion: str) -> str:
 def _read_lists(
     mapping: ColumnMapping, table: Table, settings: AnswerSettings
 ) -> tuple[ColumnMapping, list[Doubt]]:
-    """Settle whether lists in cells are the ratings of several raters or response sets."""
+    """Decide whether lists in cells are several raters' ratings or response sets."""
     if mapping.layout != "votes" or mapping.rater or settings.lists == "ratings":
         return mapping, []
     if settings.lists == "sets":
@@ -358,7 +358,7 @@ def _read_lists(
 
 
 def _line_doubts(table: Table, mapping: ColumnMapping) -> list[Doubt]:
-    """Ask about ratings of several lines, which may be a response set."""
+    """Ask about ratings with several lines, which can be response sets."""
     for name in (*mapping.raters, mapping.label, mapping.set, *mapping.criteria):
         texts = table.columns[name].values if name else ()
         if any("\n" in text for text in texts) and separator_of(texts) == "\n":
@@ -370,7 +370,7 @@ def _line_doubts(table: Table, mapping: ColumnMapping) -> list[Doubt]:
 
 
 def _share_doubts(reader: AnswerReader) -> list[Doubt]:
-    """Ask for the number of raters where there are shares and nothing says it."""
+    """Ask for the number of raters if there are shares without one."""
     mapping = reader.mapping
     if not (mapping.counts or mapping.votes) or mapping.total or reader.n_raters:
         return []
@@ -382,7 +382,7 @@ def _share_doubts(reader: AnswerReader) -> list[Doubt]:
 
 
 def _with_choices(table: Table, mapping: ColumnMapping) -> tuple[Table, list[str]]:
-    """Add each rater's choice to a set of what else would be reasonable, if sets never hold it."""
+    """Add each rater's choice to a set of other reasonable options, if sets never contain it."""
     if not (mapping.label and mapping.set):
         return table, []
     choices = [label_of(text) for text in table.columns[mapping.label].by_row()]
@@ -394,12 +394,12 @@ def _with_choices(table: Table, mapping: ColumnMapping) -> tuple[Table, list[str
         json.dumps([choice, *of], ensure_ascii=False) if choice else ""
         for choice, of in zip(choices, sets, strict=True)
     ]
-    note = f"{mapping.set} never holds the choice: it is read as what else is reasonable"
+    note = f"{mapping.set} never contains the choice, so it is read as the other reasonable options"
     return table.with_column(mapping.set, cells), [note]
 
 
 def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
-    """Ask what it means that a rater chose no option: an answer, or that they could not say."""
+    """Ask whether a rater without an option chose none of them or could not say."""
     if settings.none:
         return []
     sets, empty = reader.mapping.sets, 0
@@ -421,9 +421,9 @@ def _none_doubts(reader: AnswerReader, settings: AnswerSettings) -> list[Doubt]:
 def _corrected(
     table: Table, mapping: ColumnMapping, settings: AnswerSettings
 ) -> tuple[Table, list[Doubt]]:
-    """Blank the ratings that a later one of the same item and rater corrects, or ask.
+    """Blank the ratings that a later one by the same rater corrects, or ask.
 
-    A blank cell is no rating, so it corrects none.
+    A blank cell isn't a rating, so it corrects nothing.
     """
     if not mapping.rater or mapping.votes or mapping.rater == POSITIONAL:
         return table, []
@@ -452,7 +452,7 @@ def _corrected(
 def _former(
     table: Table, columns: Sequence[str], keys: Sequence[tuple[int, str]], order: Sequence[str]
 ) -> tuple[list[int], list[bool]]:
-    """Return the rows whose rating a later row corrects, and whether it differs from that one."""
+    """Return the rows that a later row corrects, and whether each differs from it."""
     filled = np.any([table.columns[name].codes != EMPTY for name in columns], axis=0)
     answers = table.keys(columns)
     latest: dict[tuple[int, str], int] = {}

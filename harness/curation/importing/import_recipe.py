@@ -1,7 +1,7 @@
 """Import recipes of published data sets, without their data.
 
-A recipe is a YAML file: where the data set is, which of its columns hold what, and what its labels
-mean. ``harness curate import FILE --recipe NAME`` reads a file of that form with it.
+A recipe is a YAML file with the location of a data set, the contents of its columns and the
+meaning of its labels. ``harness curate import FILE --recipe NAME`` reads a file of that form.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ BUNDLED = Path(__file__).with_name("recipes")
 
 
 class Recipe(BaseModel):
-    """How a data set becomes a task.
+    """Instructions for making a task from a data set.
 
     Attributes
     ----------
     about : str
-        What it is.
+        Description of the data set.
     source : str
-        Where it comes from.
+        Origin of the data.
     licence : str
-        On what terms.
+        Terms of use.
     datasets : HubDataset or None
-        Where it is on the hub.
+        Location on the hub.
     derive : dict of str to str
         New columns; see `harness.tasks.dataset_fields.derived`.
     columns : dict of str to tuple of str
         Columns by role, as in `harness.tasks.columns.column_mapping.ColumnMapping`.
     answers : AnswerSettings
-        What the labels mean.
+        Meaning of the labels.
     property, kind, rater_ids
         As in ``task.yaml``.
     """
@@ -67,17 +67,17 @@ def read_recipe(name: str) -> Recipe:
     Parameters
     ----------
     name : str
-        Of a bundled recipe, or the path of a file that ends in ``.yaml``.
+        Name of a bundled recipe, or path of a ``.yaml`` file.
 
     Raises
     ------
     TaskError
-        If there is none, or it is wrong; with file and field.
+        If the recipe doesn't exist or is invalid; the message names file and field.
     """
     path = Path(name) if name.endswith((".yaml", ".yml")) else BUNDLED / f"{name}.yaml"
     if path.parent == BUNDLED and name not in recipe_names():
         raise TaskError(
-            f"recipe {name!r}: there is none. Use one of {', '.join(recipe_names())}, or a file "
+            f"recipe {name!r} was not found. Use one of {', '.join(recipe_names())}, or a file "
             "that ends in .yaml."
         )
     try:

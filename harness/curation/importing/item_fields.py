@@ -1,4 +1,4 @@
-"""Which columns belong to the item: the texts that judges are shown, and the group."""
+"""Which columns belong to the item: the texts that judges see, and the group."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from harness.tasks.columns.column_mapping import ColumnMapping
 
 FEW_PER_ITEM = 1.5  # ratings per item below which a text always depends on the item
-MIN_WORDS = 2  # of a phrase, on average; a category has one
-MAX_SUFFIX_CHARS = 2  # of a rater's name: the number or letter that ends comment_1
+MIN_WORDS = 2  # mean number of words in a phrase; a category has one
+MAX_SUFFIX_CHARS = 2  # length of the number or letter that ends comment_1
 FEW_BLANK = 0.02
 MOST_CATEGORIES = 20
 ASIDE = column_words.GROUPS | column_words.MARGINS
-MIN_REPEATS = 3  # items per category
+MIN_REPEATS = 3  # fewest items per category
 
 
 def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of column
-    """Take the texts of the item to be shown to judges: those that depend on it alone.
+    """Choose the texts that judges see: those that depend only on the item.
 
-    In a table with a row per rating, a text that differs between the raters of an item is a remark.
-    In one with a row per item every text depends on the item, and a remark is told by its name, by
-    blank cells, or asked about.
+    In a table with a row per rating, a text that differs between an item's raters is a remark.
+    In a table with a row per item, every text depends on the item. Names and blank cells show
+    remarks, and the user decides about unclear ones.
     """
     facts, mapping = draft.facts, draft.mapping
     own = [n for n in mapping.id if facts.is_prose(n)]
@@ -85,7 +85,7 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
         every = [n for n in facts.table.columns if n in {*shown, *unclear}]
         verb = "is it" if len(unclear) == 1 else "are they"
         draft.ask(
-            f"{', '.join(unclear)}: {verb} part of the item that judges are shown? Pass --text "
+            f"{', '.join(unclear)}: {verb} part of the item that judges see? Pass --text "
             f"{quote(','.join(every))}, or --text {quote(','.join(shown) or 'none')}",
             {"text": tuple(every)},
         )
@@ -97,7 +97,7 @@ def show_fields(draft: RoleDraft) -> None:  # noqa: C901 -- a rule per kind of c
 
 
 def group_column(facts: Facts, mapping: ColumnMapping) -> str:
-    """Return the column that several items share: a prompt, a document, or what is called so."""
+    """Return the column that several items share, such as a prompt, or one named after groups."""
     table = facts.table
     n_items = table.n_distinct(mapping.id) if mapping.id else table.n_rows
     candidates = [
@@ -117,14 +117,14 @@ def group_column(facts: Facts, mapping: ColumnMapping) -> str:
 
 
 def _is_category(facts: Facts, name: str, n_items: int) -> bool:
-    """Return whether a column holds a few single words, which sort items rather than say them."""
+    """Return whether a column contains a few single words that sort items, not describe them."""
     values = facts[name].values
     single = all(len(value.split()) == 1 for value in values[:LOOKED_AT])
     return single and len(values) <= min(MOST_CATEGORIES, n_items / MIN_REPEATS)
 
 
 def _may_be_text(facts: Facts, name: str) -> bool:
-    """Whether a column of short values may be what is rated: words, no ids, numbers or labels."""
+    """Return whether short values can be what is rated: words, not ids, numbers or labels."""
     column = facts[name]
     if (
         not column.values
@@ -151,7 +151,7 @@ def _is_list(value: str) -> bool:
 
 
 def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:
-    """Whether short values are shown unasked; a number, or a word for a source, is asked about."""
+    """Return whether judges see short values unasked; a number or source word needs a question."""
     if facts.is_numbers(name) or not facts.called(name, column_words.TEXTS):
         return False
     if facts.called(name, column_words.SOURCES) and not _has_phrases(facts, name):
@@ -161,7 +161,7 @@ def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:
 
 
 def _has_phrases(facts: Facts, name: str) -> bool:
-    """Return whether values have two words or more, on average."""
+    """Return whether values have a mean of two words or more."""
     values = facts[name].values[:LOOKED_AT]
     return sum(len(value.split()) for value in values) >= MIN_WORDS * len(values)
 
@@ -173,7 +173,7 @@ def _is_called_text(facts: Facts, name: str) -> bool:
 
 
 def _is_remark(facts: Facts, name: str) -> bool:
-    """Whether a column is called after remarks, or after a word for raters and their number."""
+    """Return whether a column is named after remarks, or after a rater word and a number."""
     words = parts(name)
     numbered = any(word.isdecimal() for word in words)
     return facts.called(name, column_words.REMARK_COLUMNS) or (
@@ -182,7 +182,7 @@ def _is_remark(facts: Facts, name: str) -> bool:
 
 
 def _one_per_rater(facts: Facts, texts: Sequence[str], mapping: ColumnMapping) -> list[str]:
-    """Return texts that are named like the columns of raters, one for each: their remarks."""
+    """Return remark columns: texts named like the columns of raters, one for each."""
     if len(mapping.raters) <= 1:
         return []
     rest = [n for n in texts if not _is_called_text(facts, n)]
@@ -192,7 +192,7 @@ def _one_per_rater(facts: Facts, texts: Sequence[str], mapping: ColumnMapping) -
 
 
 def _names_rater(name: str, mapping: ColumnMapping) -> bool:
-    """Return whether a name ends in the number, or holds the name, of a rater's column."""
+    """Return whether a name ends in a rater column's number or contains its name."""
     words = parts(name)
     whole = " ".join(words)
     for rater in mapping.raters:

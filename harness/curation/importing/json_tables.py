@@ -1,4 +1,4 @@
-"""Rows in JSON documents of no particular tool: by id, by column, split, or below one key."""
+"""Rows in JSON documents without a known format: by id, by column, split, or below one key."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from harness.files.json_values import JsonObject
     from harness.files.tables import Row
 
-SHARED = 0.5  # of the fields of all objects, those that one has on average
+SHARED = 0.5  # mean share of all objects' fields that one object has
 SPLIT = {"columns", "data"}
 
 
 def rows_of_json(content: object, notes: list[str]) -> list[Row] | None:
     """Return the rows of a JSON document, or None if it isn't a table.
 
-    Tables are a list of objects, also as the only list below one key of several, and what pandas
+    A table is a list of objects, which can be the only list among several keys, or what pandas
     writes with each ``orient``: objects by id, cells by column, or ``columns`` and ``data``.
 
     Examples
@@ -84,12 +84,12 @@ def _by_id(content: JsonObject, notes: list[str]) -> list[Row] | None:
     if sum(len(row) for _, row in named) < SHARED * len(fields) * len(named):
         return None
     key = _free_name([row for _, row in named])
-    notes.append(f"the keys of the JSON objects are read as {key!r}")
+    notes.append(f"the keys of the JSON objects become the column {key!r}")
     return [{key: name, **row} for name, row in named]
 
 
 def _free_name(rows: Sequence[Row]) -> str:
-    """Return a name for the keys that no field has."""
+    """Return a name for the keys that isn't a field's."""
     name = "id"
     while any(name in row for row in rows):
         name += "_"
@@ -97,6 +97,6 @@ def _free_name(rows: Sequence[Row]) -> str:
 
 
 def _nested(content: JsonObject) -> list[Row] | None:
-    """Read the only list of objects among the values."""
+    """Read the only list of objects below a key."""
     lists = [value for value in content.values() if _are_objects(value) and value]
     return lists[0] if len(lists) == 1 else None

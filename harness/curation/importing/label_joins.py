@@ -1,4 +1,4 @@
-"""Labels that are joins of others: response sets in one cell, divided by a mark."""
+"""Labels joined from others: response sets in one cell, with a separator."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FEW_LABELS = 20
-RARE_MARKS = (";", "|", "\n")  # in labels
+RARE_MARKS = (";", "|", "\n")  # separators that are rare in single labels
 JOINS = (*RARE_MARKS, ",", "+", "/", "&")
 
 
 def separator_of(names: Sequence[str]) -> str:
-    """Return what joins labels: all parts are labels or recur; of marks rare in labels, one is."""
+    """Return the mark whose parts are all labels or all recur; for a rare mark, one is enough."""
     for mark in JOINS:
         joined = [name for name in names if mark in name.strip(mark)]
         parts = [part.strip().casefold() for name in joined for part in name.split(mark)]
@@ -28,7 +28,7 @@ def separator_of(names: Sequence[str]) -> str:
 
 
 def joins_labels(values: Sequence[str]) -> bool:
-    """Whether texts are sets of few labels, divided by a mark, which return in other sets."""
+    """Return whether texts are sets of a few labels with a separator that recur in other sets."""
     for mark in JOINS:
         sets = [[part.strip() for part in value.split(mark)] for value in values]
         uses = Counter(part for parts in sets for part in parts)

@@ -28,15 +28,15 @@ def plain_label(name: str) -> str:
 
 
 def known_order(names: Collection[str]) -> Sequence[str] | None:
-    """Return the list of ordered words that has all of some labels; None if there is none."""
+    """Return the ordered list of words that contains all labels; None if there is none."""
     plain_labels = {plain_label(name) for name in names} if len(names) <= MAX_STEPS else {""}
     return next((order for order in ORDERS if plain_labels <= set(order)), None)
 
 
 def step_numbers_of(names: Collection[str]) -> dict[str, int]:
-    """Return the number of each label such as ``1 - poor``, ``3/5``, ``2 stars`` or ``**``.
+    """Return the number in each label such as ``1 - poor``, ``3/5``, ``2 stars`` or ``**``.
 
-    Nothing where a label has none, or two have the same.
+    The result is empty if a label has no number or two labels share one.
 
     Examples
     --------

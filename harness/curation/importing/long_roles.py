@@ -1,4 +1,4 @@
-"""A row per rating: item, rater and rating by what depends on what."""
+"""A row per rating: finding item, rater and rating from dependences."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     RoleColumns = dict[str, str | tuple[str, ...]]
 
-MAX_KEYS = 4  # columns that together name an item
+MAX_KEYS = 4  # most columns that together name an item
 MANY_CRITERIA = 20
-N_PAIR = 2  # columns: a choice, and the set that it is from
-MOST_RATERS = 0.6  # of the rows: a rater rates two items or so
+N_PAIR = 2  # number of columns: a choice and its set
+MOST_RATERS = 0.6  # most raters as a share of rows: each rates about two items
 NO_RATERS = (column_words.MARGINS - {"number", "n", "num"}) | column_words.CRITERIA
 RATER_MARKS = column_words.PEOPLE | {"w", "r", "worker"}
 MACHINES = frozenset({"machine", "model", "llm", "ai", "auto", "automatic", "bot", "judge"})
@@ -76,7 +76,7 @@ def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
 
 
 def find_lone_rater(draft: RoleDraft) -> bool:
-    """Find the rating of a table whose column of raters says who rated each item alone."""
+    """Find the rating in a table whose rater column names each item's only rater."""
     facts = draft.facts
     raters = [n for n in draft.free() if facts.called(n, column_words.RATERS)]
     labels = [n for n in draft.free() if facts.called(n, column_words.LABELS)]
@@ -95,9 +95,9 @@ def find_lone_rater(draft: RoleDraft) -> bool:
 
 
 def find_repeated(draft: RoleDraft) -> bool:
-    """Find an item that repeats although nothing names a rater: each of its rows is a rater's.
+    """Find a repeated item without named raters, so that each of its rows is a rater's.
 
-    Nothing else may tell the rows apart than ratings, times and what raters wrote.
+    Only ratings, times and raters' remarks can tell the rows apart.
     """
     facts, mapping = draft.facts, draft.mapping
     is_rated = bool(mapping.criteria or mapping.label)
@@ -126,19 +126,19 @@ def find_repeated(draft: RoleDraft) -> bool:
     item = quote(",".join(items[0]))
     if mapping.id or "rater" in draft.fixed:
         draft.notes.append(
-            f"{item} repeats and no column names a rater: the ratings of an item are numbered"
+            f"{item} repeats and no column names a rater, so an item's ratings are numbered"
         )
     else:
         draft.ask(
-            f"{item} repeats and no column names a rater: give --id {item} --rater {POSITIONAL} if "
-            "each row of an item is another rater's",
+            f"{item} repeats and no column names a rater. Pass --id {item} --rater {POSITIONAL} if "
+            "each row of an item is from a different rater",
             about="rater",
         )
     return True
 
 
 def _names_rows(draft: RoleDraft) -> bool:
-    """Return whether a text, or a column that is called after items, differs in every row."""
+    """Return whether a text, or a column named after items, differs in every row."""
     facts = draft.facts
     return any(
         facts.keys(name) >= KEY
@@ -155,21 +155,21 @@ def _repeats_as_rated(draft: RoleDraft, item: tuple[str, ...]) -> bool:
 
 
 def _is_of_rater(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column may hold what one rater did or wrote: a time, a measure, a remark."""
+    """Return whether a column can contain a rater's actions: a time, a measure, a remark."""
     facts = draft.facts
     words = column_words.MARGINS | column_words.REMARK_COLUMNS
     return facts.is_plain(name) or facts.called(name, words) or facts[name].unique
 
 
 def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bool:
-    """Whether the ratings stand in columns of people, so that no other column names the rater."""
+    """Return whether columns of people contain the ratings, so that no other names the rater."""
     columns = _ratings(draft, item, rater)
     people = [n for n, who in who_are(columns).items() if who == "person"]
     return len(people) > 1 and not draft.facts.called(rater, column_words.PEOPLE)
 
 
 def _rated_of_item(draft: RoleDraft) -> None:
-    """Ask about a part of the item that no text depends on: it may be the criterion."""
+    """Ask whether a part of the item without dependent texts is the criterion."""
     item = draft.mapping.id
     texts = [t for t in draft.table.columns if t not in item and draft.facts.is_prose(t)]
     known = "id" in draft.fixed or draft.mapping.criterion in item
@@ -177,8 +177,8 @@ def _rated_of_item(draft: RoleDraft) -> None:
         rest = tuple(n for n in item if n != name)
         if all(draft.facts.determines(rest, t) for t in texts):
             draft.ask(
-                f"{name} tells rows of the same texts apart: give --criterion {quote(name)} if it "
-                f"is what is rated, or --id {quote(','.join(item))}",
+                f"{name} tells rows with the same texts apart. Pass --criterion {quote(name)} "
+                f"if raters rate it, or --id {quote(','.join(item))} if not",
                 {"id": rest, "criterion": name},
             )
             return
@@ -187,7 +187,7 @@ def _rated_of_item(draft: RoleDraft) -> None:
 def _rater_or_system(draft: RoleDraft) -> None:
     """Ask whether a column names raters, or systems whose outputs are the items.
 
-    Both tell the rows of a prompt apart. A text that differs with it is an output or a remark.
+    Both distinguish a prompt's rows. A text that varies with the column is an output or a remark.
     """
     mapping, facts = draft.mapping, draft.facts
     if draft.is_rater_named(mapping.rater):
@@ -205,25 +205,25 @@ def _rater_or_system(draft: RoleDraft) -> None:
     ratings = tuple(filter(None, (mapping.label, mapping.set, *mapping.criteria)))
     empty: dict[str, object] = {"rater": "", "label": "", "set": "", "criteria": (), "sets": ()}
     rows = {"id": (*mapping.id, mapping.rater), "text": (*mapping.text, *texts), "raters": ratings}
-    system = f"the system that gave {names_of(texts)}" if texts else "a system that is rated"
+    system = f"the system that wrote {names_of(texts)}" if texts else "a system that is rated"
     draft.ask(
-        f"{mapping.rater} may name the rater, or {system}: give --rater {quote(mapping.rater)}, or "
-        f"--raters {quote(','.join(ratings))}",
+        f"can't tell whether {mapping.rater} names the rater or {system}. Pass --rater "
+        f"{quote(mapping.rater)} for a rater, or --raters {quote(','.join(ratings))} if not",
         empty | rows,
     )
 
 
 def _numbered_people(draft: RoleDraft) -> set[str]:
-    """Return the columns called after raters by number, which hold their ratings."""
+    """Return the numbered columns named after raters that contain their ratings."""
     named = [n for n in draft.free() if draft.facts.called(n, column_words.PEOPLE)]
     stems = [stem(n) for n in named if any(part.isdecimal() for part in parts(n))]
     return {n for n in named if stems.count(stem(n)) > 1}
 
 
 def item_keys(draft: RoleDraft) -> list[tuple[str, ...]]:
-    """Return what may name the items of rows that repeat them, the best first.
+    """Return possible names of items in rows that repeat them, the best first.
 
-    A column that fixes all texts is the item; without one, the text that repeats.
+    A column that fixes all texts is the item. Without one, the repeated text is.
     """
     people = _numbered_people(draft)
     free = [n for n in draft.free() if n not in people]
@@ -246,7 +246,7 @@ def item_keys(draft: RoleDraft) -> list[tuple[str, ...]]:
 
 
 def _named_item(draft: RoleDraft, rater: str) -> list[tuple[tuple[str, ...], str]]:
-    """Return an item of several columns, or of a rater that the user or its column names."""
+    """Return an item of several columns, or one for a rater that the user or its column names."""
     free = draft.free()
     if not rater:
         known = [n for n in free if draft.facts.is_name(n) and _favours(draft, "", n) >= 1]
@@ -268,7 +268,7 @@ def _named_item(draft: RoleDraft, rater: str) -> list[tuple[tuple[str, ...], str
 
 
 def _joint(draft: RoleDraft, names: Sequence[str], within: tuple[str, ...]) -> tuple[str, ...]:
-    """Return columns that only together name an item, those called after items first."""
+    """Return columns that only together name an item, with those named after items first."""
     named = sorted(names, key=lambda n: not draft.facts.called(n, column_words.ITEMS))
     chosen = named[:1]
     while chosen and len(chosen) < MAX_KEYS:
@@ -283,7 +283,7 @@ def _joint(draft: RoleDraft, names: Sequence[str], within: tuple[str, ...]) -> t
 
 
 def rater_columns(draft: RoleDraft, item: tuple[str, ...]) -> list[str]:
-    """Return the columns that with the item tell rows apart and recur with other items."""
+    """Return the columns that, with the item, tell rows apart and recur in other items."""
     columns = []
     people = _numbered_people(draft)
     for name in draft.free():
@@ -294,7 +294,7 @@ def rater_columns(draft: RoleDraft, item: tuple[str, ...]) -> list[str]:
         if draft.facts.called(name, column_words.TEXTS) and not ends_in_id(name):
             continue
         n_values = draft.table.n_distinct((name,))
-        crowd = draft.facts.called(name, column_words.RATERS)  # may rate one item each
+        crowd = draft.facts.called(name, column_words.RATERS)  # can rate one item each
         most = draft.table.n_rows if crowd else MOST_RATERS * draft.table.n_rows
         recurs = 1 < n_values <= most
         fixed = draft.facts.determines(item, name)
@@ -320,7 +320,7 @@ def _key_share(draft: RoleDraft, item: tuple[str, ...], name: str) -> float:
 
 
 def _shares_labels(draft: RoleDraft, name: str) -> bool:
-    """Return whether another column holds values of this one, as columns of ratings do."""
+    """Return whether another column contains this one's values, as rating columns do."""
     values = set(draft.facts[name].values)
     others = (n for n in draft.table.columns if n != name and draft.facts.is_labels(n))
     return not draft.is_rater_named(name) and any(
@@ -329,7 +329,7 @@ def _shares_labels(draft: RoleDraft, name: str) -> bool:
 
 
 def _criterion(draft: RoleDraft, item: tuple[str, ...], rater: str) -> str:
-    """Return the column of what is rated: with item and rater it tells rows apart."""
+    """Return the criterion's column, which with item and rater tells rows apart."""
     for name in draft.free():
         column = draft.facts[name]
         if name in {*item, rater} or not 1 < len(column.values) <= MANY_CRITERIA:
@@ -342,7 +342,7 @@ def _criterion(draft: RoleDraft, item: tuple[str, ...], rater: str) -> str:
 
 
 def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
-    """Return the columns that differ between raters and between items, and may be ratings."""
+    """Return the columns that differ between raters and items and can be ratings."""
     facts = draft.facts
     within = tuple(filter(None, [_criterion(draft, item, rater)]))
     ratings = [
@@ -366,9 +366,9 @@ def _ratings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> list[str]:
 
 
 def _steady(draft: RoleDraft, keys: Sequence[str], names: list[str]) -> list[str]:
-    """Return the columns that say the same in all rows of a rater and item, or all if none does.
+    """Return the columns that are constant for a rater and item, or all if none is.
 
-    A rating that is corrected later differs between them, too, so one that is called so stays.
+    A later correction differs too, so a column named after ratings stays.
     """
     steady = [n for n in names if draft.facts.determines(keys, n)]
     called = [n for n in names if draft.facts.called(n, column_words.LABELS)]
@@ -376,7 +376,7 @@ def _steady(draft: RoleDraft, keys: Sequence[str], names: list[str]) -> list[str
 
 
 def _repeats_often(draft: RoleDraft, name: str) -> bool:
-    """Return whether long values are labels all the same: few, each of them often used."""
+    """Return whether long values are still labels: few, and each frequent."""
     column = draft.facts[name]
     return 3 * len(column.values) <= column.n_filled and len(column.values) <= FEW_LABELS // 2
 
@@ -389,7 +389,7 @@ def _unambiguous(
     if len(best) > 1:
         names = names_of([rater for _, rater in best])
         others = ({"id": key, "rater": other} for key, other in best[1:])
-        question = f"{names} may each name the rater: give --rater"
+        question = f"can't tell which of {names} names the rater. Pass --rater"
         draft.ask(question, *others)
     if len(item) > 1 or draft.facts.is_prose(item[0]):
         return best
@@ -403,15 +403,15 @@ def _unambiguous(
     kept, other = (best[0], swap) if straight >= swapped else (swap, best[0])
     if min(straight, swapped) or max(straight, swapped) < 1:
         draft.ask(
-            f"{item[0]} and {rater}: one names the item, the other the rater, and values do not "
-            "say which: give --id and --rater",
+            f"can't tell which of {item[0]} and {rater} names the item and which the rater. "
+            "Pass --id and --rater",
             {"id": other[0], "rater": other[1]},
         )
     return [kept] if kept is swap else best
 
 
 def _favours(draft: RoleDraft, item: str, rater: str) -> float:
-    """Return how much names of columns and forms of values say for an item and its rater."""
+    """Return a score for an item and its rater from column names and value forms."""
     facts = draft.facts
     strong = facts.called(rater, column_words.RATERS)
     weak = facts.called(rater, column_words.WEAK_RATERS)
@@ -447,19 +447,19 @@ def _label_roles(draft: RoleDraft) -> None:
         draft.set(set=lists[0], label=single[0] if single else "")
         if single and not facts.alike([lists[0]], single[0]):
             draft.ask(
-                f"{names_of([*single, *lists])}: give --label and --set if they are a choice "
-                "and a response set of one rater, or --label alone",
+                f"can't tell what {names_of([*single, *lists])} hold. Pass --label and --set if "
+                "they are one rater's choice and response set, or only --label if not",
                 {"set": ""},
             )
     elif len(single) == 1 and not lists:
         draft.set(label=single[0])
         if measures:
-            draft.ask(f"{single[0]} may be no rating: give --label", about="label")
+            draft.ask(f"can't tell whether {single[0]} is the rating. Pass --label", about="label")
     elif single and not lists:
         _several_ratings(draft, single, measures)
     elif ratings:
         draft.ask(
-            f"{names_of(ratings)} may each be a rating: give --label or --criteria",
+            f"can't tell which of {names_of(ratings)} are ratings. Pass --label or --criteria",
             *({"label": other} for other in ratings[1:]),
             {"label": "", "criteria": tuple(ratings)},
         )
@@ -471,7 +471,7 @@ def _label_roles(draft: RoleDraft) -> None:
 
 
 def _unsteady_ratings(draft: RoleDraft) -> None:
-    """Ask about columns that differ between rows of one rater and item, if the ratings don't."""
+    """Ask about columns that vary for one rater and item if the ratings don't."""
     mapping, facts = draft.mapping, draft.facts
     chosen = [n for n in (mapping.label, *mapping.criteria, *mapping.sets) if n]
     keys = tuple(filter(None, (*mapping.id, mapping.rater, mapping.criterion)))
@@ -486,7 +486,7 @@ def _unsteady_ratings(draft: RoleDraft) -> None:
         empty: dict[str, object] = {"label": "", "sets": ()}
         draft.ask(
             f"{names_of(unsteady)} differ between rows of one rater and item, and "
-            f"{names_of(chosen)} don't: pass --criteria {quote(','.join(chosen))} if only these "
+            f"{names_of(chosen)} don't. Pass --criteria {quote(','.join(chosen))} if only these "
             "are ratings",
             empty | {"criteria": unsteady},
             about="criteria",
@@ -494,7 +494,7 @@ def _unsteady_ratings(draft: RoleDraft) -> None:
 
 
 def _agreed_ratings(draft: RoleDraft) -> None:
-    """Ask about columns of labels that are called after ratings, or alike, but never differ."""
+    """Ask about label columns that never differ but are similar to ratings in name or labels."""
     mapping, facts = draft.mapping, draft.facts
     chosen = [n for n in (mapping.label, *mapping.criteria) if n and facts.is_labels(n)]
     known = column_words.SUMMARIES | column_words.GROUPS | column_words.METADATA | {"age"}
@@ -512,15 +512,15 @@ def _agreed_ratings(draft: RoleDraft) -> None:
         option = "--criteria" if len(chosen) > 1 else "--label"
         verb = "holds" if len(alike) == 1 else "hold"
         draft.ask(
-            f"{names_of(alike)} {verb} the labels of {names_of(chosen)} but no rating that "
-            f"differs between raters: give --criteria {quote(','.join(every))} if it is one, "
+            f"{names_of(alike)} {verb} the labels of {names_of(chosen)} but no differences "
+            f"between raters. Pass --criteria {quote(','.join(every))} if these are ratings, "
             f"or {option} {quote(','.join(chosen))} if not",
             {"label": "", "criteria": every},
         )
 
 
 def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) -> None:
-    """Read several columns of labels as criteria, or ask."""
+    """Read several label columns as criteria, or ask."""
     facts = draft.facts
     if len(names) == N_PAIR and _choice_and_set(draft, names):
         return
@@ -545,21 +545,21 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
     others = [empty | of for of in readings if of != drafted and (ticks or "sets" not in of)]
     listed = quote(",".join(names))
     question = (
-        f"{names_of(names)} differ between raters: give --label {quote(rest[0])} if that alone is "
+        f"{names_of(names)} differ between raters. Pass --label {quote(rest[0])} if only that is "
         f"the rating, or --criteria {listed} if each is a criterion"
     )
     draft.ask(question + f", or --sets {listed} if each ticks an option" * ticks, *others)
 
 
 def _choice_and_set(draft: RoleDraft, names: Sequence[str]) -> bool:
-    """Draft a choice and the set that joins its labels, where one of two columns does."""
+    """Draft a choice and a set if one of two columns joins the other's labels."""
     for label, joined in (names, names[::-1]):
         labels = list(draft.facts.labels(joined))
         separator = separator_of([*labels, *draft.facts.labels(label)])
         if separator and not any(separator in name for name in draft.facts.labels(label)):
             question = (
-                f"{label} and {joined} may be a choice and a response set: give --label "
-                f"{quote(label)} --set {quote(joined)} --separator {quote(separator)}"
+                f"can't tell whether {label} and {joined} are a choice and a response set. Pass "
+                f"--label {quote(label)} --set {quote(joined)} --separator {quote(separator)} if so"
             )
             draft.set(label=label, set=joined)
             draft.doubts.append(Doubt(question, {"separator": separator}))
@@ -568,14 +568,14 @@ def _choice_and_set(draft: RoleDraft, names: Sequence[str]) -> bool:
 
 
 def _agreed(draft: RoleDraft, rater: str) -> list[str]:
-    """Return the column of labels by its name, where raters always agree and are named, too."""
+    """Return the label column by name if raters always agree and have names."""
     named = [n for n in draft.free() if draft.facts.called(n, column_words.LABELS)]
     named = [n for n in named if draft.facts.is_labels(n) and n != rater]
     return named if len(named) == 1 and _favours(draft, "", rater) >= 1 else []
 
 
 def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:
-    """Take the only column of numbers that differ, or what is called a rating."""
+    """Use the only numeric column that varies, or one named after ratings."""
     mapping, facts = draft.mapping, draft.facts
     free = [n for n in draft.free() if n not in within]
     named = [n for n in free if facts.called(n, column_words.LABELS) and not facts.is_prose(n)]
@@ -586,13 +586,13 @@ def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:
     if found and more == [""]:
         draft.set(label=found)
         if found not in (*scores, *agreed):
-            draft.ask(f"{found} does not differ between raters: give --label", about="label")
+            draft.ask(f"{found} doesn't differ between raters. Pass --label", about="label")
 
 
 def judges_among_raters(draft: RoleDraft) -> None:
-    """Take as judges the raters of rows that a column calls a model's, and ask about names.
+    """Mark raters as judges if a column says they are models, and ask about names.
 
-    A name never moves a rater's ratings to a judge: people have ids that look like anything.
+    A name alone never turns ratings into verdicts, because people's ids can look like anything.
     """
     if "judges" in draft.fixed:
         return
@@ -625,7 +625,7 @@ def _kind_of(label: str) -> str:
 
 
 def _named_models(draft: RoleDraft) -> list[str]:
-    """Return the raters who are called like models, and ask about them, also by part of a name."""
+    """Return the raters named like models, fully or in part, and ask about them."""
     column = draft.mapping.rater
     raters = draft.facts[column].values
     who = who_are_raters(column, raters)
@@ -637,8 +637,8 @@ def _named_models(draft: RoleDraft) -> list[str]:
     listed = quote(",".join(every)) if few else "with the models"
     draft.ask(
         visible(
-            f"{names_of(every)} in {column!r} may be people or models: give --judges none if "
-            f"they are people, or --judges {listed}"
+            f"can't tell whether {names_of(every)} in {column!r} are people or models. Pass "
+            f"--judges none if they are people, or --judges {listed}"
         ),
         *([{"judges": tuple(every)}] if few and models != every else []),
         *([{"judges": ()}] if models else []),
@@ -647,7 +647,7 @@ def _named_models(draft: RoleDraft) -> list[str]:
 
 
 def time_of_ratings(draft: RoleDraft) -> str:
-    """Return the only column of times (ISO 8601) that differ between the ratings of an item."""
+    """Return the only column of ISO 8601 times that differ between an item's ratings."""
     times = [
         n
         for n in draft.free()
@@ -658,7 +658,7 @@ def time_of_ratings(draft: RoleDraft) -> str:
 
 
 def _are_marked(column: Column, marks: frozenset[str]) -> bool:
-    """Whether most values begin with one of some words before a number, or are e-mail addresses."""
+    """Return whether most values are e-mail addresses or begin with a given word and a number."""
     values = column.values[:LOOKED_AT]
     words = [parts(value) for value in values]
     marked = [bool(of) and of[0] in marks and len(of) > 1 for of in words]

@@ -317,12 +317,12 @@ def _label_questions(names: Sequence[str], settings: AnswerSettings) -> list[Dou
         shown = next(name for name in names if separator in name)
         written = separator.replace("\n", "\\n")
         question = (
-            f"{shown[:40]!r} joins other labels: give --separator {quote(written)} if each is in "
+            f"{shown[:40]!r} joins other labels. Pass --separator {quote(written)} if each is in "
             "the rater's response set, or list every option in --options"
         )
         doubts.append(Doubt(question, {"separator": written}))
     if settings.scale == "ordinal" and not _has_order(names):
-        question = f"the order of {_listed(names)} is not known: list --options from low to high"
+        question = f"the order of {_listed(names)} is unknown. List --options from low to high"
         doubts.append(Doubt(question, {"options": PLACEHOLDER}))
     return doubts
 
@@ -337,8 +337,8 @@ def _text_questions(names: Sequence[str], uses: Mapping[str, int]) -> list[Doubt
     ):
         return []
     question = (
-        f"{len(names)} of {n_ratings} ratings are labels of their own: name other columns, or give "
-        "--scale text if raters wrote texts"
+        f"found {len(names)} different labels in {n_ratings} ratings. Name other columns, or "
+        "pass --scale text if raters wrote texts"
     )
     return [Doubt(question, {"scale": "text"})]
 
@@ -448,8 +448,8 @@ def _meaning_others(names: Sequence[str], meanings: Mapping[str, str]) -> list[t
 def _meaning_questions(pairs: Sequence[tuple[str, str]]) -> list[Doubt]:
     return [
         Doubt(
-            f"{name!r} may mean {base!r}: give --rename {quote(f'{name}={base}')} if it does, "
-            f"--ignore {quote(name)} where it is no rating, or list every option in --options",
+            f"can't tell whether {name!r} means {base!r}. Pass --rename {quote(f'{name}={base}')} "
+            f"if so, --ignore {quote(name)} if it isn't a rating, or list all options in --options",
             {"rename": (f"{name}={base}",)},
         )
         for name, base in pairs

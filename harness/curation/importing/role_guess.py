@@ -155,9 +155,9 @@ def _swapped_sides(draft: RoleDraft) -> None:
         pairs = set(cells)
         if any(a != b and a and b and (item, b, a) in pairs for item, a, b in pairs):
             question = (
-                f"{first} and {second} change places between rows: put each pair in one order, "
-                "and exchange its label with it, or give a --scale other than pairwise if labels "
-                "name no side"
+                f"{first} and {second} change places between rows. Put each pair in one order, "
+                "and exchange its label with it, or pass a --scale other than pairwise if labels "
+                "don't name a side"
             )
             draft.doubts.append(Doubt(question, in_table=True))
 
@@ -178,7 +178,7 @@ def _named_cells(draft: RoleDraft) -> None:
     if named := [n for n in columns if names_cell(draft.table, n)]:
         verb = "repeats" if len(named) == 1 else "repeat"
         question = (
-            f"{names_of(named)} {verb} another cell of the row: write which column a rater chose, "
+            f"{names_of(named)} {verb} another cell of the row. Write which column a rater chose, "
             "such as 1 or 2, so that a label means the same in each row"
         )
         draft.doubts.append(Doubt(question, in_table=True))
@@ -190,7 +190,7 @@ def _rejected_work(draft: RoleDraft) -> None:
         labels = {label.casefold() for label in draft.facts.labels(name)}
         if len(labels) > 1 and labels & REJECTED and labels <= STATUSES:
             question = (
-                f"{name} says that some ratings were not accepted: remove their rows, or give "
+                f"{name} says that some ratings weren't accepted. Remove their rows, or pass "
                 f"--drop {quote(name)} if they count"
             )
             draft.doubts.append(Doubt(question, in_table=True))
@@ -214,11 +214,11 @@ def _ask_who_judges(draft: RoleDraft) -> None:
         return
     people = (*mapping.raters, *models) if mapping.raters else ()
     other = f"--raters {quote(','.join(people))}" if people else "--judges none"
-    judges = f"pass --judges {quote(','.join(models))}"
+    judges = f"Pass --judges {quote(','.join(models))}"
     draft.ask(
-        f"{named} have names of models: {judges} if they are models, or {other} if not"
+        f"{named} have names of models. {judges} if they are models, or {other} if not"
         if several
-        else f"{named} has the name of a model: {judges} if it is one, or {other} if not",
+        else f"{named} has the name of a model. {judges} if it is one, or {other} if not",
         {"raters": people, "judges": ()},
         about="judges",
     )
@@ -237,5 +237,5 @@ def _left_out(draft: RoleDraft) -> None:
         verb = "holds" if len(similar) == 1 else "hold"
         listed = names_of([n for n in columns if n in similar])
         draft.notes.append(
-            f"{listed} {verb} the same labels but no rating; --raters or --judges uses it"
+            f"{listed} {verb} the same labels but no rating (use --raters or --judges to include)"
         )

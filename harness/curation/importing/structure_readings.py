@@ -60,9 +60,9 @@ def find_crossed(draft: RoleDraft) -> bool:
     rated = f", {criterion} what is rated" if criterion else ""
     option = f" --criterion {quote(criterion)}" if criterion else ""
     draft.ask(
-        f"{names_of(item)} may name the item{rated}, {rater} the rater and {first['label']} the "
-        f"rating: pass --id {quote(','.join(item))}{option} --rater {quote(rater)} --label "
-        f"{quote(str(first['label']))}",
+        f"can't tell whether {names_of(item)} names the item{rated}, {rater} the rater and "
+        f"{first['label']} the rating. If so, pass --id {quote(','.join(item))}{option} --rater "
+        f"{quote(rater)} --label {quote(str(first['label']))}",
         *(EMPTY | roles for roles in others),
         about="rater",
     )
@@ -96,7 +96,7 @@ def find_rated_once(draft: RoleDraft) -> bool:
         return True
     if counts := [n for n in draft.free() if _counts_raters(draft, n)]:
         question = (
-            f"{names_of(counts)} counts raters, so a row summarizes ratings: import a file with a "
+            f"{names_of(counts)} counts raters, so a row summarizes ratings. Import a file with a "
             "row per rating"
         )
         draft.doubts.append(Doubt(question, in_table=True))
@@ -115,7 +115,7 @@ def find_rated_once(draft: RoleDraft) -> bool:
     draft.set(criteria=first)
     verb = "is the rating" if len(first) == 1 else "are ratings"
     draft.ask(
-        f"{names_of(first)} may hold one rating of each row: pass --criteria "
+        f"can't tell whether {names_of(first)} hold one rating of each row. Pass --criteria "
         f"{quote(','.join(first))} if {'it' if len(first) == 1 else 'they'} {verb}",
         *({"criteria": names} for names in others[:MOST_READINGS]),
         about="criteria",

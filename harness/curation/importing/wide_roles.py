@@ -90,23 +90,23 @@ def find_wide(draft: RoleDraft) -> bool:
     odd = _others_than_most(draft, raters) if draft.table.n_rows >= MIN_ROWS else []
     if left_out:
         draft.ask(
-            f"{names_of(left_out)} is named like the raters, but may hold something else: give "
-            f"--raters {quote(','.join(n for n in who if n in {*raters, *left_out}))}",
+            f"{names_of(left_out)} is named like the raters, but could hold something else. Pass "
+            f"--raters {quote(','.join(n for n in who if n in {*raters, *left_out}))} if not",
             {"raters": tuple(n for n in who if n in {*raters, *left_out})},
         )
     if unclear and not judges:
         _who_doubt(draft, raters, unclear, models)
     elif len(raters) == 1 and not models and not judges:
         draft.ask(
-            f"{raters[0]} may be one rater's answers or a reference: give --raters "
-            f"{quote(raters[0])}",
+            f"can't tell whether {raters[0]} is one rater's answers or a reference. Pass --raters "
+            f"{quote(raters[0])} if a rater's",
             about="raters",
         )
     elif odd:
         alike = tuple(n for n in raters if n not in odd)
         verb = "holds" if len(odd) == 1 else "hold"
         draft.ask(
-            f"{names_of(odd)} {verb} other labels than {names_of(alike)}: give --raters "
+            f"{names_of(odd)} {verb} other labels than {names_of(alike)}. Pass --raters "
             f"{quote(','.join(alike))} if only these are ratings of one thing",
             {"raters": alike},
         )
@@ -175,14 +175,14 @@ def _linked(draft: RoleDraft, first: str, columns: Sequence[str]) -> list[str]:
 def _who_doubt(
     draft: RoleDraft, raters: Sequence[str], unclear: Sequence[str], models: Sequence[str]
 ) -> None:
-    some = "may be a person, a model or a criterion"
-    several = "may be people, models or criteria"
+    some = "is a person, a model or a criterion"
+    several = "are people, models or criteria"
     judges = ",".join([*models, "..."])
     phrases = len(unclear) > 1 and all(len(name.split()) >= PROSE_WORDS for name in unclear)
     if phrases and not draft.other_pattern:
         question = (
-            f"{names_of(unclear)} may be items that are called after their texts, and a row a "
-            "rater: make a row per rating"
+            f"{names_of(unclear)} look like items named after their texts, with a row per "
+            "rater. Make a row per rating"
         )
         draft.doubts.append(Doubt(question, in_table=True))
         return
@@ -202,7 +202,7 @@ def _who_doubt(
     elif known:
         others.insert(0, {"pattern": draft.other_pattern})
     draft.ask(
-        f"{names_of(unclear)} {some if len(unclear) == 1 else several}: give "
+        f"can't tell whether {names_of(unclear)} {some if len(unclear) == 1 else several}. Pass "
         f"--raters {quote(','.join(raters))}{criteria}, or --judges {quote(judges)} with the "
         "models",
         *others,
@@ -221,8 +221,8 @@ def judges_beside_raters(draft: RoleDraft) -> None:
         draft.set(pattern=grids[0].pattern)
         if not grids[0].is_called:
             draft.ask(
-                f"{names_of(raters)} may be called after criterion and rater: give --pattern "
-                f"{quote(grids[0].pattern)}, or --pattern none if each is a rater",
+                f"can't tell whether {names_of(raters)} are named after criterion and rater. Pass "
+                f"--pattern {quote(grids[0].pattern)} if so, or --pattern none if each is a rater",
                 *({"pattern": other} for other in (*(grid.pattern for grid in grids[1:]), "")),
             )
     columns = [n for n in draft.free() if draft.facts.is_labels(n) and names_model(n)]
@@ -291,9 +291,9 @@ def _ticks_doubt(draft: RoleDraft) -> None:
         by_rater.setdefault(draft.mapping.criterion_and_rater(name)[1], []).append(name)
     if all(len(of) >= MIN_TICKS and draft.facts.are_ticks(of) for of in by_rater.values()):
         draft.ask(
-            f"{names_of(draft.mapping.raters)} may tick the options of a set: give --pattern "
-            f"{quote(draft.mapping.pattern)} if each is a criterion, or make a row per item and "
-            "rater and give --sets"
+            f"can't tell whether {names_of(draft.mapping.raters)} tick the options of a set. Pass "
+            f"--pattern {quote(draft.mapping.pattern)} if each is a criterion, or make a row per "
+            "item and rater and pass --sets"
         )
 
 

@@ -124,7 +124,7 @@ def test_scores_that_came_by_the_api_are_asked_about(tmp_path):
     path = saved(tmp_path / "scores.json", rows)
     done = invoke("curate", "import", str(path), "--as", str(tmp_path / "made"))
     assert isinstance(done.exception, HarnessError)
-    assert "API may be people or a program" in str(done.exception)
+    assert "API are people or a program" in str(done.exception)
     _, output = imported(tmp_path, str(path), "--judges", "evaluator,API")
     assert "2 judges" in output
 

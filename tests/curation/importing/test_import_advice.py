@@ -115,7 +115,7 @@ def test_shares_of_an_unknown_number_of_raters_print_no_command_line(tmp_path, m
         (("--n-raters", "3"), "--n-raters goes with counts of raters"),
         (("--lists", "sets"), "--lists goes with cells that hold several ratings"),
         (("--on-duplicate", "last"), "--on-duplicate last goes with a row per rating"),
-        (("--separator", ";"), "no rating holds the --separator ';'"),
+        (("--separator", ";"), "no rating contains the --separator ';'"),
         (("--decimal", "comma"), "no rating has a decimal comma"),
         (("--scales", "own"), "--scales goes with several criteria"),
         (("--total", "id"), "--total goes with counts of raters"),

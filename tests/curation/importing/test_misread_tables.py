@@ -56,7 +56,7 @@ def test_named_columns_of_criteria_by_rater_are_asked_about(tmp_path, form):
     written(tmp_path, ["id", "text", *names], rows)
     asked = imported(tmp_path, "--raters", ",".join(names))
     assert asked.returncode == 2
-    assert "criterion and rater: give --pattern" in asked.stderr
+    assert "criterion and rater. Pass --pattern" in asked.stderr
     assert any(pattern in asked.stdout for pattern in (form.format(c="{criterion}", r="{rater}"),))
     kept = imported(tmp_path, "--raters", ",".join(names), "--pattern", "none")
     assert kept.returncode == 0, kept.stderr
@@ -235,7 +235,7 @@ def test_unclear_points_are_printed_once_where_both_streams_share_a_pipe(tmp_pat
         check=False,
     )
     assert done.returncode == 2
-    assert done.stdout.count("may be people, models or criteria") == 1
+    assert done.stdout.count("are people, models or criteria") == 1
 
 
 def test_commas_of_texts_divide_no_sets(tmp_path):
@@ -292,7 +292,7 @@ def test_ticks_of_options_by_rater_are_asked_about(tmp_path, form):
     written(tmp_path, ["id", "text", *names], rows)
     asked = imported(tmp_path)
     assert asked.returncode == 2
-    assert "may tick the options of a set" in asked.stderr
+    assert "tick the options of a set" in asked.stderr
 
 
 def test_rejected_work_in_a_table_of_no_known_form_is_asked_about(tmp_path):
@@ -304,7 +304,7 @@ def test_rejected_work_in_a_table_of_no_known_form_is_asked_about(tmp_path):
     written(tmp_path, ["id", "text", "worker", "answer", "status"], rows)
     asked = imported(tmp_path)
     assert asked.returncode == 2
-    assert "give --drop status if they count" in asked.stderr
+    assert "pass --drop status if they count" in asked.stderr
     assert imported(tmp_path, "--drop", "status").returncode == 0
 
 

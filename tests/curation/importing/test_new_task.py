@@ -136,7 +136,7 @@ def test_long_table_becomes_the_same_task(truth, tmp_path, name, columns):
     ]
     write_csv(tmp_path / "t.csv", rows)
     [question] = plan_of(tmp_path / "t.csv").questions()
-    assert "give --judges none if they are people, or --judges" in question
+    assert "Pass --judges none if they are people, or --judges" in question
     plan = plan_of(tmp_path / "t.csv", {"judges": sorted(JUDGES)})
     make_task(plan, tmp_path / "mine")
     task = load_task(tmp_path / "mine")
@@ -231,7 +231,7 @@ def test_a_weak_reading_is_not_taken(tmp_path):
         done = call_harness("curate", "new", "mine", "--from", path, *consent, cwd=tmp_path)
         assert done.returncode == 2
         assert "anna, mini" in done.stdout
-        assert "give --raters anna,mini" in done.stderr
+        assert "Pass --raters anna,mini" in done.stderr
         assert done.stderr.count("\n") == 1
         assert not (tmp_path / "mine").exists()
     named = call_harness("curate", "new", "mine", "--from", path, "--judges", "mini", cwd=tmp_path)

@@ -64,7 +64,7 @@ def test_a_system_is_asked_about_and_both_readings_can_be_pasted(tmp_path, colum
     table(tmp_path / "t.csv", *columns, raters=raters, texts=texts)
     asked = imported(tmp_path)
     assert asked.returncode == 2
-    assert f"{columns[1]} may name the rater, or" in asked.stderr
+    assert f"can't tell whether {columns[1]} names the rater or" in asked.stderr
     assert not (tmp_path / "made").exists()
     joined = asked.stdout.replace("\\\n", " ")
     advice = [shlex.split(x)[1:] for x in joined.splitlines() if "harness curate import" in x]

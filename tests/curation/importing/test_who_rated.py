@@ -44,8 +44,8 @@ def test_ratings_move_to_judges_only_when_the_user_says_so(tmp_path):
     path = written(tmp_path / "t.csv", long_rows(MIXED))
     [question] = plan_of(path).questions()
     assert question == (
-        "gpt-4o, claude-3-opus in 'worker' may be people or models: give --judges none if they are "
-        "people, or --judges gpt-4o,claude-3-opus"
+        "can't tell whether gpt-4o, claude-3-opus in 'worker' are people or models. Pass --judges "
+        "none if they are people, or --judges gpt-4o,claude-3-opus"
     )
     assert len(task_of(path, {"judges": ["none"]}).ratings) == 4 * N
 
