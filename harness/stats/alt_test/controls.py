@@ -91,7 +91,7 @@ def annotator_controls(
     panel, design
         As in `annotator_test`.
     resampling : Resampling
-        How intervals are computed; its generator also draws the random verdicts.
+        Settings for intervals; its generator also draws the random verdicts.
     options : sequence, optional
         Possible answers of a random judge. Default: the distinct values of the ratings.
     n_draws : int

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.panel import Coded, Panel
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
 
-MIN_FOR_COPIES = 3  # who gave enough of the ratings; with two, each agrees equally with the other
-LEAST_SHARE = 0.05  # of the ratings, from which a rater can have been copied
+MIN_FOR_COPIES = 3  # raters with enough ratings; with two, each agrees equally with the other
+LEAST_SHARE = 0.05  # least share of the ratings for a rater who may be copied
 LEAST_COPIED = 0.8  # share of the answers that a copy repeats
-MIN_ITEMS = 10  # of one of two raters, on which copies of them can be recognised
-MOST_ITEMS = 1000  # that are compared; of more, some that are evenly spaced
+MIN_ITEMS = 10  # items from one of two raters, to recognise their copies
+MOST_ITEMS = 1000  # most items compared; if there are more, evenly spaced ones
 MOST_OPTIONS = 20
-MOST_PAIRED = 8  # options of a nominal scale up to which any two can be reasonable together
-MOST_COPIED = 6  # raters in whose pairs copies are looked for
-# Ratings per item, items and 2 log likelihood ratio from which a judge counts as a copy: the less
-# was rated, the less it takes, so that copies are recommended in 5 % at most (docs/coverage.md).
+MOST_PAIRED = 8  # up to this many nominal options, any two can be reasonable together
+MOST_COPIED = 6  # raters whose pairs are searched for copies
+# Limits on ratings per item and items, and bounds on twice the log-likelihood ratio. With less
+# data, bounds are lower, so that at most 5 % of copies are recommended (docs/coverage.md).
 FEW_RATINGS, FEW_ITEMS, BOUNDS = 3.5, 100, (-0.5, -2.0, -3.0)
-UNDECIDED_FROM = -2.0  # the same if the judge shares no error with a rater
+UNDECIDED_FROM = -2.0  # bound if the judge shares no error with a rater
 N_STEPS, N_COPY_STEPS = 120, 60  # of the EM algorithm
-CLOSE = 1e-4  # change of a log likelihood that ends it
+CLOSE = 1e-4  # change in log-likelihood at which it stops
 TINY = 1e-9
 
 
@@ -75,7 +75,7 @@ def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest 
     Parameters
     ----------
     panel : Panel
-        Ratings of identified raters.
+        Ratings from identified raters.
     judge : Coded
         One answer per item.
     ordered : bool
@@ -160,7 +160,7 @@ def may_copy(panel: Panel, judge: Coded, times: FloatArray, *, ordered: bool = F
 
 
 def bound_of(n_items: int, ratings_per_item: float) -> float:
-    """Return the minimum log ratio of a copy."""
+    """Return the minimum log ratio for a copy, by the amount of data."""
     enough, few_ratings, few_items = BOUNDS
     if ratings_per_item >= FEW_RATINGS:
         return enough
@@ -183,7 +183,7 @@ def _codes(
     used = np.unique(codes[codes != UNANSWERED])
     if ordered:
         used = used[np.argsort([float(judge.labels[k]) for k in used.tolist()])]
-    number = np.full(len(judge.labels) + 1, UNANSWERED)  # the last is that of no answer
+    number = np.full(len(judge.labels) + 1, UNANSWERED)  # the last entry is for no answer
     number[used] = np.arange(len(used))
     return number[codes], rows, len(used)
 
@@ -194,7 +194,7 @@ def reasonable_sets(n_options: int, *, ordered: bool = False) -> FloatArray:
     The sets have one option, two options (neighbours if ``ordered``), or all options.
     """
     pairs: Sequence[tuple[int, ...]] = ()
-    if n_options > 2:  # noqa: PLR2004 -- else two are all
+    if n_options > 2:  # noqa: PLR2004 -- otherwise two are all
         pairs = [(k, k + 1) for k in range(n_options - 1)]
         if not ordered:
             pairs = list(combinations(range(n_options), 2)) if n_options <= MOST_PAIRED else []
@@ -339,7 +339,7 @@ def log_likelihoods(kinds: IntArray, times: FloatArray, sets: FloatArray) -> Flo
         joint *= (times / sums)[:, None]
         weights = np.maximum(joint.sum(axis=2) / n[:, None], TINY)
         for j in range(r):
-            by_kind = (joint * by_knowing[j] / chances[j]).sum(axis=1)  # of known answers
+            by_kind = (joint * by_knowing[j] / chances[j]).sum(axis=1)  # for known answers
             answered = np.maximum(n_given[j].sum(axis=1), TINY)
             knows[:, j] = np.clip(by_kind.sum(axis=1) / answered, 1e-6, 1.0 - 1e-6)
             guessed = np.maximum(n_given[j] - by_kind @ given[j], 1e-6)

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.rater_comparisons import RaterComparisons
     from harness.stats.data.arrays import FloatArray, IntArray
 
-MOST_EXACT = 60  # items up to which the exact p-value is computed
-CORRECTION = 0.25  # of an item, above: the size is at most 1.04 times any level, else 1.15 times
+MOST_EXACT = 60  # most items with an exact p-value
+CORRECTION = 0.25  # of an item, for more: size at most 1.04 times any level, 1.15 without
 MIN_ITEMS = 10
 MIN_FOR_DECIDING_TEST = 2
-SMALL_PANEL = 10  # raters up to which half of them must be tested, beside half of the ratings
+SMALL_PANEL = 10  # in smaller panels, half of the raters must be tested, too
 ALPHA = 0.05
-MIN_GROUPS = 10  # that hold a win or loss, and half of all groups up to ENOUGH_GROUPS;
-ENOUGH_GROUPS = 20  # with fewer the simulated size is above .07
-ROUNDING = 1e-9  # a share of raters may differ in the last digits
+MIN_GROUPS = 10  # groups with a win or loss; also half of all groups, up to ENOUGH_GROUPS
+ENOUGH_GROUPS = 20  # with fewer groups, the simulated size exceeds .07
+ROUNDING = 1e-9  # tolerance for rounding in a share of raters
 DecidingMethod: TypeAlias = Literal["exact", "score", "cluster_robust"]
 
 
@@ -110,13 +110,13 @@ def _clustered(
     n, wins, losses = counts
     estimate = cluster_mean(difference, groups)
     if not wins and not losses and estimate.n_clusters >= MIN_GROUPS:
-        p = _exact_p(estimate.n_clusters, 0, 0, eps)  # as if a group were one item
+        p = _exact_p(estimate.n_clusters, 0, 0, eps)  # as if each group were one item
         return DecidingTest(p, "cluster_robust", n, wins, losses)
     n_needed = min(ENOUGH_GROUPS, max(MIN_GROUPS, estimate.n_clusters / 2.0))
     if len(np.unique(groups[difference != 0])) < n_needed:
         return DecidingTest(None, "cluster_robust", n, wins, losses, "too_few_groups")
     statistic = estimate.score_statistic(eps)
-    if np.isnan(statistic):  # all won, or all lost
+    if np.isnan(statistic):  # if all are won, or all lost
         return DecidingTest(float(losses > 0), "cluster_robust", n, wins, losses)
     p = float(stdtr(estimate.degrees_of_freedom, statistic))
     return DecidingTest(p, "cluster_robust", n, wins, losses)
@@ -153,7 +153,7 @@ def panel_test(tests: Sequence[DecidingTest], n_raters: int, threshold: float) -
     tests : sequence of DecidingTest
         Tests of the judge against each rater who shares an item with it.
     n_raters : int
-        Raters of the panel.
+        Number of raters in the panel.
     threshold : float in (0, 1]
         Share of the tested raters that the judge has to beat.
 
@@ -240,7 +240,7 @@ def deciding_annotator_test(
     Parameters
     ----------
     panel : Panel
-        Ratings of identified raters.
+        Ratings from identified raters.
     verdicts : mapping of item to value, or Coded
         The judge's verdicts.
     design : AltTestDesign
@@ -265,8 +265,8 @@ def deciding_annotator_test(
 
     References
     ----------
-    Calderon et al. 2025, algorithm 1, with the tests of `deciding_test` and, in place of a count of
-    rejected hypotheses, that of `panel_test`.
+    Calderon et al. 2025, algorithm 1, with the tests of `deciding_test`, and with `panel_test`
+    instead of a count of rejected hypotheses.
     """
     if design.weighting != "none":
         raise ValueError("weighted designs have no exact test; use annotator_test")
@@ -301,9 +301,9 @@ def decided(
     Parameters
     ----------
     comparisons : RaterComparisons
-        Without weights.
+        Comparisons without weights.
     raters : m names
-        Raters it was compared with.
+        Raters that the judge was compared with.
     design, level, alpha
         As in `deciding_annotator_test`.
     quality : (m,) array
@@ -352,7 +352,7 @@ def _share_beaten(
 def _net_wins(
     comparisons: RaterComparisons, difference: FloatArray, units: IntArray, level: float
 ) -> tuple[float | None, tuple[float | None, float | None]]:
-    """Return the mean net wins over raters and the interval over items and raters."""
+    """Return the net wins, averaged over raters, and their interval over items and raters."""
     if not len(difference):
         return None, (None, None)
     _, rater = np.unique(comparisons.rater, return_inverse=True)
@@ -361,7 +361,7 @@ def _net_wins(
     m, n = len(means), float(n_ratings.sum())
     if m < MIN_FOR_DECIDING_TEST:
         return float(means.mean()), (None, None)
-    influence = (-difference - means[rater]) / n_ratings[rater] / m  # of a rating on the mean
+    influence = (-difference - means[rater]) / n_ratings[rater] / m  # by rating, on the mean
     _, unit = np.unique(units, return_inverse=True)
     v_items = float((np.bincount(unit, influence) ** 2).sum())
     v_raters = float(((means - means.mean()) ** 2).sum()) / (m * (m - 1.0))

@@ -31,8 +31,8 @@ class AltTestDesign:
     score : "accuracy", "neg_rmse", "rank_neg_rmse", a function or a SimilarityTable
         How well a value agrees with the other raters' values; see `aligner`.
     eps : float in [0, 1)
-        Cost-benefit margin, by which the judge may fall behind. The paper takes 0.2 for experts,
-        0.15 for skilled raters, 0.1 for crowd workers, 0 against gold labels.
+        Cost-benefit margin by which the judge may fall behind. The paper uses 0.2 for experts, 0.15
+        for skilled raters, 0.1 for crowd workers, and 0 against gold labels.
     q : float in (0, 1)
         False discovery rate over the raters.
     small_n : {"wilcoxon", "t", "skip"}
@@ -46,7 +46,7 @@ class AltTestDesign:
         "ipw" weights each item by the inverse share of its label, which is the other raters'
         majority or the reference. A tied majority is split evenly.
     expert : str, optional
-        Rater that the judge and the others are compared with, instead of with each other.
+        Rater that the judge and the other raters are compared with, instead of with each other.
     gold : mapping of item to value, optional
         Correct answers, used instead of an expert.
     quality : mapping of rater to positive number, optional
@@ -110,7 +110,7 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} is {value!r}; wanted one of {choices}")
 
 
-MIN_VOICES = 2  # raters, and the gold labels where there are any
+MIN_VOICES = 2  # raters, including gold labels if there are any
 
 
 Unanswered: TypeAlias = Literal["loss", "exclude"]

@@ -1,7 +1,7 @@
 """Tests of a difference that is -1, 0 or 1 on each item against a margin.
 
-Student's t and Wilcoxon's signed ranks are those of Calderon et al. (2025), from counts. The others
-are exact for few items.
+Student's t-test and Wilcoxon's signed-rank test follow Calderon et al. (2025), computed from
+counts. The other tests are exact for few items.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray
 from harness.stats.inference.special_functions import bdtr, gammaln, ndtr, stdtr
 
-SMALLEST = 1e-300  # stands for a probability of 0, whose logarithm is finite
+SMALLEST = 1e-300  # replaces a probability of 0, so that its logarithm is finite
 TIE = 1e-9  # statistics this close are equal
-GRID = 500  # places at which the maximum is looked for before it is refined
-CLOSE = 0.9  # local maxima on the grid, as a share of the greatest, that are refined
+GRID = 500  # points in the search for the maximum, before refinement
+CLOSE = 0.9  # least height of refined local maxima, as a share of the greatest
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +181,10 @@ class StudentTest:
     Attributes
     ----------
     n : int
-        Items.
+        Number of items.
     mean, sd : float
-        Of the difference; ``sd`` with n - 1, None for a single item.
+        Mean and standard deviation of the difference; ``sd`` uses n - 1 and is None for a single
+        item.
     t : float or None
         None if the differences don't vary.
     p : float or None
@@ -205,7 +206,7 @@ class SignedRankTest:
     Attributes
     ----------
     n : int
-        Number of items whose difference isn't exactly eps; the others are dropped.
+        Number of items whose difference isn't exactly eps; the rest are dropped.
     w_plus : float
         Sum of the ranks (midranks for ties) of the positive differences.
     p_exact : float
@@ -237,7 +238,7 @@ def one_sided_t(minus: int, zero: int, plus: int, eps: float) -> StudentTest:
     Parameters
     ----------
     minus, zero, plus : int
-        On how many items the difference is -1, 0 and 1.
+        Number of items on which the difference is -1, 0 and 1.
     eps : float
         The margin.
 
@@ -272,7 +273,7 @@ def student(
     eps: float | FloatArray,
     weighted: bool = False,
 ) -> Moments:
-    """Do one-sided t-tests from sums of the same shape.
+    """Compute one-sided t-tests from sums of the same shape.
 
     Parameters
     ----------
@@ -293,7 +294,7 @@ def student(
         sd = np.sqrt(np.where(constant, 0.0, spread if weighted else spread * n / (n - 1.0)))
         t = np.where(constant, np.nan, (mean - eps) * np.sqrt(n) / sd)
         p = np.where(constant, mean >= eps - TOLERANCE, stdtr(n - 1.0, t))
-    alone = ~(n > 1.0)  # also where there is none, and n is nan
+    alone = ~(n > 1.0)  # True also if there is no item, when n is nan
     sd, t, p = (np.where(alone, np.nan, column) for column in (sd, t, p))
     return Moments(n, mean, sd, t, p)
 
@@ -304,7 +305,7 @@ def signed_rank(minus: int, zero: int, plus: int, eps: float) -> SignedRankTest:
     Parameters
     ----------
     minus, zero, plus : int
-        On how many items the difference is -1, 0 and 1.
+        Number of items on which the difference is -1, 0 and 1.
     eps : float in [0, 1)
         The margin.
 
@@ -359,7 +360,7 @@ def _exact(classes: list[_TiedRanks], doubled: int) -> float:
         k = np.arange(ranks.count + 1)
         chance = np.multiply.outer(chance, _half(ranks.count, k)).ravel()
         left = np.subtract.outer(left, ranks.rank * k).ravel()
-    up_to = bdtr(np.arange(-1.0, last.count + 1.0), last.count, 0.5)  # for -1 and all k, once
+    up_to = bdtr(np.arange(-1.0, last.count + 1.0), last.count, 0.5)  # for -1 and all k
     up_to[0] = 0.0
     below = up_to[np.clip(left // last.rank, -1, last.count) + 1]
     return min(float(chance @ below), 1.0)

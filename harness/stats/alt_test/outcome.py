@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from harness.stats.inference.multiple_testing import FalseDiscoveries
 
-FEW_ITEMS = 30  # below, the paper does not trust the normal approximation
+FEW_ITEMS = 30  # with fewer, the paper does not trust the normal approximation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,8 @@ class RaterRow:
     n : int
         Number of items that count.
     n_judge_closer, n_tied, n_rater_closer : int
-        Number of items on which the judge, neither, or the rater agreed better with the others.
+        Number of items on which the judge, neither, or the rater agreed better with the other
+        raters.
     n_effective : float
         Effective number of items: n, or fewer with weights.
     rho_f, rho_h : float or None
@@ -233,7 +234,7 @@ class AnnotatorSummary:
 
 
 def decide(test: AltTest, decisions: FalseDiscoveries, n_family: int | None = None) -> AltTest:
-    """Return the test completed with what follows from the adjusted decisions.
+    """Complete a test with the results that follow from the adjusted decisions.
 
     Parameters
     ----------

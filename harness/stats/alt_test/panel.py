@@ -63,7 +63,7 @@ class Panel:
     items : n names
         Item names, in the order of every per-item argument, e.g. the groups of a bootstrap.
     raters : m names
-        Sorted.
+        Rater names, sorted.
     labels : tuple
         The distinct values.
     of_item, of_rater, code : (R,) int arrays
@@ -106,7 +106,7 @@ class Panel:
         """
         columns: tuple[list[str], list[str], list[Hashable]] = ([], [], [])
         item_column, rater_column, value_column = columns
-        for item, rater, value in ratings:  # unpacking them all at once takes a fifth more memory
+        for item, rater, value in ratings:  # unpacking all at once uses a fifth more memory
             item_column.append(item)
             rater_column.append(rater)
             value_column.append(value)
@@ -218,7 +218,7 @@ class Panel:
             If a value is nan.
         """
         first_labels = self.labels if labels is None else labels
-        if tuple(values) == self.items:  # comparing is quicker than looking up
+        if tuple(values) == self.items:  # a comparison is faster than look-ups
             of_items: list[Hashable] = list(values.values())
         else:
             of_items = list(map(values.get, self.items))
@@ -230,9 +230,9 @@ class Panel:
         return Coded(tuple(index), frozen(code))
 
     def coded_places(self, places: IntArray, values: Sequence[Hashable]) -> Coded:
-        """Like `coded`, for (n,) indices into distinct values; -1 if there is none."""
+        """Code values like `coded`, from (n,) indices into distinct values; -1 if there is none."""
         index = _index(self.labels)
-        code_of = np.full(len(values) + 1, UNANSWERED)  # the last is that of no value
+        code_of = np.full(len(values) + 1, UNANSWERED)  # the last entry is for no value
         used, first = np.unique(places, return_index=True)
         for place in used[np.argsort(first)].tolist():
             if place != UNANSWERED:

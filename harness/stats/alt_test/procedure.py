@@ -1,10 +1,11 @@
 """Procedure of the alternative annotator test, and its variants.
 
-Calderon, Reichart and Dror 2025. Each rater in turn is compared with the judge: whose value agrees
-better with the item's other raters? The judge wins against a rater if it is at least as good about
-as often as the rater, up to a margin eps. ``winning_rate`` (the paper's omega) is the share of
-raters it wins against after Benjamini-Yekutieli. ``advantage`` (rho) is the mean share of items on
-which it is at least as good as the rater. Variants differ in margins, judges, domains and raters.
+Calderon, Reichart and Dror 2025. The test compares the judge with each rater in turn: whose value
+agrees better with the item's other raters? The judge wins against a rater if it is at least as good
+about as often as the rater, up to a margin eps. ``winning_rate`` (the paper's omega) is the share
+of raters that it wins against after the Benjamini-Yekutieli correction. ``advantage`` (rho) is the
+mean share of items on which it is at least as good as the rater. Variants differ in margins,
+judges, domains and raters.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from harness.stats.reasons import ExclusionReason
 
 
-MIN_TESTED = 2  # of n items, a t-test needs two
+MIN_TESTED = 2  # a t-test needs two items
 
 
 def annotator_test(
@@ -177,7 +178,7 @@ def _counts(
 
 
 def _why_none(design: AltTestDesign, entering: Entering, raters: RaterSums) -> Reason:
-    """Return the reason why no rater could be tested."""
+    """Return the reason that no rater could be tested."""
     if not raters.raters:
         return "no_items"
     if len(raters.raters) + (0 if design.gold is None else 1) < MIN_VOICES:
@@ -204,9 +205,9 @@ def _estimate_without_value(entering: Entering, reason: Reason) -> Estimate:
 
 
 RESOLUTION = 1e-9
-# Between these margins a signed-rank p-value does not move, and the p-value of a t-test only falls.
+# Between these margins, signed-rank p-values stay constant, and t-test p-values only fall.
 PIECES = ((0.0, 0.0), (0.0, 0.5 - RESOLUTION), (0.5, 0.5), (0.5, 1.0 - RESOLUTION))
-HALVINGS = 5  # that are tested together
+HALVINGS = 5  # halvings that are tested together
 MAX_PAIRINGS = 100
 
 
@@ -243,7 +244,7 @@ def eps_sweep(test: AltTest, eps: Iterable[float]) -> tuple[EpsPoint, ...]:
     Raises
     ------
     ValueError
-        If one is out of range: "eps_out_of_range".
+        If a margin is out of range: "eps_out_of_range".
     """
     margins = tuple(eps)
     for margin in margins:
@@ -269,8 +270,8 @@ def smallest_eps(test: AltTest) -> float | None:
     Notes
     -----
     The number of rejections can only grow as p-values fall. The p-value of a t-test falls as the
-    margin grows. That of a signed-rank test only changes at 0 and 1/2, where it can jump either
-    way.
+    margin grows. The p-value of a signed-rank test only changes at 0 and 1/2, where it can jump
+    either way.
     """
     passes = _passes(test, np.array([high for _, high in PIECES]))
     piece = next((piece for piece, at_end in zip(PIECES, passes, strict=True) if at_end), None)
@@ -312,9 +313,9 @@ def adjust_jointly(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, A
     Parameters
     ----------
     tests : mapping of judge or domain to AltTest
-        One or more.
+        Tests of one or more judges or domains.
     q : float in (0, 1)
-        False discovery rate over all of them.
+        False discovery rate over all tests.
 
     Returns
     -------
@@ -386,7 +387,7 @@ def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinedTest:
-    """Means over the ways to combine raters of different items into one.
+    """Means over the ways to combine raters of different items into one rater.
 
     Attributes
     ----------

@@ -38,20 +38,20 @@ N_OUTCOMES = 3
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entering:
-    """Numbers of items that enter the test of a judge.
+    """Numbers of items in the test of a judge.
 
     Attributes
     ----------
     n_items : int
-        All items.
+        Number of all items.
     n_eligible : int
-        Items with enough ratings, answered or not.
+        Number of items with enough ratings, answered or not.
     n_counted : int
-        Items that enter.
+        Number of items in the test.
     n_unanswered : int
         Eligible items without a verdict.
     n_rated : (C,) int array
-        Number of items that enter with 0, 1, 2, ... ratings.
+        Number of items in the test with 0, 1, 2, ... ratings.
     """
 
     n_items: int
@@ -65,7 +65,7 @@ class Entering:
 
     @property
     def ratings_per_item(self) -> float | None:
-        """Median number of ratings over the items that enter; None if there are none."""
+        """Median number of ratings over the items in the test; None if there are none."""
         return median(np.arange(len(self.n_rated)), self.n_rated) if self.n_counted else None
 
 
@@ -79,7 +79,7 @@ class RaterComparisons:
         Item and rater of each comparison.
     outcome : (D,) int array
         The rater's win indicator minus the judge's, plus 1: 0 if the judge agreed better with the
-        others, 1 for a tie (both win), 2 if the rater did.
+        other raters, 1 for a tie (both win), 2 if the rater did.
     weight : (D,) array or None
         The inverse share of the item's label; None if all weights are 1.
     entering : Entering
@@ -126,11 +126,11 @@ class ScoredPanel:
     panel, design : Panel, AltTestDesign
         The ratings, and the design of the test.
     others, aligner : OtherRatings, Aligner
-        The ratings to compare values with, and how to compare them.
+        The ratings to compare values with, and the comparison method.
     quality : (m,) array
-        Of the raters.
+        Quality of each rater.
     n_ratings : (n,) int array
-        Ratings of each item.
+        Number of ratings of each item.
     eligible : (n,) bool array
         Items with enough ratings, and with a reference if the design has one.
     rows : (R,) bool array
@@ -287,7 +287,7 @@ def advantages(sums: FloatArray) -> FloatArray:
 
 
 def moments(sums: FloatArray, eps: float | FloatArray) -> Moments:
-    """Do the one-sided t-test of each rater: sums (3 or 4, m) to arrays (m,).
+    """Compute each rater's one-sided t-test: sums (3 or 4, m) to arrays (m,).
 
     p-values are (E, m) at (E, 1) margins.
     """
@@ -300,7 +300,7 @@ def moments(sums: FloatArray, eps: float | FloatArray) -> Moments:
 def p_values(sums: FloatArray, tests: Sequence[Test], margins: FloatArray) -> FloatArray:
     """Test each rater at (E,) margins: sums (3 or 4, m) to p-values (E, m).
 
-    They are nan if there is no test.
+    P-values are nan if there is no test.
     """
     p = np.full((len(margins), len(tests)), np.nan)
     by_t = np.array([test == "t" for test in tests], dtype=np.bool_)
@@ -340,9 +340,9 @@ def option_wins(panel: Panel, design: AltTestDesign, options: Sequence[Hashable]
     Parameters
     ----------
     panel : Panel
-        The ratings, with the names of those who gave them.
+        The ratings, with raters' names.
     design : AltTestDesign
-        How values are compared with those of the other raters.
+        Design, which determines how values are compared with the other raters' values.
     options : K values
         Possible answers of a judge, in the order of the columns.
 

@@ -26,7 +26,7 @@ Score: TypeAlias = "NamedScore | Similarity | SimilarityTable"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SimilarityTable:
-    """Similarity of any two of K labels.
+    """Similarities between any two of K labels.
 
     Attributes
     ----------
@@ -111,14 +111,14 @@ def function_pairing(similarity: Similarity) -> Pairing:
     return pairing
 
 
-DENSE = 8  # cells of an item-by-value table per rating, up to which the table is made
-# Scores closer than this share of their scale are equal: float noise must not break ties.
+DENSE = 8  # most cells per rating in an item-by-value table
+# Scores closer than this share of their scale are equal: rounding errors must not break ties.
 TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OtherRatings:
-    """The comparison for each of R ratings: the item's other raters, or one reference.
+    """Basis of comparison for each of R ratings: the item's other raters, or one reference.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class OtherRatings:
     @classmethod
     def of(cls, panel: Panel, weight: FloatArray, reference: Coded | None) -> OtherRatings:
         """Add up the others' quality."""
-        alone = panel.ratings_per_item < 2  # noqa: PLR2004 -- oneself and another
+        alone = panel.ratings_per_item < 2  # noqa: PLR2004 -- oneself and one more
         total = np.where(alone, np.nan, panel.sums(weight))[panel.of_item]
         total -= weight
         return cls(panel, weight, reference, total)
@@ -184,10 +184,10 @@ def aligner(score: Score, others: OtherRatings) -> Aligner:
     Parameters
     ----------
     score : str, callable or SimilarityTable
-        ``"accuracy"``: share of the others with the same value. ``"neg_rmse"``: minus the root mean
-        squared difference to the others' numbers. ``"rank_neg_rmse"``: the same for ranks within
-        each person's own ranking of the items. A function or table: mean similarity to the others'
-        values, ``similarity(value scored, value of another)``.
+        ``"accuracy"``: share of other raters with the same value. ``"neg_rmse"``: minus the root
+        mean squared difference from the other raters' numbers. ``"rank_neg_rmse"``: the same for
+        ranks within each person's own ranking of the items. A function or table: mean similarity to
+        the other raters' values, ``similarity(value scored, other value)``.
     others : OtherRatings
         The ratings to compare with.
 
@@ -232,13 +232,13 @@ class Numeric:
             x, scale = relative_ranks(panel.of_rater, x), 1.0
         if others.reference is None:
             centre = others.sums(x)
-            centre /= others.total  # in place, as all arrays of ratings here: new memory is dear
+            centre /= others.total  # in place, because new memory is expensive
         else:
             centre = item_numbers(others.reference, "reference", ranks=ranks)[panel.of_item]
         return cls(others, centre, _nearness(x, centre), TIE * scale, ranks)
 
     def judge(self, verdicts: Coded) -> FloatArray:
-        """See `Aligner`."""
+        """Score verdicts; see `Aligner`."""
         value = item_numbers(verdicts, "verdicts", ranks=self.ranks)
         return _nearness(value[self.others.panel.of_item], self.centre)
 
@@ -266,7 +266,7 @@ class Paired:
         return cls(others, pairing, human, TIE * float(largest))
 
     def judge(self, verdicts: Coded) -> FloatArray:
-        """See `Aligner`."""
+        """Score verdicts; see `Aligner`."""
         panel = self.others.panel
         code = verdicts.code[panel.of_item]
         if self.others.reference is not None:
@@ -354,7 +354,7 @@ def _similar(pairing: Pairing, others: OtherRatings) -> FloatArray:
     row, other = pairs(panel)
     values = pairing(panel.labels, panel.code[row], panel.code[other])
     added = np.bincount(row, others.weight[other] * values, len(panel.code))
-    return added.astype(np.float64)  # whole numbers when there are no pairs
+    return added.astype(np.float64)  # integers if there are no pairs
 
 
 def pairs(panel: Panel) -> tuple[IntArray, IntArray]:

@@ -22,13 +22,13 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 Made = TypeVar("Made")
 Asked = TypeVar("Asked", bound=NDArray[Any])
 
-# Shares that are equal as fractions may differ by the rounding of up to about a thousand additions
-# (0.1 + 0.7 < 0.8). No two fractions with fewer than a million raters lie this close.
+# Equal fractions can differ by the rounding errors of up to about a thousand additions
+# (0.1 + 0.7 < 0.8). Different fractions with fewer than a million raters are never this close.
 TOLERANCE = 1e-12
-BLOCK = 1 << 13  # items processed together: what stays in the processor's cache
-MANY = 1 << 16  # items from which on what they add is made a block at a time, and not held
-IN_ORDER = 8  # numbers in a row that numpy adds one after the other, of fewer than so many
-SHORT = 1 << 10  # whole numbers that lie no further apart are counted, not sorted
+BLOCK = 1 << 13  # items processed together, which fit the processor's cache
+MANY = 1 << 16  # from this many items on, contributions are computed by block and not stored
+IN_ORDER = 8  # numpy adds rows with fewer numbers than this in sequence
+SHORT = 1 << 10  # integers within this range are counted, not sorted
 
 
 def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
@@ -216,13 +216,13 @@ def numbered(names: Iterable[str]) -> tuple[tuple[str, ...], IntArray]:
     return tuple(index), places
 
 
-STEPS = (2.0**-10, 2.0**-36, 2.0**-62)  # what numbers are split into multiples of, to be added
+STEPS = (2.0**-10, 2.0**-36, 2.0**-62)  # numbers are split into multiples of these for adding
 
 
-N_SUMS = len(STEPS) + 1  # one per step, and that of what is left
+N_SUMS = len(STEPS) + 1  # one per step, and one for the remainders
 
 
-SUMMED_CELLS = 1 << 14  # numbers split at once: what stays in the processor's cache
+SUMMED_CELLS = 1 << 14  # numbers split at once, which fit the processor's cache
 
 
 def total(rows: Summands, times: IntArray | None = None) -> FloatArray:

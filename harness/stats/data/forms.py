@@ -73,7 +73,7 @@ def hard(O: FloatArray) -> FloatArray:
     if not O.size:
         return np.array(O, dtype=np.float64)
     greatest = reduced(np.maximum, O)[:, None]
-    modal = (greatest - O <= TOLERANCE).astype(np.float64)  # all 0 in a nan row
+    modal = (greatest - O <= TOLERANCE).astype(np.float64)  # a nan row has only zeros
     return row_shares(modal)
 
 
@@ -136,7 +136,7 @@ def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:
 
 
 def _by_rater(dist: Distributions) -> FloatArray:
-    """Return (n, m (1 + K)): which options win against each rater; nan if none is compared."""
+    """Return (n, m (1 + K)): whether options win against each rater; nan if none is compared."""
     n, K = dist.O.shape
     if dist.wins is None:
         return np.full((n, 1 + K), np.nan)
@@ -200,7 +200,7 @@ class Aggregation:
         return f"Aggregation({self.words!r})"
 
 
-# To add a form is to add it here; metrics that compare any two forms then have it, too.
+# To add a form, add it here. Metrics that compare any two forms then support it.
 FORMS: dict[Form, Aggregation] = {
     "h": Aggregation(
         vectors=lambda dist, _: hard(dist.O),
@@ -246,7 +246,7 @@ FORMS: dict[Form, Aggregation] = {
         words="smoothed response set shares",
         counts_ratings=True,
     ),
-    "noisy_s": Aggregation(  # beside O the variance that the draw of raters gives each entry
+    "noisy_s": Aggregation(  # O, and the variance of each entry due to the sampling of raters
         vectors=lambda dist, _: _with_noise(dist.O, dist.n_forced),
         elicitation="forced_choice",
         symbol="s",
@@ -262,7 +262,7 @@ FORMS: dict[Form, Aggregation] = {
         needs_pairs=True,
         counts_ratings=True,
     ),
-    "raters": Aggregation(  # of the raters alone: what wins against each of them
+    "raters": Aggregation(  # for raters only: the options that win against each of them
         vectors=lambda dist, _: _by_rater(dist),
         elicitation="forced_choice",
         symbol="",

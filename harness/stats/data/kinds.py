@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-TABLE = 1 << 16  # codes below this, or 4 per item, are counted, others sorted
+TABLE = 1 << 16  # codes below this, or 4 per item, are counted, larger ones sorted
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -47,7 +47,7 @@ class Kinds:
 
     @classmethod
     def few(cls, most: int, *tables: Counts) -> Self | None:
-        """Like `of`, but None once there are more than a given number of kinds."""
+        """Group items like `of`, but return None for more than a given number of kinds."""
         n = len(tables[0])
         code: IntArray = np.zeros(n, dtype=np.int64)
         width, limit = 1, max(TABLE, 4 * n)
@@ -102,6 +102,6 @@ def _numbered(code: IntArray, width: int) -> tuple[IntArray, int]:
 
 
 def _sorted(code: IntArray) -> tuple[IntArray, int]:
-    """Like `_numbered`, for codes that can be large."""
+    """Renumber codes like `_numbered`, but allow for large codes."""
     codes, place = np.unique(code, return_inverse=True)
     return place.ravel(), len(codes)

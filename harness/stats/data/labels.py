@@ -38,7 +38,7 @@ def label_counts(labels: ArrayLike, K: int) -> IntArray:
 def option_indices(labels: Counts, K: int) -> IntArray:
     """Return labels as int64; ValueError if one isn't an index of K options."""
     codes = labels.astype(np.int64, copy=False)
-    outside = codes.size and codes.view(np.uint64).max() >= K  # a negative number is huge there
+    outside = codes.size and codes.view(np.uint64).max() >= K  # negative numbers become huge
     if outside or (labels.dtype.kind == "f" and (codes != labels).any()):
         raise ValueError(f"labels contains a number that is not an option index from 0 to {K - 1}")
     return codes
@@ -71,23 +71,23 @@ def medians(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
     Returns
     -------
     (n,) array
-        nan where nobody rated.
+        Medians; nan if nobody rated the item.
     """
     c = np.asarray(counts)
     numbers = numbers_of(scale, c.shape[1])
     m = c.sum(axis=1, keepdims=True)
     reached = np.cumsum(c, axis=1)
-    ones = np.ones(c.shape[1], dtype=np.int64)  # a product is quicker than a sum where K is small
+    ones = np.ones(c.shape[1], dtype=np.int64)  # a product is faster than a sum if K is small
     lower, upper = ((reached < place) @ ones for place in ((m + 1) // 2, m // 2 + 1))
     rated = m[:, 0] > 0
-    padded = np.append(numbers, np.nan)  # where nobody rated, no place is reached
+    padded = np.append(numbers, np.nan)  # without ratings, no place is reached
     return np.where(rated, (padded[lower] + padded[upper]) / 2.0, np.nan)
 
 
 def modes(counts: Counts) -> FloatArray:
     """Return (n, K): the most common label of each item one-hot, with ties split evenly.
 
-    nan where nobody rated. `hard` does so for distributions.
+    Rows are nan if nobody rated the item. `hard` does the same for distributions.
     """
     c = np.asarray(counts, dtype=np.float64)
     return hard(row_shares(c))

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 ELICITATIONS = ("forced_choice", "response_set", "paired")
 OUTCOMES = ("answered", "abstained", "refused", "invalid", "failed")
-NO_POSITIVE: Final = "no_positive_option"  # reason where nothing can be decided
-ROW_SUM_TOLERANCE = 1e-6  # how far a given distribution may be from summing to 1
+NO_POSITIVE: Final = "no_positive_option"  # reason if no decision is possible
+ROW_SUM_TOLERANCE = 1e-6  # tolerance for the sum of a given distribution
 
 Form: TypeAlias = str  # a key of FORMS
 
@@ -57,10 +57,10 @@ class RatingTable:
     outcomes : (n, 3, 5) int array
         Number of times each of `ELICITATIONS` ended in each of `OUTCOMES`.
     exact : frozenset of {"forced_choice", "response_set"}
-        Which of these two contain distributions instead of counts (zeros if there is none), as for
-        infinitely many replies.
+        Names of the two tables that contain distributions instead of counts (zeros if there is
+        none), as for infinitely many replies.
     wins : (n, m, 1 + K) int array or None
-        For raters with names, which options would win against each; see `option_wins`.
+        For named raters, whether each option would win against each rater; see `option_wins`.
 
     Raises
     ------
@@ -299,7 +299,7 @@ def answers_to(table: RatingTable, elicitation: AnswerKind) -> tuple[Counts, boo
     """
     is_same = table.space.fully_specified and not table.response_set.any()
     if is_same and elicitation == "response_set":
-        elicitation = "forced_choice"  # singletons keep the order of the options
+        elicitation = "forced_choice"  # singleton sets are in the order of the options
     return getattr(table, elicitation), elicitation in table.exact
 
 
@@ -317,7 +317,7 @@ def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:
     theta : (n, V) array
         Response-set distribution per item. Rows sum to 1, or are all nan if nobody rated.
     space : OptionSpace
-        Says what column ``v`` stands for.
+        Defines column ``v``.
 
     Returns
     -------

@@ -27,7 +27,7 @@ ITEM_SPACE = OptionSpace.singletons((MET, UNMET))  # of whole items
 def resolve_abstentions(
     table: RatingTable, mode: AbstentionMode, *, option: str = ""
 ) -> RatingTable:
-    """Convert abstentions to what a mode counts them as.
+    """Convert abstentions according to a mode.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def resolve_abstentions(
     for counts, column, own in ((choices, k, CHOICE), (sets, v, SET)):
         place = own if elicited[own] else PAIR
         added: Counts = abstained[:, place]
-        if ELICITATIONS[own] in table.exact:  # shares of all replies, not of those that answered
+        if ELICITATIONS[own] in table.exact:  # shares among all replies, not only answered ones
             added = np.nan_to_num(ratio(added, outcomes[:, place, ANSWERED]))
             np.multiply(counts, 1.0 - added[:, None], out=counts)
         counts[:, column] += added
@@ -138,7 +138,7 @@ def one_verdict_per_group(
     if len(groups) != len(table.items):
         raise ValueError(f"groups has {len(groups)} entries for {len(table.items)} items")
     mask = table.space.option_mask(positive)
-    met: FloatArray = hard(Distributions.of(table).O)[:, mask].sum(axis=1)  # nan stays
+    met: FloatArray = hard(Distributions.of(table).O)[:, mask].sum(axis=1)  # nan remains nan
     names, of_item = numbered(groups)
     w = np.ones(len(met)) if weights is None else weights
     passes = enough_met(met, of_item, w, threshold)

@@ -25,16 +25,16 @@ CONCENTRATIONS = (0.15, 0.5)
 MAX_LOG_E = 50.0
 SHARES = (0.01, 0.05, 0.25, 1.0)  # of items that changed
 SHIFTS = (0.5, 2.0)  # of the odds of a category, in all items: down, up
-OUTCOME_SHIFTS = (0.125, 8.0, 32.0)  # besides, of an outcome without a value, such as a refusal
+OUTCOME_SHIFTS = (0.125, 8.0, 32.0)  # also, for outcomes without a value, such as refusals
 RATIOS = np.array((*SHIFTS, *OUTCOME_SHIFTS))
 
 SCORE_CONCENTRATION = 0.15
 SCORE_MAX_LOG_E = 12.0
 SCORE_STEP = 0.25
-FFT_LENGTH = 64  # at first
-TAIL = 0.75  # sums from this share of the FFT's length on are not told apart
+FFT_LENGTH = 64  # initial length
+TAIL = 0.75  # sums beyond this share of the FFT's length are not distinguished
 ROUNDING = 1e-12
-MAX_DENSE = 1 << 16  # keys that are counted, not sorted
+MAX_DENSE = 1 << 16  # most keys that are counted instead of sorted
 TILTS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)  # of the Chernoff bound
 
 
@@ -145,7 +145,7 @@ class _Cells:
 
 
 def window_evidence(bags: IntArray, inside: IntArray, is_outcome: BoolArray) -> WindowEvidence:
-    """Return both tests of a window.
+    """Run both tests of a window.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def _shifts(cells: _Cells, is_outcome: BoolArray) -> tuple[FloatArray, IntArray]
 def _exact_p(cells: _Cells) -> FloatArray:
     """Return the probability of a sum of item scores at least as large as observed, (S,)."""
     starts = np.flatnonzero(np.diff(cells.row, prepend=-1))
-    n_items = np.add.reduceat(cells.times[:, 0], starts, axis=1)  # of each law
+    n_items = np.add.reduceat(cells.times[:, 0], starts, axis=1)  # for each law
     used = n_items.any(axis=0)
     scores = _scores(cells.rows)
     observed = cells.usual_sums(scores[cells.row, cells.x][:, None].astype(np.float64))[:, 0]

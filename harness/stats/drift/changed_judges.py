@@ -19,7 +19,7 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class JudgeChange:
-    """Whether a judge changed.
+    """Result of the test of whether a judge changed.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def common_changes(alarms: Mapping[tuple[str, str], tuple[int, Window]]) -> list
     """
     order = sorted(alarms.items(), key=lambda alarm: (alarm[1][0], alarm[1][1].first_look))
     changes: list[CommonChange] = []
-    last_look = 0  # of the windows of the last change
+    last_look = 0  # of the last change's windows
     for stream, (look, window) in order:
         if changes and changes[-1].look == look and window.first_look <= last_look:
             streams = (*changes[-1].streams, stream)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.drift.reply_counts import ReplyCounts
 
-BLOCK = 50  # schedules simulated at once
+BLOCK = 50  # number of schedules simulated at once
 POWER = 0.8
 N_SCHEDULES = 100
-SIZE_STEP = 1.1  # ratio of the numbers of items that are tried
+SIZE_STEP = 1.1  # ratio between the numbers of items in the search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +174,7 @@ def anchor_size(
     max_items: int,
     n_schedules: int = N_SCHEDULES,
 ) -> int | None:
-    """Return how many items detect a change of a share of them with 80 % power.
+    """Return the number of items that detects a change in a share of them with 80 % power.
 
     Parameters
     ----------
@@ -190,7 +190,8 @@ def anchor_size(
     Returns
     -------
     int or None
-        Number in steps of 10 %; None if ``max_items`` are too few or the noise is unknown.
+        Number of items, in steps of 10 %; None if ``max_items`` are too few or the noise is
+        unknown.
 
     Raises
     ------
@@ -216,7 +217,7 @@ def anchor_size(
 
 def _smallest(candidates: range, power: Callable[[int], float]) -> int | None:
     """Return the first candidate with enough power, by doubling steps and then bisection."""
-    low, step = -1, 1  # the last place that is known to have too little
+    low, step = -1, 1  # the last place known to have too little power
     high = 0
     while high < len(candidates) and power(candidates[high]) < POWER:
         low, high, step = high, high + step, 2 * step
@@ -284,7 +285,7 @@ def _with_an_alternative(counts: ReplyCounts) -> tuple[IntArray, BoolArray]:
 
 def _concentration(flip_rate: float, shares: FloatArray) -> float:
     """Return the Dirichlet prior's concentration for replies that flip at this rate."""
-    unlike = 1.0 - float((shares**2).sum())  # chance that replies to different items differ
+    unlike = 1.0 - float((shares**2).sum())  # probability that replies to different items differ
     noise = min(flip_rate / unlike, 0.99) if unlike > 0 else 0.0
     return noise / (1.0 - noise)
 
@@ -303,7 +304,7 @@ def _swapped(
     rng: np.random.Generator,
 ) -> FloatArray:
     """Swap the usual answer of some items with another answer."""
-    tiny = np.finfo(np.float64).tiny  # so that an empty category is drawn if there is no other
+    tiny = np.finfo(np.float64).tiny  # allows an empty category if there is no other
     score = np.log(np.maximum(shares, tiny)) + rng.gumbel(size=chance.shape)
     np.put_along_axis(score, usual[..., None], -np.inf, axis=2)
     order = np.tile(np.arange(len(shares)), (*usual.shape, 1))

@@ -198,7 +198,7 @@ def look_flips(counts: ReplyCounts, look: int) -> LookFlips:
     counts : ReplyCounts
         Baseline and rounds.
     look : int
-        From 1 to ``counts.n_looks``.
+        Round, from 1 to ``counts.n_looks``.
 
     Raises
     ------

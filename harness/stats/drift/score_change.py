@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 BETS = np.array([0.1, 0.2, 0.4, 0.6, 0.8])
 BET_SHARES = np.array([0.1, 0.1, 0.2, 0.3, 0.3])
 MARGIN_STEP = 0.001
-START_TOTAL = 2.1097428012368920  # the sum over k > 1 of 1 / (k log^2 k)
-EARLY_SHARE = 0.35  # of a start round's weight: each of its windows of one round and of two
+START_TOTAL = 2.1097428012368920  # sum over k > 1 of 1 / (k log^2 k)
+EARLY_SHARE = 0.35  # of a start round's weight, for each of its windows with one or two rounds
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -103,7 +103,7 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
     scores : ItemScores
         Baseline and rounds.
     margin : float in [0, 1)
-        Tolerated fall of the mean score.
+        Tolerated fall in the mean score.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
     items with independent replies, without distributional assumptions. The weights, fixed
     beforehand, are ``1 / ((u + 1) log^2(u + 1))`` over its sum, times .35 for the first two rounds
     from u on and ``.6 / (d (d - 1))`` for the d-th. So for a fall in any round, a window begins
-    there that doesn't weigh much less than one that begins in round 1.
+    there whose weight isn't much less than that of a window from round 1.
 
     References
     ----------
@@ -274,7 +274,7 @@ def log_betting_e_value(changes: FloatArray, margin: float, n_items: IntArray | 
     return float(_log_bets(changes + margin, margin, n_items))
 
 
-STEP = 0.001  # of the ends
+STEP = 0.001  # step size for the ends
 
 
 def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
@@ -285,7 +285,7 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
     scores : ItemScores
         Baseline and rounds.
     look : int
-        From 1 to the number of rounds.
+        Round, from 1 to the number of rounds.
     alpha : float in (0, 1)
         Probability that the interval of any round misses the truth.
 
@@ -355,7 +355,7 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
 
 
 def _upper_end(changes: FloatArray, n_items: IntArray, bound: float) -> float:
-    """Return the least mean change, in steps, from which all are rejected; else 1."""
+    """Return the least mean change, in steps, such that all larger ones are rejected; else 1."""
     n_steps = round(1.0 / STEP)
 
     def rejected(step: int) -> bool:

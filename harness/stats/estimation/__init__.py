@@ -1,1 +1,1 @@
-"""Means over a population that a judge rated in full and people rated in part."""
+"""Means over a population that a judge rated fully and people rated partly."""

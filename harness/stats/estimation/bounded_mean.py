@@ -22,9 +22,9 @@ from harness.stats.inference.special_functions import ndtri
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
 
-EXTRA = 0.75  # of an item: how much the one more item counts
-N_STEPS = 30  # of a search, at most
-CONVERGED = 1e-5  # of the normal score of a limit, and of the slope at a saddlepoint
+EXTRA = 0.75  # weight of the extra item, relative to an item
+N_STEPS = 30  # most steps of a search
+CONVERGED = 1e-5  # tolerance for a limit's normal score, and for the slope at a saddlepoint
 NEAR_MEAN = 1e-4  # normal score below which the formula is 0 / 0
 TINY = float(np.finfo(np.float64).tiny)
 UNBOUNDED = 1e6  # saddlepoint, if nothing bounds it
@@ -32,7 +32,7 @@ UNBOUNDED = 1e6  # saddlepoint, if nothing bounds it
 
 @dataclass(frozen=True, slots=True)
 class ScoreUnits:
-    """Independent units of R data sets: items, or groups of them.
+    """Independent units of R data sets: items, or groups of items.
 
     Attributes
     ----------
@@ -58,8 +58,8 @@ class ScoreUnits:
         Parameters
         ----------
         end : (R,) array
-            Score of the extra unit, which has the size of a random item's unit. All are above or
-            all are below the means.
+            Score of the extra unit, which has the size of a random item's unit. All scores are
+            above the means, or all are below.
         tail : float
             Probability that a limit misses the mean.
         """
@@ -131,9 +131,9 @@ def _normal_score(factors: FloatArray, noise: FloatArray) -> FloatArray:
 
 
 def _saddlepoint(factors: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return where the derivative of the cumulant generating function is 0.
+    """Return the point at which the derivative of the cumulant generating function is 0.
 
-    By Newton's method, with halving if a step leaves the bracket.
+    This uses Newton's method, with halving if a step leaves the bracket.
     """
     largest, least = factors.max(axis=1), factors.min(axis=1)
     high = np.where(largest > 0.0, 1.0 / np.where(largest > 0.0, largest, 1.0), UNBOUNDED)

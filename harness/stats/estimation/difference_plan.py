@@ -1,4 +1,4 @@
-"""How many labels give differences between systems of a wanted width, by simulation."""
+"""Number of labels for differences between systems with a wanted width, by simulation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def plan_difference_labels(
     bounds: tuple[float, float],
     rng: np.random.Generator,
 ) -> LabelPlan:
-    """Return how many labels are likely to give all differences an interval of a wanted width.
+    """Return the number of labels likely to give all differences an interval of a wanted width.
 
     Parameters
     ----------
@@ -64,18 +64,18 @@ def plan_difference_labels(
     width : float
         Wanted width of the widest interval.
     means : function
-        The limits of a system's mean that will be reported for data sets, at the level of a
-        difference, and whether each rests on the judge.
+        Returns the limits that will be reported for a system's mean in data sets, at the level of a
+        difference, and whether each uses the judge.
     bounds : (low, high)
         Least and greatest label.
     rng : Generator
-        Draws.
+        Generator for the draws.
 
     Notes
     -----
-    As `plan_labels`, which plans for one mean: prompts to come are drawn from the labelled ones by
-    the Bayesian bootstrap, with the labels of all systems that answered them, so that means stay
-    as correlated as they are.
+    This works like `plan_labels`, which plans for one mean. Future prompts are drawn from the
+    labelled ones by the Bayesian bootstrap, with the labels of all systems that answered them. The
+    means therefore keep their correlation.
     """
     rows = _Rows.of(systems)
     n_now = len(rows.system)
@@ -93,7 +93,7 @@ def plan_difference_labels(
 
 @dataclass(frozen=True, slots=True)
 class _Grown:
-    """Labels of a system in a simulated data set, with the number of each one's prompt."""
+    """A system's labels in a simulated data set, with the prompt number of each."""
 
     stratum: PopulationStratum
     units: IntArray
@@ -101,16 +101,16 @@ class _Grown:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The labels of all systems, one below the other.
+    """The labels of all systems, stacked.
 
     Attributes
     ----------
     systems : sequence of PromptedStratum
         The systems.
     system, unit : (n,) int arrays
-        Place of each label's system, and number of its prompt.
+        Index of each label's system, and number of its prompt.
     labels, verdicts : (n,) arrays
-        Of all systems.
+        Labels and verdicts of all systems.
     """
 
     systems: Sequence[PromptedStratum]
@@ -134,7 +134,7 @@ class _Rows:
     def grown(
         self, n_more: int, bounds: tuple[float, float], rng: np.random.Generator
     ) -> list[_Grown]:
-        """Return each system's labels with more of them, drawn by prompt."""
+        """Return each system's labels with additional ones, drawn by prompt."""
         ends = np.array(list(product(bounds, bounds)))
         n_systems, n_units = len(self.systems), int(self.unit.max()) + 1
         system = np.concatenate([self.system, np.arange(n_systems).repeat(len(ends))])
@@ -156,7 +156,7 @@ class _Rows:
 def _with(
     own: PromptedStratum, labels: FloatArray, verdicts: FloatArray, units: IntArray
 ) -> _Grown:
-    """Return a system with these labels, which are of fewer unlabelled items."""
+    """Return a system with these labels and correspondingly fewer unlabelled items."""
     stratum = own.stratum
     left = max(stratum.judged.n - (len(labels) - len(stratum.labelled.labels)), 1)
     weights = stratum.labelled.weights
@@ -175,7 +175,7 @@ def _widest(
     means: Means,
     bounds: tuple[float, float],
 ) -> FloatArray:
-    """Return the width of the widest interval of a difference, for each data set."""
+    """Return the width of the widest interval for a difference, in each data set."""
     limits, by_judge = [], []
     for place in range(len(systems)):
         found, uses_judge = means([[grown[place].stratum] for grown in data_sets])
@@ -207,20 +207,20 @@ def _widest(
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """What prompts add to a system's mean, as `PromptSums` has it, by number.
+    """Contributions of prompts to a system's mean, as in `PromptSums`, by prompt number.
 
     Attributes
     ----------
     labelled : (u,) array
-        By prompt with labels.
+        Contribution of each prompt with labels.
     has_labels : (u,) bool array
-        Prompts with labels.
+        Whether each prompt has labels.
     slope : float
-        Part of a verdict that is subtracted.
+        Multiple of a verdict that is subtracted.
     left : float
         Share of the unlabelled items that stay unlabelled.
     variance : float
-        Of the mean.
+        Variance of the mean.
     """
 
     labelled: FloatArray
@@ -244,7 +244,7 @@ class _Added:
         return cls(labelled, np.bincount(grown.units) > 0, slope, left, variance)
 
     def correlation(self, other: _Added, unlabelled: float) -> float:
-        """Return how two means are correlated, as `PromptSums.correlation`."""
+        """Return the correlation of two means, as in `PromptSums.correlation`."""
         n = min(len(self.labelled), len(other.labelled))
         shared = int((self.has_labels[:n] & other.has_labels[:n]).sum())
         covariance = float(self.labelled[:n] @ other.labelled[:n])
@@ -253,7 +253,7 @@ class _Added:
 
 
 def _unlabelled(first: JudgedPrompts, second: JudgedPrompts) -> float:
-    """Return the covariance of the mean verdicts of two systems on shared prompts."""
+    """Return the covariance of two systems' mean verdicts on shared prompts."""
     shared = first.totals.keys() & second.totals.keys()
     products = (first.deviation(prompt) * second.deviation(prompt) for prompt in shared)
     return sum(products) / (max(first.n, 1) * max(second.n, 1))

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.estimation.prediction_powered import JudgedMean
 
-PRIOR_ITEMS = 5.0  # items of the largest spread, towards which the dispersion is drawn
-WEIGHTED_PRIOR_ITEMS = 15.0  # of them where weights differ: rare labels may all weigh little
-LEAST_PRIOR = 0.3  # variance of a label, summed over items: few rare labels say little of a spread
-PRIOR_GROUPS = 0.1  # groups whose items are all alike, towards which the dispersion is drawn
+PRIOR_ITEMS = 5.0  # items with the largest spread, towards which the dispersion is shrunk
+WEIGHTED_PRIOR_ITEMS = 15.0  # the same if weights differ, as rare labels may all have low weights
+LEAST_PRIOR = 0.3  # least summed variance of labels: few rare labels show little of a spread
+PRIOR_GROUPS = 0.1  # groups of identical items, towards which the dispersion is shrunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
     of_verdicts = 1.0 / verdict_dispersion(labelled, judged)
     if labelled.independent and of_verdicts == 1.0:
         return counts.scaled(of_labels)
-    extra = 1.0 if labelled.weights is None else 0.0  # weighted items are among the unlabelled
+    extra = 1.0 if labelled.weights is None else 0.0  # weighted items are among the unlabelled ones
     judged_yes = of_verdicts * (counts.judged_yes + extra * (counts.yes_yes + counts.no_yes))
     judged_no = of_verdicts * (counts.judged_no + extra * (counts.yes_no + counts.no_no))
     yes = np.minimum(of_labels, _over(judged_yes, counts.yes_yes + counts.no_yes))
@@ -118,7 +118,7 @@ def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
 
 
 def verdict_dispersion(labelled: Labelled, judged: JudgedMean) -> float:
-    """Return how many unlabelled items' verdicts equal one independent verdict; >= 1."""
+    """Return the number of unlabelled items' verdicts that equal one independent verdict; >= 1."""
     if judged.dispersion is not None:
         return max(judged.dispersion, 1.0)
     if labelled.groups is None:
@@ -171,7 +171,7 @@ def dispersion(labelled: Labelled, fitted: FloatArray) -> float:
     largest = float(weights @ (fitted * (1.0 - fitted)))
     n_prior = PRIOR_ITEMS if labelled.weights is None else WEIGHTED_PRIOR_ITEMS
     prior = max(n_prior * largest / len(residuals), LEAST_PRIOR)
-    expected = float(weights @ weights) / len(weights)  # 1 if all weigh alike
+    expected = float(weights @ weights) / len(weights)  # 1 if all have equal weights
     of_items = (float(residuals @ residuals) + prior * expected) / (largest + prior)
     if labelled.groups is None:
         return of_items

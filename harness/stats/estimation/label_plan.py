@@ -1,4 +1,4 @@
-"""Number of labels for an interval of a wanted width, by simulating what will be reported."""
+"""Number of labels for an interval with a wanted width, from simulated reports."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     Widths = Callable[[Sequence[DataSet]], FloatArray]
 
 WANTED_CHANCE = 0.8
-N_SEARCHED = 100  # data sets for a number on the way
-N_CONFIRMED = 400  # data sets for the number that is reported
-STEP = 1.05  # to a larger number, if the chance at the reported one is too small
-UNSEEN = 0.25  # of a unit: how much each combination of an extreme label and verdict counts
+N_SEARCHED = 100  # data sets per number during the search
+N_CONFIRMED = 400  # data sets for the reported number
+STEP = 1.05  # factor to a larger number, if the reported number's probability is too small
+UNSEEN = 0.25  # weight of each combination of extreme label and verdict, in units
 
 
 @dataclass(frozen=True, slots=True)
 class LabelPlan:
-    """Number of labels for which an interval is likely to reach a width.
+    """Number of labels likely to give an interval a wanted width.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def plan_labels(
     bounds: tuple[float, float],
     rng: np.random.Generator,
 ) -> LabelPlan:
-    """Return how many labels are likely to result in an interval of a wanted width.
+    """Return the number of labels likely to give an interval a wanted width.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def plan_labels(
     bounds : (low, high)
         Least and greatest label.
     rng : Generator
-        Draws.
+        Generator for the draws.
 
     Notes
     -----
@@ -101,16 +101,16 @@ def least_labels(
     n_now: int,
     n_items: int,
 ) -> LabelPlan:
-    """Return the least number of labels that is likely to give an interval of a wanted width.
+    """Return the least number of labels likely to give an interval a wanted width.
 
     Parameters
     ----------
     simulated : function
         Returns the widths at a number of labels, for a number of data sets.
     width, width_now : float
-        Wanted, and at present.
+        Wanted width, and current width.
     n_now, n_items : int
-        Items that are labelled, and that are or can be.
+        Number of labelled items, and of items that are or can be labelled.
     """
 
     def chance(n: int, n_data_sets: int) -> float:
@@ -132,7 +132,7 @@ def least_labels(
 
 
 def _n_to_label(stratum: PopulationStratum) -> int:
-    """Return the unlabelled items from which labels are drawn, given the weights."""
+    """Return the number of unlabelled items to draw labels from, given the weights."""
     n_drawn = 0 if stratum.labelled.weights is None else len(stratum.labelled.labels)
     return max(stratum.judged.n - n_drawn, 0)
 
@@ -197,7 +197,7 @@ def drawn_rows(
     order = np.argsort(units, kind="stable")
     sizes = np.bincount(units)
     starts = np.concatenate([[0], sizes.cumsum()[:-1]])
-    drawn = rng.choice(len(chances), size=n_more, p=chances)  # a unit has a row at least
+    drawn = rng.choice(len(chances), size=n_more, p=chances)  # each unit has at least one row
     drawn = drawn[: int(np.searchsorted(sizes[drawn].cumsum(), n_more)) + 1]
     new_units = np.arange(len(drawn)).repeat(sizes[drawn])[:n_more]
     within = (

@@ -14,12 +14,12 @@ from harness.stats.modes import MadeBy
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
 
-UNIFORM_SHARE = 0.5  # of the chance of being drawn that every item has alike
-PRIOR_LABELS = 4.0  # of the predictable bets: labels of mean and spread 1/2
-CLEARLY = 0.75  # of the width without the judge, below which its verdicts are used
+UNIFORM_SHARE = 0.5  # share of the draw probability that is equal for all items
+PRIOR_LABELS = 4.0  # prior labels for the predictable bets, with mean and spread 1/2
+CLEARLY = 0.75  # the judge's verdicts are used below this share of the width without them
 LARGEST_BET = 0.75
 GRID = 2001  # candidate means of a confidence sequence
-JUDGE_ALPHA = 0.005  # part of the error probability for the judge's share of the unlabelled items
+JUDGE_ALPHA = 0.005  # error probability for the judge's share of the unlabelled items
 
 
 def draw_probabilities(spread: FloatArray, n_labels: int) -> FloatArray:
@@ -56,7 +56,7 @@ def draw_probabilities(spread: FloatArray, n_labels: int) -> FloatArray:
     active = spread / total if total > 0.0 else np.full(n, 1.0 / n)
     wanted = n_labels * (UNIFORM_SHARE / n + (1.0 - UNIFORM_SHARE) * active)
     certain = np.zeros(n, dtype=bool)
-    while (wanted[~certain] > 1.0).any():  # what exceeds 1 goes to the others
+    while (wanted[~certain] > 1.0).any():  # the excess over 1 goes to the other items
         certain |= wanted > 1.0
         rest = n_labels - certain.sum()
         wanted = np.where(certain, 1.0, wanted * rest / wanted[~certain].sum())
@@ -69,7 +69,7 @@ def label_spreads(labels: FloatArray, verdicts: FloatArray, asked: FloatArray) -
     Parameters
     ----------
     labels, verdicts : (n,) arrays
-        Of labelled items.
+        Labels and verdicts of labelled items.
     asked : (N,) array
         The judge's verdicts on other items. For a verdict with few or no labels, the standard
         deviation is shrunk towards that of all labels, with the weight of one label.
@@ -125,7 +125,7 @@ def confidence_sequence(
     judge_share : float
         Mean verdict over the unlabelled items.
     n_unlabelled : int
-        Their number.
+        Number of unlabelled items.
     level : float, optional
         Probability that all intervals contain the population mean.
     """
@@ -159,7 +159,7 @@ def share_bounds(share: float, n: int, alpha: float) -> tuple[float, float]:
     with np.errstate(divide="ignore", invalid="ignore"):
         divergence = rel_entr(share, grid) + rel_entr(1.0 - share, 1.0 - grid)
     inside = np.flatnonzero(n * divergence <= log(2.0 / alpha))
-    if not inside.size:  # between two points of the grid
+    if not inside.size:  # between two grid points
         return share, share
     step = grid[1]
     return max(0.0, grid[inside[0]] - step), min(1.0, grid[inside[-1]] + step)
@@ -171,7 +171,7 @@ class _Wealth:
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
         self.grid = np.linspace(0.0, 1.0, GRID)
-        self.logs = np.zeros((2, GRID))  # of the bets that the mean is larger, and smaller
+        self.logs = np.zeros((2, GRID))  # for bets that the mean is larger, and smaller
         self.alive = np.ones(GRID, dtype=bool)
         self.ends = 0.0, 1.0
 
@@ -193,7 +193,7 @@ class _Wealth:
         outcome = (label - weight * difference + weight) / scale
         stake = history.bet(weight, self.threshold)
         won = np.empty_like(self.logs)
-        # The judge's share may be off by the slack, which moves the mean by weight x slack.
+        # The judge's share can be wrong by the slack, which moves the mean by weight x slack.
         for side, sign in enumerate((1.0, -1.0)):
             null = (self.grid + weight + sign * weight * slack[side]) / scale
             cap = LARGEST_BET / np.maximum(null if sign > 0.0 else 1.0 - null, 1e-6)

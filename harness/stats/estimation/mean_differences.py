@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
     from harness.stats.estimation.effective_counts import Labelled
 
-MIN_SHARED = 10  # rated prompts of both systems, below which they aren't paired
+MIN_SHARED = 10  # rated prompts of both systems; with fewer, they aren't paired
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class JudgedPrompts:
     totals: Mapping[str, tuple[int, float]]
 
     def deviation(self, prompt: str) -> float:
-        """Return by how much the verdicts on a prompt exceed their mean, summed."""
+        """Return the sum by which the verdicts on a prompt exceed their mean."""
         count, total = self.totals[prompt]
         return total - count * self.mean
 
@@ -61,7 +61,7 @@ class PromptSums:
         For each prompt with labels: the deviation of the label minus the part that verdicts
         explain, summed over its items with their shares of all labelled items.
     unlabelled : mapping of str to float
-        The same for verdicts on unlabelled items, times the slope.
+        The same sum for verdicts on unlabelled items, times the slope.
     variance : float
         Variance of the mean.
     """
@@ -79,7 +79,7 @@ class PromptSums:
         *,
         uses_judge: bool,
     ) -> Self:
-        """Return the sums of a system.
+        """Compute the sums for a system.
 
         Parameters
         ----------
@@ -116,9 +116,9 @@ class PromptSums:
 
 
 def shrunk_correlation(covariance: float, variances: tuple[float, float], n_shared: int) -> float:
-    """Return a correlation, in [0, 1], less its standard error.
+    """Return a correlation, in [0, 1], minus its standard error.
 
-    0 with fewer than ten rated prompts that both systems answered.
+    It is 0 with fewer than ten rated prompts that both systems answered.
     """
     if n_shared < MIN_SHARED or min(variances) <= 0.0:
         return 0.0
@@ -140,7 +140,7 @@ def power_slope(labelled: Labelled, judged: JudgedPrompts) -> float:
 
 
 def _sums(values: FloatArray, prompts: Sequence[str]) -> dict[str, float]:
-    """Return the sum of the values of each prompt."""
+    """Sum the values of each prompt."""
     sums: dict[str, float] = {}
     for prompt, value in zip(prompts, values.tolist(), strict=True):
         sums[prompt] = sums.get(prompt, 0.0) + value

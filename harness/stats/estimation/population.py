@@ -1,4 +1,4 @@
-"""The mean over a population that a judge rated in full and people labelled in part."""
+"""Mean over a population that a judge rated fully and people labelled partly."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from harness.stats.estimation.stratified import PopulationLimits
 
 EstimateMethod = Literal["labels_and_judge", "labels_alone", "prediction_powered"]
-MIN_LABELS = 10  # of either kind, below which a t interval of a share covers too little
+MIN_LABELS = 10  # labels of either kind; with fewer, a share's t interval has low coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def population_score(
     Notes
     -----
     A t interval covers the mean in only 80 % of data sets if 3 % of 100 items have the top score
-    and the others the lowest. So intervals are those of `harness.stats.estimation.bounded_mean`.
+    and the rest have the lowest. So intervals are those of `harness.stats.estimation.bounded_mean`.
     """
     judged = all_verdicts(strata)
     estimate = labels_alone = worth = None

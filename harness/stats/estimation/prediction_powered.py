@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
 N_FOLDS = 10
-MIN_UNITS = 10  # items, or groups: fewer say too little about the spread of a mean
+MIN_UNITS = 10  # items or groups; fewer show too little about the spread of a mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,8 @@ def powered_mean(
     judged : JudgedMean
         The judge's values for the unlabelled items.
     bounds : (low, high)
-        Least and greatest label. The variance isn't below that with one more item at the end
-        farther from the mean.
+        Least and greatest label. The variance is at least what it would be with one more item at
+        the end farther from the mean.
     groups : (n,) array of int, optional
         Group of each labelled item, if items in a group are similar.
     weights : (n,) array, optional
@@ -154,7 +154,7 @@ def powered_mean(
     of_judged = judged.variance / judged.n
     if judged.dispersion is not None:
         of_judged *= max(judged.dispersion, 1.0)
-    elif groups is not None:  # unlabelled items come in such groups, too
+    elif groups is not None:  # unlabelled items are grouped in the same way
         of_judged *= design_effect(verdicts, groups)
     total = max(variance, floor) + mean_lambda**2 * of_judged
     return PoweredMean(value, sqrt(total), n_units - 1, mean_lambda)

@@ -1,4 +1,4 @@
-"""A mean score over a population, from labels with and without a judge, by stratum."""
+"""Mean score over a population, from labels with and without a judge, by stratum."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.stats.estimation.stratified import PopulationStratum
 
 Ends = tuple[float, float]
-MANY = 20.0  # values behind a spread, from which on no single one decides about it
+MANY = 20.0  # from this many values on, no single one dominates a spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def _n_behind_spread(values: FloatArray) -> float:
 
 
 def _error(stratum: PopulationStratum) -> float:
-    """Return the variance of the mean verdict of the unlabelled items."""
+    """Return the variance of the unlabelled items' mean verdict."""
     judged: JudgedMean = stratum.judged
     return judged.variance / judged.n * verdict_dispersion(stratum.labelled, judged)
 

@@ -1,4 +1,4 @@
-"""Intervals for a mean over strata, combined from an interval for each stratum.
+"""Intervals for a mean over strata, combined from one interval per stratum.
 
 Zou and Donner, Construction of confidence limits about effect measures: a general approach
 (Statistics in Medicine 2008): the method of variance estimates recovery, MOVER. Each stratum's
@@ -175,8 +175,9 @@ class ShareSums:
 def helps(alone: PopulationLimits, both: PopulationLimits, n_judges: int) -> BoolArray:
     """Return whether the share from labels and judge is reported.
 
-    It is, unless the judge was selected from several and its interval, which is simultaneously
-    valid for all of them, isn't narrower than the interval from only the labels.
+    It is reported unless the judge was selected from several and its interval isn't narrower than
+    the interval from only the labels. For a selected judge, the interval is simultaneously valid
+    for all judges.
     """
     return np.asarray((n_judges == 1) | (both.width < alone.width))
 
@@ -184,7 +185,7 @@ def helps(alone: PopulationLimits, both: PopulationLimits, n_judges: int) -> Boo
 def reported(
     alone: PopulationLimits, both: PopulationLimits, by_judge: BoolArray
 ) -> tuple[PopulationLimits, BoolArray]:
-    """Return limits from labels with or without the judge, and which of the two they are."""
+    """Return limits from labels with or without the judge, and whether they use the judge."""
     pairs = zip(astuple(both), astuple(alone), strict=True)
     return PopulationLimits(*(np.where(by_judge, *pair) for pair in pairs)), by_judge
 

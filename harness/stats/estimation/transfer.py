@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
 ALPHA = 0.05
-MIN_EXPECTED = 5.0  # items of an answer among either items, below which answers are pooled
+MIN_EXPECTED = 5.0  # least expected items with an answer; rarer answers are pooled
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def pooled(table: IntArray) -> IntArray:
     """Pool the rarest answers until each has an expected count of five in either row.
 
     The answers that are rarest in both rows together are pooled until their expected count is five
-    (Cochran, Some methods for strengthening the common chi-square tests, 1954); the others are
+    (Cochran, Some methods for strengthening the common chi-square tests, 1954); the rest are
     unchanged. Pooling depends only on the sums of rows and columns, so the chi-square test of the
     result keeps its level.
 
@@ -170,7 +170,7 @@ def pooled(table: IntArray) -> IntArray:
     by_total = table[:, np.argsort(table.sum(axis=0), kind="stable")]
     total = by_total.sum()
     share = by_total.sum(axis=1).min() / total if total else 0.0
-    expected = share * by_total.sum(axis=0).cumsum()  # of the answers up to each
+    expected = share * by_total.sum(axis=0).cumsum()  # expected count of the answers up to each
     rare = share * by_total.sum(axis=0) < MIN_EXPECTED
     if not rare.any():
         return by_total

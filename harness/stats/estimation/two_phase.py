@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray
 
-DISCRETENESS = 1.085  # factor of the squared critical value, as counts move in steps
+DISCRETENESS = 1.085  # factor for the squared critical value, because counts change in steps
 NEARLY_EMPTY = 1e-3  # added to each cell, so that its logarithm is defined
 END = 1e-9  # shares lie between this and one minus this
-N_HALVINGS = 40  # of the search for an end of an interval
-N_STEPS = 80  # of Newton's method, at most
+N_HALVINGS = 40  # steps in the search for an interval's end
+N_STEPS = 80  # most steps of Newton's method
 CONVERGED = 1e-6  # squared Newton decrement
 
 
@@ -97,7 +97,7 @@ def two_phase_interval(
     Parameters
     ----------
     counts : TwoPhaseCounts
-        Of R data sets.
+        Counts of R data sets.
     critical : float or (R,) array
         Critical value of the statistic, e.g. from `squared_critical`.
 
@@ -131,7 +131,7 @@ def judge_interval(
     Parameters
     ----------
     counts : TwoPhaseCounts
-        Of R data sets.
+        Counts of R data sets.
     critical : float or (R,) array
         Critical value of twice the log-likelihood ratio, e.g. from `squared_critical`.
 
@@ -283,7 +283,7 @@ def _at_share(counts: TwoPhaseCounts, share: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _room(x: FloatArray, step: FloatArray, top: FloatArray) -> FloatArray:
-    """Return what fraction of a step stays within 95 % of the way to an end of (0, top)."""
+    """Return the fraction of a step that stays within 95 % of the way to an end of (0, top)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         to_end = np.where(step < 0.0, -x / step, np.where(step > 0.0, (top - x) / step, np.inf))
     return np.minimum(1.0, 0.95 * to_end)

@@ -108,7 +108,7 @@ def free_bounds(
     tau, positive
         As in `evaluate`.
     resampling : Resampling
-        How resamples are drawn; intervals use percentiles.
+        Settings for resamples; intervals use percentiles.
     n_replies : float, optional
         Replies per item on which judges' decisions are based. Default: all of them.
 

@@ -22,8 +22,8 @@ from harness.stats.inference.special_functions import binom
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-N_NODES, N_CHECKED = 100, 1_000  # values of O in the programme, and at which phi is checked
-LARGEST = 50.0  # coefficient, apart from the constant
+N_NODES, N_CHECKED = 100, 1_000  # values of O in the program, and for checking phi
+LARGEST = 50.0  # largest coefficient, apart from the constant
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -96,12 +96,12 @@ def least_majorant(
         Moments of all items with one weight. They needn't be feasible exactly, only up to
         ``caution``.
     weight : float
-        w, of either sign; the lower bound is that of -w, negated.
+        w, of either sign. The lower bound is the negated upper bound for -w.
     tau : float in (0, 1]
         The cut-off.
     caution : float, at least 0
-        How many standard errors each moment may be off, which is the cost of a coefficient. At 0,
-        and with the moments of all items, the mean of phi is the sharp bound.
+        Number of standard errors by which each moment may be wrong, which is the cost of a
+        coefficient. At 0, with the moments of all items, the mean of phi is the sharp bound.
 
     Notes
     -----

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling, Units
 
-N_DRAWS = (16, 64)  # least and most draws of theta per item
-ALL_DRAWS = 30_000  # draws for all items, as far as the bounds allow
-MAX_STEPS = 300  # two EM steps each, and one that lengthens them
-STEP, ROUGH_STEP = 1e-6, 1e-4  # the search ends when no entry of F moves by more
-LOG_PSEUDO_COUNTS = (-4.0, 7.0)  # bounds of the search for the spread of theta over items
-SHIFT = 0.65  # of the way to where the forced choices put theta: draws then reach to either side
-TINY = 1e-300  # keeps a theta whose draw underflowed from being impossible
-KEPT = 0.1  # of an entry of F is left at least by a lengthened step
-MIN_CALLS = 2  # set calls of an item that can show its spread
-STANDARD_ERRORS = 2.0  # how clearly the items must differ in a direction of F for it to be known
+N_DRAWS = (16, 64)  # minimum and maximum draws of theta per item
+ALL_DRAWS = 30_000  # draws for all items, within these bounds
+MAX_STEPS = 300  # each has two EM steps and one extrapolation
+STEP, ROUGH_STEP = 1e-6, 1e-4  # the search ends when every entry of F moves by less
+LOG_PSEUDO_COUNTS = (-4.0, 7.0)  # search bounds for the spread of theta over items
+SHIFT = 0.65  # of the way to the forced choices' theta: draws then cover both sides
+TINY = 1e-300  # keeps a theta possible if its draw underflowed
+KEPT = 0.1  # least share of an entry of F that remains after extrapolation
+MIN_CALLS = 2  # set calls that an item needs to show its spread
+STANDARD_ERRORS = 2.0  # difference between items needed for a direction of F to be known
 BLUR = 0.1  # share of a column's directions that may be unknown
-MIN_UNITS = 20  # fewer have intervals that hold too seldom; see docs/coverage.md
-NEVER = 1e-9  # chances below this say nothing about how they are split
-RANK = 1e-10  # directions in which the likelihood is flatter than this share of the steepest
+MIN_UNITS = 20  # intervals from fewer have low coverage; see docs/coverage.md
+NEVER = 1e-9  # probabilities below this contain no information about their split
+RANK = 1e-10  # directions count as flat below this share of the steepest
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -130,11 +130,11 @@ def F_by_likelihood(table: RatingTable, *, resampling: Resampling) -> CommonF:
     A column is known only if the items differ enough: the second moments of theta, free of sampling
     noise, must determine every direction of F in which the column could move.
 
-    Intervals are of Student's t distribution, with one degree of freedom less than there are items
-    or groups, and the variance of the jackknife that leaves each of them out (MacKinnon and White
+    Intervals use Student's t distribution, with one degree of freedom less than the number of items
+    or groups, and the variance of the jackknife that leaves out each of them (MacKinnon and White
     1985, as HC3; Bell and McCaffrey 2002 for groups), each by one Newton step. They are never
-    narrower than the exact one at the effective number of items with the set. docs/coverage.md has
-    their coverage.
+    narrower than the exact interval for the effective number of items with the set. For their
+    coverage, see docs/coverage.md.
     """
     calls = _Calls.of(table)
     fitted = _fit(calls, table.space, resampling.rng) if calls.used.any() else None
@@ -187,30 +187,30 @@ def F_and_beta_by_likelihood(
     positive : iterable of str
         The positive options; all others are negative.
     resampling : Resampling
-        Generator, groups and level of the interval; there are no resamples, as each would need a
-        fit of its own.
+        Generator, groups and level of the interval; there are no resamples, because each would need
+        a separate fit.
 
     Returns
     -------
     F : CommonF
-        As of `F_by_likelihood`.
+        As from `F_by_likelihood`.
     beta : Estimate
         P(a positive option in S, given a negative option was chosen). NA "no_calls",
-        "no_negative_choice", or "not_identified" where it needs an unknown column. Without an
-        interval, "too_few_items" or "too_few_groups", below 20 of them.
+        "no_negative_choice", or "not_identified" if it needs an unknown column. There is no
+        interval ("too_few_items" or "too_few_groups") with fewer than 20 of them.
 
     Notes
     -----
-    beta of Guerdan et al. 2025, section 7, worked out from F and theta. Matching the calls instead
-    gives ``cross_call_beta``, which is no estimate of it.
+    This is beta of Guerdan et al. 2025, section 7, computed from F and theta. Matching the calls
+    instead gives ``cross_call_beta``, which isn't an estimate of beta.
 
-    The interval holds every beta at which the likelihood, the greatest that F can give it there, is
-    not significantly less than at the estimate. Twice the difference of the log-likelihoods is
-    divided by the ratio of two variances of beta: that of the infinitesimal jackknife (Jaeckel
-    1972), the summed squares of `_influence`, which also has the items' thetas and counts groups as
-    one; and that of the curvature alone. It is never narrower than the exact one at the effective
-    number of items with negative choices, and so never of width zero. docs/coverage.md has its
-    coverage.
+    The interval contains every beta at which the likelihood, maximised over F, is not significantly
+    less than at the estimate. Twice the difference between the log-likelihoods is divided by the
+    ratio of two variances of beta. The first is from the infinitesimal jackknife (Jaeckel 1972):
+    the summed squares of `_influence`, which includes the items' thetas and counts groups as one.
+    The second is from only the curvature. The interval is never narrower than the exact one for the
+    effective number of items with negative choices, so its width is never zero. For its coverage,
+    see docs/coverage.md.
     """
     calls, space = _Calls.of(table), table.space
     options = tuple(positive)
@@ -324,10 +324,10 @@ def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_
 def _pseudo_counts(sets: FloatArray) -> FloatArray:
     """Fit the (U,) Dirichlet distribution of theta to (n, U) counts of sets."""
     from scipy.optimize import minimize  # noqa: PLC0415 -- takes a while to load
-    from scipy.special import digamma, gammaln  # noqa: PLC0415 -- the same
+    from scipy.special import digamma, gammaln  # noqa: PLC0415 -- also slow to load
 
     m, n = sets.sum(axis=1), len(sets)
-    ones = np.ones(n)  # a product with it adds up over items faster than a sum
+    ones = np.ones(n)  # a product with ones sums over items faster than `sum`
 
     def cost(logs: FloatArray) -> tuple[float, FloatArray]:
         a = np.exp(logs)
@@ -358,7 +358,7 @@ def _climb(draws: _Draws, F: FloatArray, step: float) -> _Fit:
     fallback = part
     while moved >= step and steps < MAX_STEPS:
         first, reached, posterior = _step(draws, part)
-        if reached < height:  # the lengthened step went down: take the plain one
+        if reached < height:  # extrapolation lowered the likelihood: use the plain step
             part, height = fallback, -np.inf
             continue
         fallback, height, _ = _step(draws, first)
@@ -484,7 +484,7 @@ class _Shares:
             return None
         negative = self.negative[:, None]
         positive_split = _split(F, support & ~negative)
-        slopes = (_split(F, support & negative) - positive_split)[:, hidden]  # of F by each chance
+        slopes = (_split(F, support & negative) - positive_split)[:, hidden]  # of F in each P
 
         def part_at(chances: FloatArray) -> FloatArray:
             part = F.copy()
@@ -522,7 +522,7 @@ class _Shares:
         chosen, endorsed = part[negative].sum(axis=0), theta.sum(axis=0)
         meets = self.meets[draws.kept]
         beta = ratio((chosen * endorsed)[meets].sum(), chosen @ endorsed)
-        slope = (meets - beta) / (chosen @ endorsed)  # of beta by each set's chosen share
+        slope = (meets - beta) / (chosen @ endorsed)  # slope of beta in each set's chosen share
         pull = posterior[:, :, None] * x[:, None, :] / O
         scores = np.einsum("nsk,nsu->nku", pull, draws.theta).reshape(len(x), -1)
         off = (draws.theta - theta[:, None, :]) @ (slope * chosen)  # (n, S)
@@ -580,7 +580,7 @@ def _reasons(calls: _Calls, space: OptionSpace) -> tuple[Reason, ...]:
 
 
 def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArray:
-    """Return which columns of F can move without clearly changing any O_i: (V,) bool."""
+    """Return whether each column of F can move without clearly changing any O_i: (V,) bool."""
     directions = _directions(space.membership & endorsed)  # (P, K, V)
     m = calls.sets.sum(axis=1)
     telling = m >= MIN_CALLS

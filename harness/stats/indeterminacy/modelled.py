@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling
 
 PriorBasis: TypeAlias = Literal["dirichlet", "second_pairs"]
-START_OF_JUDGE = (-1.0, 2.0, 2.0)  # logit of no share, and its rise with the two
+START_OF_JUDGE = (-1.0, 2.0, 2.0)  # intercept of the logit, and its slopes in the two shares
 LEAST_ITEMS = 20
 
 
@@ -104,7 +104,7 @@ def modelled_decisions(
     judges, tau, positive, n_replies, weights
         As in `pair_bounds`.
     resampling : Resampling
-        How intervals are computed: items are resampled with their pairs, and with their first-order
+        Settings for intervals. Items are resampled with their pairs, and with their first-order
         contributions to the estimates of the model's parameters.
 
     Notes
@@ -157,7 +157,7 @@ def _human_alone(counts: ClassCounts, rated: BoolArray, tau: float, *, tilted: b
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _JudgeFit:
-    """Each item's contributions to a judge's estimates: (n,) arrays, that to decisions first."""
+    """Each item's contributions to a judge's estimates, in (n,) arrays, with decisions first."""
 
     decision: FloatArray
     positive: FloatArray
@@ -174,7 +174,7 @@ class _JudgeFit:
         tau: float,
         start: FloatArray,
     ) -> _JudgeFit:
-        """Fit the model with a judge; items contribute their own chance and parameters' part."""
+        """Fit the model with a judge, and add each item's effect on the parameters."""
         used = np.asarray(rated & ~np.isnan(decision), dtype=np.bool_)
         nothing = np.zeros(len(used))
         if used.sum() < LEAST_ITEMS:
@@ -184,7 +184,7 @@ class _JudgeFit:
         at, scores, information = fit(model, np.concatenate([start, START_OF_JUDGE]))
         chances, slopes = model.positive_slopes(at)
         n, sign = float(cells.n.sum()), 2.0 * cells.decision - 1.0
-        moved = scores @ np.linalg.inv(information / n)  # (C, P): of parameters, by an item
+        moved = scores @ np.linalg.inv(information / n)  # (C, P): of parameters, per item
         moved = moved - cells.n @ moved / n
         of_consistency = moved @ (cells.n * sign @ slopes / n)
         of_prevalence = moved @ (cells.n @ slopes / n)
@@ -195,7 +195,7 @@ class _JudgeFit:
         return cls(np.where(used, decision, 0.0), chance, consistency, prevalence, used)
 
     def consistency(self) -> FloatArray:
-        """Return (n,): the chance that judge and raters make the same decision."""
+        """Return (n,): the probability that judge and raters make the same decision."""
         alike = self.positive * self.decision + (1.0 - self.positive) * (1.0 - self.decision)
         return alike + self.of_consistency
 

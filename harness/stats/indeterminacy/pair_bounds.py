@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from harness.stats.inference.estimate import Estimate
 
 Settled: TypeAlias = Literal["first", "second", "not_identified"]
-MOST_CHOICES = 10  # more add little, and polynomials of a higher degree are hard to tell apart
-COVERED = 0.9  # share of the items that have so many choices
+MOST_CHOICES = 10  # more add little, and polynomials of higher degree are hard to distinguish
+COVERED = 0.9  # share of items that must have this many choices
 N_FOLDS = 5
-CAUTION = 0.5  # standard errors of a moment that are not relied on
-FITTED = 2_000  # items as which the fitted moments count beside those of the data
-LEVELS = 4  # to which judges' chances of a decision are rounded, outwards
+CAUTION = 0.5  # standard errors by which a moment may be wrong
+FITTED = 2_000  # weight of the fitted moments, in items
+LEVELS = 4  # levels to which judges' decision probabilities are rounded, outwards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +167,7 @@ def pair_bounds(
     judges, tau, positive, n_replies
         As in `free_bounds`.
     resampling : Resampling
-        How intervals are computed: items are resampled with their pairs.
+        Settings for intervals; items are resampled with their pairs.
     weights : (n,) array, optional
         Number of times each item counts. Default: once.
 
@@ -180,8 +180,8 @@ def pair_bounds(
     Notes
     -----
     Values refer to infinitely many raters. The polynomials of `least_majorant` are selected on four
-    fifths of the items, and their mean is computed on the others. So the interval of an outer end
-    covers the sharp bound, and all values within it, whichever polynomials were selected.
+    fifths of the items, and their mean is computed on the remaining fifth. So the interval of an
+    outer end covers the sharp bound, and all values within it, whichever polynomials were selected.
     """
     check_tau(tau)
     cut = Cut(tau, tuple(positive))
@@ -234,7 +234,7 @@ def pair_bounds(
 
 def _folds(units: Units) -> IntArray:
     """Return (n,): each item's fold; all items of a unit are in the same one."""
-    order = np.random.default_rng(0).permutation(units.n_units)  # the same at each seed of a run
+    order = np.random.default_rng(0).permutation(units.n_units)  # the same for every seed of a run
     return np.asarray((order % N_FOLDS)[units.of_item], dtype=np.int64)
 
 
@@ -376,7 +376,7 @@ def _settled(bound: Bound) -> Settled:
 
 
 def outer_end(end: Estimate, sign: int) -> float | None:
-    """Return how far out an end can be; None if that is NA.
+    """Return the outermost value that an end can have; None if that is NA.
 
     An end that is the same in all resamples has no interval, because it is the limit for any
     decisions.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray
 
-PRECISION = 1e-4  # of an end
+PRECISION = 1e-4  # of an interval's end
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)

@@ -28,7 +28,7 @@ def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str)
     epsilon : float in [0, 1]
         Probability that the observed set differs from the stable one.
     eta : float
-        Skew: errors favour sets that contain ``option`` if positive, the others if negative.
+        Skew: errors favour sets with ``option`` if positive, and sets without it if negative.
     option : str
         The option that decisions on items are about.
 
@@ -65,7 +65,7 @@ def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str)
             raise ValueError(f"epsilon is {epsilon!r}, but there is no second set to err to")
         return np.ones((1, 1))
     held = space.membership[space.option_index(option)]
-    weight = np.exp(np.where(held, eta, 0.0) - max(eta, 0.0))  # at most 1: no overflow
+    weight = np.exp(np.where(held, eta, 0.0) - max(eta, 0.0))  # at most 1, to avoid overflow
     others = np.repeat(weight[:, None], V, axis=1)
     np.fill_diagonal(others, 0.0)
     E: FloatArray = epsilon * others / others.sum(axis=0)
@@ -123,7 +123,7 @@ class Identifiability:
     reason : str
         Reason if it doesn't: "sets_unknown" or "sets_overlap"; else "".
     advice : str
-        What to change in the task; "" if nothing needs changing.
+        Change to make in the task; "" if nothing needs changing.
     """
 
     fully_specified: bool

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.metric import Metric
 
 
-MIN_PAIRED_ITEMS = 30  # below, intervals covered as little as 88 % in simulations
+MIN_PAIRED_ITEMS = 30  # with fewer, intervals covered as little as 88 % in simulations
 MIN_ITEMS_OF_OPTION = 5
 
 
@@ -95,18 +95,18 @@ def reconstruct(table: RatingTable) -> Reconstruction:
 
 
 def missing_pairs(table: RatingTable) -> str:
-    """Return which pairs are missing for F' to represent the choices without a set.
+    """Return a description of pairs that F' still needs to represent choices without a set.
 
     Parameters
     ----------
     table : RatingTable
-        Forced choices of all items, and ``joint`` of some.
+        Forced choices for all items, and ``joint`` for some.
 
     Returns
     -------
     str
         "" if 30 items or more have pairs and each chosen option is chosen in the pairs of 5 items
-        or more; else what exists and what is needed.
+        or more; otherwise the existing and the needed pairs.
     """
     paired = np.asarray(pairs_by_item(table).sum(axis=2) > 0)  # (n, K)
     n_items = int(paired.any(axis=1).sum())
@@ -171,7 +171,7 @@ def reconstructed_metrics(
     judges, tau, positive
         As in `evaluate`.
     resampling : Resampling
-        How intervals are computed. F' is estimated again from the pairs in each resample, so that
+        Settings for intervals. F' is estimated again from the pairs in each resample, so that
         intervals account for the limited number of pairs. They are always score intervals.
     metrics : sequence of str or Metric
         Names of `METRICS`, or other metrics.

@@ -165,7 +165,7 @@ def beta_sweep(
     Parameters
     ----------
     human : RatingTable
-        Its forced choices are used and nothing else.
+        Table of which only the forced choices are used.
     judges : sequence of RatingTable
         Tables of the judges, with response sets if a metric needs them.
     betas : sequence of float in [0, 1]
@@ -202,7 +202,7 @@ def beta_sweep(
     fixed = [row for row in rows if row.human_form not in NEED_SETS]
     moving = [row for row in rows if row.human_form in NEED_SETS]
     implied = [distributions_at_beta(human, beta, added) for beta in betas]
-    deciding = (*moving, *downstream.METRICS)  # the prevalence needs decisions
+    deciding = (*moving, *downstream.METRICS)  # prevalence needs decisions
     human_sides = [ComparedSide.of(human, cut, deciding, dist, units.times) for dist in implied]
     as_rated = ComparedSide.of(human, cut, fixed, times=units.times)
     fixed_sums = [judge_sums(as_rated, side, fixed) for side in sides]
@@ -232,7 +232,7 @@ def distributions_at_beta(
     Parameters
     ----------
     human : RatingTable
-        Its forced choices are used and nothing else.
+        Table of which only the forced choices are used.
     beta, adds
         As in `sensitivity_family`.
     """
@@ -366,8 +366,8 @@ def _expected(
 ) -> FloatArray:
     """Return (n,): the probability that raters with this beta make an item positive by their sets.
 
-    These are the raters who made the choices, if there are as many sets; otherwise others with the
-    same (n,) share.
+    These are the raters who made the choices, if there are as many sets; otherwise they are
+    different raters with the same (n,) share.
     """
     from scipy.special import betainc  # noqa: PLC0415 -- takes a while to load
 
@@ -378,7 +378,7 @@ def _expected(
     needed = np.ceil(tau * n_sets - TOLERANCE) - positive
     left = np.asarray(n_sets - positive, dtype=np.float64)
     k = np.clip(needed, 1.0, np.maximum(left, 1.0))
-    tail = betainc(k, np.maximum(left, 1.0) - k + 1.0, chance)  # P(at least k of those left)
+    tail = betainc(k, np.maximum(left, 1.0) - k + 1.0, chance)  # P(at least k of the rest)
     likely = np.where(needed <= 0, 1.0, np.where(needed > left, 0.0, tail))
     return np.where(np.isnan(by_choice) | (n_sets == 0), np.nan, likely)
 

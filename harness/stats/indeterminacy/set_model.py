@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
 
-N_SHARES, N_PARTS = 20, 10  # cells of Omega on each side of the cut-off; of the share within it
-N_STEPS, N_HALVINGS, LONGEST, ENOUGH = 50, 8, 3.0, 1e-3  # of the fit
-STEP, SMALL = 1e-4, 1e-7  # of a derivative; a mass that is none
-LEAST_DOUBLE = 30  # items with two pairs from which the spread is estimated
+N_SHARES, N_PARTS = 20, 10  # cells of Omega on each side of the cut-off, and of its parts
+N_STEPS, N_HALVINGS, LONGEST, ENOUGH = 50, 8, 3.0, 1e-3  # settings of the fit
+STEP, SMALL = 1e-4, 1e-7  # step of a derivative, and a mass that counts as 0
+LEAST_DOUBLE = 30  # items with two pairs needed to estimate the spread
 TINY = 1e-300
 N_OF_DIRICHLET, N_OF_TILT, N_OF_JUDGE = 4, 5, 3
-SCALES = {"dirichlet": 2.0, "tilt": 20.0, "judge": 10.0}  # of weak normal priors of parameters
+SCALES = {"dirichlet": 2.0, "tilt": 20.0, "judge": 10.0}  # of the parameters' weak normal priors
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -41,8 +41,8 @@ class ClassCounts:
     choices : (n, 2) array
         Positive and negative choices without an accompanying set.
     pairs : (n, 4) array
-        Pairs: of the first class; of the second with a positive, and with a negative choice; of
-        the third.
+        Pairs of the first class, of the second class with a positive choice, of the second class
+        with a negative choice, and of the third class.
     """
 
     choices: FloatArray
@@ -76,7 +76,7 @@ class ClassCounts:
     @property
     def n_double(self) -> int:
         """Number of items with two pairs or more, which show how shares vary between items."""
-        return int((self.pairs.sum(axis=1) >= 2).sum())  # noqa: PLR2004 -- the claim
+        return int((self.pairs.sum(axis=1) >= 2).sum())  # noqa: PLR2004 -- as documented
 
 
 @dataclass(frozen=True, slots=True, repr=False)

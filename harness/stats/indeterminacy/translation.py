@@ -21,7 +21,7 @@ SweepVariant: TypeAlias = Literal["keeps_choice", "table_2"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Translation:
-    """How accepted sets become single choices, and back, estimated from paired ratings.
+    """Translation from accepted sets to single choices, and back, estimated from paired ratings.
 
     Attributes
     ----------
@@ -158,9 +158,9 @@ def sensitivity_family(
     adds : mapping
         For each negative option, the options that can be accepted with it.
     variant : {"keeps_choice", "table_2"}
-        Where the mass beta goes. By default, to the set of the chosen option and the added ones,
-        because whoever chose an option accepts it. "table_2" follows the printed table, in which it
-        goes to only the added options, so that raters who said No no longer accept No.
+        Set that receives the mass beta. By default, this is the set of the chosen option and the
+        added ones, because whoever chose an option accepts it. "table_2" follows the printed table,
+        in which only the added options receive it, so that raters who said No no longer accept No.
 
     Returns
     -------

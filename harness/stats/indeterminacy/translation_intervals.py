@@ -62,6 +62,6 @@ def F_intervals(table: RatingTable, units: Units, *, level: float) -> tuple[Floa
     membership = table.space.membership
     weights = np.zeros((units.n_units, membership.shape[1]))
     np.add.at(weights, units.of_item, pairs_by_item(table).sum(axis=1))
-    chosen = membership & (membership.sum(axis=0) > 1)  # one option leaves no choice
+    chosen = membership & (membership.sum(axis=0) > 1)  # a set of one option leaves no choice
     n_effective = np.where(chosen, effective_units(weights), np.nan)
     return share_intervals(F_hat(table).F, n_effective, level=level)

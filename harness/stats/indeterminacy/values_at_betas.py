@@ -34,7 +34,7 @@ def values_at_betas(
     cut: Cut,
     common: Mapping[str, CommonItems],
 ) -> dict[str, FloatArray]:
-    """Evaluate metrics at each beta of the raters, like `beta_sweep`.
+    """Evaluate metrics like `beta_sweep`, at each beta of the raters.
 
     Parameters
     ----------

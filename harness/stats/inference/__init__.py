@@ -1,1 +1,1 @@
-"""Metrics, estimates, the engine of resamples, intervals and multiple testing."""
+"""Metrics, estimates, the resampling engine, intervals and multiple testing."""

@@ -1,6 +1,6 @@
-"""Spending of an error probability over a series of validations: amounts and levels.
+"""Allocation of an error probability over a series of validations: shares and levels.
 
-docs/explanation/error.md proves that no series spends more than its error probability.
+docs/explanation/error.md proves that no series exceeds its error probability.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from harness.stats.inference.special_functions import ndtri, owens_t
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FIRST = 0.82  # of alpha, for the first validation: 0.041 of 0.05
-SCREENING = 0.1  # for leaving out judges that cannot be the best: 0.005
-LATER = 0.06  # for all later validations together: 0.003
-COPIES = 0.02  # for copies of a rater: 0.001
-GAIN = 0.8  # for the gain of the winner of a search, which is tested first: 0.04
+FIRST = 0.82  # share of alpha for the first validation: 0.041 of 0.05
+SCREENING = 0.1  # share for leaving out judges that can't be the best: 0.005
+LATER = 0.06  # share for all later validations together: 0.003
+COPIES = 0.02  # share for copies of a rater: 0.001
+GAIN = 0.8  # share for the gain of a search's winner, which is tested first: 0.04
 N_HALVINGS = 30
-TINY = 1e-12  # in place of a normal quantile of 0
+TINY = 1e-12  # replaces a normal quantile of 0
 
 
 def share_of_validation(number: int) -> float:
-    """Return the share of alpha that a validation in a series spends.
+    """Return the share of alpha that a validation in a series uses.
 
     Parameters
     ----------
     number : int
-        1 for the first, on items that were never used.
+        Number of the validation; 1 for the first, on items that were never used.
 
     Returns
     -------
@@ -52,12 +52,13 @@ def share_of_validation(number: int) -> float:
 
 
 def share_after_gain(*, is_shown: bool) -> float:
-    """Return the share of its error probability that a recommendation has after a test of a gain.
+    """Return the share of the error probability for a recommendation after a test of a gain.
 
-    The gain is tested at ``GAIN`` of the whole, whatever follows. The recommendation has the rest,
-    and all of it if the gain is shown, so that both together are wrong in at most the whole: if the
-    gain is none, a wrong claim needs that one test, or the rest; if it is one, only the
-    recommendation can be wrong.
+    The gain is always tested at the share ``GAIN`` of the error probability. The recommendation is
+    tested at the rest, or at the full error probability if the gain is shown. The probability that
+    either claim is wrong then stays within the full error probability. If there is no gain, an
+    error needs a rejection in the first test, or in a test at the rest. If there is a gain, only
+    the recommendation can be wrong.
 
     References
     ----------
@@ -73,7 +74,7 @@ def share_after_gain(*, is_shown: bool) -> float:
 
 
 def level_after(spent: float, earlier: Iterable[tuple[float, float]] = ()) -> float:
-    """Return the level for testing a judge again, from the error that the test may spend.
+    """Return the level for testing a judge again, from the error allowed for the test.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def _raised(level: float, spent: float, before: float, correlation: float) -> fl
     """Return the level after an earlier test, or the current level if that is higher."""
     if not (0.0 < before < 1.0 and correlation > 0.0):
         return level
-    most = min(before + spent, 1.0)  # more than the sum cannot be first rejections
+    most = min(before + spent, 1.0)  # first rejections can't exceed the sum
     if correlation >= 1.0:
         return max(level, most)
     low, high = level, most
@@ -126,7 +127,7 @@ def _raised(level: float, spent: float, before: float, correlation: float) -> fl
 def _first_rejection(earlier: float, level: float, correlation: float) -> float:
     """Return P(Z1 < z1, Z2 >= z2) for two normal statistics with upper tails of these levels.
 
-    By the function of Owen (Annals of Mathematical Statistics 27, 1956, 1075-1090).
+    This uses Owen's function (Annals of Mathematical Statistics 27, 1956, 1075-1090).
     """
     h, k = (float(ndtri(tail)) or TINY for tail in (earlier, level))
     spread = sqrt(1.0 - correlation**2)

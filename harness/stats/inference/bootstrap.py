@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
 
 ResampledUnit: TypeAlias = Literal["item", "group", "criterion"]
-CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
-DRAWN_CELLS = 1 << 14  # weights counted at once: what stays in the processor's cache
+CHUNK_CELLS = 1 << 22  # weights in memory at once: 32 MiB
+DRAWN_CELLS = 1 << 14  # weights counted at once, which fit the processor's cache
 CACHED_CELLS = 1 << 20  # sums evaluated at once: 8 MiB
-ALIKE = 32  # units for each distinct row, from which it pays to draw rows instead of units
+ALIKE = 32  # from this many units per distinct row, drawing rows is faster
 N_RESAMPLES = 2000
 LEVEL = 0.95
-MIN_UNITS = 2  # one unit resampled is the same unit again
+MIN_UNITS = 2  # resampling one unit gives the same unit
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Resampling:
-    """How to resample items and compute intervals; every estimating function accepts one.
+    """Settings for resampling items and computing intervals, used by every estimating function.
 
     Attributes
     ----------
@@ -299,7 +299,7 @@ def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArra
     b = len(n_drawn)
     drawn = rng.integers(n_units, size=int(n_drawn.sum()))
     if b > 1:
-        drawn += np.repeat(np.arange(0, b * n_units, n_units), n_drawn)  # a range for each
+        drawn += np.repeat(np.arange(0, b * n_units, n_units), n_drawn)  # one range per replicate
     return np.bincount(drawn, minlength=b * n_units).reshape(b, n_units)
 
 
@@ -317,7 +317,7 @@ def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | N
             number[at] = sum(part[at] @ factor for part, factor in zip(parts, factors, strict=True))
         return number
 
-    if len(np.unique(one_number(min(2 * most, n)))) > most:  # the others need not be compared
+    if len(np.unique(one_number(min(2 * most, n)))) > most:  # rows needn't be compared
         return None
     number = one_number(n)
     numbers = np.unique(number)
@@ -325,7 +325,7 @@ def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | N
         return None
     place = np.searchsorted(numbers, number)
     one_of = np.empty(len(numbers), dtype=np.int64)
-    one_of[place] = np.arange(n)  # any of them
+    one_of[place] = np.arange(n)  # any equal row will do
     if not all(_repeats(part, one_of, place) for part in parts):
         return None
     times = np.bincount(place, minlength=len(numbers))
@@ -335,7 +335,7 @@ def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | N
 def _merged(parts: Sequence[Summands], times: IntArray) -> tuple[FloatArray, IntArray]:
     """Return the distinct rows of (R, d) parts placed side by side.
 
-    Also return the number of units that each represents, from those of the rows.
+    Also return the number of units that each distinct row represents.
     """
     rows = np.hstack(parts)
     order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))  # no columns, no keys
@@ -356,7 +356,7 @@ def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
     filled = [of_part.any(axis=1) for of_part in columns]
     by_column = np.empty((sum(int(rows.sum()) for rows in filled), columns[0].shape[1]))
     start = 0
-    for of_part, rows in zip(columns, filled, strict=True):  # joining would hold all of them twice
+    for of_part, rows in zip(columns, filled, strict=True):  # joining would store all of them twice
         end = start + int(rows.sum())
         by_column[start:end] = of_part[rows]
         start = end
@@ -473,7 +473,7 @@ class UnitWeights:
         return np.asarray(self.times @ np.asarray(self.units.sums([of_items])[0]))
 
 
-Weights: TypeAlias = FloatArray | UnitWeights  # (B, n)
+Weights: TypeAlias = FloatArray | UnitWeights  # shape (B, n)
 
 
 def weighted_totals(rows: FloatArray, weights: Weights) -> FloatArray:
@@ -483,7 +483,7 @@ def weighted_totals(rows: FloatArray, weights: Weights) -> FloatArray:
     return np.asarray(weights @ rows)
 
 
-@lru_cache(maxsize=8)  # the items of a task, and those that some judges share
+@lru_cache(maxsize=8)  # for all of a task's items, and for items that some judges share
 def _grouped(groups: tuple[str | None, ...]) -> tuple[IntArray, int]:
     """Return each item's group number, (n,), and the number of groups."""
     keys = [i if group is None else group for i, group in enumerate(groups)]

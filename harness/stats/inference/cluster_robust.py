@@ -25,7 +25,7 @@ class ClusterMean:
     mean : float
         Mean of all values; nan without any.
     standard_error : float
-        CR2; nan with fewer than two clusters.
+        CR2 standard error; nan with fewer than two clusters.
     degrees_of_freedom : float
         Satterthwaite's approximation; nan with fewer than two clusters.
     n_clusters : int
@@ -170,7 +170,7 @@ def linearized(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def jackknife_steps(scores: FloatArray, cluster_of: IntArray, *, rank: float) -> FloatArray:
-    """Return how far a maximum likelihood fit moves if each cluster is left out.
+    """Return the change in a maximum likelihood fit if each cluster is left out.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def jackknife_steps(scores: FloatArray, cluster_of: IntArray, *, rank: float) ->
     sizes = np.bincount(cluster_of)
     order, first = np.argsort(cluster_of, kind="stable"), np.cumsum(sizes) - sizes
     steps = np.empty((len(sizes), scores.shape[1]))
-    for size in np.unique(sizes):  # clusters of a size together
+    for size in np.unique(sizes):  # clusters of equal size together
         alike = np.flatnonzero(sizes == size)
         own = scores[order[first[alike][:, None] + np.arange(size)]]  # (g, size, P)
         of_others = np.eye(size) - own @ inverse @ own.transpose(0, 2, 1)

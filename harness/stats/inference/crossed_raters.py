@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray, IntArray
 
-MIN_CROSSED_RATERS = 5  # with fewer an interval is for these raters alone
-MIN_FREEDOM = 2.0  # Student's t has no variance then; with 4, intervals hold too rarely
-MIN_FILLED = 0.8  # share of items and raters with a rating from which raters are crossed with items
+MIN_CROSSED_RATERS = 5  # with fewer, an interval applies only to these raters
+MIN_FREEDOM = 2.0  # Student's t has infinite variance here; with 4, coverage is too low
+MIN_FILLED = 0.8  # raters count as crossed with items from this share of rated cells on
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,7 +63,7 @@ class CrossedRatings:
         return np.bincount(self.item * K + self.option, minlength=n * K).reshape(n, K)
 
     def by_option(self, rows: slice) -> Iterator[FloatArray]:
-        """Yield, per option, which raters chose it for a range of items: (m, n') 0/1 matrices."""
+        """Yield, per option, who chose it for a range of items: (m, n') 0/1 matrices."""
         _, m, K = self.shape
         among = np.flatnonzero((self.item >= rows.start) & (self.item < rows.stop))
         for k in range(K):
@@ -133,7 +133,7 @@ def leave_out(
     times = []
     for r, run in enumerate(runs):
         sums = first if r == 0 else [side(counts[r], items[r]) for side in sides]
-        options, rated = np.nonzero(counts[r].T)  # by option, then by item
+        options, rated = np.nonzero(counts[r].T)  # sorted by option, then by item
         fewer, rows = counts[r][rated], items[r][rated]
         times.append(fewer[np.arange(len(rated)), options].astype(np.float64))
         fewer[np.arange(len(rated)), options] -= 1
@@ -168,7 +168,7 @@ class RaterVariance:
     raters, cells : float
         Jackknife variances over raters and over single ratings.
     n_raters, n_ratings : int
-        How many there are.
+        Number of raters and of ratings.
     """
 
     raters: float
@@ -194,7 +194,7 @@ class RaterCovariance:
     raters, cells : (J, J) arrays
         Jackknife covariances over raters and over single ratings; nan where undefined.
     n_raters, n_ratings : int
-        How many there are.
+        Number of raters and of ratings.
 
     Notes
     -----

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Side: TypeAlias = "Callable[[FloatArray], FloatArray]"  # (B, n) weights -> (B,) values, or (S, B)
 AnyWeights = TypeVar("AnyWeights", bound="Weights")
-SideOfTotals: TypeAlias = "Callable[[Weights], FloatArray]"  # uses weights in products alone
+SideOfTotals: TypeAlias = "Callable[[Weights], FloatArray]"  # uses weights only in products
 
 
 class Drawn(NamedTuple):
@@ -129,7 +129,7 @@ class Engine:
         return _drawn(list(sides), self._item_weights[None], blocks)
 
     def of_totals(self, side: SideOfTotals) -> Drawn:
-        """Like `of`, for a side that only uses weights in products: items are summed by unit."""
+        """Evaluate like `of`, but sum items by unit; the side uses weights only in products."""
         if self.units.times is not None:
             return self.of([side])
         drawn = self.resamples.blocks() if self.resamples.n_replicates else ()
@@ -148,7 +148,7 @@ class Engine:
         Parameters
         ----------
         fitted : callable
-            ``(n,) how often each item was drawn -> (S,) values``.
+            ``(n,) number of draws of each item -> (S,) values``.
         n_values : int
             S.
         """

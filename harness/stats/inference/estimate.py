@@ -47,7 +47,7 @@ class Interval:
     level : float
         Nominal coverage, e.g. 0.95.
     method : str
-        "score": the values within a t quantile of their standard errors, see `score_ends`.
+        "score": values within a t quantile of their standard errors; see `score_ends`.
         "percentile": quantiles of the bootstrap replicates. "crossed": a score interval that treats
         both items and raters as samples. "jackknife": from the values with blocks of items left
         out, see `jackknife_interval`. "profile likelihood": the values that the likelihood doesn't
@@ -83,21 +83,21 @@ class Estimate:
     interval_reason : str
         Why a defined value has no interval: "too_few_items", "too_few_groups" or
         "too_few_criteria": fewer than five, or than two items for a share; "constant": an unbounded
-        value that is the same in all resamples; "undefined_in_resamples": for the best judge, if
-        another is undefined in some; "no_resamples". "" otherwise.
+        value that is the same in all resamples; "undefined_in_resamples": for the best judge, if a
+        different one is undefined in some resamples; "no_resamples". "" otherwise.
     n_used : int
-        Number of items that entered.
+        Number of items used.
     n_excluded : int
-        Number of items that did not enter.
+        Number of items not used.
     excluded : tuple of Exclusion
-        Reasons why they did not, which add up to ``n_excluded``.
+        Reasons for exclusion, with counts that add up to ``n_excluded``.
     n_tied : int
         Used items on which the mode of either side was tied (forms ``h`` only).
     n_resamples : int
         Bootstrap replicates drawn.
     undefined_share : float
         Share of the replicates in which the statistic was undefined; the interval is conditional on
-        the others. 0 if there are no replicates.
+        the remaining ones. 0 if there are no replicates.
     ratings_per_item : float or None
         Median number of human ratings per used item, on which the design value depends.
     n_replies : float or None
@@ -131,7 +131,7 @@ def percentile_interval(
     return interval, share_undefined(replicates)
 
 
-NONE = 1e-12  # counts below which a share is 0 or 1, but for rounding
+NONE = 1e-12  # counts below this are rounding errors of a share of 0 or 1
 TOO_FEW: dict[ResampledUnit, NAReason] = {
     "item": "too_few_items",
     "group": "too_few_groups",
@@ -235,9 +235,10 @@ def share_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
     References
     ----------
     C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits illustrated in the
-    case of the binomial, Biometrika 26 (1934), 404-413. With an effective n that is no whole number
-    as in E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected
-    number of positive counts estimated from survey data, Survey Methodology 24 (1998), 193-201.
+    case of the binomial, Biometrika 26 (1934), 404-413. For an effective n that isn't an integer,
+    the method is that of E. L. Korn and B. I. Graubard, Confidence intervals for proportions with
+    small expected number of positive counts estimated from survey data, Survey Methodology 24
+    (1998), 193-201.
 
     Examples
     --------
@@ -265,7 +266,7 @@ class Exclusion:
     reason : str
         E.g. "judge_invalid": the judge's replies on these items could not be read.
     n_items : int
-        How many.
+        Number of items.
     """
 
     reason: ExclusionReason
@@ -288,13 +289,13 @@ class ItemSums:
     metrics : tuple of Metric
         Metrics to evaluate.
     used : (n,) bool array or None
-        Which items enter; None for those with any contribution.
+        Whether each item enters; None for items with any contribution.
     inside : (n,) bool array or None
-        Items of the stratum; None for all. Others are not counted as excluded.
+        Whether each item is in the stratum; None for all. Items outside aren't counted as excluded.
     excluded : tuple of Exclusion
-        Why other items don't enter.
+        Reasons that other items don't enter.
     nothing : str
-        The reason when no item enters.
+        The reason if no item enters.
     n_tied : int
         Used items with a tied mode.
     n_ratings : (n,) array or None

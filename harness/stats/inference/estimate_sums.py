@@ -71,7 +71,7 @@ def estimate_all(
     Parameters
     ----------
     groups : sequence of iterable of ItemSums
-        All over the same n items.
+        Sums over the same n items.
     engine : Engine
         The resamples of these items.
 
@@ -96,7 +96,7 @@ def estimate_all(
 
 
 class _Entering(NamedTuple):
-    """Items and units behind all metrics of the same sums, and ratings per item."""
+    """Items and units behind all metrics of the same sums, with ratings per item."""
 
     n_used: int
     n_units: int
@@ -170,9 +170,9 @@ def estimate_sums(
     Parameters
     ----------
     sums : mapping of str to ItemSums
-        All over the same n items.
+        Sums over the same n items.
     resampling : Resampling
-        How intervals are computed.
+        Settings for intervals.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def bootstrap(
         Maps sums of shape (..., d) to values of shape (...), nan if undefined. By default, the
         first sum divided by the second.
     resampling : Resampling
-        How the interval is computed.
+        Settings for the interval.
 
     Returns
     -------

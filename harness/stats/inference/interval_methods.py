@@ -1,4 +1,4 @@
-"""Ends of intervals: score intervals, and percentiles for values far from normal."""
+"""Methods for the ends of intervals: score intervals, and percentiles for non-normal values."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from harness.stats.inference.crossed_raters import RaterVariance
 
 MIN_VALUES = 2  # one value has no spread
-MIN_UNITS = 5  # fewer say too little about the spread of a mean
-RARE = 3.5  # fewer counted items are Poisson rather than normal; errors of resamples are noisy
-AGREED, APART = 2.0, 0.5  # items added to a table on which two labels agree, and differ
-STEP = 1e-4  # of an item, for the slope in a cell
-MOST_EMPTY = 256  # empty cells whose slope is computed: with 89 options it took 50 s of all 7,921
-ENOUGH = 10.0  # items with each label, and items that disagree: the standard error needs no help
-NO_SPREAD = 1e-12  # standard errors up to this are those of a constant
+MIN_UNITS = 5  # fewer units show too little about the spread of a mean
+RARE = 3.5  # fewer counted items are Poisson, not normal; resampling errors are noisy
+AGREED, APART = 2.0, 0.5  # items added to a table with agreeing, and with different, labels
+STEP = 1e-4  # step in items, for the slope in a cell
+MOST_EMPTY = 256  # empty cells with a computed slope; all 7,921 cells of 89 options took 50 s
+ENOUGH = 10.0  # with this many items per label, and disagreements, no smoothing is needed
+NO_SPREAD = 1e-12  # smaller standard errors count as 0
 _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
 class FurtherItem:
-    """The most that one more item could add to a mean, however similar the seen items are.
+    """Maximum that one more item could add to a mean, however similar the seen items are.
 
     Attributes
     ----------
@@ -87,9 +87,9 @@ def smoothed(
     In a small table, the few cells of a rare option can all be empty. Kappa's standard error is
     then far too small, and its interval covered 49 to 90 % (20 items, prevalence 5 to 10 %). The
     added items agree on each label in equal parts, and a few differ. Adding equal parts to all
-    cells instead treats an option that one side never chose as proof of no agreement, and 81 to 92
-    % covered. If items are grouped, the number of items is the number of groups. The error is from
-    the infinitesimal jackknife.
+    cells instead treats an option that one side never chose as proof of no agreement, and coverage
+    was 81 to 92 %. If items are grouped, the number of items is the number of groups. The error is
+    from the infinitesimal jackknife.
     """
     n_items, n_labels = float(cells.sum()), isqrt(len(cells))
     if n_units < MIN_UNITS or n_labels < MIN_VALUES or not n_items:
@@ -110,7 +110,7 @@ def smoothed(
 
 
 def _moved(cells: FloatArray, table: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the cells to compute influence for, and how many added items each represents.
+    """Return the cells with a computed influence, and the number of added items each represents.
 
     These are all cells, unless more than `MOST_EMPTY` off the diagonal are empty. Those have
     `APART` items together, and evenly spaced cells represent the rest.
@@ -143,7 +143,7 @@ def _spread_at(value: float, bounds: tuple[float, float]) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Sampled:
-    """A value, and its resamples.
+    """A value and its resamples.
 
     Attributes
     ----------
@@ -162,9 +162,9 @@ class Sampled:
     raters : RaterVariance or None
         The raters' contribution to the variance, if they are a sample too.
     further : FurtherItem or None
-        For a mean over items that can have values not seen here.
+        Possible further item, for a mean over items that can have unseen values.
     smoothed : Smoothed or None
-        For a coefficient of cells, whose interval is included.
+        Smoothed table, for a coefficient of cells, whose interval is then included.
     """
 
     value: float
@@ -240,28 +240,28 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
 
     Notes
     -----
-    The variance at a value x between the bounds L and H is taken as the estimated one times (x -
-    L)(H - x), relative to that at the estimate; an infinite bound omits its factor. For a share,
-    this is Wilson's interval with n divided by the design effect, the variance's ratio to that of
-    independent items. If at most three items differ from a bound, the end towards that bound is
-    that of a Poisson count: the modified Wilson interval of L. D. Brown, T. T. Cai and A. DasGupta,
-    Interval estimation for a binomial proportion, Statistical Science 16 (2001), 101-133. Quantiles
-    are those of Student's t with one degree of freedom less than there are units. Those of a share
-    are normal, widened by the ratio of t quantiles for units and items (Korn and Graubard 1998). If
-    all replicates agree, an item can still differ, with the probability that Wilson's interval
-    allows for none in n, and be anywhere within the bounds. For a mean over items that isn't a
-    share, such as a divergence, the error is that of `FurtherItem`: if a judge nearly always
-    agrees, a few items may not include any large disagreement, whose variance would be missing. If
-    raters are a sample too, the variance and degrees of freedom are those of
-    `RaterVariance.with_items`. For agreement beyond chance, the interval includes that of
-    `smoothed`, and if at most three items differ, its upper end is that of a Poisson count of
-    these.
+    The variance at a value x between the bounds L and H is the estimated variance times (x - L)(H -
+    x), relative to this product at the estimate. For an infinite bound, its factor is omitted. For
+    a share, this is Wilson's interval with n divided by the design effect, which is the ratio of
+    the variance to that of independent items. If at most three items differ from a bound, the end
+    towards that bound comes from a Poisson count: the modified Wilson interval of L. D. Brown, T.
+    T. Cai and A. DasGupta, Interval estimation for a binomial proportion, Statistical Science 16
+    (2001), 101-133. Quantiles are from Student's t with one degree of freedom less than the number
+    of units. Quantiles for a share are normal, widened by the ratio of t quantiles for units and
+    items (Korn and Graubard 1998). If all replicates agree, an item can still differ and lie
+    anywhere within the bounds. Its probability is the upper end of Wilson's interval for 0 of n.
+    For a mean over items that isn't a share, such as a divergence, the error comes from
+    `FurtherItem`: if a judge nearly always agrees, a few items may not include any large
+    disagreement, and its variance would be missing. If raters are a sample too, the variance and
+    degrees of freedom come from `RaterVariance.with_items`. For agreement beyond chance, the
+    interval includes the interval of `smoothed`. If at most three items differ, its upper end comes
+    from a Poisson count of these items.
     """
     low, high = sampled.bounds
     value = sampled.value
     for bound in sampled.bounds:
-        value = bound if abs(value - bound) <= NO_SPREAD else value  # but for rounding
-    if not low <= value <= high:  # as an estimate without noise may
+        value = bound if abs(value - bound) <= NO_SPREAD else value  # apart from rounding
+    if not low <= value <= high:  # can happen for an estimate without noise
         low, high = -inf, inf
     (error, freedom), n = sampled.error_and_freedom, sampled.n_units
     if np.isnan(error):
@@ -355,7 +355,7 @@ def percentile_ends(replicates: FloatArray, level: float) -> tuple[float, float]
 
 
 def _quantiles(values: FloatArray, low: float, high: float) -> tuple[float, float]:
-    """Return what `numpy.quantile` does, in a sixth of the time, for thousands of calls."""
+    """Compute the same as `numpy.quantile`, in a sixth of the time, for thousands of calls."""
     ordered = np.sort(values)
     last = len(ordered) - 1
     ends = np.interp([low * last, high * last], np.arange(last + 1), ordered)

@@ -38,7 +38,7 @@ Family: TypeAlias = Literal[
 ]
 MetricUnit: TypeAlias = Literal[
     "bits", "nats", "square root of nats", "options", ""
-]  # "" of a pure number
+]  # "" for a pure number
 Perfect: TypeAlias = Literal["bound", "best", "other"]
 SHARE = (0.0, 1.0)  # bounds of a share
 DESIGN_VALUE: Estimand = "design value"
@@ -80,63 +80,63 @@ class SquaredDistance:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Metric:
-    """One coefficient: each item's contributions, the value of their sums, and how to read it.
+    """One coefficient: contributions of items, the value of their sums, and its interpretation.
 
     Attributes
     ----------
     name : str
-        As the papers print it, with the forms judge/human where rating vectors are compared:
-        ``coverage(h/hrs)`` is a hard judge against human response sets; see `name_of`.
+        Name in the papers, with the forms judge/human if rating vectors are compared.
+        ``coverage(h/hrs)`` compares a hard judge with human response sets; see `name_of`.
     kind : str
         The name without forms, by default the name.
     value : callable
-        ``totals -> values``: sums of shape (..., d) to values of shape (...); nan where undefined.
+        ``totals -> values``: sums of shape (..., d) to values of shape (...); nan if undefined.
     reason : callable
-        ``totals -> reason``: for one (d,) row of sums whose value is nan, why it is.
+        ``totals -> reason``: the reason that the value is nan, for one (d,) row of sums.
     contributions : callable
-        What each item adds, (n, d). Of a metric that compares a judge with humans:
-        ``(human, judge) -> (n, d)`` from rating vectors, each (n, K) or (n, 1); a row with a nan
-        on either side adds zeros, the weight included. Of agreement among raters:
-        ``counts -> (n, d)`` from how often each option was chosen, (n, K). A metric without it
-        reads sums that its caller adds up.
+        Contribution of each item, (n, d). If the metric compares a judge with humans, it is
+        ``(human, judge) -> (n, d)`` from rating vectors, each (n, K) or (n, 1). A row with a nan on
+        either side contributes zeros, also to the weight. For agreement among raters, it is
+        ``counts -> (n, d)`` from the number of choices of each option, (n, K). A metric without
+        this function uses sums that its caller computes.
     display_name : str
-        For readers who know no statistics; by default the name with spaces.
+        Name for readers without knowledge of statistics; by default the name with spaces.
     paper : str
-        Where the definition stands.
+        Source of the definition.
     better : {"higher", "lower", "zero"}
-        Which direction is better. "zero" ranks by absolute value and keeps the sign.
+        The better direction. "zero" ranks by absolute value and keeps the sign.
     symmetric : bool
         Whether swapping human and judge vectors changes nothing.
     bounds : (low, high)
-        Least and greatest possible value.
+        Smallest and largest possible value.
     most_per_option : float
-        Of a sum over options: the most that one option adds. Infinite for others.
+        For a sum over options, the largest contribution of one option. Infinite for other metrics.
     human_form, judge_form : str
-        Which aggregation makes the rating vectors; see `aggregate`.
+        Aggregation that computes the rating vectors; see `aggregate`.
     family : str
-        The group it is shown with; as in table 1 of Guerdan et al. 2025.
+        Group that it is shown in, as in table 1 of Guerdan et al. 2025.
     perfect : {"bound", "best", "other"}
-        What a judge gets that answers as the humans did: the best bound; a value that depends on
-        the ratings and that no judge betters; or something that another judge may better.
+        Value for a judge that answers exactly as the humans did. "bound" is the best bound. "best"
+        is a value that depends on the ratings and that no judge can exceed. "other" is a value that
+        a different judge can exceed.
     also : tuple of str
-        Other coefficients that are this same number on such data; it is printed once.
+        Other coefficients that equal this one on such data. The number is printed once.
     estimand : {"design value", "population value"}
-        What the value estimates: the expectation with this many raters and samples, or what
-        infinitely many of both would give.
+        Quantity that the value estimates: the expectation with this many raters and samples, or the
+        value with infinitely many of both.
     counts : callable
-        ``(totals, options) -> {name: count}``: counts worth showing beside the value.
+        ``(totals, options) -> {name: count}``: counts to show next to the value.
     unit : str
         "bits", "nats", "square root of nats", "options", or "" for a pure number.
     min_ratings, max_ratings : float
-        Items with fewer or more human ratings do not enter.
+        Items with fewer or more human ratings are excluded.
     squared : SquaredDistance or None
-        Of a mean squared distance, how it is one: its value at any number of replies is then known
-        in closed form.
+        Closed form of a mean squared distance, which gives its value at any number of replies.
     beyond_chance : bool
-        Whether it reads the cells of two labels and depends on rare options, as agreement beyond
-        chance does: its interval then allows for options that few items have.
+        Whether it uses the cells of two labels and depends on rare options, like agreement beyond
+        chance. Its interval then allows for options that few items have.
     interval_from : int
-        Units from which on it has an interval, if that's more than the usual five.
+        Minimum number of units for an interval, if that's more than the usual five.
     """
 
     name: str
@@ -208,13 +208,13 @@ class Metric:
     ) -> FurtherItem | None:
         """Return the most that one rating of one more item could add.
 
-        An item has ``n_replies`` by the judge and ratings by ``n_raters``. The one rating counts
-        like a reply or, where raters are fewer, like the mean of a reply and a rater's rating: by
-        replies alone, the interval of a judge that was asked ten times missed rare disagreements
-        among three raters.
+        An item has ``n_replies`` from the judge and ratings from ``n_raters``. The one rating
+        counts like a reply or, if there are fewer raters than replies, like the mean of a reply and
+        a rater's rating. If only replies counted, the interval for a judge with ten replies would
+        miss rare disagreements among three raters.
 
-        None of a metric that is not a mean over items, or a share, whose interval is Wilson's; and
-        where there is no reply noise.
+        Returns None if the metric isn't a mean over items, if it is a share (whose interval is
+        Wilson's), or if there is no reply noise.
         """
         if not self.is_item_mean or self.is_share or not n_items or isinf(n_replies):
             return None
