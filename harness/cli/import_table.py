@@ -452,7 +452,8 @@ def _counted(summary: ImportSummary) -> str:
     counts += [(sum(summary.raters.values()), "rating")]
     if summary.judges:
         counts += [(len(summary.judges), "judge"), (sum(summary.judges.values()), "verdict")]
-    return ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts)
+    listed = ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts)
+    return f"{listed} ({summary.n_ignored} more ignored)" if summary.n_ignored else listed
 
 
 def _summarize(plan: ImportPlan, summary: ImportSummary) -> list[str]:

@@ -15,6 +15,7 @@ import msgspec
 
 from harness.curation.importing.new_folder import new_folder
 from harness.curation.importing.picture_columns import write_pictures
+from harness.curation.importing.reading_facts import is_ignored
 from harness.curation.importing.task_description import commented
 from harness.errors import TaskError
 from harness.files.tables import LIMITS
@@ -139,8 +140,12 @@ class ImportSummary:
 
     Attributes
     ----------
+    ignored : frozenset of str
+        Labels that the task ignores.
     raters : dict of str to int
-        Ratings per rater.
+        Ratings per rater, those with an ignored label left out.
+    n_ignored : int
+        Ratings with an ignored label: they are written, and the task leaves them out.
     judges : dict of str to int
         Verdicts per judge.
     answered : set of (str, str)
@@ -167,7 +172,9 @@ class ImportSummary:
     """
 
     folder: Path
+    ignored: frozenset[str] = frozenset()
     n_items: int = 0
+    n_ignored: int = 0
     n_repeated: int = 0
     n_outside: int = 0
     fields: set[str] = field(default_factory=set)
@@ -184,7 +191,7 @@ class ImportSummary:
     @property
     def n_answers(self) -> int:
         """Number of ratings and verdicts that were written."""
-        return sum(self.raters.values()) + sum(self.judges.values())
+        return sum(self.raters.values()) + self.n_ignored + sum(self.judges.values())
 
     @property
     def has_sets(self) -> bool:
@@ -203,7 +210,10 @@ class ImportSummary:
             self.n_part_blank += 1
 
     def add_answer(self, answer: TableAnswer) -> None:
-        """Count a rating or a verdict."""
+        """Count a rating or a verdict, or a label that the task ignores."""
+        if is_ignored(answer, self.ignored):
+            self.n_ignored += 1
+            return
         counts = self.judges if answer.is_judge else self.raters
         counts[answer.name] = counts.get(answer.name, 0) + 1
         if isinstance(answer.value, tuple):
@@ -260,7 +270,7 @@ def make_task(
         used, or too many were rejected.
     """
     plan.check()
-    summary = ImportSummary(folder)
+    summary = ImportSummary(folder, frozenset(plan.answers.ignore))
     with new_folder(folder) as part:
         _write(plan, part, summary)
         n_lost = summary.n_rejected - summary.n_repeated

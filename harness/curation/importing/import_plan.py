@@ -444,7 +444,8 @@ def _corrected(
         if settings.on_duplicate == "last":
             table = table.blanked(columns, np.array(former, dtype=np.int64))
     if settings.on_duplicate == "reject" and order and n_corrected:
-        question = f"{n_corrected} ratings are corrected later: pass --on-duplicate last, or reject"
+        are = "rating is" if n_corrected == 1 else "ratings are"
+        question = f"{n_corrected} {are} corrected later: pass --on-duplicate last, or reject"
         return table, [Doubt(question, {"on_duplicate": "last"})]
     return table, []
 

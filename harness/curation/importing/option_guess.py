@@ -485,7 +485,8 @@ def _rare(human: Mapping[str, int], settings: AnswerSettings) -> list[str]:
         return []
     n_ratings = sum(human[label] for label in rare)
     remedy = "--ignore counts such labels and leaves them out"
-    return [f"only {n_ratings} ratings say {_listed(rare)}; {remedy}"]
+    say = "rating says" if n_ratings == 1 else "ratings say"
+    return [f"only {n_ratings} {say} {_listed(rare)}; {remedy}"]
 
 
 def _listed(labels: Sequence[str] | Mapping[str, int]) -> str:

@@ -109,11 +109,10 @@ class ReadingFacts:
         """Return the counts, and the first item as a person would see it."""
         uses = ", ".join(f"{value}: {n}" for value, n in self.values.most_common(N_SHOWN))
         more = ", ..." if len(self.values) > N_SHOWN else ""
-        sizes = (
-            f"{len(self.items)} items, {len(self.raters)} raters, {self.per_item:g} ratings each"
-        )
-        unused = f", {self.n_unused} unusable cells" if self.n_unused else ""
-        counts = f"{sizes}{unused} ({uses}{more})"
+        sizes = [number_of("item", len(self.items)), number_of("rater", len(self.raters))]
+        sizes.append(f"{number_of('rating', *self.items.values())} each")
+        sizes += [number_of("unusable cell", self.n_unused)] if self.n_unused else []
+        counts = f"{', '.join(sizes)} ({uses}{more})"
         ratings = ", ".join(f"{who}: {value}" for who, value in self.example)
         return clipped(counts), clipped(f"{self.first_item}: {ratings}")
 
@@ -121,6 +120,24 @@ class ReadingFacts:
 def _labels(entry: TableAnswer) -> tuple[str, ...]:
     """Return the options of an answer."""
     return (entry.value,) if isinstance(entry.value, str) else entry.value
+
+
+def number_of(noun: str, *counts: int) -> str:
+    """Return a count with its noun, or the least and the greatest of several.
+
+    Examples
+    --------
+    >>> number_of("rater", 1), number_of("rating", 4, 3, 4)
+    ('1 rater', '3 to 4 ratings')
+    """
+    least, most = min(counts, default=0), max(counts, default=0)
+    number = f"{most}" if least == most else f"{least} to {most}"
+    return f"{number} {noun}{'s' * (most != 1)}"
+
+
+def is_ignored(answer: TableAnswer, ignored: frozenset[str]) -> bool:
+    """Return whether a rating has a label that the task ignores, so that it doesn't count."""
+    return not answer.is_judge and not ignored.isdisjoint(_labels(answer))
 
 
 def clipped(text: str) -> str:
@@ -134,8 +151,8 @@ def facts_of(plans: Iterable[TableTask]) -> ReadingFacts:
     facts = ReadingFacts()
     for plan in plans:
         facts.has_options &= plan.answers.scale not in OPEN_SCALES
-        ignored = set(plan.answers.ignore)
+        ignored = frozenset(plan.answers.ignore)
         for entry in plan.reader().rated():
-            if not (isinstance(entry, TableAnswer) and ignored.intersection(_labels(entry))):
+            if not (isinstance(entry, TableAnswer) and is_ignored(entry, ignored)):
                 facts.add(entry)
     return facts

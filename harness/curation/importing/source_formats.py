@@ -57,7 +57,9 @@ def excel_rows(
     """Yield number and cells by column of each row of the named sheets, or the only one."""
     n_formulas = _check_unpacked(path, limits)
     if n_formulas:
-        notes.append(f"{n_formulas} cells are formulas; their stored values are read")
+        are = "cells are formulas; their stored values are"
+        are = "cell is a formula; its stored value is" if n_formulas == 1 else are
+        notes.append(f"{n_formulas} {are} read")
     for sheet in how.sheets or ("",):
         with closing(native_lines("xlsx", path, limits, sheet)) as lines:
             n_others, *names = next(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.curation.importing.reading_facts import number_of
 from harness.tasks.item import OPEN_SCALES
 from harness.tasks.write import Field
 
@@ -72,7 +73,8 @@ def commented(
         yield field("ranks_by", RANKS_BY)
     yield field("raters", RATERS)
     yield field("rater_ids", RATER_IDS)
-    yield Field("", comment=f"{len(raters)} raters gave {sum(raters.values())} ratings.")
+    given = number_of("rating", sum(raters.values()))
+    yield Field("", comment=f"{number_of('rater', len(raters))} gave {given}.")
     if "ignore_labels" in described:
         yield field("ignore_labels", "Labels that are counted and left out.")
     if "text" in described:

@@ -26,7 +26,7 @@ def test_a_blank_answer_corrected_a_rating(tmp_path):
     values = {(r.item, r.rater): r.value for r in task.ratings}
     assert len(values) == 3 * N
     assert values["d3", "ann"] == values["d4", "ann"] == "yes"
-    assert plan_of(path, roles).questions()[0].startswith("1 ratings are corrected later")
+    assert plan_of(path, roles).questions()[0].startswith("1 rating is corrected later")
 
 
 def test_each_criterion_keeps_its_last_rating(tmp_path):
