@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
-IntervalConstruction: TypeAlias = Literal[  # how any interval came about
+IntervalConstruction: TypeAlias = Literal[  # how an interval was computed
     "score",
     "percentile",
     "crossed",
@@ -22,7 +22,7 @@ IntervalConstruction: TypeAlias = Literal[  # how any interval came about
 
 @dataclass(frozen=True, slots=True)
 class MadeBy:
-    """How the ends in a field are computed: ``low: Annotated[float, MadeBy("exact")]``.
+    """Method for computing the ends in a field: ``low: Annotated[float, MadeBy("exact")]``.
 
     Every field with an end of an interval has this, unless it's an `Interval`, which includes its
     method.
@@ -33,7 +33,7 @@ class MadeBy:
 
 
 InvertedEnd: TypeAlias = Annotated[float | None, MadeBy("inverted test")]
-FEnds: TypeAlias = Annotated[  # a row per option, a column per response set
+FEnds: TypeAlias = Annotated[  # one row per option, one column per response set
     tuple[tuple[float | None, ...], ...], MadeBy("profile likelihood", "exact")
 ]
 Estimand: TypeAlias = Literal["design value", "population value"]
@@ -41,4 +41,4 @@ AnswerKind: TypeAlias = Literal["forced_choice", "response_set"]  # an option, o
 ClosedScale: TypeAlias = Literal["binary", "nominal", "ordinal", "pairwise"]
 Ordering: TypeAlias = Literal["nominal", "ordinal"]  # whether options have an order
 RaterIds: TypeAlias = Literal["real", "positional"]
-ErrorKind: TypeAlias = Literal["majority", "rater", "set"]  # with whom a verdict is compared
+ErrorKind: TypeAlias = Literal["majority", "rater", "set"]  # basis of comparison for a verdict

@@ -1,11 +1,11 @@
-"""Reasons why a value, an interval or a section is undefined, and why items don't enter."""
+"""Reasons that a value, an interval or a section is undefined, and that items don't enter."""
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
 NAReason: TypeAlias = Literal[
-    # there is nothing to compare
+    # nothing to compare
     "no_items",
     "no_overlap",
     "not_shared",
@@ -22,7 +22,7 @@ NAReason: TypeAlias = Literal[
     "nothing_planned",
     "not_compared",
     "not_answered_in_both_orders",
-    # there is too little
+    # too little data
     "too_few_items",
     "too_few_groups",
     "too_few_criteria",
@@ -45,7 +45,7 @@ NAReason: TypeAlias = Literal[
     "one_baseline_reply",
     "floor_above_items",
     "not_even_all_items",
-    # the values allow for none
+    # undefined for these values
     "constant",
     "no_variance",
     "constant_labels",
@@ -72,7 +72,7 @@ NAReason: TypeAlias = Literal[
     "selected_undefined",
     "no_goal",
     "no_metric",
-    # the task allows for none
+    # undefined for this task
     "no_options",
     "no_positive_option",
     "no_negative_option",
@@ -86,7 +86,7 @@ NAReason: TypeAlias = Literal[
     "positional_raters",
     "no_expert_ratings",
     "no_ratings_of_one_set",
-    # it was not computed
+    # not computed
     "not_computed",
     "not_needed",
     "not_tested",
@@ -96,10 +96,10 @@ NAReason: TypeAlias = Literal[
     "no_interval",
     "no_range",
 ]
-Reason: TypeAlias = NAReason | Literal[""]  # "" where nothing is undefined
+Reason: TypeAlias = NAReason | Literal[""]  # "" if nothing is undefined
 
 RatingSide: TypeAlias = Literal["human", "judge"]
-HumanMissing: TypeAlias = Literal[  # what an item lacks on the side of the raters
+HumanMissing: TypeAlias = Literal[  # what an item lacks from the raters
     "human_no_ratings",
     "human_no_forced_choices",
     "human_single_rating",
@@ -112,7 +112,7 @@ HumanMissing: TypeAlias = Literal[  # what an item lacks on the side of the rate
     "human_mixed_outcomes",
     "human_not_asked",
 ]
-JudgeMissing: TypeAlias = Literal[  # what it lacks on the side of the judge
+JudgeMissing: TypeAlias = Literal[  # what an item lacks from the judge
     "judge_no_ratings",
     "judge_no_response_sets",
     "judge_single_rating",

@@ -283,7 +283,7 @@ def both_rated(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Return (n, 1): 1.0 if neither rating vector has a nan, else 0.0: the item's weight."""
     if human.shape != judge.shape:
         raise ValueError(f"human has shape {human.shape} but judge {judge.shape}; wanted the same")
-    either = row_sums(human) + row_sums(judge)  # nan as soon as one entry is
+    either = row_sums(human) + row_sums(judge)  # nan if any entry is
     return np.asarray(~np.isnan(either), dtype=np.float64)[:, None]
 
 
@@ -339,7 +339,7 @@ def average_metric(
     bounds: tuple[float, float] = (0.0, np.inf),
     **about: Unpack[AverageFields],
 ) -> Metric:
-    """Return the metric of a mean over items.
+    """Return a metric that is a mean over items.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def average_metric(
     contributions : callable
         ``(human, judge) -> (n, 2)``: value and weight of each item.
     forms : (judge_form, human_form)
-        Which aggregations make the rating vectors.
+        Aggregations that compute the rating vectors.
     family, paper, better, bounds, **about
         Fields of `Metric`.
     """
@@ -378,16 +378,17 @@ def infinite_metric(
     direction: str = "",
     **about: Unpack[MetricFields],
 ) -> Metric:
-    """Return the metric of a mean in nats that one impossible answer makes infinite.
+    """Return a metric that is a mean in nats, and infinite after one impossible answer.
 
     Parameters
     ----------
     contributions : callable
-        ``(human, judge) -> (n, 3)``: nats, weight, and the number of cells that are infinite.
+        ``(human, judge) -> (n, 3)``: nats, weight, and the number of infinite cells.
     kind, forms, family, paper, **about
         As in `average_metric`.
     direction : str
-        "human->judge" or "judge->human", where a metric has one; part of its name.
+        "human->judge" or "judge->human", if the metric has a direction, which is then part of its
+        name.
     """
     return Metric(
         name=name_of(kind, *forms, direction),
@@ -408,7 +409,7 @@ def infinite_metric(
 
 
 def finite_part(cost: ArrayLike, weight: FloatArray) -> FloatArray:
-    """Return (n, 3): sums of the finite ones of (n, C) nats, weight, number of infinite ones."""
+    """Return (n, 3): sums of finite entries in (n, C) nats, weight, number of infinite entries."""
     nats = np.asarray(cost, dtype=np.float64)
     infinite = np.isposinf(nats)
     n_infinite = weight[:, 0] * row_sums(infinite.astype(np.float64))
@@ -443,7 +444,7 @@ def find_metric(name: str, metrics: Sequence[Metric]) -> Metric:
     Raises
     ------
     ValueError
-        If there is none; the message lists similar names, or all.
+        If there is no such metric. The message lists similar names, or all.
     """
     for metric in metrics:
         if metric.name == name:

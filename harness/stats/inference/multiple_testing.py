@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Scalar
 
-ROUNDING = 1e-12  # a p-value that equals its threshold as a fraction may differ in the last digits
+ROUNDING = 1e-12  # tolerance for a p-value that equals its threshold as a fraction
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -22,7 +22,7 @@ class FalseDiscoveries:
     Attributes
     ----------
     rejected : (..., m) bool array
-        Which null hypotheses are rejected, in the order of the p-values.
+        Whether each null hypothesis is rejected, in the order of the p-values.
     thresholds : (..., m) array
         Thresholds for the smallest, second smallest, ... p-value; nan beyond the number of
         hypotheses tested.
@@ -73,7 +73,7 @@ def benjamini_yekutieli(p: ArrayLike, q: float = 0.05) -> FalseDiscoveries:
     check_rate(q)
     if values.ndim == 0 or not (np.isnan(values) | ((values >= 0) & (values <= 1))).all():
         raise ValueError(f"p has shape {values.shape}; wanted (..., m) p-values between 0 and 1")
-    order = np.argsort(values, axis=-1, kind="stable")  # nan last
+    order = np.argsort(values, axis=-1, kind="stable")  # nan comes last
     ordered = np.take_along_axis(values, order, axis=-1)
     scale = _scale(ordered)
     with np.errstate(invalid="ignore"):
@@ -99,12 +99,12 @@ def holm(p: ArrayLike) -> FloatArray:
     Parameters
     ----------
     p : (m,) numbers in [0, 1]
-        One per comparison; nan for a comparison that was not made, which isn't counted.
+        One p-value per comparison; nan for a comparison that was not made, which isn't counted.
 
     Returns
     -------
     (m,) array
-        Adjusted p-values, at most 1; nan stays nan.
+        Adjusted p-values, at most 1; nan remains nan.
 
     Raises
     ------
@@ -113,7 +113,8 @@ def holm(p: ArrayLike) -> FloatArray:
 
     Notes
     -----
-    Holm 1979, step down: the i-th smallest of m times m - i + 1, never falling.
+    Holm 1979, step down: the i-th smallest of m p-values is multiplied by m - i + 1, and adjusted
+    values never fall.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Test that a mean of bounded differences is below a margin, valid for few and skewed values."""
+"""Test that a mean of bounded differences is below a margin, for few and skewed values."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from harness.stats.inference.cluster_robust import ClusterMean
 
 MIN_GROUPS = 10
-CORRECTION = 0.4  # of an item at the worst value, as the sums of few values move in steps
-STEEPEST, N_HALVINGS = 60.0, 45  # of an exponential tilt: its largest slope, steps to find it
+CORRECTION = 0.4  # items added at the worst value, because sums of few values change in steps
+STEEPEST, N_HALVINGS = 60.0, 45  # largest slope of an exponential tilt, and steps to find it
 NEAR = 1e-4  # standard deviations from the null within which p is 1/2
 
 
@@ -114,7 +114,7 @@ def student_p(estimate: ClusterMean, n: int, margin: Margin) -> float | None:
     gap = margin.worst - estimate.mean
     further = ((n - 1.0) * spread + gap**2 * n / (n + 1.0)) / n
     error = float(np.sqrt(max(spread, further) / n))
-    if error == 0.0:  # every difference is the worst there can be
+    if error == 0.0:  # every difference is the worst possible one
         return 1.0
     return float(stdtr(estimate.degrees_of_freedom, (estimate.mean - margin.value) / error))
 
@@ -199,7 +199,7 @@ def mean_interval(
     bounds : (low, high)
         The smallest possible value, below 0, and the largest, above 0.
     level : float
-        Nominal coverage; each side has half of the error.
+        Nominal coverage; each side is tested at half of the error probability.
 
     Notes
     -----
@@ -223,8 +223,8 @@ def bounded_mean_interval(
 ) -> tuple[float, float] | None:
     """Return an interval for a mean of bounded values; None with too few units or no bounds.
 
-    Like `mean_interval`. If items are grouped, or ``estimate`` treats raters as a sample, it
-    includes the t interval.
+    The interval is like `mean_interval`. If items are grouped, or ``estimate`` treats raters as a
+    sample, it includes the t interval.
     """
     n_units = len(np.unique(groups))
     if n_units < MIN_UNITS or not isfinite(bounds[1] - bounds[0]):

@@ -1,1 +1,1 @@
-"""Agreement metrics and the registry of them."""
+"""Agreement metrics and their registry."""

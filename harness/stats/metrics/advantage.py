@@ -24,8 +24,8 @@ def advantage_contributions(human: FloatArray, judge: FloatArray) -> FloatArray:
     Parameters
     ----------
     human : (n, m (1 + K)) array
-        Vectors of the form "raters": for each of m raters whether the rating counts, then which of
-        the K options are at least as good.
+        Vectors of the form "raters": for each of m raters, whether the rating counts, and then
+        whether each of the K options is at least as good.
     judge : (n, K) array
         Probability of each of the judge's answers.
 

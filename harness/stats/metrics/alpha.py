@@ -1,8 +1,8 @@
 """Krippendorff's alpha for any level of measurement, with missing ratings.
 
 On a finite scale, `coincidences` computes each item's contribution and `alpha_metric` uses their
-sums, so that bootstrap, strata and weights come for free. `krippendorff_alpha` accepts raw ratings
-of any kind, including continuous ones, and never holds a matrix over all pairs of values.
+sums, so bootstrap, strata and weights need no extra code. `krippendorff_alpha` accepts raw ratings
+of any kind, including continuous ones, and never stores a matrix over all pairs of values.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 _PAPER = "Krippendorff 2011, Computing Krippendorff's Alpha-Reliability"
-LONGEST = 64  # whole numbers on a scale of fewer steps are counted, others sorted
+LONGEST = 64  # integers on a shorter scale are counted, others sorted
 
 
 def coincidences(counts: Counts) -> FloatArray:
-    """Return (n, K * K): pairs of ratings of each item, which add up to its number of ratings.
+    """Return (n, K * K): each item's pairs of ratings, which add up to its number of ratings.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def coincidence_totals(counts: Counts) -> FloatArray:
 
 
 def _pair_shares(counts: Counts) -> tuple[FloatArray, FloatArray]:
-    """Return (n, K) counts as numbers, and the weight of a pair of each item's ratings, (n,)."""
+    """Return (n, K) counts as numbers, and the weight of each pair of an item's ratings, (n,)."""
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
     return c, np.where(m >= MIN_FOR_AGREEMENT, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
@@ -83,7 +83,7 @@ def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) ->
     if level == "nominal":
         return np.broadcast_to(1.0 - np.eye(K), (*n_c.shape, K))
     if level == "ordinal":
-        position = np.cumsum(n_c, axis=-1) - n_c / 2.0  # differences are those of midranks
+        position = np.cumsum(n_c, axis=-1) - n_c / 2.0  # differences equal those of midranks
         return np.asarray((position[..., :, None] - position[..., None, :]) ** 2)
     numbers = np.arange(1.0, K + 1.0) if scale is None else np.asarray(scale, dtype=np.float64)
     apart = numbers[:, None] - numbers[None, :]
@@ -115,8 +115,8 @@ def alpha_metric(
     scale : (K,) numbers, optional
         As in `distances`.
     weights : (K, K) array, optional
-        The user's own disagreements, instead of a level: 0 on the diagonal, non-negative. With
-        CANNOT_ASSESS as an extra option, (K + 1, K + 1).
+        The user's own disagreements, instead of a level: 0 on the diagonal, non-negative. The shape
+        is (K + 1, K + 1) with CANNOT_ASSESS as an extra option.
 
     Raises
     ------
@@ -218,8 +218,8 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
     Parameters
     ----------
     ratings : (n, m) array
-        Rating of each unit by each rater: numbers with nan, or objects with None, if missing.
-        Labels of any kind for "nominal"; numbers otherwise.
+        Rating of each unit by each rater: any labels for "nominal", otherwise numbers. A missing
+        rating is nan among numbers, or None among objects.
     level : {"nominal", "ordinal", "interval", "ratio"}
         Level of measurement.
 
@@ -262,7 +262,7 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
     if array.dtype.kind not in "buif" or not array.size:
         return None
     low, high = (float(extreme.reduce(array, axis=None)) for extreme in (np.fmin, np.fmax))
-    if not high - low < LONGEST:  # nor where nothing was rated: both are nan
+    if not high - low < LONGEST:  # also False without ratings, when both are nan
         return None
     K = int(high - low) + 1
     totals, n_pairable, n_values = np.zeros(K * K), 0, 0
@@ -283,7 +283,7 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
 def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
     """Count (n, m) numbers from ``low`` in steps of 1, nan if missing; None if not on steps."""
     n, missing = len(x), np.isnan(x)
-    absent = int(missing.any())  # missing ratings are counted too, in a column of their own
+    absent = int(missing.any())  # missing ratings are counted too, in a separate column
     x -= low - absent
     np.copyto(x, 0.0, where=missing)
     step = x.astype(np.int64)
@@ -394,7 +394,7 @@ def _ratio(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
 
 
 def _apart(first: FloatArray | float, second: FloatArray) -> FloatArray:
-    """Return the squared ratio distances of numbers; 0 and 0 are alike."""
+    """Return the squared ratio distances of numbers; two zeros have distance 0."""
     return np.asarray(np.nan_to_num(ratio(first - second, first + second)) ** 2)
 
 

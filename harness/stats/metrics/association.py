@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, IntArray
 
-MAX_TABLE = 1 << 16  # of one table; beyond it ranks are taken of the data
+MAX_TABLE = 1 << 16  # cells of one table; for more, ranks are computed from the data
 _RAO = "Rao and Callison-Burch 2026, section 4"
 
 
@@ -54,7 +54,7 @@ def pearson_of(totals: FloatArray, rows: FloatArray, columns: FloatArray) -> Flo
 
 
 def _between(low: float, values: FloatArray, high: float) -> FloatArray:
-    """Clip; quicker than `numpy.clip` where there are few values."""
+    """Clip values, faster than `numpy.clip` for few values."""
     return np.asarray(np.maximum(np.minimum(values, high), low), dtype=np.float64)
 
 
@@ -131,8 +131,8 @@ def correlations(x: ArrayLike, y: ArrayLike) -> dict[str, Estimate]:
     Returns
     -------
     dict
-        ``pearson``, ``spearman`` and ``kendall_tau_b``. The three estimates; NA, "constant_labels",
-        if either vector is constant. On binary vectors all three equal phi.
+        Estimates ``pearson``, ``spearman`` and ``kendall_tau_b``. NA, "constant_labels", if either
+        vector is constant. On binary vectors, all three equal phi.
 
     Raises
     ------

@@ -35,7 +35,7 @@ BinBy: TypeAlias = Literal["median", "majority"]
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """One bin.
+    """One bin of items.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class BinnedDivergence:
     js_divergence_bits : Estimate
         Eq. 2 as written: weighted mean over bins, in bits, 0 to 1.
     js_distance_nat : Estimate
-        Weighted mean of the square roots in nats: what the paper's tables print.
+        Weighted mean of the square roots in nats, as in the paper's tables.
     bins : tuple of Bin
-        Bins with items, in order.
+        Nonempty bins, in order.
     n_tied : int
         Number of items whose most common label is tied (majority bins only).
     """
@@ -89,7 +89,7 @@ def bins_of(
     Parameters
     ----------
     human : (n, K) array
-        How often each option was chosen.
+        Number of times each option was chosen.
     by, options, scale
         As in `binned_divergence`.
 
@@ -155,7 +155,7 @@ def _per_bin(totals: FloatArray, K: int) -> tuple[FloatArray, FloatArray]:
     n, h, j = table[..., 0], table[..., 1 : 1 + K], table[..., 1 + K :]
     bits = np.zeros(n.shape)
     every = tuple(range(n.ndim - 1))
-    bins = np.flatnonzero(n.any(axis=every))  # the others have no labels, here or in any resample
+    bins = np.flatnonzero(n.any(axis=every))  # other bins never have labels
     used = np.flatnonzero(h.any(axis=(*every, -2)) | j.any(axis=(*every, -2)))
     p, q = (_shares(side[..., bins, :][..., used]) for side in (h, j))
     middle = (p + q) / 2.0
@@ -187,18 +187,19 @@ def binned_divergence(
     resampling: Resampling,
     scale: ArrayLike | None = None,
 ) -> BinnedDivergence:
-    """Compare the labels of a judge with the raters', by bin (Elangovan et al. 2025, section 3.2).
+    """Compare a judge's labels with the raters', by bin (Elangovan et al. 2025, section 3.2).
 
     Parameters
     ----------
     human, judge : (n, K) array
         Number of times each option was chosen.
     by : {"median", "majority"}
-        How to bin items: by the median human label on an ordinal scale, or by the most common one.
+        Statistic that defines the bins: the median human label on an ordinal scale, or the most
+        common label.
     options : K names
         Names of the columns.
     resampling : Resampling
-        How intervals are made.
+        Settings for intervals.
     scale : (K,) numbers, optional
         Increasing numbers for the options; by default 1 to K.
 

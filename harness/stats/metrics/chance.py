@@ -39,7 +39,7 @@ def chance_corrected(
 
 
 def above_uniform(observed: FloatArray, n_options: int) -> FloatArray:
-    """Return Randolph's kappa: chance is a draw among all declared options (Randolph 2005)."""
+    """Return Randolph's kappa, in which chance is a draw among all declared options (2005)."""
     return chance_corrected(observed, np.full_like(observed, 1.0 / n_options))
 
 
@@ -50,7 +50,7 @@ def cohen_kappa(totals: FloatArray) -> FloatArray:
 
 
 def scott_pi(totals: FloatArray) -> FloatArray:
-    """Return Scott's pi of (..., K * K) cells: chance is drawn from both margins pooled."""
+    """Return Scott's pi of (..., K * K) cells, with chance from both margins pooled."""
     n, hits, human, judge = margins(totals)
     pooled = (human + judge) / 2.0
     return chance_corrected(n * hits, np.vecdot(pooled, pooled), n * n)

@@ -1,8 +1,7 @@
 """Agreement of two labels: hit rate, agreement beyond chance, and yes-or-no decisions.
 
-A yes-or-no decision has four cells, in this order: tp, fn, fp, tn: human positive and judge
-positive, human positive alone, judge positive alone, neither (Rao and Callison-Burch 2026,
-section 2).
+A yes-or-no decision has four cells, in this order: tp (both positive), fn (only the human
+positive), fp (only the judge positive) and tn (neither; Rao and Callison-Burch 2026, section 2).
 """
 
 from __future__ import annotations
@@ -228,7 +227,7 @@ def binary_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
     Parameters
     ----------
     human, judge : (n,) array
-        1 for positive, 0 for negative, between for a tie, nan if there is no verdict.
+        1 for positive, 0 for negative, a number in between for a tie, nan if there is no verdict.
 
     Raises
     ------
@@ -421,14 +420,14 @@ _ON_MODES = {*(metric.name for metric in BINARY), "marginal_drift", "kappa_phi_g
 
 
 def binary_metrics(space: OptionSpace, positive: Sequence[str]) -> tuple[Metric, ...]:
-    """Return the binary metrics of the human and the judge mode.
+    """Return the binary metrics for the human and the judge mode.
 
     Parameters
     ----------
     space : OptionSpace
         The options.
     positive : sequence of str
-        The options that count as positive; the others are negative.
+        The options that count as positive; all others are negative.
 
     Raises
     ------
@@ -485,7 +484,7 @@ def n_var_kappa(p: FloatArray) -> FloatArray:
 
 
 def n_var_phi(p: FloatArray) -> FloatArray:
-    """Return N times phi's large-sample variance: as `n_var_kappa`, for (..., 2, 2) shares."""
+    """Return N times phi's large-sample variance, like `n_var_kappa`, for (..., 2, 2) shares."""
     p = _shares(p)
     rows, columns = p.sum(axis=-1), p.sum(axis=-2)
     scale = np.sqrt(rows.prod(axis=-1) * columns.prod(axis=-1))[..., None, None]

@@ -28,12 +28,12 @@ _GUERDAN = "Guerdan et al. 2025, section 4 and table 1"
 
 
 def kl_human_to_judge(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return nats lost if the judge replaces the humans: (n, 3) nats, weight, empty cells."""
+    """Return the nats lost if the judge replaces the humans: (n, 3) nats, weight, empty cells."""
     return finite_part(rel_entr(human, judge), both_rated(human, judge))
 
 
 def kl_judge_to_human(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return nats lost if the humans replace the judge: (n, 3) nats, weight, empty cells."""
+    """Return the nats lost if the humans replace the judge: (n, 3) nats, weight, empty cells."""
     return finite_part(rel_entr(judge, human), both_rated(human, judge))
 
 
@@ -60,7 +60,7 @@ def ce_judge_to_human(human: FloatArray, judge: FloatArray) -> FloatArray:
 def _js(p: FloatArray, q: FloatArray) -> FloatArray:
     middle = (p + q) / 2.0
     nats = row_sums(rel_entr(p, middle) + rel_entr(q, middle)) / 2.0
-    # rounding may leave -1e-17 for equal rows
+    # rounding can result in -1e-17 for equal rows
     return np.asarray(np.maximum(nats, 0.0), dtype=np.float64)
 
 

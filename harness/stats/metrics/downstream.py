@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def decision_consistency(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Return 1 if judge and humans make the same decision, else 0: (n, 2).
 
-    For a judge's expected decision in [0, 1], return the probability of that.
+    For a judge's expected decision in [0, 1], it is the probability of the same decision.
     """
     alike = 1.0 - np.abs(human[:, 0] - judge[:, 0])
     return weighted(alike, both_rated(human, judge))

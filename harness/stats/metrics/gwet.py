@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import Counts
     from harness.stats.reasons import Reason
 
-AC2_INTERVAL_FROM = 50  # items; the interval of 30 contained 91% (far misses are rare and heavy)
+AC2_INTERVAL_FROM = 50  # items; with 30, coverage was 91% (far misses are rare and heavy)
 PAPER = "Gwet 2008, Br. J. Math. Stat. Psychol. 61"
 
 
@@ -44,9 +44,9 @@ def item_shares(counts: Counts, credit: FloatArray | None = None) -> FloatArray:
     Parameters
     ----------
     counts : (n, K) array
-        How often each option was chosen. An item with one rating counts in the shares only.
+        Number of times each option was chosen. An item with one rating counts only in the shares.
     credit : (K, K) array, optional
-        Credit of each pair of options; by default 1 for the same option and 0 for others.
+        Credit of each pair of options; by default 1 for the same option and 0 otherwise.
     """
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
@@ -67,7 +67,8 @@ def gwet_coefficient(
 ) -> FloatArray:
     """Return AC1, or AC2 with (K, K) ``credit``, from (...) agreement and (..., K) shares.
 
-    Chance agreement is sum w / (K (K - 1)) times the sum of p_k (1 - p_k). nan with one option.
+    Chance agreement is sum w / (K (K - 1)) times the sum of p_k (1 - p_k). The result is nan with
+    one option.
     """
     K = shares.shape[-1]
     total = K if credit is None else float(credit.sum())
@@ -117,7 +118,7 @@ def ac2_of_raters(numbers: ArrayLike) -> Metric:
 
 
 def why_undefined(totals: FloatArray) -> Reason:
-    """Return why no coefficient is defined for summed `item_shares`."""
+    """Return the reason that no coefficient is defined for summed `item_shares`."""
     if not totals[2]:
         return "no_items"
     return "single_option" if totals[1] else "too_few_raters"

@@ -39,9 +39,9 @@ def pairwise_agreement(counts: Counts) -> FloatArray:
 def fleiss(counts: Counts) -> FloatArray:
     """Return (n, 4 + K): agreement P_i, 1, m, m squared, and the K counts of each rated item."""
     c = np.asarray(counts, dtype=np.float64)
-    m = c @ np.ones(c.shape[1])  # a product is quicker than sums along short rows
+    m = c @ np.ones(c.shape[1])  # a product is faster than sums along short rows
     alike, pairs = np.einsum("nk,nk->n", c, c) - m, m * (m - 1.0)
-    sums = np.zeros((4 + c.shape[1], len(c)))  # a row for each sum, which is quicker to fill
+    sums = np.zeros((4 + c.shape[1], len(c)))  # one row per sum, which is faster to fill
     np.divide(alike, pairs, out=sums[0], where=pairs > 0)
     sums[1], sums[2], sums[3], sums[4:] = m > 0, m, m * m, c.T
     return sums.T
@@ -65,7 +65,7 @@ def majority_share(counts: Counts) -> FloatArray:
     Notes
     -----
     Eq. 3 of Elangovan et al. 2025 counts an item as 0 if its ratings all differ. Here its share
-    stays 1 / m, which is also the value used for stratification.
+    remains 1 / m, which is also the value used for stratification.
     """
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
@@ -126,7 +126,7 @@ def _fleiss_value(totals: FloatArray) -> FloatArray:
 
 def _unequal(totals: FloatArray) -> BoolArray:
     n, m, squares = totals[..., 1], totals[..., 2], totals[..., 3]
-    variance = n * squares - m**2  # times n^2: a whole number
+    variance = n * squares - m**2  # times n^2, so an integer
     return np.asarray(variance >= 1.0 - TOLERANCE, dtype=np.bool_)
 
 
@@ -269,7 +269,7 @@ SAME_FOR_EQUAL_RATERS = {  # coefficients that equal the strict one if it has a 
 
 
 def pearson_by_rater(ratings: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, 6 m): per rater 1, x, y, x^2, y^2, x y over the items that both rated.
+    """Return (n, 6 m): 1, x, y, x^2, y^2, x y per rater, over the items that both rated.
 
     ``ratings`` are (n, m) and ``judge`` (n,) numbers, nan if there is none; ValueError if the
     numbers of items differ.
@@ -287,7 +287,8 @@ def pearson_by_rater(ratings: FloatArray, judge: FloatArray) -> FloatArray:
 def pearsons(totals: FloatArray) -> FloatArray:
     """Return the judge's Pearson correlation with each rater: sums (..., 6 m) to (..., m).
 
-    nan if a rater shares fewer than two items with the judge, or either is constant on them.
+    A correlation is nan if a rater shares fewer than two items with the judge, or either is
+    constant on them.
     """
     of_raters = totals.reshape(*totals.shape[:-1], totals.shape[-1] // 6, 6)
     n, x, y, xx, yy, xy = np.moveaxis(of_raters, -1, 0)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.stats.reasons import Reason
 
 MIN_ITEMS = 2  # one item has no variance between items
-SINGLE_FROM = 50  # items; the interval of 30 contained 89% if few items stand out
+SINGLE_FROM = 50  # items; with 30, coverage was 89% if few items stand out
 PAPER = "Shrout and Fleiss 1979"
 
 
@@ -29,7 +29,7 @@ def crossed_ratings(ratings: FloatArray) -> FloatArray:
     Parameters
     ----------
     ratings : (n, m) array
-        Numbers, nan where a rater didn't rate an item.
+        Numbers, nan if a rater didn't rate an item.
     """
     rated = ~np.isnan(ratings)
     everywhere = rated[rated.any(axis=1)].all(axis=0) if rated.any() else np.zeros(0, dtype=bool)
@@ -40,7 +40,7 @@ def crossed_ratings(ratings: FloatArray) -> FloatArray:
 def two_way_sums(ratings: FloatArray) -> FloatArray:
     """Return (n, 3 + k): 1, squared sum over raters / k, sum of squares, and (n, k) ratings.
 
-    Zeros for an item that nobody rated.
+    An item that nobody rated has zeros.
     """
     x = np.nan_to_num(ratings)
     rated = ~np.isnan(ratings).any(axis=1) if x.shape[1] else np.zeros(len(x), dtype=np.bool_)
@@ -73,13 +73,13 @@ def mean_squares(totals: FloatArray) -> MeanSquares:
 
 
 def icc_single(totals: FloatArray) -> FloatArray:
-    """Return ICC(2,1), (...): how reliable one rater's rating is."""
+    """Return ICC(2,1), (...), the reliability of one rater's rating."""
     n, k, items, raters, residual = mean_squares(totals)
     return _icc(items, residual, items + (k - 1) * residual + k * ratio(raters - residual, n))
 
 
 def icc_mean(totals: FloatArray) -> FloatArray:
-    """Return ICC(2,k), (...): how reliable the mean of all k raters is."""
+    """Return ICC(2,k), (...), the reliability of the mean of all k raters."""
     n, _, items, raters, residual = mean_squares(totals)
     return _icc(items, residual, items + ratio(raters - residual, n))
 

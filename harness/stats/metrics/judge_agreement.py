@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _PAPER = "Rao and Callison-Burch 2026, section 7"
 _PAIR = 2
-MIN_ERRORS = 10  # of each judge, below which effective votes have no interval
+MIN_ERRORS = 10  # errors per judge; with fewer, effective votes have no interval
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -57,7 +57,7 @@ class Ensemble:
     n_pairs, n_pairs_undefined : int
         Number of pairs of judges, and of those without a phi because a judge is constant.
     confusions : mapping of str to (K, K) array
-        Per judge, human by judge; empty without human labels.
+        Confusion matrix per judge, human by judge; empty without human labels.
     """
 
     agreement: Mapping[str, Estimate]
@@ -112,13 +112,13 @@ def enough_errors(estimate: Estimate, totals: FloatArray) -> Estimate:
 
 
 def effective_votes(totals: FloatArray) -> FloatArray:
-    """Return how many independent votes R judges are worth: R / (1 + (R - 1) rho).
+    """Return the number of independent votes that R judges are worth: R / (1 + (R - 1) rho).
 
     Parameters
     ----------
     totals : (..., 6 P) array
-        Summed `error_pairs`. rho is the mean correlation of the errors, or 0 if it's negative. nan
-        if any pair has no correlation, because a judge is always or never right.
+        Summed `error_pairs`. rho is the mean correlation of the errors, or 0 if it's negative. The
+        result is nan if any pair has no correlation, because a judge is always or never right.
     """
     P = totals.shape[-1] // 6
     R = (1.0 + np.sqrt(1.0 + 8.0 * P)) / 2.0
@@ -149,7 +149,7 @@ def ensemble_agreement(
     positive : str or sequence of str
         Options that the pairwise phi compares with all others; without any it is NA.
     resampling : Resampling
-        How intervals are made.
+        Settings for intervals.
     human : (n, K) array, optional
         Mode of the human ratings from `hard`, for the confusion matrices.
 
@@ -245,7 +245,7 @@ def _mean_phi(totals: FloatArray) -> FloatArray:
     phis = _phis(totals)
     if not phis.shape[-1]:
         return np.full(phis.shape[:-1], np.nan)
-    return np.asarray(phis.mean(axis=-1), dtype=np.float64)  # nan as soon as one is undefined
+    return np.asarray(phis.mean(axis=-1), dtype=np.float64)  # nan if any is undefined
 
 
 def _alpha_from_fleiss(totals: FloatArray) -> FloatArray:

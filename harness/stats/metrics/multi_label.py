@@ -1,6 +1,6 @@
 """Multi-label agreement metrics.
 
-Rating vectors are those of Guerdan et al. 2025, table 1, under every pair of aggregations with
+Rating vectors follow Guerdan et al. 2025, table 1, with every pair of aggregations that has
 distinct results. Functions whose name ends in ``_of_modes`` are for forms ``h``. A tied mode
 represents a draw among the tied options, and they return its expectation, which differs from the
 result for the split vector if squares or logarithms are involved.
@@ -66,12 +66,12 @@ def recall(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def precision(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return the share of the judge's options that humans accept too: (n, 3), as `recall`."""
+    """Return the share of the judge's options that humans accept too: (n, 3), like `recall`."""
     return _share(human, judge, judge)
 
 
 def shared_options(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, 1 + 2 K): 1, which options are in both sets, and in how many of the two."""
+    """Return (n, 1 + 2 K): 1, whether each option is in both sets, and in how many of the two."""
     rated = both_rated(human, judge)
     sums = np.hstack([rated, human * judge, human + judge])
     return np.where(rated > 0, sums, 0.0)
@@ -238,7 +238,7 @@ def _size_metric(judge: Form, bounds: tuple[float, float], paper: str) -> Metric
         perfect="other",
         unit="options",
     )
-    return replace(metric, name=f"{metric.kind}({judge}/-)")  # it reads the judge alone
+    return replace(metric, name=f"{metric.kind}({judge}/-)")  # it depends only on the judge
 
 
 def _compared(judge: Form, human: Form) -> str:

@@ -1,7 +1,7 @@
 """Weighted agreement coefficients, ranked probability score, and metrics of ordered scales.
 
-The order of the options is the scale, so these metrics are in a separate table: on a nominal task
-they are meaningless.
+The order of the options is the scale, so these metrics are in a separate table. They are
+meaningless on a nominal task.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def weights(steps: Steps, K: int) -> FloatArray:
     """Return (K, K) disagreements between ordered options, 0 to 1: distance, or its square."""
     if steps not in {"linear", "quadratic"}:
         raise ValueError(f"steps is {steps!r}; wanted linear or quadratic")
-    if K < 2:  # noqa: PLR2004 -- one option is no scale
+    if K < 2:  # noqa: PLR2004 -- one option isn't a scale
         raise ValueError(f"K is {K}; disagreement needs at least two options")
     apart = np.abs(np.subtract.outer(np.arange(K), np.arange(K))) / (K - 1.0)
     return np.asarray(apart if steps == "linear" else apart**2, dtype=np.float64)

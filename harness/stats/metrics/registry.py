@@ -1,4 +1,4 @@
-"""All metrics: their tables, and which of them suit a task.
+"""Registry of all metrics, and selection of those that suit a task.
 
 To add a metric, add it to the ``METRICS`` of a new or existing module in this folder.
 `tests/stats/metrics` checks every metric against the same contract.
@@ -37,7 +37,7 @@ def _all_metrics() -> tuple[Metric, ...]:
 
 METRICS: tuple[Metric, ...] = _all_metrics()
 TWO = 2
-# With two options these are one number; the first of each is printed.
+# With two options, the metrics in each group are the same number; the first is printed.
 SAME_FOR_TWO = {
     "accuracy(h/h)": "hit_rate(h/h)",
     "kappa(h/h)": "cohen_kappa(h/h)",

@@ -21,7 +21,7 @@ SUBSET, OVERLAP = 2.0 / 3.0, 1.0 / 3.0  # monotonicity of MASI
 def jaccard(membership: FloatArray | BoolArray) -> FloatArray:
     """Return (V, V): options in both sets divided by options in either, from (K, V) membership.
 
-    Two empty sets are equal, so 1.
+    Two empty sets are equal, so the result is 1.
     """
     inside = np.asarray(membership, dtype=np.float64)
     both, size = inside.T @ inside, inside.sum(axis=0)
@@ -78,7 +78,7 @@ def set_agreement_metrics(membership: FloatArray | BoolArray) -> tuple[Metric, .
     Parameters
     ----------
     membership : (K, V) array
-        Which options are in which set.
+        Whether each option is in each set.
     """
     among = partial(
         Metric, family="agreement among raters", symmetric=True, min_ratings=MIN_FOR_AGREEMENT

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from harness.stats.inference.metric import Metric
     from harness.stats.open_scales.open_metrics import Valued
 
-MAX_QUANTILES = 100  # of the raters' marginal distribution
-MEDIAN_CELLS = 1 << 21  # weights of ratings held at once
-MIN_RATINGS = 2  # one is left out, one remains
+MAX_QUANTILES = 100  # quantiles of the raters' marginal distribution
+MEDIAN_CELLS = 1 << 21  # weights of ratings in memory at once
+MIN_RATINGS = 2  # one is left out and one remains
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,7 +115,7 @@ class NumericRatings:
         )
 
     def distances(self, item: IntArray, answer: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (n,) mean distances of a judge, and of one rater, from the means of the others.
+        """Return (n,) mean distances of a judge, and of one rater, from the other raters' means.
 
         Each rating of an item is left out in turn; nan if there are fewer than two, or no answer.
         """
@@ -126,7 +126,7 @@ class NumericRatings:
         return of_judge, of_human
 
     def _left_out(self, rows: AnswerRows, metric: Metric) -> LeftOut:
-        """Leave out each rating of an answered item; score it and the judge against the others."""
+        """Leave out each rating of an answered item; score it and the judge against the rest."""
         judge, human, used = self._without_each(rows)
         return LeftOut(
             judge=judge.valued_by(metric),
@@ -136,7 +136,7 @@ class NumericRatings:
         )
 
     def _without_each(self, rows: AnswerRows) -> tuple[AnswerRows, AnswerRows, BoolArray]:
-        """Return answers and left-out ratings with the means of the others, and the items."""
+        """Return answers and left-out ratings with the remaining ratings' means, and the items."""
         m, answered = self.counts, np.zeros(self.n_items, dtype=np.bool_)
         answered[rows.item] = True
         used = answered & (m >= MIN_RATINGS)

@@ -103,7 +103,7 @@ def open_footing(
     rated : (n,) bool array
         Items that raters rated.
     resampling : Resampling
-        How intervals are made, with one group per item.
+        Settings for intervals, with one group per item.
     rules : ComparisonRules, optional
         Share answered, margin and levels.
     weights : (n,) array, optional
@@ -199,7 +199,7 @@ def estimate_on(
     Parameters
     ----------
     items : (n,) bool array
-        Items that enter.
+        Items to use.
     metric : Metric
         The metric, which also supplies the reason if the value is undefined.
     valued : callable
@@ -207,7 +207,7 @@ def estimate_on(
     engine : Engine
         The resamples.
     excluded : tuple of Exclusion, optional
-        Why the other items don't enter.
+        Reasons that the other items don't enter.
     n_ratings : (n,) array, optional
         Number of ratings of each item.
     n_replies : float, optional

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 RAO = "Rao and Callison-Burch 2026, table 1"
 CALDERON = "Calderon et al. 2025, section 3.2"
-MIN_ITEMS = 2  # a correlation needs
-PLACE_OF_SQUARE, PLACE_OF_DISTANCE = 6, 7  # in `moments`
+MIN_ITEMS = 2  # items that a correlation needs
+PLACE_OF_SQUARE, PLACE_OF_DISTANCE = 6, 7  # indices in `moments`
 
 
 def moments(judge: FloatArray, human: FloatArray) -> FloatArray:
@@ -112,8 +112,8 @@ def numeric_metrics(width: float) -> tuple[Metric, ...]:
 def rank_correlation(weights: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
     """Return Spearman's correlation of weighted rows, midranks for ties: (B,).
 
-    ``weights`` (B, N) are the number of times each row counts in each resample. nan if either side,
-    (N,), is constant on the rows that count, or there are fewer than two.
+    ``weights`` (B, N) are the number of times each row counts in each resample. The result is nan
+    if either side, (N,), is constant on the rows that count, or there are fewer than two.
     """
     n = weights.sum(axis=1)
     x, y = (midranks(weights, values) - n[:, None] / 2.0 for values in (judge, human))

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OpenWins:
-    """Ratings of n items by m raters, and which answers are at least as good as each rating.
+    """Ratings of n items by m raters, for testing whether an answer is as good as each rating.
 
-    An answer is as good as a rating if it is at least as close to the item's other ratings: W^f of
-    Calderon et al. 2025, section 3.1, with the score of the annotator test.
+    An answer is as good as a rating if it is at least as close to the item's other ratings. This is
+    W^f of Calderon et al. 2025, section 3.1, with the score of the annotator test.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class OpenWins:
         return value
 
     def _left_out(self, items: BoolArray) -> LeftOut:
-        """Return that no item is used, because a rater is always as good as itself."""
+        """Return a result that uses no item, because a rater is always as good as itself."""
         return LeftOut(judge=undefined, human=undefined, used=items & False, n_ratings=0)
 
 

@@ -28,7 +28,7 @@ SIMILARITY = Metric(
     bounds=(0.0, 1.0),
     paper="Calderon et al. 2025, section 3.2",
 )
-N_DRAWS = 20  # ratings of other items beside each item, for the baseline of the marginal
+N_DRAWS = 20  # ratings drawn from other items for each item, for the marginal baseline
 
 
 @lru_cache(maxsize=1 << 16)
@@ -89,7 +89,7 @@ class TextRatings:
         return np.array(means, dtype=np.float64)
 
     def judge(self, name: str, item: IntArray, text: Sequence[str]) -> OpenJudge:
-        """Bind a judge's texts to the metric: (N,) items and their texts."""
+        """Bind a judge's texts to the metric, given (N,) items and their texts."""
         n, scores = len(self.panel.items), self.scores(item, text, self.within_item)
         kept = ~np.isnan(scores)
         n_answers = np.bincount(item[kept], minlength=n)
@@ -106,7 +106,7 @@ class TextRatings:
         )
 
     def _left_out(self, of_judge: FloatArray, items: BoolArray) -> LeftOut:
-        """Leave out each rating: a judge's mean over the others averages to that over all."""
+        """Leave out each rating; a judge's mean over the rest averages to its mean over all."""
         m = self.counts
         used = items & ~np.isnan(of_judge) & (m > 1)
         return LeftOut(
@@ -119,14 +119,14 @@ class TextRatings:
     def similarities(self, item: IntArray, text: Sequence[str]) -> tuple[FloatArray, FloatArray]:
         """Return (n,) mean similarities of a judge, and of one rater, to the item's raters.
 
-        nan if fewer than two rated, or there is no answer.
+        Values are nan if fewer than two raters rated the item, or there is no answer.
         """
         judge, human = self.judge("", item, text).scores, self.agreement()
         used = ~np.isnan(judge) & ~np.isnan(human)
         return np.where(used, judge, np.nan), np.where(used, human, np.nan)
 
     def agreement(self) -> FloatArray:
-        """Return (n,): mean similarity of two ratings of each item; nan below two."""
+        """Return (n,): mean similarity between two ratings of each item; nan below two ratings."""
         values = []
         for i in range(len(self.panel.items)):
             texts = self.texts_of(i)
@@ -142,8 +142,8 @@ class TextRatings:
     def baselines(self) -> dict[str, Callable[[BoolArray], Valued]]:
         """Return the computed baselines.
 
-        ``most_frequent`` answers with the most common text, the first of several. ``prior`` answers
-        with the text of a random rating: the mean of 20 draws per item, the same in every
+        ``most_frequent`` answers with the most common text, or the first of several. ``prior``
+        answers with the text of a random rating: the mean of 20 draws per item, the same in every
         computation.
         """
         n, R = len(self.panel.items), len(self.panel.code)

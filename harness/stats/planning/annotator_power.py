@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from harness.stats.planning.planted import PlantedJudge, PlantedRaters
 
 
-REACH = (0.05, 0.95)  # quantiles of the advantage over draws: the figure's interval
+REACH = (0.05, 0.95)  # quantiles of the advantage over draws, as in the figure
 N_DRAWS = 100  # as in the figure
-ORDERED = "neg_rmse"  # the score of options that are numbers
+ORDERED = "neg_rmse"  # score for options that are numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def power_from_panel(
     Parameters
     ----------
     panel : Panel
-        Ratings of identified raters.
+        Ratings from identified raters.
     verdicts : mapping of item to value, or Coded
         The judge's verdicts.
     design : AltTestDesign
@@ -122,7 +122,7 @@ def power_from_panel(
     Returns
     -------
     tuple of AnnotatorPower
-        In the order of ``n_items``.
+        Results in the order of ``n_items``.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def power_from_panel(
     Calderon et al. 2025, section 5.1 and figure 2, with the tests of `deciding_test`. Items are
     independent.
     """
-    if not 2 <= n_raters <= len(panel.raters):  # noqa: PLR2004 -- a rater is compared with another
+    if not 2 <= n_raters <= len(panel.raters):  # noqa: PLR2004 -- a comparison needs two
         raise ValueError(f"{n_raters} raters of {len(panel.raters)} make no test")
     draws: dict[int, list[_Draw]] = {n: [] for n in n_items}
     n_used: dict[int, int] = dict.fromkeys(n_items, 0)
@@ -173,7 +173,7 @@ def power_from_planted(
     Parameters
     ----------
     raters, judge : PlantedRaters, PlantedJudge
-        The population.
+        Properties of the population.
     design, n_raters, n_items, rng, n_draws, n_contenders
         As in `power_from_panel`.
     """
@@ -238,7 +238,7 @@ class _Compared:
     panel: Panel
     judge: Coded
     comparisons: RaterComparisons
-    items: IntArray  # of the panel
+    items: IntArray  # items of the panel
 
     @classmethod
     def of(

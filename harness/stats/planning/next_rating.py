@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray, IntArray
 
-HORIZON = 5  # ratings that are looked ahead: a single one seldom turns a decision
+HORIZON = 5  # future ratings considered: a single one seldom changes a decision
 PRECISIONS = np.geomspace(0.2, 200.0, 61)
 BETAS = np.linspace(0.0, 1.0, 41)
 NEGLIGIBLE = 1e-4
-PAIRS = (0, 5, 10, 20, 30, 50, 75, 100, 150, 200)  # numbers that are weighed up
-ALIKE_RATINGS = 0.5  # correlation of the comparisons of one item in the annotator test
-MIN_FOR_LEAVING_OUT = 2  # of an item: whoever is left out is compared with the others
+PAIRS = (0, 5, 10, 20, 30, 50, 75, 100, 150, 200)  # numbers of pairs that are compared
+ALIKE_RATINGS = 0.5  # correlation between an item's comparisons in the annotator test
+MIN_FOR_LEAVING_OUT = 2  # ratings of an item: the one left out is compared with the rest
 
 
 def fitted_prior(positive: IntArray, n_ratings: IntArray) -> tuple[float, float]:
     """Return the items' beta distribution of positive shares, by beta-binomial likelihood.
 
-    From (n,) numbers of positive and of all ratings per item: a and b, whose mean is the pooled
-    share with half a rating added on either side.
+    The inputs are (n,) numbers of positive ratings and of all ratings per item. The result is a and
+    b. The distribution's mean is the pooled share after adding half a rating on either side.
     """
     from scipy.special import betaln  # noqa: PLC0415 -- takes a while to load
 
@@ -214,7 +214,7 @@ def value_of_comparison(n_ratings: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Number of a budget's answers that go to pairs.
+    """Number of a budget's answers to use for pairs.
 
     Attributes
     ----------
@@ -229,14 +229,14 @@ class Allocation:
 
 
 def allocate(decisions: Decisions, values: FloatArray, budget: int, most: int) -> Allocation:
-    """Divide a budget of answers between pairs on random items and the best forced choices.
+    """Split a budget of answers between pairs on random items and the best forced choices.
 
     Parameters
     ----------
     values : (n,) array
         Value of a forced choice of each item.
     budget, most : int
-        Number of answers, and maximum number of pairs.
+        Number of answers to split, and maximum number of pairs.
     """
     gains = np.concatenate([[0.0], np.cumsum(-np.sort(-values))])
     numbers = [n for n in PAIRS if n <= most and 2 * n <= budget]

@@ -14,8 +14,8 @@ from harness.stats.planning.sample_size import AgreementMoments
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
-LEAST_SHARE = 1e-4  # of an option: none is impossible
-N_ITEMS = 200_000  # whose mean stands for the expectation
+LEAST_SHARE = 1e-4  # of an option, so that none is impossible
+N_ITEMS = 200_000  # items whose mean approximates the expectation
 EXACT = 1e-9  # rates this close are equal
 
 
@@ -102,8 +102,8 @@ class PlantedJudge:
     """A judge that often finds the answer most raters would choose.
 
     With some probability, its usual reply to an item is the likeliest option; otherwise it is drawn
-    from the shares of the options. Each reply can independently depart from the usual one, to
-    another such draw. Judges are independent of each other on an item.
+    from the shares of the options. Each reply can independently differ from the usual one, and is
+    then drawn again in the same way. Judges are independent of each other on an item.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ def planted_moments(
         reply = f * usual + (1.0 - f) * q
         by_item = (p * reply).sum(axis=1)
         aside = 2.0 * f * (1.0 - f) * usual * q + (1.0 - f) ** 2 * q**2
-        twice = f**2 * usual + aside  # of two replies, both the option
+        twice = f**2 * usual + aside  # probability that two replies are both the option
         both = f**2 * (p**2 * usual).sum(axis=1)
         both += 2.0 * f * (1.0 - f) * (p * usual).sum(axis=1) * (p @ q)
         both += (1.0 - f) ** 2 * (p @ q) ** 2
@@ -193,7 +193,7 @@ def planted_moments(
     same, other_rater, other_reply, other_both = (
         float(sum(part.mean() for part in parts)) for parts in zip(*agreed, strict=True)
     )
-    alike = cross = 0.0  # of two judges: a rating equals both replies; two ratings, one reply each
+    alike = cross = 0.0  # two judges: one rating equals both replies; two ratings, one reply each
     if other is not None:
         (first, by_first), (second, by_second) = of_replies
         alike = 2.0 * float((p * first * second).sum(axis=1).mean())

@@ -7,13 +7,13 @@ import numpy as np
 from harness.stats.alt_test.margin_tests import score_test
 from harness.stats.inference.special_functions import bdtr
 
-NEGLIGIBLE = 1e-9  # probability of numbers of differing items that are left out
+NEGLIGIBLE = 1e-9  # probability of the numbers of differing items that are left out
 LEAST_ITEMS = 10
 MOST_ITEMS = 20_000
 
 
 def power_against_rater(n: int, discordance: float, eps: float, *, level: float = 0.05) -> float:
-    """Return how often a judge like the raters passes the score test against one of them.
+    """Return the power with which a judge like the raters passes the score test against a rater.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def power_against_rater(n: int, discordance: float, eps: float, *, level: float 
     chance = np.diff(bdtr(differing, n, discordance), prepend=0.0)
     likely = differing[chance > NEGLIGIBLE]
     most_lost, lost = [], -1
-    for d in likely.tolist():  # one more win never hurts, so the most is found from the last one
+    for d in likely.tolist():  # one more win never hurts, so the search starts at the last result
         lost = _most_lost(n, d, eps, level, lost)
         most_lost.append(lost)
     passes = np.where(np.array(most_lost) >= 0, bdtr(np.array(most_lost), likely, 0.5), 0.0)
@@ -44,7 +44,7 @@ def power_against_rater(n: int, discordance: float, eps: float, *, level: float 
 
 
 def _most_lost(n: int, differing: int, eps: float, level: float, least: int) -> int:
-    """Return how many of the differing items a judge can lose and still pass; -1 if it can't pass.
+    """Return the most differing items that a judge can lose and still pass; -1 if it can't pass.
 
     The result is at least ``least``, and at most one more unless ``least`` is -1.
     """

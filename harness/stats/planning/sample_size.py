@@ -48,8 +48,8 @@ def sample_size_for_difference(
     Returns
     -------
     int or None
-        Number for that test with this power; None if ``sd`` is 0, because the judges don't differ
-        on any item.
+        Number of items for that test with this power; None if ``sd`` is 0, because the judges don't
+        differ on any item.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def sd_to_plan_with(sd: float, n: int, *, confidence: float = 0.8) -> float:
     (0.421, 0.502)
     """
     freedom = n - 1.0
-    lowest = 2.0 * float(gammaincinv(freedom / 2.0, 1.0 - confidence))  # of chi-squared
+    lowest = 2.0 * float(gammaincinv(freedom / 2.0, 1.0 - confidence))  # quantile of chi-squared
     return sd * sqrt(freedom / lowest)
 
 
@@ -124,7 +124,7 @@ def _z_power(power: float) -> float:
     return round(NormalDist().inv_cdf(power), 2)
 
 
-PAIR = 2  # ratings or replies of an item from which their variance can be estimated
+PAIR = 2  # ratings or replies of an item needed to estimate their variance
 MIN_ITEMS = 2
 
 
@@ -165,7 +165,7 @@ class AgreementMoments:
         Returns
         -------
         float
-            nan if the data contain no second rating or reply to extrapolate from.
+            The variance; nan if the data contain no second rating or reply to extrapolate from.
         """
         products = [(self.same, 1)]
         if n_raters > 1:

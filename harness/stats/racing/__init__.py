@@ -1,1 +1,1 @@
-"""Racing judges: running only those that may still be best, until the answer is known."""
+"""Races that run only judges that may still be best, until the answer is known."""

@@ -1,4 +1,4 @@
-"""Bets against "this judge is worse", while drawing items without replacement.
+"""Bets against the hypothesis that a judge is worse, while drawing items without replacement.
 
 Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting (Journal of the
 Royal Statistical Society B, 2024), in the form without replacement, for items drawn with
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray
 
-PRIOR = 10.0  # items that the prior of the bets counts for
-LARGEST_BET = 0.75  # share of the wealth, so that no bet loses all
-IMPOSSIBLE = 1.0 + 1e-9  # mean difference that no draw could have under the hypothesis
-LEAN = 0.2  # prior sum of differences of a strict race, which never bets without one
+PRIOR = 10.0  # weight of the bets' prior, in items
+LARGEST_BET = 0.75  # share of the wealth, so that no bet can lose all of it
+IMPOSSIBLE = 1.0 + 1e-9  # mean difference that is impossible under the hypothesis
+LEAN = 0.2  # prior sum of differences in a strict race, which never bets without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def log_growth(
     y = gains / ranges
     drawn = np.concatenate([[0.0], np.cumsum(gains)])[:t]
     range_left = draws.ranges.sum() - np.concatenate([[0.0], np.cumsum(ranges)])[:t]
-    # Least mean of the differences still to come, in units of their ranges, is -offset.
+    # The least mean of the remaining differences, in units of their ranges, is -offset.
     offset = (within * draws.sizes.sum() + drawn) / range_left
     earlier = np.arange(t) + PRIOR
     mean = (np.concatenate([[lean], y]).cumsum()[:t]) / earlier

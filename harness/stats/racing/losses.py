@@ -12,8 +12,8 @@ from harness.stats.data.arrays import TOLERANCE, Counts, FloatArray, frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-UNANSWERED = 1.0  # loss of an item without a usable answer: the worst
-LEAST_RANGE = 0.05  # an item on which all answers are alike is drawn, too, if rarely
+UNANSWERED = 1.0  # worst loss, for an item without a usable answer
+LEAST_RANGE = 0.05  # items on which all answers have equal losses are drawn too, but rarely
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ def squared_loss(counts: Counts, membership: FloatArray | None = None) -> FloatA
     counts : (n, A) array
         Number of raters with each answer.
     membership : (K, A) array of 0 and 1, optional
-        Which of K options each response set contains (Lambda), if answers are sets. The distance is
-        then between the set's indicator and Omega, divided by K.
+        Whether each response set contains each of K options (Lambda), if answers are sets. The
+        distance is then between the set's indicator and Omega, divided by K.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A race of judges: which judge gets which items next, and when the answer is known.
+"""Race between judges: the next items for each judge, and the time when the answer is known.
 
 Judges rate the units of a pool in random order, a batch at a time. If there is evidence that a
 judge isn't better than the leader by more than ``within``, it is suspended and gets no more
@@ -34,8 +34,8 @@ class RaceDesign:
     n_judges : int
         J, two or more.
     within : float
-        Difference in mean losses that doesn't matter, in [0, 1). With 0 the race is strict: it ends
-        with the one best judge.
+        Difference in mean losses that doesn't matter, in [0, 1). With 0 the race is strict and ends
+        with the only best judge.
     alpha : float
         Probability that the returned judge is worse than the best by ``within`` or more; in a
         strict race, that the best is eliminated.
@@ -61,7 +61,7 @@ class RaceDesign:
 
     @property
     def strict(self) -> bool:
-        """Whether the race searches for the one best judge."""
+        """Whether the race searches for the only best judge."""
         return self.within == 0.0
 
     def after_batch(self, n_units: int) -> int:
@@ -86,9 +86,9 @@ class Standing:
     left_at : tuple of int or None
         Number of units drawn when each judge was last suspended; None if it was not.
     ending : str or None
-        "within": the leader's mean loss is within the margin of the best judge's; "unique": all
-        others were eliminated; "pool_exhausted": the leader has the lowest mean loss on the pool
-        among the remaining judges; None while the race continues.
+        "within" (the leader's mean loss is within the margin of the best judge's), "unique" (all
+        other judges were eliminated), or "pool_exhausted" (the leader has the lowest mean loss on
+        the pool among the remaining judges); None while the race continues.
     """
 
     n_asked: NDArray[np.int64]
@@ -108,7 +108,7 @@ class Standing:
 
 
 def start(design: RaceDesign) -> Standing:
-    """Return the state before any requests: every judge, the first batch."""
+    """Return the state before any requests, in which every judge needs the first batch."""
     return Standing(
         n_asked=np.full(design.n_judges, design.after_batch(0)),
         suspended=np.zeros(design.n_judges, dtype=bool),
@@ -155,7 +155,7 @@ def _suspend(design: RaceDesign, standing: Standing, losses: FloatArray) -> Stan
     """Suspend judges with evidence that they are no better than the leader, or let them return."""
     n_drawn = int(standing.n_asked.max())
     leader = _lowest(design, losses, ~standing.suspended, n_drawn)
-    # Judge j is asked about as much as is needed to show that it is not better than this leader.
+    # Judge j needs as many units as show that it isn't better than this leader.
     threshold = np.log((design.n_judges - 1) / design.alpha)
     n_asked = standing.n_asked.copy()
     suspended = np.zeros(design.n_judges, dtype=bool)
@@ -198,7 +198,7 @@ def _eliminate(design: RaceDesign, standing: Standing, losses: FloatArray) -> St
             )
             growth[units] = against[units]
         out[judge] = bool((np.cumsum(growth) >= np.log(1.0 / design.alpha)).any())
-    if out.all():  # nobody is shown to be best: the hypotheses contradict what was seen
+    if out.all():  # no judge can be best: the data contradict all hypotheses
         out = standing.suspended.copy()
     leader = _lowest(design, losses, ~out, n_drawn)
     after = _recorded(standing, out, leader, n_drawn)
@@ -208,7 +208,7 @@ def _eliminate(design: RaceDesign, standing: Standing, losses: FloatArray) -> St
 
 
 def _leader_of_units(design: RaceDesign, standing: Standing, n_drawn: int) -> NDArray[np.int64]:
-    """Return who led before each drawn unit: determined before the unit was requested."""
+    """Return the leader before each drawn unit, determined before the unit was requested."""
     led_by = np.zeros(n_drawn, dtype=np.int64)
     begin = design.after_batch(0)
     for leader in standing.leaders:

@@ -1,1 +1,1 @@
-"""Statistics of single raters."""
+"""Statistics of individual raters."""

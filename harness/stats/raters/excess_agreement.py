@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.stats.raters.rater_deviation import RaterChoices
 
 MIN_FOR_EXCESS_AGREEMENT = 3
-MIN_ITEMS = 30  # that both raters of a pair rated, and that a third rated as well
+MIN_ITEMS = 30  # items that both raters of a pair rated, and that a third rated as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ExcessAgreement:
 
 
 def excess_agreement(choices: RaterChoices, judge: IntArray | None = None) -> list[ExcessAgreement]:
-    """Test which raters agree with each other more than either does with anyone else.
+    """Find raters who agree with each other more than either does with anyone else.
 
     Parameters
     ----------
@@ -62,16 +62,16 @@ def excess_agreement(choices: RaterChoices, judge: IntArray | None = None) -> li
     Returns
     -------
     list of ExcessAgreement
-        Pairs who are each other's closest by share of agreement, because no others can be
+        Pairs who are each other's closest by share of agreement, because no other pair can be
         significant. Pairs need a third rater of at least 30 of their items.
 
     Notes
     -----
     For a pair (a, b) and a third rater c, the items on which a agrees with exactly one of b and c
-    are counted, over units: if c were as close to a as b is, either would be as likely (sign test).
-    The pair is rejected only if the test rejects against every third rater and from both of its
-    sides. This is an intersection-union test, so its largest p-value has level alpha (Berger 1982).
-    Bonferroni's factor is the number of pairs with 30 items in common.
+    are counted, over units: if c were as close to a as b is, both outcomes would be equally likely
+    (sign test). The pair is rejected only if the test rejects against every third rater and from
+    both of its sides. This is an intersection-union test, so its largest p-value has level alpha
+    (Berger 1982). Bonferroni's factor is the number of pairs with 30 items in common.
     """
     n_raters = choices.n_raters
     if judge is not None:
@@ -139,7 +139,7 @@ def _options_of(choices: RaterChoices) -> NDArray[np.int16]:
 
 
 def _agreements(choices: RaterChoices) -> tuple[FloatArray, FloatArray]:
-    """Return on how many items two raters both chose, and chose the same: (m, m) each."""
+    """Return the items on which two raters chose, and chose the same: (m, m) counts each."""
     m, n, K = choices.n_raters, len(choices.unit), choices.n_options
     ones = np.ones(len(choices.item))
     rated = csr_array((ones, (choices.rater, choices.item)), shape=(m, n))

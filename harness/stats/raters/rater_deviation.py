@@ -1,4 +1,4 @@
-"""Tests for raters who agree less with the others, or who vary less."""
+"""Tests for raters who agree less with other raters, or who vary less."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TILTS = np.geomspace(0.01, 100.0, 40)  # exponents of the Chernoff bound
-MIN_UNITS = 30  # of a rater, for the t approximation of a correlation
-MIN_FOR_DEVIATION = 3  # of two ratings, both agree equally often with the other
+MIN_UNITS = 30  # units of a rater, for the t approximation of a correlation
+MIN_FOR_DEVIATION = 3  # ratings of an item: two always agree equally with each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class RaterChoices:
         )
 
     def units(self) -> tuple[IntArray, IntArray]:
-        """Return how many of the rater's ratings are in each rating's unit, and units per rater.
+        """Return the number of the rater's ratings in each rating's unit, and the units per rater.
 
         Returns
         -------
@@ -78,7 +78,7 @@ class RaterDeviation:
     n_items, n_units : (m,) int arrays
         Number of the rater's items with at least three ratings, and of the units they belong to.
     agreement : (m,) array
-        Mean share of the others' choices that equal the rater's; nan without such items.
+        Mean share of the other raters' choices that equal the rater's; nan without such items.
     expected : (m,) array
         Mean of the same share over all raters of these items.
     p, p_adjusted : (m,) arrays
@@ -99,7 +99,7 @@ class RaterDeviation:
 
 
 def rater_deviation(choices: RaterChoices) -> RaterDeviation:
-    """Test whether each rater agrees less with the others than interchangeable raters do.
+    """Test whether each rater agrees less with other raters than interchangeable raters do.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def same_answer_p_values(choices: RaterChoices) -> tuple[IntArray, FloatArray]:
 
 
 def drift_p_values(choices: RaterChoices, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Test whether raters agree more or less with the others over time.
+    """Test whether raters agree more or less with other raters over time.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def drift_p_values(choices: RaterChoices, times: FloatArray) -> tuple[FloatArray
     rho : (m,) array in [-1, 1]
         Correlation of the rank of time with the rater's agreement beyond the median of the item's
         raters, over units of mean time and agreement; nan below 30 units or if either is constant.
-        Relative to the mean instead, all others would seem to change if one rater does.
+        Relative to the mean, all other raters would seem to change if one rater does.
     p_adjusted : (m,) array
         Two-sided p-values for no relation by Student's t, adjusted by Holm; nan if not tested.
     """

@@ -1,4 +1,4 @@
-"""How well scores order items, compared with raters: measures without a threshold.
+"""Measures of how well scores order items, compared with raters, without a threshold.
 
 References
 ----------
@@ -22,8 +22,8 @@ from harness.stats.data.labels import medians
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
 
-N_BLOCKS = 50  # of items that the jackknife leaves out in turn
-MAX_PAIRED = 1000  # items of which all pairs are compared; of more, a seeded sample
+N_BLOCKS = 50  # blocks of items that the jackknife leaves out in turn
+MAX_PAIRED = 1000  # items with all pairs compared; if there are more, a seeded sample
 MIN_UNITS, UNITS_FOR_MEDIANS = 10, 30
 NEVER = 1e-12
 DIGITS = 9
@@ -35,7 +35,7 @@ class Scored(NamedTuple):
     Attributes
     ----------
     score : (n,) array
-        Higher is better.
+        Score of each item; higher is better.
     shares : (n, K) array
         Share of the raters who chose each option, from the worst to the best.
     mean, median : (n,) array
@@ -80,7 +80,7 @@ def auc(items: Scored) -> float:
     shares = items.shares
     at = np.zeros((place.max(initial=-1) + 1, shares.shape[1]))
     np.add.at(at, place, shares)
-    worse = np.cumsum(at, axis=1) - at  # labels below the one of the column
+    worse = np.cumsum(at, axis=1) - at  # labels below the column's label
     own = float((shares * (np.cumsum(shares, axis=1) - shares)).sum())  # of an item with itself
     lower = np.cumsum(worse, axis=0) - worse
     n_pairs = float((at * worse.sum(axis=0)).sum()) - own
@@ -91,14 +91,14 @@ def auc(items: Scored) -> float:
 
 def spearman(items: Scored, centre: FloatArray) -> float:
     """Return Spearman's correlation of the scores with the raters' (n,) centres."""
-    from scipy.stats import spearmanr  # noqa: PLC0415 -- 0.3 s, for scores alone
+    from scipy.stats import spearmanr  # noqa: PLC0415 -- 0.3 s, only needed for scores
 
     return _defined(spearmanr, items.score, centre)
 
 
 def kendall(items: Scored, centre: FloatArray) -> float:
     """Return Kendall's tau-b of the scores with the raters' (n,) centres."""
-    from scipy.stats import kendalltau  # noqa: PLC0415 -- 0.3 s, for scores alone
+    from scipy.stats import kendalltau  # noqa: PLC0415 -- 0.3 s, only needed for scores
 
     return _defined(kendalltau, items.score, centre)
 
@@ -108,7 +108,7 @@ def _defined(
     x: FloatArray,
     y: FloatArray,
 ) -> float:
-    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:  # noqa: PLR2004 -- a pair
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:  # noqa: PLR2004 -- it needs a pair
         return np.nan
     return float(correlation(x, y)[0])
 
@@ -162,7 +162,7 @@ class TiedPairs(NamedTuple):
         widths, last = np.unique(distance[order][::-1], return_index=True)
         gained = np.cumsum((self.rating == 0)[order].astype(np.int64))
         lost = np.cumsum((self.score * self.rating > 0)[order].astype(np.int64))
-        right = (gained - lost)[len(order) - 1 - last]  # over a width below all of them
+        right = (gained - lost)[len(order) - 1 - last]  # relative to no ties
         best = int(right.argmax()) if right.size else -1
         return float(widths[best]) if best >= 0 and right[best] > 0 else 0.0
 
@@ -209,7 +209,7 @@ def jackknife_interval(
     (low, high) or None
         None if the value is at a bound, or undefined without some block.
     """
-    from scipy.stats import t  # noqa: PLC0415 -- 0.3 s, for scores alone
+    from scipy.stats import t  # noqa: PLC0415 -- 0.3 s, only needed for scores
 
     names, place = np.unique(units, return_inverse=True)
     n_blocks = min(N_BLOCKS, len(names))

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 ScoreDirection: TypeAlias = Literal[
     "higher", "lower", "found"
-]  # found: on other items than it's used on
+]  # "found": estimated on different items than it's used on
 N_FOLDS = 5
-MIN_FITTED = 10  # units with ratings, below which no map is fitted
+MIN_FITTED = 10  # units with ratings; with fewer, no map is fitted
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,7 +90,7 @@ class ScoreMap:
 
 
 def _isotonic(means: FloatArray, mass: FloatArray, *, ascends: bool) -> FloatArray:
-    from scipy.optimize import isotonic_regression  # noqa: PLC0415 -- 0.1 s, for scores alone
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 -- 0.1 s, only needed for scores
 
     columns = [isotonic_regression(y, weights=mass, increasing=ascends).x for y in means.T]
     return np.stack(columns, axis=1)
@@ -183,7 +183,7 @@ def cross_fit(
 
 
 def folds_of(units: IntArray, rated: BoolArray, n: int = N_FOLDS) -> IntArray:
-    """Return the fold of each item, -1 for those without ratings and if there are too few units.
+    """Return each item's fold; -1 for items without ratings, or if there are too few units.
 
     Units are shuffled by a fixed seed, so the same data have the same folds.
     """

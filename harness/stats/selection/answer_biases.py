@@ -1,4 +1,4 @@
-"""Biases of the options under which a judge's most probable answer loses least."""
+"""Biases of the options that minimise the loss of a judge's most probable answer."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ import numpy as np
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
-N_PASSES = 3  # over the options
+N_PASSES = 3  # passes over the options
 
 
 def fitted_steps(log_shares: FloatArray, losses: FloatArray, steps: FloatArray) -> IntArray:
-    """Return the bias of each option, as a place among possible ones, with the least mean loss.
+    """Return each option's bias, as an index into possible biases, with the least mean loss.
 
-    One option at a time, in turn, with the others as they are. Of biases that lose the same, the
-    one in the middle is chosen.
+    The options are fitted in turn, one at a time, while the rest stay fixed. Among biases with the
+    same loss, the middle one is chosen.
 
     Parameters
     ----------
     log_shares : (n, K) array
         Log-probabilities of the options.
     losses : (n, K) array
-        What each option loses on each item.
+        Loss of each option on each item.
     steps : (S,) array
-        The possible biases, in ascending order, in the unit of the log-probabilities; 0 is one.
+        The possible biases, in ascending order, in the unit of the log-probabilities. They must
+        include 0.
 
     Returns
     -------
     (K,) int array
-        Places in ``steps``; the first option has no bias.
+        Indices into ``steps``; the first option has no bias.
 
     Raises
     ------
     ValueError
-        Without items, or with an array of another shape.
+        If there are no items, or an array has a different shape.
     """
     if not len(log_shares) or log_shares.shape != losses.shape:
         raise ValueError("biases need items, and a loss of each option on each")
@@ -55,9 +56,9 @@ def fitted_steps(log_shares: FloatArray, losses: FloatArray, steps: FloatArray) 
 
 
 def mean_loss(log_shares: FloatArray, losses: FloatArray, biases: FloatArray) -> float:
-    """Return what the most probable options lose on average with a bias of each option, (K,).
+    """Return the mean loss of the most probable options, with a bias for each option, (K,).
 
-    ``biases`` can be (n, K), too.
+    ``biases`` can also be (n, K).
     """
     chosen = (log_shares + biases).argmax(axis=1)
     return float(losses[np.arange(len(losses)), chosen].mean())

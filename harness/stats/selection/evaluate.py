@@ -149,9 +149,9 @@ def evaluate(
     positive : sequence of str
         Positive options, for decisions and beta.
     resampling : Resampling
-        How intervals are computed.
+        Settings for intervals.
     metrics : sequence of str or Metric, optional
-        Default: all rows of `METRICS`; see `metrics_for`.
+        Metrics to evaluate. Default: all rows of `METRICS`; see `metrics_for`.
     implied : Distributions, optional
         Assumed response sets of the humans, instead of their own; see `distributions_at_beta` and
         `reconstruct`.
@@ -185,7 +185,7 @@ def evaluate(
     units = resampled = resampling.units(len(human.items))
     cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
     tables: Sequence[RatingTable] = (human, *judges)
-    panel = panel if panel is not None and panel.is_crossed else None  # else nothing is over raters
+    panel = panel if panel is not None and panel.is_crossed else None  # else not a sample
     pooled = resampling.groups is None and criteria is None
     if pooled and implied is None and weights is None and panel is None:
         tables, resampled, common = one_of_each_kind(tables, units, common or {})

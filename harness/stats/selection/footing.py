@@ -72,7 +72,7 @@ class Footing:
     values : (R,) array
         The metric of each ranked judge on the shared items; nan if undefined.
     replicates : (R, B) array
-        The same in each resample.
+        The same metric in each resample.
     baselines : dict of str to float
         The metric of each computed baseline; nan if undefined.
     baseline_replicates : dict of str to (B,) array
@@ -82,8 +82,8 @@ class Footing:
     winner : SimultaneousInterval or None
         The best judge and the interval for its value.
     clearly_better : (R, R) bool array
-        Whether a judge is better than another, by a simultaneous comparison of all judges at the
-        screening share of the error probability.
+        Whether a judge is better than a different one, by a simultaneous comparison of all judges
+        at the screening share of the error probability.
     beats : (R, C) bool array
         Whether a judge is better than each of the baselines by a simultaneous one-sided bound over
         all judges and baselines.
@@ -165,14 +165,14 @@ class Footing:
         )
 
     def estimates(self, about: Mapping[str, Estimate], order: Sequence[str]) -> dict[str, Estimate]:
-        """Return the estimate of each judge.
+        """Return each judge's estimate.
 
         Parameters
         ----------
         about : mapping of str to Estimate
-            By judge, its counts, and why it is NA; of one that is not ranked, all there is.
+            Counts and reason for NA by judge. For a judge that is not ranked, the whole estimate.
         order : sequence of str
-            Ranked judges, best first. The interval of the first allows for its choice among them.
+            Ranked judges, best first. The first judge's interval accounts for its selection.
         """
         return {
             name: self._estimate(name, result, is_first=name == order[0])
@@ -246,7 +246,7 @@ class FootingFields(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRules:
-    """When judges are compared, and at which levels.
+    """Rules for comparing judges, and the levels of the comparisons.
 
     Attributes
     ----------
@@ -299,7 +299,7 @@ def common_footing(
     human : RatingTable
         The raters' answers.
     judges : sequence of RatingTable
-        What each judge answered: the same space, the same items in the same order.
+        Each judge's answers, with the same space and the same items in the same order.
     metric : Metric
         Metric that is a mean over items, or a coefficient of sums.
     tau : float in (0, 1]
@@ -307,7 +307,7 @@ def common_footing(
     positive : sequence of str
         Positive options of the form decision.
     resampling : Resampling
-        How intervals are made.
+        Settings for intervals.
     rules : ComparisonRules, optional
         Replies, share answered, margin and levels.
     implied : Distributions, optional
@@ -436,7 +436,7 @@ def footing_of(
     baselines : C names, optional
         Names of the baselines.
     **about
-        Further fields of `Footing`.
+        Other fields of `Footing`.
     """
     n_units, raters, further = about["n_units"], about.get("raters"), about.get("further")
     R = len(of_judges.values)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from harness.stats.selection.replies import Vectors
 
 
-MOST_PAIRED = 8  # answers up to which any two ratings and an answer are tried
+MOST_PAIRED = 8  # with at most this many answers, any two ratings and an answer are tried
 
 
 def _over_raters(estimate: ClusterMean, raters: RaterVariance | None) -> ClusterMean:
@@ -69,16 +69,16 @@ def _rating_counts(human: RatingTable, metric: Metric, implied: Distributions | 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Scoring:
-    """A metric with the raters of some items."""
+    """A metric, together with the raters' ratings of some items."""
 
     metric: Metric
-    counts: FloatArray  # (n, W) ratings
+    counts: FloatArray  # ratings, (n, W)
     human_vectors: FloatArray  # (n, D)
-    human_form: Vectors  # shares -> rating vectors of the raters
-    judge_form: Vectors  # shares -> rating vectors of a judge
+    human_form: Vectors  # shares -> raters' rating vectors
+    judge_form: Vectors  # shares -> a judge's rating vectors
     to_vectors: Callable[[Distributions], FloatArray]
-    can_leave_out: bool  # whether the counts are those of single raters
-    weights: FloatArray  # (n,) how often each item counts
+    can_leave_out: bool  # whether the counts come from single raters
+    weights: FloatArray  # (n,) weight of each item
 
     @classmethod
     def of(
@@ -152,7 +152,7 @@ class Scoring:
         return self.value_of(self.sums(every, self.rated, n_replies))
 
     def value_of(self, sums: FloatArray) -> float:
-        """Return the metric of (n, d) contributions, identical in any order of the items."""
+        """Return the metric for (n, d) contributions, identical in any order of the items."""
         return float(self.metric.value(weighted_total(sums, self.weights)))
 
     def with_worst_answers(self, replies: Replies, n_replies: float) -> Replies | None:
@@ -399,7 +399,7 @@ class Scoring:
         )
 
     def one_human_by_kind(self, replies: Replies, shared: BoolArray) -> OneHuman:
-        """Like `one_human`, but evaluates items with equal ratings and answers only once."""
+        """Compute `one_human`, but evaluate items with equal ratings and answers only once."""
         answers = (np.nan_to_num(array, nan=-1.0) for array in (replies.shares, replies.n_samples))
         kinds = Kinds.of(self.counts, shared.astype(np.float64), *answers)
         at = kinds.first

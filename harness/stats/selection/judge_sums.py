@@ -50,7 +50,7 @@ SINGLE: dict[RatingSide, ExclusionReason] = {
     "human": "human_single_rating",
     "judge": "judge_single_rating",
 }
-MISSING: dict[RatingSide, tuple[ExclusionReason, ...]] = {  # of each outcome, of several, of none
+MISSING: dict[RatingSide, tuple[ExclusionReason, ...]] = {  # for one outcome, several, none
     "human": (
         "human_answered",
         "human_abstained",
@@ -74,7 +74,7 @@ MISSING: dict[RatingSide, tuple[ExclusionReason, ...]] = {  # of each outcome, o
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One table's rating vectors, and which items have them, per form.
+    """One table's rating vectors, and the items that have them, per form.
 
     Attributes
     ----------
@@ -85,8 +85,8 @@ class ComparedSide:
     times : (n,) int array or None
         Number of items that each row of the table represents; None for one each.
     common : mapping of elicitation to CommonItems
-        If a judge is compared with others: the number of replies, and the items. Empty to use all
-        of its own.
+        Number of replies and items for comparing a judge with other judges. Empty to use all of its
+        own.
     """
 
     table: RatingTable
@@ -115,7 +115,7 @@ class ComparedSide:
         forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in needed}
         for form in forms if implied is not None else ():
             if FORMS[form].needs_pairs and FORMS[form].elicitation == "response_set":
-                forms[form] = np.full_like(forms[form], np.nan)  # its noise is not that of m raters
+                forms[form] = np.full_like(forms[form], np.nan)  # its noise differs from m raters'
         complete = {form: _complete(vectors) for form, vectors in forms.items()}
         return cls(table, dist, forms, complete, cut, implied is not None, times, common or {})
 
@@ -198,7 +198,7 @@ def judge_sums(
 def _sums_of_both(
     human: tuple[ComparedSide, Form], judge: tuple[ComparedSide, Form]
 ) -> partial[ItemSums]:
-    """Return which items have vectors of both sides' forms, and why the others don't."""
+    """Return sums with the items that have both sides' forms, and reasons for the rest."""
     used = human[0].complete[human[1]] & judge[0].compared(judge[1])
     tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if FORMS[form].is_mode]
     return partial(
@@ -242,7 +242,7 @@ def scorer(judge: ComparedSide) -> Callable[[Metric, FloatArray, IntArray], Floa
 
     @cache
     def comparable(form: Form) -> tuple[FloatArray, BoolArray]:
-        """Return the judge's vectors, nan off its items, and which items have more replies."""
+        """Return the judge's vectors, nan off its items, and whether items have more replies."""
         of_judge, compared = judge.forms[form], judge.compared(form)
         if judge.common:
             of_judge = np.where(compared[:, None], of_judge, np.nan)
@@ -293,7 +293,7 @@ def _exclusions(
         behind = None if times is None else times[missing]
         kinds = (outcomes > 0).sum(axis=1)
         named = np.where(kinds == 1, outcomes.argmax(axis=1), np.where(kinds == 0, -1, -2))
-        codes = (*range(len(OUTCOMES)), -1, -2)  # -1: of no outcome; -2: of several
+        codes = (*range(len(OUTCOMES)), -1, -2)  # -1: no outcome; -2: several
         counted += [(MISSING[who][code], how_many(named == code, behind)) for code in codes]
     side, form = judge
     counted.append((_why_not_compared(side, form), how_many(left & ~side.compared(form), times)))
@@ -301,7 +301,7 @@ def _exclusions(
 
 
 def _why_not_compared(judge: ComparedSide, form: Form) -> NAReason:
-    """Return the reason why a judge isn't compared on items that it answered."""
+    """Return the reason that a judge isn't compared on items that it answered."""
     common = judge.common.get(ELICITATION_OF[form])
     is_ranked = common is None or judge.table.name in common.judges
     return "not_shared" if is_ranked else "too_few_answered"
@@ -413,7 +413,7 @@ def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSu
 
 def set_sums(human: RatingTable) -> list[ItemSums]:
     """Measure the agreement among the human raters' response sets."""
-    given = np.flatnonzero(human.response_set.any(axis=0))  # distances are of pairs of sets
+    given = np.flatnonzero(human.response_set.any(axis=0))  # distances are between pairs of sets
     metrics = set_agreement_metrics(human.space.membership[:, given])
     return rater_sums(human.response_set[:, given], metrics)
 

@@ -20,9 +20,9 @@ from harness.stats.selection.paired_runs import FEW_DIFFER, MIN_DIFFERING
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
-RANGE = (-1.0, 1.0)  # of the difference of two losses in [0, 1]
-ALPHA = GAIN * 0.05  # chance that a gain that is none is shown
-LEVEL = 1.0 - 2.0 * ALPHA  # the gain is above 0 by chance in one of both tails
+RANGE = (-1.0, 1.0)  # range of the difference between two losses in [0, 1]
+ALPHA = GAIN * 0.05  # probability of showing a gain if there is none
+LEVEL = 1.0 - 2.0 * ALPHA  # a false gain is in one of the two tails
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,8 @@ class PairedGain:
     low, high : float or None
         Interval of the gain.
     level : float
-        Coverage of the interval; a gain above 0 has half of the rest as its error rate.
+        Coverage of the interval; the error rate of a gain above 0 is half of the remaining
+        probability.
     reason : str
         Reason if there is no interval: ``fewer_than_six_differ`` or ``too_few_items``.
     n_better, n_worse : int
@@ -66,19 +67,20 @@ class PairedGain:
 
 
 def items_for_gain(gains: FloatArray, worth: float) -> int | None:
-    """Return on how many items a gain is shown with a power of 80 %.
+    """Return the number of items on which a gain is shown with a power of 80 %.
 
     Parameters
     ----------
     gains : (n,) array
-        Of a pilot: by how much less the second judge loses on each item.
+        Gain of the second judge on each item of a pilot: loss of the first judge minus loss of the
+        second.
     worth : float
         The gain to show.
 
     Returns
     -------
     int or None
-        See `sample_size_for_difference`; None with fewer than two items, or if all are alike.
+        See `sample_size_for_difference`; None with fewer than two items, or if all gains are equal.
     """
     if len(gains) < 2 or not (sd := float(gains.std(ddof=1))):  # noqa: PLR2004 -- for a spread
         return None
@@ -102,13 +104,14 @@ def paired_gain(
 
     Notes
     -----
-    The interval is that of `bounded_mean_interval`. With fewer than six units that differ, there is
-    none, as in `paired_runs`. `benchmarks/improve.py` measures its error rate after a search.
+    The interval comes from `bounded_mean_interval`. With fewer than six units that differ, there is
+    no interval, as in `paired_runs`. `benchmarks/improve.py` measures its error rate after a
+    search.
 
     Raises
     ------
     ValueError
-        Without items, or if a loss is nan.
+        If there are no items, or a loss is nan.
     """
     gains = before - after
     if not len(gains) or np.isnan(gains).any():

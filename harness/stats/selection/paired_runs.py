@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling, Units
     from harness.stats.inference.metric import Metric
 
-NO_MEAN: Final = "no_mean"  # of a metric that no single item has a value of
-MIN_DIFFERING = 6  # units on which the runs differ; the interval of fewer is too short
+NO_MEAN: Final = "no_mean"  # for a metric that is undefined for single items
+MIN_DIFFERING = 6  # units on which the runs differ; with fewer, the interval is too short
 FEW_DIFFER: Final = "fewer_than_six_differ"
 
 
@@ -77,8 +77,8 @@ class PairedRuns:
     unit : {"item", "group", "criterion"}
         Unit of counting.
     test : {"mcnemar", "sign", ""}
-        McNemar if every unit is right or wrong; else the sign test of the units' differences; none
-        if the metric isn't a mean over items.
+        "mcnemar" if every unit is right or wrong, else "sign", for the sign test of the units'
+        differences. "" if the metric isn't a mean over items.
     p : float or None
         Exact two-sided p-value of the test.
     reason : str
@@ -128,7 +128,7 @@ def paired_runs(
     -------
     PairedRuns
         The comparison, with an exact test of the hypothesis that either run is better equally often
-        if they differ. Items of one group are one unit, as they are not independent.
+        if they differ. Items in a group are one unit, because they are not independent.
 
     Notes
     -----

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.inference.interval_methods import FurtherItem
 
-DIGITS = 12  # to which values that are the same agree
+DIGITS = 12  # decimals to which equal values agree
 MAX_SKEWNESS, NO_SKEWNESS = 1.0 / 3.0, 1e-6
 MIN_UNITS_OF_DIFFERENCES = 20  # with fewer, skewed differences are significant too often
 MIN_UNITS_OF_WINNER = 30  # with fewer, the lowest of several skewed losses is too low too often
@@ -112,7 +112,7 @@ def rank_sets(
     Studies 91 (2024).
     """
     J = len(losses)
-    gains = losses[None, :] - losses[:, None]  # how much better row j is than column k
+    gains = losses[None, :] - losses[:, None]  # gain of row j over column k
     drawn = replicates[None, :, :] - replicates[:, None, :]
     errors = _standard_errors(drawn)
     kept = errors > NO_SPREAD
@@ -278,7 +278,7 @@ def skewed_values(critical_value: float | FloatArray, skewness: FloatArray) -> F
 def _critical_values(
     off: FloatArray, level: float, n_units: int | None, freedom: FloatArray | None
 ) -> tuple[float, FloatArray]:
-    """Return the critical value of the largest of (P, B) deviations, and that of each."""
+    """Return the critical value for the largest of (P, B) deviations, and for each of them."""
     normal_value = _upper_quantile(off.max(axis=0), level, len(off))
     critical_value = float(small_sample(normal_value, n_units))
     values = np.broadcast_to(small_sample(normal_value, n_units, freedom), len(off))

@@ -54,7 +54,8 @@ class Ranked:
     judge : str
         Name of the judge.
     rank : int or None
-        1 is best; equal values share a rank; None if the metric is undefined.
+        Rank of the judge; 1 is best, equal values share a rank, and None means that the metric is
+        undefined.
     """
 
     judge: str
@@ -115,7 +116,7 @@ def compare(
     Parameters
     ----------
     names : (judge, reference)
-        Who is compared with whom.
+        Names of the judge and the reference.
     losses : (2,) array
         Losses of both, lower is better.
     replicates : (2, B) array
@@ -164,8 +165,8 @@ class Regret:
         judge has none for the goal; else "".
     interval : Interval or None
         Interval for the regret, with the selection and the best judge determined again in every
-        replicate. None with fewer than 30 items or groups, where a judge that is never wrong on
-        them looks the best in every replicate.
+        replicate. None with fewer than 30 items or groups, because a judge that is never wrong on
+        them looks best in every replicate.
     undefined_share : float
         Share of replicates without a value.
     inversions, n_pairs : int
@@ -199,7 +200,7 @@ def regret_of(
 
     ``by`` and ``goal`` are (J,) losses and (J, B) replicates of the metric and of the goal, of
     ``n_units`` resampled units. Lower is better, and replicate ``b`` uses the same items in both.
-    The reductions in parentheses of Guerdan et al. 2025, figure 7 and tables 3 and 4.
+    These are the reductions in parentheses in Guerdan et al. 2025, figure 7 and tables 3 and 4.
     """
     check_level(level)
     selected, best = chosen_by(by[0]), chosen_by(goal[0])
@@ -282,7 +283,7 @@ def chosen_by(losses: FloatArray) -> BoolArray:
 def _cost(by: FloatArray, goal: FloatArray) -> FloatArray:
     """Return (...) regrets from (J, ...) losses: mean over the selected minus the minimum."""
     selected = chosen_by(by)
-    suffered = np.where(selected, goal, 0.0).sum(axis=0)  # nan where a selected one is nan
+    suffered = np.where(selected, goal, 0.0).sum(axis=0)  # nan if a selected one is nan
     least = np.where(np.isnan(goal), np.inf, goal).min(axis=0, initial=np.inf)
     cost = ratio(suffered, selected.sum(axis=0)) - np.where(np.isinf(least), np.nan, least)
     return np.where(np.abs(cost) <= TOLERANCE, 0.0, cost)

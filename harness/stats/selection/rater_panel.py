@@ -50,7 +50,7 @@ class RaterPanel:
     def of(self, human: RatingTable, form: Form) -> CrossedRatings | None:
         """Return the ratings for a form of the raters' table.
 
-        None if they aren't known, or for a form that only applies to these raters.
+        The result is None if they aren't known, or for a form that only applies to these raters.
         """
         if FORMS[form].names_raters:
             return None
@@ -116,7 +116,7 @@ def _counted(
     score: Callable[[Metric, FloatArray, IntArray], FloatArray],
     vectors: Callable[[IntArray], FloatArray],
 ) -> Counted:
-    """Return the contributions of a judge as a function of the raters' counts."""
+    """Return a judge's contributions as a function of the raters' counts."""
 
     def contributions(counts: IntArray, rows: IntArray) -> FloatArray:
         return score(metric, vectors(counts), rows)
@@ -125,7 +125,7 @@ def _counted(
 
 
 def _vectors_of_counts(vectors: Vectors) -> Callable[[IntArray], FloatArray]:
-    """Return the raters' vectors as a function of their counts; judges with the same share them."""
+    """Return the raters' vectors as a function of their counts, shared if judges' are equal."""
 
     @remembered
     def of_counts(counts: IntArray) -> FloatArray:

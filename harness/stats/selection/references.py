@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 BASELINES = ("uniform", "prior", "most_frequent", "best_constant")
-MOST_CONSTANTS = 32  # answers up to which each is tried as a constant
+MOST_CONSTANTS = 32  # with at most this many answers, each is tried as a constant
 TINY = float(np.finfo(np.float64).tiny)
-DRAWS_PER_PRODUCT = 32  # of replies, whose totals one matrix product adds up
+DRAWS_PER_PRODUCT = 32  # draws of replies that one matrix product adds up
 
 
 def most_frequent_answers(pooled: FloatArray) -> BoolArray:
@@ -138,7 +138,7 @@ def values_of_constants(
     Parameters
     ----------
     contributions, value, squared
-        Of a `Metric`.
+        Fields of a `Metric`.
     human, counts, vectors
         As in `baseline_values`.
     weights : (B, n) array
@@ -187,7 +187,7 @@ def _constant_values(
 
 
 def _totals_by_draw(score: Vectors, weights: Weights, W: int, n_replies: float) -> Totals:
-    """Return a function from (B, W) distributions to the (B, d) totals expected from r replies."""
+    """Return a function from (B, W) distributions to the expected (B, d) totals for r replies."""
 
     def at_distribution(shares: FloatArray) -> FloatArray:
         rows = [weights[b] @ score(shares[b : b + 1]) for b in range(len(shares))]
@@ -271,7 +271,7 @@ def _squared_sums(
     return sums, squares[:, 0], n_items[:, 0]
 
 
-MIN_RATINGS = 2  # one is left out, one remains
+MIN_RATINGS = 2  # one is left out and one remains
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -347,7 +347,7 @@ def one_human(
 
 @dataclass(frozen=True, slots=True)
 class HumanReference:
-    """A judge in the place of a rater, scored on the same remaining ratings.
+    """A judge in a rater's place, scored on the same remaining ratings.
 
     Attributes
     ----------

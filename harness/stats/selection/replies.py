@@ -53,7 +53,7 @@ def shared_items(answered: BoolArray, *, min_answered: float = MIN_ANSWERED) -> 
 
     A judge that only answers easy items would win on its own items. So judges are compared on the
     items that all of them answered. A judge that answered too few isn't ranked, so that it doesn't
-    reduce the items for the others.
+    reduce the items for the rest.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def shared_items(answered: BoolArray, *, min_answered: float = MIN_ANSWERED) -> 
 
 Contributions: TypeAlias = "Callable[[FloatArray, FloatArray], FloatArray]"
 Vectors: TypeAlias = "Callable[..., FloatArray]"
-MAX_DRAWS = 2_000  # different draws of replies that are enumerated
-N_SAMPLED = 200  # draws of replies per item where there are more
+MAX_DRAWS = 2_000  # distinct draws of replies that are enumerated
+N_SAMPLED = 200  # draws of replies per item if there are more
 MIN_SAMPLES = 2  # one sample shows no reply noise
 
 
@@ -276,7 +276,7 @@ def vectors_of(table: RatingTable, form: Form, cut: Cut) -> Vectors:
 def decisions_at_replies(table: RatingTable, cut: Cut, n_replies: float | None) -> FloatArray:
     """Return the (n, 1) probabilities that a judge decides positively from r replies per item.
 
-    The r replies are drawn as in `contributions_at_replies`; With None or infinity, all replies are
+    The r replies are drawn as in `contributions_at_replies`; with None or infinity, all replies are
     used and the result is 0.0 or 1.0. Consistency and bias are linear in the decision, so computing
     them from its probability gives their expectation. Rows are nan if the judge has no replies.
     """
@@ -403,7 +403,8 @@ def _enumerated(
 def draw_probability(replies: Replies, drawn: FloatArray) -> FloatArray:
     """Return the (n,) probability that each item's replies are ``drawn``, (W,) counts.
 
-    Multivariate hypergeometric for counted samples, multinomial for distributions.
+    The distribution is multivariate hypergeometric for counted samples, and multinomial for
+    distributions.
     """
     n_replies = drawn.sum()
     finite = ~np.isinf(replies.n_samples)

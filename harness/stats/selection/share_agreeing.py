@@ -1,4 +1,4 @@
-"""How often an answer agrees with another rater's: a judge's, and a rater's instead."""
+"""Agreement of an answer with a different rater's, for a judge and for a rater in its place."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def share_agreeing(
     weights: FloatArray | None = None,
     criteria: Sequence[str] | None = None,
 ) -> HumanReference:
-    """Return how often a judge's forced choice agrees with another rater's, and a rater's does.
+    """Return how often a judge's forced choice, and a rater's, agrees with a different rater's.
 
     Every rater's choice is left out in turn. The result compares the share of the item's remaining
     choices that equal it with the share that equal the judge's reply, on the same items and
@@ -64,7 +64,7 @@ def share_agreeing(
     -------
     HumanReference
         ``judge`` and ``human`` in [0, 1]; ``difference`` is human minus judge, because it is a
-        difference of losses. All None without items.
+        difference of losses. All fields are None without items.
     """
     scoring = Scoring.of(human, SHARE_AGREEING, Cut(1.0, ()), weights=weights)
     if criteria is not None:

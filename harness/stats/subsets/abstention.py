@@ -1,6 +1,6 @@
 """Three ways to handle CANNOT_ASSESS, with different estimands.
 
-Cells are those of `confusion` over the K options and, last, abstention: (K + 1, K + 1), human by
+Cells are as in `confusion`, over the K options and, last, abstention: (K + 1, K + 1), human by
 judge. Each mode is a sum of cells: *exclude* drops the pairs in which either side abstained,
 *recode* converts abstention to one of the options, and *third_class* keeps it as a separate option
 (Rao and Callison-Burch 2026, section 6).
@@ -101,14 +101,14 @@ def mode_sums(
     options : K names
         Options without the abstention.
     positive : sequence of str
-        The positive options of f1 and phi, which are NA without any.
+        Positive options for f1 and phi, which are NA without any.
     recode_to : str or None
         The option that abstention becomes; None leaves out mode recode.
     weights : (K, K) or (K + 1, K + 1) array, optional
         Disagreements for weighted coefficients: between answers in mode exclude, or between
         classes.
     excluded : tuple of Exclusion
-        Why items don't enter in any mode.
+        Reasons that items don't enter in any mode.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
 def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
     """Collapse (..., K * K) cells to tp, fn, fp, tn of some options against all others."""
     cells, inside = square(totals), mask.astype(np.float64)
-    rows = np.stack([cells @ inside, cells @ (1.0 - inside)], axis=-1)  # human by side of the judge
+    rows = np.stack([cells @ inside, cells @ (1.0 - inside)], axis=-1)  # human by judge's side
     tp, fn = np.moveaxis(inside @ rows, -1, 0)
     fp, tn = np.moveaxis((1.0 - inside) @ rows, -1, 0)
     return np.stack([tp, fn, fp, tn], axis=-1)

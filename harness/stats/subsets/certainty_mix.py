@@ -38,12 +38,12 @@ class CertaintyMix:
     n_items, n_draws : int
         Number of items in a subset, and of subsets per share.
     n_certain, n_uncertain : int
-        Number of items to draw from: those on which all raters agree, and the others.
+        Number of items to draw from: those on which all raters agree, and the rest.
     alpha, error : dict of str to tuple of float or None
         Mean and standard deviation over subsets, the latter being the standard error for this
-        number of items. Keys are who is compared with the raters' mode (median on ordered scales):
-        "one rater", left out of that mode; "random rater"; each judge. "raters" compares raters
-        among themselves. None if fewer than two subsets have an alpha.
+        number of items. Keys name the side that is compared with the raters' mode (median on
+        ordered scales): "one rater" (left out of that mode), "random rater", and each judge.
+        "raters" compares raters among themselves. None if fewer than two subsets have an alpha.
     """
 
     shares: tuple[float, ...]
@@ -78,9 +78,9 @@ def certainty_mix(
     human : (n, K) array
         Number of times each option was chosen.
     judges : mapping of judge to (n, K) array
-        The same for each judge; items that any of them did not answer are left out.
+        The same counts for each judge. Items that any judge did not answer are left out.
     level, scale
-        As of `stratify`.
+        As in `stratify`.
 
     Raises
     ------

@@ -46,8 +46,8 @@ class HeldOutStratum:
     stratum : str
         Name of the stratum.
     n_items, n_ratings : int
-        Number of held-out ratings on items that the judge answered, and of their items. An item is
-        in several strata if its remaining raters differ in certainty between held-out ratings.
+        Number of items with held-out ratings that the judge answered, and of these ratings. An item
+        is in several strata if its remaining raters differ in certainty between held-out ratings.
     hh : Estimate
         Share of the remaining ratings that equal the held-out one.
     hm : Estimate
@@ -82,13 +82,13 @@ def held_out_strata(
     human : (n, K) array
         Number of times each option was chosen. Items with fewer than three ratings don't enter.
     judges : mapping of judge to (n, K) array
-        The same for each judge.
+        The same counts for each judge.
     strata : sequence of Stratum
-        They may overlap.
+        Strata, which may overlap.
     resampling : Resampling
-        How intervals are made.
+        Settings for intervals.
     scale : (K,) numbers, optional
-        What the options stand for, increasing; by default 1 to K.
+        Increasing numbers for the options; by default 1 to K.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, of_item: IntAr
 
 
 def _contributions(h: FloatArray, judge: FloatArray, left_out: FloatArray) -> FloatArray:
-    """Return (n, 3): agreement of held-out ratings, of the judge instead, and ratings."""
+    """Return (n, 3): agreement of held-out ratings, agreement of the judge, number of ratings."""
     shares = np.nan_to_num(row_shares(judge))
     remaining = reduced(np.add, h)[:, None] - 1.0
     hh = left_out * (h - 1.0)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
 N_PERMUTATIONS = 999
-FEWEST = 99  # of very many items
-CELLS = 1 << 22  # labels that are permuted in all, if items are many
-CELLS_AT_ONCE = 1 << 17  # of these, in memory
+FEWEST = 99  # permutations for very many items
+CELLS = 1 << 22  # total permuted labels, if there are many items
+CELLS_AT_ONCE = 1 << 17  # labels in memory at once
 
 
 def permutation_p(
@@ -70,6 +70,6 @@ def _between(centred: FloatArray, labels: IntArray) -> FloatArray:
     places = (labels + n_labels * np.arange(n_rows)[:, None]).ravel()
     sums = np.bincount(places, np.tile(centred, n_rows), n_rows * n_labels)
     squares = sums.reshape(n_rows, n_labels) ** 2
-    counts = np.bincount(labels[0], minlength=n_labels)  # a permutation leaves them as they are
+    counts = np.bincount(labels[0], minlength=n_labels)  # permutations don't change them
     total: FloatArray = np.nansum(ratio(squares, counts), axis=1)
     return total

@@ -26,8 +26,8 @@ class RiskCoverage:
     Attributes
     ----------
     threshold, answered_fraction, risk : (t,) arrays
-        For each distinct score, from the highest down: share of items that reach it, and share of
-        those that are wrong. Equal scores are never split.
+        Each distinct score, from the highest down, with the share of items that reach it, and the
+        share of those that are wrong. Equal scores are never split.
     area : float or None
         Mean risk over the answered items, each as the last one included (lower is better); None
         without items.
@@ -134,7 +134,7 @@ class CalibrationCurve:
     reason : str
         "no_items" or "not_a_probability" if there is no curve.
     n_used, n_excluded : int
-        Number of items with confidence and agreement; number of others.
+        Number of items with confidence and agreement; number of other items.
     """
 
     score: str
@@ -159,7 +159,7 @@ def calibration_curve(
     level: float = 0.95,
     n_bins: int = N_BINS,
 ) -> CalibrationCurve:
-    """Compare confidences with how often raters agree.
+    """Compare confidences with the share of raters who agree.
 
     Parameters
     ----------
@@ -170,9 +170,9 @@ def calibration_curve(
     clusters : (n,) int array
         The group of each item, for the standard errors.
     score : str
-        What the confidence was read from.
+        Source of the confidence.
     level : float
-        Level of the interval.
+        Confidence level of the interval.
     n_bins : int
         Maximum number of bins. Bins have about the same number of items, and equal confidences
         share one.

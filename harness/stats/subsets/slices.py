@@ -22,10 +22,10 @@ from harness.stats.modes import MadeBy
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
 
-N_DRAWS = 2000  # of the largest difference
+N_DRAWS = 2000  # draws of the largest difference
 N_THIRDS = 3
 NORMAL_KURTOSIS = 3.0
-PRIOR_UNITS = 20.0  # that a slice is supposed to have, which vary like the other items
+PRIOR_UNITS = 20.0  # prior units of a slice, which vary like the other items
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -63,7 +63,7 @@ class _Side(NamedTuple):
     """One side of each comparison: the slices, or the items outside each of them."""
 
     mean: FloatArray  # (F,)
-    influence: FloatArray  # (F, U) what each unit adds to the error of the mean
+    influence: FloatArray  # (F, U) contribution of each unit to the error of the mean
     n_units: FloatArray  # (F,)
 
     @property
@@ -74,7 +74,7 @@ class _Side(NamedTuple):
 
     @property
     def kurtosis(self) -> FloatArray:
-        """(F,) kurtoses per unit; that of a normal distribution if units don't vary."""
+        """(F,) kurtoses per unit; a normal distribution's kurtosis if units don't vary."""
         squares = self.influence**2
         total = squares.sum(axis=1)
         kurtosis = ratio(self.n_units * (squares**2).sum(axis=1), total**2)
@@ -116,11 +116,11 @@ def slice_means(
     A few items with equal values have no variance. So the variance of a slice is at least what it
     would be with 20 more units that vary like the other items, as in the moderated t statistic (G.
     K. Smyth, Linear models and empirical Bayes methods for assessing differential expression,
-    Statistical Applications in Genetics and Molecular Biology 3 (2004), 3), and that of either side
-    is at least what it would be with one more unit as far away as any item (or, if all items are
-    equal, as far as the bounds). Degrees of freedom are Satterthwaite's, each side having those of
-    its own variance, which depend on the kurtosis (B. O'Neill, Some useful moment results in
-    sampling problems, The American Statistician 68 (2014), 282-296).
+    Statistical Applications in Genetics and Molecular Biology 3 (2004), 3), and the variance of
+    either side is at least what it would be with one more unit as far away as any item (or, if all
+    items are equal, as far as the bounds). Degrees of freedom are Satterthwaite's, each side having
+    those of its own variance, which depend on the kurtosis (B. O'Neill, Some useful moment results
+    in sampling problems, The American Statistician 68 (2014), 282-296).
     """
     enters = ~np.isnan(values)
     weight = np.where(enters, 1.0 if weights is None else weights, 0.0)
@@ -192,12 +192,12 @@ def worst_slice(
 def thirds(numbers: FloatArray) -> tuple[float, float] | None:
     """Return the largest numbers in the lower and the middle third; None with fewer than three.
 
-    Equal numbers stay together: the cuts are those nearest to thirds among the numbers that occur.
+    Equal numbers stay together: the cuts are the occurring numbers nearest to thirds.
 
     Parameters
     ----------
     numbers : (n,) array
-        nan for an item without one.
+        Numbers of the items; nan for an item without one.
     """
     present = np.sort(numbers[~np.isnan(numbers)])
     distinct, first = np.unique(present, return_index=True)
@@ -279,7 +279,7 @@ def _largest_tail(influence: FloatArray, level: float, rng: np.random.Generator)
     covariance = influence @ influence.T
     scale = np.sqrt(np.maximum(np.diag(covariance), NO_SPREAD**2))
     correlation = covariance / np.outer(scale, scale)
-    np.fill_diagonal(correlation, 1.0)  # of a slice whose items are all alike, too
+    np.fill_diagonal(correlation, 1.0)  # also for a slice with equal items
     eigenvalues, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
     draws = np.abs(rng.standard_normal((N_DRAWS, len(root))) @ root.T).max(axis=1)

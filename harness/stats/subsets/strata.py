@@ -65,10 +65,10 @@ if TYPE_CHECKING:
     _Parts = Callable[..., dict[str, list[ItemSums]]]
     _Estimates = dict[str, dict[str, Estimated]]
 
-CELLS = 1 << 20  # of pairs of labels, held at once: 8 MiB
+CELLS = 1 << 20  # pairs of labels in memory at once: 8 MiB
 _NOMINAL = ("krippendorff_alpha_nominal", "cohen_kappa", "scott_pi", "gwet_ac1")
 _measure = partial(Metric, reason=constant_labels, paper="Elangovan et al. 2025")
-_SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # of two raters
+_SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # names for two raters
 
 
 def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> list[ItemSums]:
@@ -117,7 +117,7 @@ def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...
 
 
 def against_random(metrics: Iterable[Metric], chances: FloatArray) -> tuple[Metric, ...]:
-    """Adapt `pair_metrics` to compare a rater with another who labels at random.
+    """Adapt `pair_metrics` to compare a rater with one who labels at random.
 
     The L labels have the (L,) probabilities ``chances``, whatever the item.
     """
@@ -191,12 +191,12 @@ class Stratum:
             raise ValueError(f"stratum {self.name!r}: [{self.at_least}, {self.below}) is empty")
 
     def members(self, human: Counts, scale: ArrayLike | None = None) -> BoolArray:
-        """Return (n,) bool: which items with at least two ratings are in the stratum."""
+        """Return (n,) bool: whether each item has two ratings and is in the stratum."""
         [inside] = members_of([self], human, scale)
         return inside
 
     def holds(self, certainty: FloatArray) -> BoolArray:
-        """Return which of (n,) certainties are in the stratum; False for nan."""
+        """Return whether each of (n,) certainties is in the stratum; False for nan."""
         inside = certainty >= self.at_least - TOLERANCE
         if self.below is not None:
             inside &= certainty < self.below - TOLERANCE
@@ -206,7 +206,7 @@ class Stratum:
 def members_of(
     strata: Sequence[Stratum], human: Counts, scale: ArrayLike | None = None
 ) -> list[BoolArray]:
-    """Return (n,) bool for each stratum: which items with at least two ratings are in it."""
+    """Return (n,) bool for each stratum: whether each item has two ratings and is in it."""
     certainty_by: dict[StratifiedBy, Callable[[], FloatArray]] = {
         "majority_share": lambda: majority_shares(human),
         "median_share": lambda: median_shares(human, scale),
@@ -246,7 +246,7 @@ class StratumResult:
     n_labels_seen : int
         Number of distinct human labels in it.
     hh, mm : mapping of str to Estimate
-        Humans among themselves; samples of the judge among themselves.
+        Agreement of humans among themselves, and of the judge's samples among themselves.
     hw_mw : mapping of str to Estimate
         Human mode (median on ordered scales) against the judge's.
     h_mw : mapping of str to Estimate
@@ -296,17 +296,17 @@ def stratify(
     Parameters
     ----------
     human : (n, K) array
-        How often each option was chosen.
+        Number of times each option was chosen.
     judges : mapping of judge to (n, K) array
-        The same of each judge.
+        The same counts for each judge.
     strata : sequence of Stratum
-        They may overlap.
+        Strata, which may overlap.
     level : {"nominal", "ordinal", "interval", "ratio"}
-        Level of the scale: modes are compared on the nominal level, medians on the others.
+        Level of the scale: modes are compared on the nominal level, medians on the other levels.
     resampling : Resampling
-        How intervals are made.
+        Settings for intervals.
     scale : (K,) numbers, optional
-        What the options stand for, increasing; by default 1 to K.
+        Increasing numbers for the options; by default 1 to K.
     measures : mapping of str to collection of str, optional
         Names of the coefficients to estimate, by part of the result; by default, and in parts not
         listed, all. The resamples are the same.
@@ -354,7 +354,7 @@ def stratify(
     def result_of(
         stratum: Stratum, inside: BoolArray, humans: _Estimates, judge: _Estimates
     ) -> StratumResult:
-        hh, hw_mw = judge["hh"], judge["hw_mw"]  # of the same draws
+        hh, hw_mw = judge["hh"], judge["hw_mw"]  # from the same draws
         return StratumResult(
             stratum=stratum,
             n_items=int(inside.sum()),
@@ -426,8 +426,8 @@ def _judge_parts(
 ) -> dict[str, list[ItemSums]]:
     """Compare a judge with itself and with the humans.
 
-    The agreement among humans is the one that a coefficient of modes is subtracted from, on the
-    items that the judge answered.
+    A coefficient of modes is subtracted from the agreement among humans, on the items that the
+    judge answered.
     """
     K = h.shape[1]
     options, of_h, of_j, numbers = _labels(h, j, level, scale)

@@ -22,7 +22,7 @@ class CombinedConfidence:
     ordered : dict of str to (k,) array
         The sorted values of each confidence on these items.
     weights : dict of str to float
-        At least 0, so that a higher confidence never lowers the sum.
+        Weights of at least 0, so that a higher confidence never lowers the sum.
     """
 
     ordered: Mapping[str, FloatArray]
@@ -43,7 +43,7 @@ class CombinedConfidence:
         correct : (n,) array in [0, 1]
             One minus the error of each verdict.
         """
-        from scipy.optimize import nnls  # noqa: PLC0415 -- 0.1 s, for several confidences alone
+        from scipy.optimize import nnls  # noqa: PLC0415 -- 0.1 s, for several confidences only
 
         ordered = {name: np.sort(s[~np.isnan(s)]) for name, s in signals.items()}
         ranks = np.column_stack([_ranks(s, ordered[name]) for name, s in signals.items()])

@@ -3,7 +3,7 @@
 Angelopoulos, Bates, Candès, Jordan and Lei, Learn then Test: Calibrating predictive algorithms to
 achieve risk control (2021): thresholds are tested from a strict one to looser ones, and the first
 one that isn't significant ends the sequence. Several starts can share alpha. Each start then passes
-its share from threshold to threshold, as long as all are significant.
+its share from one threshold to the next, as long as all are significant.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.trust.risk_tests import RiskTest
 
-N_STEPS = 20  # thresholds, at most: each accepts a twentieth of the items more
-HALF = 0.5  # of the items, which the second start accepts
+N_STEPS = 20  # at most this many thresholds, each accepting a further twentieth of the items
+HALF = 0.5  # share of the items that the second start accepts
 
 
 def candidate_thresholds(confidence: FloatArray) -> FloatArray:
@@ -57,7 +57,7 @@ class ThresholdTests:
     test: RiskTest
 
     def accepted(self, place: int) -> BoolArray:
-        """Return (n,) bool: which items a threshold accepts."""
+        """Return (n,) bool: whether a threshold accepts each item."""
         return np.asarray(self.confidence >= self.thresholds[place])
 
     def first_testable(self, alpha: float) -> int | None:
@@ -71,7 +71,7 @@ class ThresholdTests:
         return None
 
     def two_starts(self, alpha: float) -> dict[int, float]:
-        """Return alpha by start: the first that can be significant, and one accepting half.
+        """Return alpha by start: the first threshold that can be significant, and one for half.
 
         If the second isn't later than the first, there is only one start.
         """

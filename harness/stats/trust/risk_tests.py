@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
 
 RiskMethod: TypeAlias = Literal["binomial", "betting"]
-MOST_ROUNDED = 0.2  # of the bound, that rounding may add to the mean error
+MOST_ROUNDED = 0.2  # share of the bound that rounding may add to the mean error
 BETS = np.array([0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95])  # shares of the largest bet
 
 

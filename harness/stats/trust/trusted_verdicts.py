@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NothingAccepted: TypeAlias = Literal["", "too_few_items", "error_not_shown"]
 COMBINED = "combined"
-ALIKE = "all_alike"  # the confidence of verdicts that carry none
+ALIKE = "all_alike"  # name of the confidence if verdicts have none
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -38,11 +38,11 @@ class TrustedVerdicts:
     n_tested, n_tested_accepted : int
         Number of rated items in the deciding tests, and of those that the threshold accepts.
     error : float or None
-        Mean error of the accepted ones; None if there are none.
+        Mean error of the accepted rated items; None if there are none.
     method : {"binomial", "betting"}
         The test.
     reason : str
-        Reason if none is accepted: ``too_few_items`` or ``error_not_shown``; "" otherwise.
+        Reason if no verdict is accepted: ``too_few_items`` or ``error_not_shown``; "" otherwise.
     chosen_on : int
         Number of rated items for selecting the confidence; 0 if there was only one.
     combined : CombinedConfidence or None
@@ -149,7 +149,7 @@ def _shuffled_units(groups: IntArray, rng: np.random.Generator) -> IntArray:
 def _by_halves(
     signals: Mapping[str, FloatArray], errors: FloatArray, units: IntArray, rule: _Rule
 ) -> TrustedVerdicts:
-    """Select a confidence on half of the units, and test it on the others."""
+    """Select a confidence on half of the units, and test it on the other half."""
     rated = np.flatnonzero(~np.isnan(errors))
     numbers = np.unique(units[rated])
     is_chosen_on = np.isin(units[rated], numbers[: len(numbers) // 2])
@@ -184,7 +184,7 @@ def _by_halves(
 
 
 def _acceptance(tests: ThresholdTests, alpha: float) -> tuple[float, float]:
-    """Return the share that a confidence accepts, and how it orders errors, for comparisons."""
+    """Return the share that a confidence accepts, and a measure of how well it orders errors."""
     confidence = tests.confidence
     place = tests.loosest(tests.two_starts(alpha))
     share = 0.0 if place is None else float((confidence >= tests.thresholds[place]).mean())

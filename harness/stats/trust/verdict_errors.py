@@ -41,9 +41,9 @@ def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> Fl
     answers : (n,) array of int
         The index of the judge's chosen option; -1 if there is none.
     kind : {"majority", "rater", "set"}
-        Whether it differs from the option that most raters chose, with ties in equal parts; the
-        share of raters who chose a different one; or the share of raters whose response set doesn't
-        contain it.
+        Definition of an error: "majority" (whether the answer differs from the option that most
+        raters chose, with ties in equal parts), "rater" (the share of raters who chose a different
+        option), or "set" (the share of raters whose response set doesn't contain it).
     """
     shares = {
         "majority": lambda: modes(human.forced_choice),
@@ -55,7 +55,7 @@ def verdict_errors(human: RatingTable, answers: IntArray, kind: ErrorKind) -> Fl
 
 
 def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
-    """Return (n,) mean errors of one rater against the others; nan with fewer than two raters.
+    """Return (n,) mean errors of one rater against the rest; nan with fewer than two raters.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def raters_errors(human: RatingTable, kind: ErrorKind) -> FloatArray:
 
 
 def _outside_sets(human: RatingTable, chosen: FloatArray) -> FloatArray:
-    """Return (n,): how often a rater's choice is outside another rater's set."""
+    """Return (n,): how often a rater's choice is outside a different rater's set."""
     sets = np.asarray(human.response_set, dtype=np.float64)
     members = np.asarray(human.space.membership, dtype=np.float64)
     n_pairs = chosen.sum(axis=1) * sets.sum(axis=1)
