@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.decision import RECOMMENDING
 from harness.analysis.recommendation_checks import INDEPENDENT, ONE_HUMAN
+from harness.judging.judges.config import LOCAL_KINDS
 from harness.report.formatting import counted, listed, number
 from harness.report.race_text import next_step
 from harness.report.unreadable_text import first_step
@@ -35,7 +36,7 @@ ANSWER_FIRST = (
 CORRECT = "Correct what kept the judges from answering, and run them again."
 
 
-RESUME = "`{resume}`. To limit the cost, add --max-cost"
+LIMIT_COST = " To limit the cost, add --max-cost."
 
 
 BY_ASKED = "Leave out --metric to rank by the ratings that the judges gave."
@@ -169,7 +170,8 @@ def _resuming(v: Validation) -> str:
     replies = f"Request the missing replies ({sum(missing)} of {n_planned})"
     if not v.location.run:
         return f"{replies}."
-    return f"{replies}: {RESUME.format(resume=v.location.command_to_resume())}."
+    limit = LIMIT_COST if any(judge.kind not in LOCAL_KINDS for judge in asked) else ""
+    return f"{replies}: `{v.location.command_to_resume()}`.{limit}"
 
 
 def next_line(v: Validation) -> str:

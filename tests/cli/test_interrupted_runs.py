@@ -209,7 +209,7 @@ def test_first_signal_drains_and_the_run_can_be_resumed(place, stub, number, cod
     _, err = process.communicate()
     assert process.returncode == code, err
     assert "Resume with: harness resume" in err
-    waiting = r"(Waiting for \d+ repl(y|ies) already paid for|Stopping)\. Press Ctrl-C again"
+    waiting = r"(Waiting for \d+ repl(y|ies) already requested|Stopping)\. Press Ctrl-C again"
     assert re.search(waiting, err)
     before = len(read_log(log_of(place)).final)
     assert stub.stats()["requests"] == before < PLANNED

@@ -123,20 +123,23 @@ def test_no_judge_that_answered_enough_means_no_recommendation():
     )
 
 
-def test_run_that_stopped_before_its_end_is_to_be_resumed():
-    """Another judge would not help where replies are missing, as after --max-cost."""
+@pytest.mark.parametrize(
+    ("kind", "limit"), [("endpoint", " To limit the cost, add --max-cost."), ("smollm2", "")]
+)
+def test_run_that_stopped_before_its_end_is_to_be_resumed(kind, limit):
+    """Replies are missing, so another judge would not help; --max-cost limits those that cost."""
     source = indeterminate_source(indeterminate_task(n=20), judges=("lenient",))
     replies = source.verdicts["lenient"]
-    judges = (JudgeFacts(name="lenient", kind="endpoint"),)
+    judges = (JudgeFacts(name="lenient", kind=kind),)
     half = replies[: len(replies) // 2]
     location = Location(run="my run", server=("--base-url", "http://localhost/v1"))
     stopped = replace(source, judges=judges, verdicts={"lenient": half}, location=location)
     validation = validate(stopped)
     assert validation.decision.reason == "too_few_answered"
     missing = f"({len(replies) - len(half)} of {len(replies)})"
-    assert next_steps(validation)[0].startswith(
+    assert next_steps(validation)[0] == (
         f"Request the missing replies {missing}: "
-        "`harness resume 'my run' --base-url http://localhost/v1`. "
+        f"`harness resume 'my run' --base-url http://localhost/v1`.{limit}"
     )
 
 

@@ -85,7 +85,7 @@ def _leave_terminal() -> None:
 def waiting_for(n_replies: int) -> str:
     """Return a line for a run that was asked to stop with this many requests in flight."""
     replies = "1 reply" if n_replies == 1 else f"{n_replies} replies"
-    waiting = f"Waiting for {replies} already paid for. " if n_replies else "Stopping. "
+    waiting = f"Waiting for {replies} already requested. " if n_replies else "Stopping. "
     return f"{waiting}Press Ctrl-C again to stop now."
 
 
