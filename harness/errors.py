@@ -67,6 +67,14 @@ def in_sentences(*texts: str) -> str:
     return " ".join((*(t if t.endswith((".", "?", "!")) else f"{t}." for t in before), last))
 
 
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return a question that proposes the most similar of some names; "" if none is similar."""
+    from difflib import get_close_matches  # noqa: PLC0415 -- for errors only
+
+    near = get_close_matches(name, [*names], n=1)
+    return f"Did you mean {near[0]}?" if near else ""
+
+
 def capitalised(text: str) -> str:
     """Return a text that begins with a capital; unlike `str.capitalize`, change nothing else."""
     return text[:1].upper() + text[1:]

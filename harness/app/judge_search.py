@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from harness.errors import RunError, TaskError
+from harness.errors import RunError, TaskError, did_you_mean, in_sentences
 from harness.options.concerns import WITHIN
 from harness.runs.run_folder import RunFolder, default_out
 from harness.tasks import load_task
@@ -106,7 +106,11 @@ def search_of_run(folder: RunFolder, judge: str) -> tuple[Task, dict[str, object
     asked = [spec.name for spec in folder.manifest.asked_judges]
     if judge not in asked:
         raise RunError(
-            f"{folder.path}: this run has no judge {judge!r}. Pass one of {', '.join(asked)}."
+            in_sentences(
+                f"{folder.path}: this run has no judge {judge!r}",
+                did_you_mean(judge, asked),
+                f"Pass one of {', '.join(asked)}.",
+            )
         )
     task = folder.load_task()
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.app.embeddings import embedder_of
 from harness.app.plan import NO_RACE, Plan, check_race, checked_plan, priced_in_batch
-from harness.errors import RunError
+from harness.errors import RunError, did_you_mean, in_sentences
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check_server_is_used, kept_answers, own_judges
 from harness.judging.prompts.requests import Prompts
@@ -99,7 +99,11 @@ def _asked_judge(folder: RunFolder, judge: str) -> JudgeSpec:
     asked = {spec.name: spec for spec in folder.manifest.asked_judges}
     if judge not in asked:
         raise RunError(
-            f"{folder.path}: this run has no judge {judge!r}. Pass one of {', '.join(asked)}."
+            in_sentences(
+                f"{folder.path}: this run has no judge {judge!r}",
+                did_you_mean(judge, asked),
+                f"Pass one of {', '.join(asked)}.",
+            )
         )
     return asked[judge]
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from harness.errors import TaskError
+from harness.errors import TaskError, did_you_mean, in_sentences
 from harness.tasks.item import TASK_FILE
 from harness.tasks.options import DEFAULT_PROPERTY
 from harness.tasks.schema import read_task_file
@@ -74,8 +74,11 @@ def find_task(name_or_path: str) -> Path:
         raise TaskError(f"{path}: the folder has no {TASK_FILE}. Write one.")
     names = ", ".join(tasks) or "none"
     raise TaskError(
-        f"task {name_or_path!r} was not found. Use one of the names ({names}) or the path of a "
-        f"folder with a {TASK_FILE}."
+        in_sentences(
+            f"task {name_or_path!r} was not found",
+            did_you_mean(name_or_path, tasks),
+            f"Use one of the names ({names}) or the path of a folder with a {TASK_FILE}.",
+        )
     )
 
 

@@ -40,7 +40,9 @@ def test_a_look_watches_the_judges_that_are_named(schedule, stub):
     assert "among the judges that are watched" in text
     assert len(verdicts(schedule.look())) == 3
     unknown = invoke("revalidate", schedule.run, "--judges", "best,bset")
-    assert "no judge is named 'bset'. It has best, flawed, wrong" in str(unknown.exception)
+    assert "no judge is named 'bset'. Did you mean best? It has best, flawed, wrong" in str(
+        unknown.exception
+    )
 
 
 @pytest.mark.slow

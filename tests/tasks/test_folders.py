@@ -352,7 +352,8 @@ def test_an_unknown_task_is_answered_with_the_names_there_are(tmp_path, monkeypa
     make(tmp_path / "demo")
     monkeypatch.setenv("HARNESS_TASKS", str(tmp_path))
     with pytest.raises(
-        TaskError, match=r"task 'dmeo' was not found. Use one of the names \(.*demo.*\)"
+        TaskError,
+        match=r"task 'dmeo' was not found. Did you mean demo\? Use one of the names \(.*demo.*\)",
     ):
         find_task("dmeo")
     (tmp_path / "empty").mkdir()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import ValidationError
 
 from harness import loading
-from harness.errors import JudgeError, JudgeUnavailable, PluginError, in_sentences
+from harness.errors import JudgeError, JudgeUnavailable, PluginError, did_you_mean, in_sentences
 from harness.judging.judges.config import (
     BUILT_IN_KINDS,
     CHAT_KINDS,
@@ -250,8 +250,12 @@ def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> Judg
     if "/" not in name and server.base_url is None:
         if name in BUILT_IN_KINDS or name not in loading.names(loading.JUDGES):
             raise JudgeError(
-                f"unknown judge {name!r}. Known are {', '.join(registry)}, "
-                "or give a model string such as openai/gpt-4o"
+                in_sentences(
+                    f"unknown judge {name!r}",
+                    did_you_mean(name, registry),
+                    f"Known are {', '.join(registry)}, or give a model string such as "
+                    "openai/gpt-4o",
+                )
             )
         return JudgeSpec(name=name, kind=name, model=name)
     return _spec(name, model=name, base_url=server.base_url, key_env=server.key_env)

@@ -224,7 +224,9 @@ def test_a_key_is_not_sent_to_an_address_of_ones_own():
     ("names", "message"),
     [
         (["gpt", "gpt"], "'gpt' is named twice"),
-        (["gtp"], r"unknown judge 'gtp'\. Known are gpt, claude.*openai/gpt-4o"),
+        (["gtp"], r"unknown judge 'gtp'\. Did you mean gpt\? Known are gpt, claude.*openai/gpt-4o"),
+        (["smolm2@verbalised"], r"unknown judge 'smolm2'\. Did you mean smollm2\? Known are gpt"),
+        (["absent"], r"unknown judge 'absent'\. Known are gpt"),
         (["openai/\x00"], "name"),
     ],
 )
