@@ -86,7 +86,7 @@ def with_rater_wins(source: Source, human: RatingTable) -> RatingTable:
     Raises
     ------
     ValueError
-        If abstentions are resolved or criteria averaged, as the annotator test does neither.
+        If abstentions are resolved or criteria averaged. The annotator test does neither.
     """
     if source.settings.metric != ADVANTAGE.name:
         return human

@@ -1,4 +1,4 @@
-"""How the decision depends on beta and the cut-off, with bounds, reconstruction and rater error."""
+"""Sensitivity of the decision to beta, the cut-off, bounds, reconstruction and rater error."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ DECISION_GOAL = "decision_consistency"
 
 CURVE_BETAS = tuple(step / 10 for step in range(11))
 TAUS = tuple(step / 10 for step in range(1, 10))
-MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes seconds per judge
+MAX_CELLS = 100_000  # items times response sets; with more, the likelihood takes seconds per judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,9 @@ class SelectionOverBeta:
         At each beta, the best candidates by the metric: several if tied, none if no value is
         defined.
     values : dict of str to tuple of float or None
-        By goal: the mean over these judges. For the prevalence bias, the mean absolute value.
+        Mean over these judges, by goal. For the prevalence bias, the mean absolute value.
     losses : dict of str to tuple of float or None
-        By goal: how much worse that value is than the best judge's at that beta.
+        Loss by goal: the amount by which that value is worse than the best judge's at that beta.
     """
 
     judges: tuple[tuple[str, ...], ...]
@@ -77,7 +77,7 @@ class SelectionOverBeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestAtBeta:
-    """The best judge at the raters' beta, and how firm that result is.
+    """The best judge at the raters' beta, and the share of resamples that contradict it.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class BestAtBeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """Dependence on how often raters who chose a negative option would accept a positive one.
+    """Dependence on beta: how often raters who chose a negative option would accept a positive one.
 
     Attributes
     ----------
@@ -105,17 +105,17 @@ class Sensitivity:
     reason : str
         Why there is no sweep over beta; "" if there is one.
     break_evens : dict of str to BreakEven
-        At the run's tau, by goal.
+        Break-even values of beta at the run's tau, by goal.
     distinguishable : BreakEven or None
-        At the run's tau, by decision consistency, among the first judge and those that are
-        significantly worse. None if no other judge is significantly worse.
+        Break-even values at the run's tau, by decision consistency, among the first judge and those
+        that are significantly worse. None if no other judge is significantly worse.
     selections : dict of str to SelectionOverBeta
         Point estimates at the run's tau, by metric, then by beta from 0 to 1 in steps of .1.
         Metrics that compare with response sets are recomputed at each beta.
     best_at_beta : dict of str to BestAtBeta
-        At the run's tau and the raters' beta, by goal. Empty if that beta is NA.
+        Best judges at the run's tau and the raters' beta, by goal. Empty if that beta is NA.
     regions : dict of str to tuple of BreakEven
-        By goal, one per tau of ``grid``: the betas at which each judge wins.
+        The betas at which each judge wins, by goal, with one entry per tau of ``grid``.
     grid : Grid or None
         A grid for exploring other values.
     bounds, common_bounds : dict of str to dict of str to Bound

@@ -48,7 +48,7 @@ class JudgeCheck:
     flipped : Estimate
         Share over all changes that keep the text's meaning, which excludes instructions in it.
     rows : tuple of FlipRow
-        By change.
+        Results by change.
     outcomes : dict of str to int
         Replies by outcome; "answered" are those that could be read.
     refused_parameters : tuple of str
@@ -56,7 +56,7 @@ class JudgeCheck:
     cost_usd : float or None
         Cost of all replies; None if the price isn't known.
     n_replies : int
-        Replies asked for, those from the cache included.
+        Replies requested, including those from the cache.
     stopped : str
         Why requests stopped early; "" if they didn't.
     exit_code : ExitCode

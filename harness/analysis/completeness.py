@@ -1,8 +1,8 @@
 """Completeness of a judge: its planned replies, compared with those it gave.
 
 planned = answered + abstained + refused + invalid + failed + not asked. Whether a judge can be
-assessed follows from these counts in `Completeness`, for runs, rounds, races and estimates alike,
-and never from the kind of error. A failed call isn't a reply, whatever made it fail. For replies
+assessed follows from these counts in `Completeness`, for runs, rounds, races and estimates, and
+never from the kind of error. A failed call isn't a reply, whatever made it fail. For replies
 without a verdict, this module says why and what to try.
 """
 
@@ -48,7 +48,7 @@ class Completeness:
     min_answered : float
         Share of the planned replies that must be answers.
     is_planned : bool
-        Whether the plan is known, and not inferred from verdicts of another tool, which can't be
+        Whether the plan is known, and not inferred from verdicts from another tool, which can't be
         incomplete.
     """
 
@@ -78,7 +78,7 @@ class Completeness:
 
     @property
     def n_missing(self) -> int:
-        """Planned replies that are missing, and may still be requested."""
+        """Planned replies that are missing and can still be requested."""
         return self.total("failed") + self.total("not_asked")
 
     def plus(self, other: Self) -> Self:
@@ -122,7 +122,7 @@ def completeness_of(
 
 
 def fails_too_often(n_failed: int, n_planned: int, min_answered: float | None = None) -> bool:
-    """Return whether more calls failed than may be missing among those planned so far."""
+    """Return whether more calls failed than the minimum of answers allows, among those planned."""
     least = MIN_ANSWERED if min_answered is None else min_answered
     return n_failed > (1.0 - least) * n_planned
 

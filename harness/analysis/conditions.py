@@ -48,7 +48,7 @@ class ComparedQuantity:
 
     @classmethod
     def read(cls, text: str, end: End = "value") -> Self:
-        """Read a name, which may be in ``abs(...)``. A slice's name keeps its own spelling."""
+        """Read a name, optionally in ``abs(...)``. A slice's name keeps its own spelling."""
         absolute = ABSOLUTE.fullmatch(text)
         name = (absolute["name"] if absolute else text).strip()
         if name.startswith(DIFFERENCE):
@@ -190,7 +190,7 @@ def _verdicts(sign: str, joined: str) -> tuple[str, ...]:
 def _split_judge(name: str) -> tuple[str | None, str]:
     """Split off the judge, if one precedes the last colon, from the number's name."""
     starts = [start for prefix in WITH_VALUES if (start := name.find(prefix)) >= 0]
-    start = min(starts, default=len(name))  # values of a field may have a colon
+    start = min(starts, default=len(name))  # field values can contain a colon
     judge, colon, number = name[:start].rstrip().rpartition(":")
     if not colon:
         return None, name

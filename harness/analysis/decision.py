@@ -74,7 +74,7 @@ class NextStep:
     equivalent : tuple of str
         Judges whose whole interval lies within ``worth`` of the first judge.
     advice : str
-        Which ratings to collect, as `Identifiability` advises; "" if raters gave response sets.
+        Ratings to collect, from the advice of `Identifiability`; "" if raters gave response sets.
     n_missing, n_planned : int
         The leader's replies that were not requested, and those planned.
     unusable : bool
@@ -105,8 +105,8 @@ class Decision:
         is better than the baselines, but ``missing`` is not shown. "none": no judge can be
         recommended.
     reason : str
-        Why the verdict is "none": "no_verdicts", "raced" (judges raced, and none was asked about
-        all items), "metric_undefined", "too_few_answered", "not_better_than_baselines" or
+        Why the verdict is "none": "no_verdicts", "raced" (judges raced, and none was run on all
+        items), "metric_undefined", "too_few_answered", "not_better_than_baselines" or
         "control_first" (a control judge is first, which is never recommended); else "".
     judge : str or None
         The recommended or best judge; None if the verdict is "none".
@@ -237,7 +237,7 @@ def n_items_needed(evidence: Evidence) -> int | None:
 
 
 def _is_open(evidence: Evidence) -> bool:
-    """Return whether a different judge may be the best by more than the margin."""
+    """Return whether a different judge may be the best and differ from the first by the margin."""
     others = [row for row in evidence.judges if row.value is not None][1:]
     return any(row.close_to_first for row in others) and not _is_alike(evidence)
 

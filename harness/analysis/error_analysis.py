@@ -165,8 +165,8 @@ class Errors:
     ensemble : Ensemble or None
         Agreement among the judges; None with fewer than two.
     ensemble_same_as : dict of str to str
-        Coefficients of the ensemble that equal another one up to a finite-sample correction, mapped
-        to it. Report one of the two.
+        Coefficients of the ensemble that equal a different one up to a finite-sample correction,
+        mapped to that one. Report one of the two.
     """
 
     judges: tuple[JudgeErrors, ...]

@@ -212,7 +212,7 @@ def footing_without(p: Prepared, rater: str, judge: str, *, beside_human: bool) 
 
 
 def margin_of(source: Source, compared: Compared, metric: Metric) -> Margin | None:
-    """Return how much worse than a human rater a judge may be; see `margin_in`."""
+    """Return the margin by which a judge may be worse than a human rater; see `margin_in`."""
     return margin_in(metric.loss_range(len(compared.human.space.options)), source.settings)
 
 

@@ -404,7 +404,7 @@ def items_for_margin(
 ) -> tuple[int | None, bool]:
     """Return the items needed to detect a difference of the margin between the first two judges.
 
-    The second value says whether no number is enough because raters vary too much.
+    The second value is True if no number is enough because raters vary too much.
     """
     if len(order) < 2 or not footing.replicates.shape[1] or margin is None or margin.value <= 0:  # noqa: PLR2004 -- a pair
         return None, False

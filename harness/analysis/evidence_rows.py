@@ -40,9 +40,9 @@ class JudgeEvidence:
         The metric on the shared items. The first judge's interval accounts for its selection. NA if
         the judge is not ranked.
     ranks : (int, int) or None
-        Best and worst rank that it may have.
+        Best and worst possible rank.
     better_than : dict of str to bool
-        By baseline, whether the judge is better by a simultaneous one-sided bound.
+        Whether the judge is better than each baseline, by a simultaneous one-sided bound.
     human : HumanReference or None
         Comparison with a human rater in its place.
     annotator_test : DecidingAnnotatorTest or None
@@ -147,8 +147,7 @@ class Evidence:
     ranks_by : str
         The kind of ratings compared, "forced_choice" or "response_set"; "" on open scales.
     left_out : tuple of Exclusion
-        Why the other items with any rating are not among the shared ones. At the level item, items
-        are groups.
+        Reasons that other rated items are not shared. At the level item, items are groups.
     min_answered : float
         Least share of the rated items that a ranked judge answered.
     margin : float or None
@@ -181,7 +180,8 @@ class Evidence:
         left out.
     untested_copies : str
         Why copies of a rater can't be tested for: "positional_raters", "too_few_raters" or
-        "no_shared_errors" (raters and judge make too few errors to tell a copy); "" if they can.
+        "no_shared_errors" (raters and judge make too few errors to recognise a copy); "" if they
+        can.
     states_independence : bool
         Whether task.yaml states that raters worked without the judges' answers, and judges without
         theirs.

@@ -53,7 +53,7 @@ COEFFICIENTS = {  # other coefficients among raters, and their names between two
     "randolph_kappa_unequal_raters": "randolph_kappa",
     "gwet_ac1": "gwet_ac1",
 }
-ALL = "all"  # the stratum of all items, whose coefficients are those of the task
+ALL = "all"  # the stratum of all items, which has the task's coefficients
 RANKS = ("spearman", "kendall_tau_b")  # of two sides on ordered scales
 MEASURES_OF = dict.fromkeys(("mm", "h_mw", "random", "random_h", "delta"), MEASURES) | {
     "js_b": tuple(metric.name for metric in binned_metrics(2)),
@@ -112,8 +112,8 @@ class JudgeCertainty:
     binned : dict of str to Estimate
         ``js_divergence_bits`` and ``js_distance_nat`` over all bins.
     risk_coverage : dict of str to RiskCoverage
-        By score that the verdicts carry: ``verbal_confidence``, ``logprob`` or
-        ``sample_agreement``. A long curve keeps 101 points.
+        Curves by score in the verdicts: ``verbal_confidence``, ``logprob`` or ``sample_agreement``.
+        A long curve keeps 101 points.
     risk_coverage_reason : str
         Why there is no risk-coverage curve.
     calibration : tuple of CalibrationCurve

@@ -25,13 +25,13 @@ class Candidate:
     round : int
         1 for the first.
     judge : str
-        Its name, which says how it was prompted.
+        Its name, which describes its prompt.
     fingerprint : str
         Its fingerprint in the ledger.
     n_items, n_calls : int
         Development items that it was run on in its round, and its replies.
     usd : float or None
-        What these replies cost when they were bought; None if a price is not known.
+        Original cost of these replies; None if a price is unknown.
     left_at_items : int or None
         Items drawn when it was shown to be no better than the best; None if it was not.
     is_best : bool
@@ -50,7 +50,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Improvement:
-    """How a search ended.
+    """Result of a search.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Improvement:
     path : str
         Folder of the search.
     candidates : tuple of Candidate
-        In the order of the rounds.
+        Candidates in the order of the rounds.
     n_development, n_held_out : int
         Development and held-out items.
     n_calls, n_calls_full : int

@@ -49,7 +49,7 @@ WORTH = 0.05  # the smallest difference that matters, as a share of the metric's
 
 
 class JudgeFacts(Frozen):
-    """Facts about a judge besides its verdicts.
+    """Facts about a judge that its verdicts don't contain.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings that the numbers depend on besides the data.
+    """Settings, besides the data, that the numbers depend on.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class Source:
     checks : mapping of str to JudgeCheck
         The last check without labels of each judge that was checked.
     location : Location
-        How commands name task and run.
+        Names of the task and the run for commands.
     scores : mapping of str to JudgeScores
         Original replies of judges that give numbers; ``verdicts`` has the resulting verdicts.
     """

@@ -1,4 +1,4 @@
-"""Slices where a judge agrees less with the raters than on the other items."""
+"""Slices of items where a judge agrees less with the raters than on other items."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class FieldOfSlices:
     name : str
         Name of the field.
     kind : str
-        As in `SlicedField`.
+        Kind of the field, as in `SlicedField`.
     n_values : int
         Slices of the field.
     n_pooled : int
@@ -88,9 +88,9 @@ class SliceMeasure:
     Attributes
     ----------
     value : Estimate
-        In the slice.
+        Value in the slice.
     rest : float or None
-        On the other items.
+        Value on the other items.
     difference : Estimate
         Value minus rest.
     """

@@ -50,10 +50,10 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
     Returns
     -------
     dict of str to (n,) array
-        ``verbal_confidence``: the number that replies in JSON give as "confidence". ``logprob``:
-        log probability of the reply, or of the most probable option. Both are means over the
-        samples that have one. ``sample_agreement``: share of the most common option, on items with
-        at least two samples.
+        ``verbal_confidence``: the number for "confidence" in JSON replies. ``logprob``: log
+        probability of the reply, or of the most probable option. Both are means over the samples
+        that have one. ``sample_agreement``: share of the most common option, on items with at least
+        two samples.
     """
     columns = columns_of(verdicts)
     forced = any(kind.elicitation == "forced_choice" for kind in columns.kinds)

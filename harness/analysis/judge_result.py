@@ -46,7 +46,7 @@ class TaskFacts:
     Attributes
     ----------
     scale : str
-        As in task.yaml.
+        Scale, as in task.yaml.
     response_sets : tuple of tuple of str
         Option keys of each response set, in the order of the columns of F.
     """
@@ -192,7 +192,7 @@ class JudgeResult:
     position: PositionEffects | None = None
 
     def n_replies(self, outcome: CountedOutcome) -> int:
-        """Return how many replies had an outcome, or were planned, over all elicitations."""
+        """Return the number of replies with an outcome, or planned ones, over all elicitations."""
         return sum(getattr(counts, outcome) for counts in self.outcomes)
 
 

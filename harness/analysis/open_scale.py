@@ -97,7 +97,7 @@ class OpenScaleSetup:
 
     @property
     def weights(self) -> FloatArray | None:
-        """(n,): how often each item counts; None for once."""
+        """(n,): weight of each item; None if all have weight 1."""
         return sampling_weights(self.source.items)
 
     def resampling(self) -> Resampling:

@@ -150,7 +150,7 @@ def _footing(scale: OpenScaleSetup, metric: Metric) -> Footing:
 def _footing_without(
     scale: OpenScaleSetup, metric: Metric, rater: str, judge: str, *, beside_human: bool
 ) -> Footing:
-    del beside_human  # a human always is
+    del beside_human  # a human rater is always compared
     source = scale.source
     ratings = tuple(rating for rating in source.task.ratings if rating.rater != rater)
     fewer = replace(

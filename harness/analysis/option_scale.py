@@ -92,7 +92,7 @@ def disagreement(counts: FloatArray | IntArray) -> FloatArray:
     Parameters
     ----------
     counts : (n, K) array
-        How often each option was chosen; abstentions are not counted.
+        Number of times each option was chosen; abstentions are not counted.
     """
     agreeing, pairs = pairwise_agreement(counts).T
     return 1.0 - ratio(agreeing, pairs)

@@ -48,7 +48,7 @@ def item_mean(
     bounds : (float, float)
         Least and greatest value.
     missing : str
-        Why an item has no value; None if each has one.
+        Reason that an item has no value; None if each item has one.
     """
     column = np.asarray(values, dtype=np.float64)
     if not column.size:

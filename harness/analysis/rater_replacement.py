@@ -269,7 +269,7 @@ def why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reaso
 
 
 def unbeaten(footing: Footing) -> str:
-    """Return the first baseline whose value is no worse than that of the only judge; "" if none."""
+    """Return the first baseline that is no worse than the only judge; "" if there is none."""
     losses = footing.metric.losses(np.array([footing.values[0], *footing.baselines.values()]))
     unbeaten = np.flatnonzero(losses[1:] <= losses[0]).tolist()
     return list(footing.baselines)[unbeaten[0]] if unbeaten else ""

@@ -137,12 +137,12 @@ def _words(words: Words, check: Check, v: Validated) -> str:
 
 
 def needed(kind: str) -> Callable[[Mapping[str, Check]], bool]:
-    """Return a function that tells whether a check is missing because it isn't passed."""
+    """Make a function that returns whether a check is missing because it isn't passed."""
     return lambda checks: not checks[kind].passed
 
 
 def harmful(kind: str) -> Callable[[Mapping[str, Check]], bool]:
-    """Return a function that tells whether a check is missing because it fails; it may be open."""
+    """Make a function that returns whether a check is missing because it fails, not if open."""
     return lambda checks: checks[kind].passed is False
 
 
@@ -340,7 +340,7 @@ COPIED = (
 
 
 def _annotator_step(check: Check, v: Validated) -> str:
-    """Return whether more ratings or another judge would settle the annotator test."""
+    """Return the advice to collect more ratings or try a different judge for the annotator test."""
     assert v.evidence is not None
     test, section = v.evidence.judges[0].annotator_test, v.replacement
     if check.reason == "too_few_groups":

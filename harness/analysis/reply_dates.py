@@ -43,7 +43,7 @@ class ReplyDates:
 
     @property
     def sentence(self) -> str:
-        """Description of how many replies are new and how old the rest are; "" if all are new."""
+        """Number of new replies and age of the rest, in words; "" if all are new."""
         n_stored = self.n - self.n_new
         if not n_stored:
             return ""

@@ -76,11 +76,12 @@ class Validation:
     rubric : RubricResult or None
         The criteria of a rubric and their aggregates; None without one.
     scores : Scores or None
-        How judges that give numbers order items; None, and not in ``metrics.json``, without any.
+        Measures of how judges that give numbers order items; None, and not in ``metrics.json``,
+        without any.
     second_questions : SecondQuestions or None
         Frequency of second questions, and the ranking without them; None without second questions.
     unreadable : tuple of UnreadableReplies
-        Judges with more than a few replies that give no verdict.
+        Judges with more than a few replies without a verdict.
     verdicts_hash : str
         SHA-256 of the run's verdict log, from which all results were computed; "" without a run.
     race : RaceResult or None

@@ -1,4 +1,4 @@
-"""Second questions: how often judges were asked one, and their effect on the ranking."""
+"""Second questions to judges: their frequency, and their effect on the ranking."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ class ReaskedJudge:
     Attributes
     ----------
     n_replies, n_reasked, n_read : int
-        Replies received, replies that follow a second question, and those of the latter that can be
-        read.
+        Replies received, replies that follow a second question, and readable ones among the latter.
     value, value_without : float or None
         The metric that ranks, with and without replies to second questions. None if the judge can't
         be compared. Votes and ensembles keep the answers of their replies.

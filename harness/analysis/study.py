@@ -143,8 +143,8 @@ class Study:
     curves : tuple of RegretCurve
         Figure 7 of Guerdan et al. (2025), for these tasks.
     selections : dict of str to dict of str to SelectionOverBeta
-        By task, then by metric, the selections at each beta of the curves: tables 3 and 4 of the
-        same paper. Only tasks with a sweep over beta are included.
+        Selections at each beta of the curves, by task, then by metric: tables 3 and 4 of the same
+        paper. Only tasks with a sweep over beta are included.
     prevalence : dict of str to Prevalence
         Figure 8 of the same paper, by task.
     """

@@ -1,4 +1,4 @@
-"""Selection of a judge's verdicts that can stand without a person, at a bounded error."""
+"""Selection of a judge's verdicts that need no check by a person, at a bounded error."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class JudgedItem:
     confidence : float or None
         Confidence that is compared with the threshold.
     accepted : bool
-        Whether it can stand without a person.
+        Whether the verdict can stand without a check by a person.
     error : float or None
         Error by the raters' answers; None without ratings to compare with.
     """
@@ -65,7 +65,7 @@ class JudgedItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictTrust:
-    """A judge's verdicts that can stand without a person.
+    """A judge's verdicts that need no check by a person.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class VerdictTrust:
     reason : {"too_few_items", "error_not_shown", ""}
         Why no verdict is accepted; "" if any are.
     raters_error : float or None
-        Mean error of one rater against the others by the same rule; None with fewer than two.
+        Mean error of one rater against the other raters by the same rule; None with fewer than two.
     n_raters_items : int
         Items behind ``raters_error``.
     verdicts : tuple of JudgedItem
@@ -154,7 +154,7 @@ def verdict_trust(
     level: float,
     n_judges: int = 1,
 ) -> tuple[VerdictTrust, TrustedVerdicts]:
-    """Return the verdicts of a judge that can stand without a person, and the rule that decides.
+    """Return a judge's verdicts that need no check by a person, and the rule that decides.
 
     Parameters
     ----------

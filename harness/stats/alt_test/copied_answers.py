@@ -131,7 +131,7 @@ def copy_test(panel: Panel, judge: Coded, *, ordered: bool = False) -> CopyTest 
 
 
 def may_copy(panel: Panel, judge: Coded, times: FloatArray, *, ordered: bool = False) -> BoolArray:
-    """Return in which data sets a judge looks like a copy or is indistinguishable from one.
+    """Return whether a judge looks like a copy, or can't be distinguished from one, per data set.
 
     Parameters
     ----------

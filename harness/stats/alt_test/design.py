@@ -29,7 +29,7 @@ class AltTestDesign:
     Attributes
     ----------
     score : "accuracy", "neg_rmse", "rank_neg_rmse", a function or a SimilarityTable
-        How well a value agrees with the other raters' values; see `aligner`.
+        Score for how well a value agrees with the other raters' values; see `aligner`.
     eps : float in [0, 1)
         Cost-benefit margin by which the judge may fall behind. The paper uses 0.2 for experts, 0.15
         for skilled raters, 0.1 for crowd workers, and 0 against gold labels.

@@ -91,7 +91,7 @@ class RaterSums:
     Attributes
     ----------
     raters : m names
-        In the panel's order.
+        Raters in the panel's order.
     sums : (3, m) array, or (4, m) with weights
         Weight of the items on which the judge was closer, of ties, and of those on which the rater
         was closer; with weights, also the sum of squared weights.
@@ -134,7 +134,7 @@ class AltTest:
     p, p_adjusted : (m,) arrays
         P-value for each rater, before and after Benjamini-Yekutieli; nan if skipped.
     rejected : (m,) bool array
-        Which raters the judge beats.
+        Whether the judge beats each rater.
     answered_fraction : float or None
         Share of the items with enough ratings that the judge answered.
     counts : mapping

@@ -139,7 +139,7 @@ class OtherRatings:
 
     @classmethod
     def of(cls, panel: Panel, weight: FloatArray, reference: Coded | None) -> OtherRatings:
-        """Add up the others' quality."""
+        """Add up the quality of the item's other raters for each rating."""
         alone = panel.ratings_per_item < 2  # noqa: PLR2004 -- oneself and one more
         total = np.where(alone, np.nan, panel.sums(weight))[panel.of_item]
         total -= weight
@@ -211,9 +211,8 @@ def aligner(score: Score, others: OtherRatings) -> Aligner:
 class Numeric:
     """Negative RMSE, replaced by a number with the same order.
 
-    The squared differences between x and the others' values sum to W (x - centre)^2 plus a
-    constant, where centre is the others' mean. So |x - centre| orders an item's values as RMSE
-    does.
+    The squared differences between x and the other raters' values sum to W (x - centre)^2 plus a
+    constant, where centre is their mean. So |x - centre| orders an item's values as RMSE does.
     """
 
     others: OtherRatings
@@ -245,7 +244,7 @@ class Numeric:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Paired:
-    """Mean agreement or similarity with the others' values."""
+    """Mean agreement or similarity with the other raters' values."""
 
     others: OtherRatings
     pairing: Pairing

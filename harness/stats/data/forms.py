@@ -163,8 +163,8 @@ class Aggregation:
     elicitation : {"forced_choice", "response_set"}
         Elicitation that it is derived from.
     symbol : str
-        Its symbol in names of metrics: its own name, or that of the form it is a variant of; "" for
-        none.
+        Its symbol in names of metrics: its own name, or the name of the form that it is a variant
+        of; "" for none.
     words : str
         Its name in display names.
     meaning : str

@@ -1,4 +1,4 @@
-"""Kinds of items: rows that are equal in all tables, and how many items have them."""
+"""Kinds of items: rows that are equal in all tables, and the number of items of each kind."""
 
 from __future__ import annotations
 

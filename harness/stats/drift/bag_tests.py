@@ -179,7 +179,7 @@ def item_log_e(bags: IntArray, inside: IntArray) -> FloatArray:
 
 
 def exact_p(bags: IntArray, inside: IntArray) -> FloatArray:
-    """Return the (S,) exact p-values alone; arguments as for `window_evidence`."""
+    """Return only the (S,) exact p-values; arguments as for `window_evidence`."""
     return _exact_p(_Cells.of(bags, inside))
 
 
@@ -317,7 +317,7 @@ def _log_gamma(offset: float, largest: int) -> FloatArray:
 
 
 def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
-    """Return log binomial coefficients; any number where k exceeds n."""
+    """Return log binomial coefficients; any number if k exceeds n."""
     log_factorial = _log_gamma(1.0, int(n.max(initial=0)))
     k = np.minimum(k, n)
     return np.asarray(log_factorial[n] - log_factorial[k] - log_factorial[n - k])

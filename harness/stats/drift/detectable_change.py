@@ -90,7 +90,7 @@ class DetectableChange:
 
 
 def fewest_changed_items(n_baseline: int, schedule: LookSchedule) -> int:
-    """Return the floor: how many items must change before any schedule can detect it.
+    """Return the floor: the number of changed items below which no schedule detects a change.
 
     An item that changed after s0 equal baseline replies and has r new ones has a p-value of at
     least ``1 / C(s0 + r, r)``. Together, k of them must reach their window's share of alpha.
@@ -134,8 +134,8 @@ def smallest_detectable(
     -----
     An item's replies are drawn from the posterior of its distribution, given its baseline replies
     and a Dirichlet prior whose mean is the share of each category and whose concentration matches
-    the retest flip rate. In an item that changes, the usual answer is swapped with another, drawn
-    in proportion to its share.
+    the retest flip rate. In an item that changes, the usual answer is swapped with a different one,
+    drawn in proportion to its share.
     """
     n_items = counts.counts.shape[1]
     n_baseline = int(counts.counts[0].sum(axis=1).max(initial=0))
@@ -303,7 +303,7 @@ def _swapped(
     changed: BoolArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Swap the usual answer of some items with another answer."""
+    """Swap the usual answer of some items with a different answer."""
     tiny = np.finfo(np.float64).tiny  # allows an empty category if there is no other
     score = np.log(np.maximum(shares, tiny)) + rng.gumbel(size=chance.shape)
     np.put_along_axis(score, usual[..., None], -np.inf, axis=2)

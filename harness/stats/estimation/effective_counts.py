@@ -162,9 +162,9 @@ def dispersion(labelled: Labelled, fitted: FloatArray) -> float:
     information about a variance. With weights, it is shrunk towards Kish's design effect with the
     weight of 15 items (Kish, Survey Sampling, 1965). If nearly all labels are the same, even 300
     items contain little information, so the prior counts for at least 0.3 positive ones. For
-    groups, the variance is the one between groups, but not below that of their items. It is shrunk
-    towards groups of identical items with the weight of a tenth of a group, because ten groups
-    without a positive label don't show whether a group's items are similar.
+    groups, the variance is the one between groups, but at least the variance of their items. It is
+    shrunk towards groups of identical items with the weight of a tenth of a group, because ten
+    groups without a positive label don't show whether a group's items are similar.
     """
     weights = labelled.shares * len(labelled.labels)
     residuals = weights * (labelled.labels - fitted)

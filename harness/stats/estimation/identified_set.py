@@ -32,8 +32,8 @@ def endorsed_share(chosen: float, beta: float) -> float:
 def share_above(tau: float, low: float, high: float) -> tuple[float, float]:
     """Bound the share of items whose own share is at least tau, from the mean share.
 
-    A few raters don't determine an item's share, but the mean over items bounds how many items
-    reach tau (Markov's inequality, from both sides).
+    A few raters don't determine an item's share, but the mean over items bounds the number of items
+    that reach tau (Markov's inequality, from both sides).
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def paired_interval(
     statistic : function
         Evidence from the choices against each of (R,) shares mu.
     chosen : (low, high)
-        Range of mu that the choices alone don't reject.
+        Range of mu that only the choices don't reject.
     beta : PairedBeta
         Estimate from the pairs.
     critical : float

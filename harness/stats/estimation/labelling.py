@@ -72,7 +72,8 @@ def label_spreads(labels: FloatArray, verdicts: FloatArray, asked: FloatArray) -
         Labels and verdicts of labelled items.
     asked : (N,) array
         The judge's verdicts on other items. For a verdict with few or no labels, the standard
-        deviation is shrunk towards that of all labels, with the weight of one label.
+        deviation is shrunk towards the standard deviation of all labels, with the weight of one
+        label.
     """
     overall = float(labels.var())
     spreads = np.empty(len(asked))

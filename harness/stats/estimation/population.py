@@ -245,7 +245,7 @@ def population_score(
     Notes
     -----
     A t interval covers the mean in only 80 % of data sets if 3 % of 100 items have the top score
-    and the rest have the lowest. So intervals are those of `harness.stats.estimation.bounded_mean`.
+    and the rest have the lowest. So intervals come from `harness.stats.estimation.bounded_mean`.
     """
     judged = all_verdicts(strata)
     estimate = labels_alone = worth = None

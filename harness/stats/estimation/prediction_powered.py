@@ -83,7 +83,7 @@ class PoweredMean:
     freedom : int
         Degrees of freedom: the number of labelled items, or of their groups, minus one.
     weight : float
-        Weight of the judge, lambda: 0 for labels alone, 1 for its verdicts corrected by the labels.
+        Weight of the judge, lambda: 0 for only labels, 1 for its verdicts corrected by the labels.
     """
 
     value: float

@@ -2,7 +2,8 @@
 
 Zou and Donner, Construction of confidence limits about effect measures: a general approach
 (Statistics in Medicine 2008): the method of variance estimates recovery, MOVER. Each stratum's
-limits determine how far its mean can be on each side, so that a rare stratum keeps its skewness.
+limits determine its mean's possible distance on each side, so that a rare stratum keeps its
+skewness.
 """
 
 from __future__ import annotations

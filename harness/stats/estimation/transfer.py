@@ -42,7 +42,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """How much grouping of items increases the variance of means.
+    """Factors by which grouping of items increases the variance of means.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Intervals for a share if few items are labelled and a judge says yes or no on many.
+"""Intervals for a share if few items are labelled and a judge says yes or no about many.
 
 Labelled and unlabelled items are independent draws from one population. The four cells of label by
 verdict have a multinomial likelihood, to which the unlabelled items add their information about the
@@ -109,7 +109,7 @@ def two_phase_interval(
 
 
 def two_phase_statistic(counts: TwoPhaseCounts) -> Callable[[FloatArray], FloatArray]:
-    """Return the evidence of labels and verdicts against (R,) shares, as a function of them."""
+    """Return a function of (R,) shares: the evidence of labels and verdicts against them."""
     greatest = _log_likelihood_at_maximum(counts)
 
     def statistic(share: FloatArray) -> FloatArray:
@@ -162,7 +162,7 @@ def judge_interval(
 def share_interval(
     n_yes: FloatArray, n: FloatArray, critical: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the shares that the labels alone don't reject, by the same statistic.
+    """Return the shares that only the labels don't reject, by the same statistic.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def share_interval(
 
 
 def share_statistic(n_yes: FloatArray, n: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return the evidence of the labels alone against (R,) shares, as a function of them."""
+    """Return a function of (R,) shares: the evidence of only the labels against them."""
 
     def statistic(p: FloatArray) -> FloatArray:
         ratio = 2.0 * (_deviance(n_yes, n * p) + _deviance(n - n_yes, n * (1.0 - p)))

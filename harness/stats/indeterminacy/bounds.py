@@ -1,4 +1,4 @@
-"""Bounds on multi-label vectors, consistency and bias from forced choices alone."""
+"""Bounds on multi-label vectors, consistency and bias from only forced choices."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class EndorsementLimit:
-    """Limits on how often raters who choose an option accept others along with it.
+    """Limits on how often raters who choose an option accept other options along with it.
 
     Attributes
     ----------

@@ -1,11 +1,12 @@
 """Sharp bounds on shares at a cut-off from moments of choices and pairs, by linear programming.
 
-For an item, O is the probability of a positive choice, and h that of a negative choice by a rater
-who would also accept a positive option, so that Omega is O + h. Over items, (O, h) has an unknown
-distribution on the triangle O, h >= 0, O + h <= 1. Choices show how often k of m are positive,
-which is the mean of the Bernstein polynomial B(k, m) at O. Pairs show the mean of h B(k, m - 1). If
-a polynomial phi of these is nowhere below w 1[O + h >= tau], its mean bounds the mean of the
-latter, without a model or an F. The smallest such mean is the bound. By duality, it is attained.
+For an item, O is the probability of a positive choice, and h the probability of a negative choice
+by a rater who would also accept a positive option, so that Omega is O + h. Over items, (O, h) has
+an unknown distribution on the triangle O, h >= 0, O + h <= 1. Choices show how often k of m are
+positive, which is the mean of the Bernstein polynomial B(k, m) at O. Pairs show the mean of h B(k,
+m - 1). If a polynomial phi of these is nowhere below w 1[O + h >= tau], its mean bounds the mean of
+the latter, without a model or an F. The smallest such mean is the bound. By duality, it is
+attained.
 """
 
 from __future__ import annotations

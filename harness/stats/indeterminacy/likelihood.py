@@ -270,8 +270,8 @@ class _Draws:
     """Forced choices (n, K), and (n, S, U) draws of theta over the U possible sets.
 
     ``sets`` (n, U) are their counts, and ``pseudo`` (U,) the Dirichlet distribution of theta over
-    items; ``kept`` says which of the V sets these are; ``offset`` (n, S) is the logarithm of a
-    draw's weight before using the forced choices.
+    items; ``kept`` says whether each of the V sets is among them; ``offset`` (n, S) is the
+    logarithm of a draw's weight before using the forced choices.
     """
 
     forced: FloatArray
@@ -441,8 +441,8 @@ def _beta(fit: _Fit, meets: BoolArray, negative: BoolArray) -> float:
 class _Shares:
     """A fit, and the uncertainty of beta that follows from it.
 
-    ``meets`` (V,) says which sets meet the positive options, ``negative`` (K,) which options are
-    not, and ``support`` (K, V) which entries of F can be positive.
+    ``meets`` (V,) says whether each set meets the positive options, ``negative`` (K,) whether each
+    option is negative, and ``support`` (K, V) whether each entry of F can be positive.
     """
 
     fit: _Fit

@@ -51,9 +51,9 @@ class ModelledDifference:
     first, second : str
         The judges.
     difference : Estimate
-        Share of the first minus that of the second.
+        Share of the first judge minus share of the second.
     settled : {"first", "second", "not_identified"}
-        Which of them is better, if the interval has one sign.
+        The better judge, if the interval has one sign.
     """
 
     first: str
@@ -74,7 +74,8 @@ class ModelledDecisions:
     n_double : int
         Number of items with two pairs or more.
     estimates : dict of str to dict of str to Estimate
-        By judge, "decision_consistency" and "prevalence_bias", for infinitely many raters.
+        Estimates of "decision_consistency" and "prevalence_bias" by judge, for infinitely many
+        raters.
     differences : tuple of ModelledDifference
         Differences in decision consistency between every two judges, with simultaneous intervals.
     """

@@ -51,7 +51,7 @@ class BoundedDifference:
     first, second : str
         The judges.
     bound : Bound
-        Bound on the share of the first minus that of the second.
+        Bound on the share of the first judge minus the share of the second.
     settled : {"first", "second", "not_identified"}
         The judge with decisions closer to the raters', if all values within the intervals of both
         ends agree.
@@ -174,8 +174,8 @@ def pair_bounds(
     Returns
     -------
     bounds, differences
-        By judge, "decision_consistency" and "prevalence_bias"; and the differences in consistency
-        between every two judges, on the items of both, with simultaneous intervals.
+        Bounds on "decision_consistency" and "prevalence_bias" by judge, and the differences in
+        consistency between every two judges, on the items of both, with simultaneous intervals.
 
     Notes
     -----

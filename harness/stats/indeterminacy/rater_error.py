@@ -74,7 +74,7 @@ def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str)
 
 
 def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> FloatArray:
-    """Return Gamma, how much likelier than chance it is that an accepted option is chosen.
+    """Return Gamma, the factor by which choosing an accepted option is likelier than chance.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class ErrorShift:
     Attributes
     ----------
     delta_star : float
-        MSE of the first judge minus that of the second, against raters without error.
+        MSE of the first judge minus MSE of the second, against raters without error.
     delta : float
         MSE difference against raters as observed: ``delta_star - 2 shift``.
     shift : float

@@ -181,7 +181,7 @@ def reconstructed_metrics(
     Returns
     -------
     dict of str to dict of str to Estimate
-        By judge, then by metric.
+        Estimates by judge, then by metric.
     """
     rows = metrics_named(metrics)
     cut, implied = Cut(tau, tuple(positive)), reconstruct(human).distributions

@@ -151,8 +151,8 @@ def sensitivity_family(
     Parameters
     ----------
     space : OptionSpace
-        Space that allows each option alone, and each key of ``adds`` together with what it can
-        hide.
+        Space that allows each option by itself, and each key of ``adds`` together with the options
+        that it can hide.
     beta : float in [0, 1]
         Probability that a rater who chose a key of ``adds`` would accept the added options too.
     adds : mapping
@@ -228,7 +228,7 @@ class Decomposition:
     E_reverse: FloatArray
 
     def recovered(self) -> FloatArray:
-        """Stable response-set distribution recovered from O alone: E' F' O, (V,)."""
+        """Stable response-set distribution recovered from only O: E' F' O, (V,)."""
         theta = np.nan_to_num(self.F_reverse) @ self.O
         return np.asarray(np.nan_to_num(self.E_reverse) @ theta, dtype=np.float64)
 

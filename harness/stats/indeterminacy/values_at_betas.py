@@ -89,7 +89,7 @@ def _values(
 
 
 def _one_below_another(parts: Sequence[Distributions]) -> Distributions:
-    """Stack distributions over the same items, those of the first part on top."""
+    """Stack distributions over the same items, with the first part on top."""
     return Distributions(
         space=parts[0].space,
         O=np.concatenate([part.O for part in parts]),

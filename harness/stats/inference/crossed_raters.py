@@ -192,7 +192,7 @@ class RaterCovariance:
     Attributes
     ----------
     raters, cells : (J, J) arrays
-        Jackknife covariances over raters and over single ratings; nan where undefined.
+        Jackknife covariances over raters and over single ratings; nan if undefined.
     n_raters, n_ratings : int
         Number of raters and of ratings.
 
@@ -240,7 +240,7 @@ class RaterCovariance:
         return RaterVariance(raters, cells, self.n_raters, self.n_ratings)
 
     def noise(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw (J, n) normal deviations with the covariance of raters minus that of single ratings.
+        """Draw (J, n) normal deviations with the raters' covariance minus the single ratings'.
 
         Directions with a negative variance have no deviations.
         """

@@ -77,11 +77,11 @@ class Estimate:
     value : float or None
         None if undefined.
     reason : str
-        Why the value is None; "" otherwise.
+        Reason that the value is None; "" otherwise.
     interval : Interval or None
         None if the value is undefined, or for the reason in ``interval_reason``.
     interval_reason : str
-        Why a defined value has no interval: "too_few_items", "too_few_groups" or
+        Reason that a defined value has no interval: "too_few_items", "too_few_groups" or
         "too_few_criteria": fewer than five, or than two items for a share; "constant": an unbounded
         value that is the same in all resamples; "undefined_in_resamples": for the best judge, if a
         different one is undefined in some resamples; "no_resamples". "" otherwise.

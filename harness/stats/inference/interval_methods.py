@@ -243,14 +243,14 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
     The variance at a value x between the bounds L and H is the estimated variance times (x - L)(H -
     x), relative to this product at the estimate. For an infinite bound, its factor is omitted. For
     a share, this is Wilson's interval with n divided by the design effect, which is the ratio of
-    the variance to that of independent items. If at most three items differ from a bound, the end
-    towards that bound comes from a Poisson count: the modified Wilson interval of L. D. Brown, T.
-    T. Cai and A. DasGupta, Interval estimation for a binomial proportion, Statistical Science 16
-    (2001), 101-133. Quantiles are from Student's t with one degree of freedom less than the number
-    of units. Quantiles for a share are normal, widened by the ratio of t quantiles for units and
-    items (Korn and Graubard 1998). If all replicates agree, an item can still differ and lie
-    anywhere within the bounds. Its probability is the upper end of Wilson's interval for 0 of n.
-    For a mean over items that isn't a share, such as a divergence, the error comes from
+    the variance to the variance with independent items. If at most three items differ from a bound,
+    the end towards that bound comes from a Poisson count: the modified Wilson interval of L. D.
+    Brown, T. T. Cai and A. DasGupta, Interval estimation for a binomial proportion, Statistical
+    Science 16 (2001), 101-133. Quantiles are from Student's t with one degree of freedom less than
+    the number of units. Quantiles for a share are normal, widened by the ratio of t quantiles for
+    units and items (Korn and Graubard 1998). If all replicates agree, an item can still differ and
+    lie anywhere within the bounds. Its probability is the upper end of Wilson's interval for 0 of
+    n. For a mean over items that isn't a share, such as a divergence, the error comes from
     `FurtherItem`: if a judge nearly always agrees, a few items may not include any large
     disagreement, and its variance would be missing. If raters are a sample too, the variance and
     degrees of freedom come from `RaterVariance.with_items`. For agreement beyond chance, the
@@ -304,7 +304,7 @@ def _including(
 def _with_rare(
     ends: tuple[float, float], share: float, n_effective: float, level: float
 ) -> tuple[float, float]:
-    """Move the ends of Wilson's interval of a share near 0 or 1 to those of a Poisson count."""
+    """Replace the ends of Wilson's interval for a share near 0 or 1 by a Poisson count's."""
     low, high = ends
     n_with, n_without = n_effective * share, n_effective * (1.0 - share)
     if n_with < RARE:

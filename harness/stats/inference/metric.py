@@ -186,7 +186,7 @@ class Metric:
         return self.better == "zero"
 
     def losses(self, values: ArrayLike) -> FloatArray:
-        """Convert values to losses, where lower is better."""
+        """Convert values to losses, for which lower is better."""
         return losses_of(values, self.better)
 
     def of_losses(self, losses: FloatArray) -> FloatArray:

@@ -89,7 +89,7 @@ def non_inferiority_p(
 
     Notes
     -----
-    Student's t alone has an error rate of 6 to 24 % if raters agree in 97 to 99 %
+    By itself, Student's t has an error rate of 6 to 24 % if raters agree in 97 to 99 %
     (docs/coverage.md).
     """
     _, place = np.unique(groups, return_inverse=True)

@@ -96,7 +96,7 @@ class NumericRatings:
         name : str
             Name of the judge.
         item, answer : (N,) arrays
-            Each answer, as a number of the scale, and its item.
+            Each answer, as a number on the scale, and its item.
         metric : Metric
             One of `numeric_metrics`.
         bounds : (float, float) or None

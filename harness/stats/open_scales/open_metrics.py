@@ -140,7 +140,7 @@ def _sums_by_place(weights: FloatArray, place: IntArray) -> FloatArray:
 
 
 Valued: TypeAlias = Callable[[FloatArray], FloatArray]
-"""``(B, n) how often each item counts -> (B,) values``."""
+"""``(B, n) counts of each item -> (B,) values``."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -90,7 +90,7 @@ class OpenWins:
         constants : mapping of str to number or text
             Answers by the name of their baseline.
         drawn : sequence
-            Answers like those of raters.
+            Answers to draw from, such as the raters' answers.
         has_best : bool
             Whether to include ``best_constant``.
         """

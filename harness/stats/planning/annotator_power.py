@@ -116,8 +116,8 @@ def power_from_panel(
     n_contenders : int, optional
         Number of judges that can be the best. If set, `AnnotatorPower.use` is simulated for new
         items. Each draw then has its own item weights (Bayesian bootstrap), because a judge that
-        did well on a few items may be worse on others. Shares are then means over the plausible
-        properties of the judge and the raters.
+        did well on a few items may do worse on other items. Shares are then means over the
+        plausible properties of the judge and the raters.
 
     Returns
     -------

@@ -65,7 +65,7 @@ class RaceDesign:
         return self.within == 0.0
 
     def after_batch(self, n_units: int) -> int:
-        """Return how many units are drawn once another batch follows ``n_units``."""
+        """Return the number of units drawn once a further batch follows ``n_units``."""
         items = np.cumsum(self.draws.sizes)
         before = items[n_units - 1] if n_units else 0.0
         return min(int(np.searchsorted(items, before + self.batch)) + 1, len(items))

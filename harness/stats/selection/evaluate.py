@@ -162,9 +162,9 @@ def evaluate(
         Number of times each item counts in metrics and in the raters' agreement; beta and F are
         unweighted. See `inverse_probability_weights`. Default: once.
     common : mapping of str to CommonItems, optional
-        By elicitation, the items and the number of replies per item to evaluate judges at, as an
-        expectation over draws from their replies; see `contributions_at_replies`. Default: all of
-        each judge's replies.
+        The items, and the number of replies per item, at which judges are evaluated, by
+        elicitation. Values are expectations over draws from their replies; see
+        `contributions_at_replies`. Default: all of each judge's replies.
     panel : RaterPanel, optional
         Rater of each rating. If five or more raters rated most items, score intervals are over
         items and raters; otherwise, and by default, they apply to these raters only.

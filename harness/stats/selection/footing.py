@@ -257,8 +257,8 @@ class ComparisonRules:
     margin : Margin, optional
         Margin of the test that a judge isn't worse than a human rater. Default: no test.
     baseline_level : float, optional
-        Confidence level of all comparisons with baselines together. Default: that of the
-        resampling.
+        Confidence level of all comparisons with baselines together. Default: the resampling's
+        level.
     n_judges : int, optional
         As in `winner_interval`.
     values_alone : bool
@@ -501,7 +501,7 @@ def footing_of(
 
 
 def _freedom(raters: RaterCovariance | None, replicates: FloatArray, n_units: int) -> FloatArray:
-    """Return (J, J) degrees of freedom of differences, with those of values on the diagonal."""
+    """Return (J, J) degrees of freedom of differences, with the values' own on the diagonal."""
     J = len(replicates)
     freedom = np.full((J, J), n_units - 1.0)
     if raters is None or replicates.shape[1] == 0:

@@ -155,7 +155,7 @@ def winner_interval(
         Values of the judges, as losses or in the metric's own direction, which is also the
         interval's.
     winner : int, optional
-        Index of the best judge. Default: that of the smallest value.
+        Index of the best judge. Default: the judge with the smallest value.
     level, n_units
         As in `rank_sets`; there is no correction for skewness.
     n_judges : int, optional
@@ -247,8 +247,8 @@ def small_sample(
     """Return critical values for few units, (...), from the bootstrap's value.
 
     The bootstrap's standard error uses a plug-in variance, and its quantiles are nearly normal. So
-    the normal quantile is replaced by that of Student's t with n - 1 degrees of freedom, or with
-    (...) ``freedom``, and the value is multiplied by sqrt(n / (n - 1)).
+    the normal quantile is replaced by a quantile of Student's t with n - 1 degrees of freedom, or
+    with (...) ``freedom``, and the value is multiplied by sqrt(n / (n - 1)).
     """
     if n_units is None or n_units <= 1 or critical_value <= 0:
         return np.asarray(critical_value)
@@ -260,9 +260,10 @@ def small_sample(
 def skewed_values(critical_value: float | FloatArray, skewness: FloatArray) -> FloatArray:
     """Return critical values (P,) for differences with skewed replicates, never lowered.
 
-    If the (P,) ``skewness``, which is that of single items divided by sqrt(n), is negative, the
-    estimate is low when its standard error is high, so a large difference comes with a small error.
-    Skewness is limited to 1/3 in either direction, because the approximation is for small skewness.
+    If the (P,) ``skewness``, which is the skewness of single items divided by sqrt(n), is negative,
+    the estimate is low when its standard error is high, so a large difference comes with a small
+    error. Skewness is limited to 1/3 in either direction, because the approximation is for small
+    skewness.
 
     References
     ----------

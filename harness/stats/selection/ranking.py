@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Paired difference between two judges: how much worse the first is than the second.
+    """Paired difference between two judges: the first judge's loss minus the second's.
 
     Attributes
     ----------

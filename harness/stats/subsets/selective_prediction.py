@@ -69,8 +69,8 @@ def risk_coverage(score: ArrayLike, correct: ArrayLike) -> RiskCoverage:
     Parameters
     ----------
     score : (n,) array
-        Confidence of each verdict (stated, agreement of samples, or log-probability), where higher
-        is surer; nan if the judge did not answer.
+        Confidence of each verdict (stated, agreement of samples, or log-probability), with higher
+        values for more certain verdicts; nan if the judge did not answer.
     correct : (n,) array in [0, 1]
         Whether, or how probably, the verdict is right; nan if there is no label.
 

@@ -41,8 +41,8 @@ class SliceMeans:
     rest : (F,) array
         Mean of the other items.
     gap, gap_low, gap_high : (F,) arrays
-        Mean of the slice minus that of the other items, and the ends of its interval. The ends are
-        nan with fewer than five units on either side, and if all values are the same.
+        Mean of the slice minus the mean of the other items, and the ends of its interval. The ends
+        are nan with fewer than five units on either side, and if all values are the same.
     """
 
     n_items: IntArray
@@ -118,9 +118,9 @@ def slice_means(
     K. Smyth, Linear models and empirical Bayes methods for assessing differential expression,
     Statistical Applications in Genetics and Molecular Biology 3 (2004), 3), and the variance of
     either side is at least what it would be with one more unit as far away as any item (or, if all
-    items are equal, as far as the bounds). Degrees of freedom are Satterthwaite's, each side having
-    those of its own variance, which depend on the kurtosis (B. O'Neill, Some useful moment results
-    in sampling problems, The American Statistician 68 (2014), 282-296).
+    items are equal, as far as the bounds). Degrees of freedom are Satterthwaite's. Each side has
+    the degrees of freedom of its own variance, which depend on the kurtosis (B. O'Neill, Some
+    useful moment results in sampling problems, The American Statistician 68 (2014), 282-296).
     """
     enters = ~np.isnan(values)
     weight = np.where(enters, 1.0 if weights is None else weights, 0.0)

@@ -1,10 +1,10 @@
 """Agreement by human certainty.
 
 Over all items, a judge can agree with the humans as well as they agree with each other only because
-of items on which they disagree, where even a random rater does so. So each stratum compares humans
-among themselves, the judge with itself, both modes (or medians), a human with the judge, and a
-random rater (Elangovan et al. 2025, section 3.1). The compared ratings also define the strata, so
-differences between strata are partly due to selection; `held_out_raters` avoids that.
+of items on which they disagree, and on which even a random rater agrees as well. So each stratum
+compares humans among themselves, the judge with itself, both modes (or medians), a human with the
+judge, and a random rater (Elangovan et al. 2025, section 3.1). The compared ratings also define the
+strata, so differences between strata are partly due to selection; `held_out_raters` avoids that.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def against_random(metrics: Iterable[Metric], chances: FloatArray) -> tuple[Metr
 def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
     """Return coefficients among many raters that also exist for two sides, with the names there.
 
-    Percentages are not included, because those of three raters and of two modes are different
+    Percentages are not included, because percentages of three raters and of two modes are different
     quantities.
     """
     names = set(two)
@@ -257,7 +257,7 @@ class StratumResult:
         A random human against a rater who answers at random; its ``agreement`` is 1 / K.
     delta : mapping of str to Estimate
         ``hh`` minus ``hw_mw`` for the same coefficient, both on the items that the judge answered.
-        None for percentages, because those of three raters and of two modes are different
+        None for percentages, because percentages of three raters and of two modes are different
         quantities. It is partly due to selection: the expectation isn't 0 for a judge that answers
         like a random rater.
     js_b : mapping of str to Estimate

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.trust.risk_tests import RiskTest
 
-N_STEPS = 20  # at most this many thresholds, each accepting a further twentieth of the items
+N_STEPS = 20  # at most this many thresholds, each accepting a twentieth more items
 HALF = 0.5  # share of the items that the second start accepts
 
 

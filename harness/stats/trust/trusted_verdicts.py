@@ -98,8 +98,8 @@ def trust_verdicts(
     Parameters
     ----------
     signals : mapping of str to (n,) array
-        Confidences by name, where higher is surer; nan if a verdict has none. Without confidences,
-        either all verdicts are accepted or none.
+        Confidences by name, with higher values for more certain verdicts; nan if a verdict has
+        none. Without confidences, either all verdicts are accepted or none.
     errors : (n,) array in [0, 1]
         Error of each verdict; nan if nobody rated the item or the judge has no answer.
     groups : (n,) array of int, optional
