@@ -307,5 +307,17 @@ def _usage_message(error: Exception) -> str:
     command_path = context.command_path if context else "harness"
     text = error.format_message() if hasattr(error, "format_message") else str(error)
     message = " ".join(text.replace("Value error, ", "").split()).removesuffix(".")
+    if hint := _argument_hint(error):  # beats the options that look similar
+        message = f"{message.split(' (')[0]}. {hint}"
     end = "" if message.endswith("?") else "."
     return f"{command_path}: {message}{end} See: {command_path} --help"
+
+
+def _argument_hint(error: Exception) -> str:
+    """Return how to pass an option that the command takes as an argument; "" for other errors."""
+    context, option = getattr(error, "ctx", None), getattr(error, "option_name", "")
+    parameters = context.command.params if context else []
+    names = {p.name for p in parameters if p.param_type_name == "argument"}
+    if (name := option.removeprefix("--")) not in names:
+        return ""
+    return f"Pass the {name} as an argument: {context.command_path} {name.upper()}"

@@ -34,16 +34,18 @@ if TYPE_CHECKING:
     from harness.stats.planning.sample_size import AgreementMoments
 
 NOT_NAMED = "assumed judges have no names. Leave the names out or pass verdicts"
-app = typer.Typer(
-    help="Plan items, raters and replies for a wanted power.",
-    cls=options.Group,
-    rich_markup_mode=None,
-)
+app = typer.Typer(cls=options.Group, rich_markup_mode=None)
 
 
 @app.callback()
 def plan() -> None:
-    """Plan items, raters and replies for a wanted power."""
+    """Plan items, raters and replies for a wanted power.
+
+    \b
+    Examples:
+      harness plan difference 0.05 --task ./mine --verdicts verdicts.csv
+      harness plan annotators --task ./mine --verdicts verdicts.csv --judge gpt
+    """
 
 
 @app.command(short_help="Plan to tell two judges apart.")

@@ -320,6 +320,10 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
         (("resume",), ("no unfinished run",)),
         (("resume", "--samples", "3"), ("No such option", "--samples")),
         (
+            ("curate", "next", "--task", "task"),
+            ("No such option: --task. Pass the task as an argument: harness curate next TASK. ",),
+        ),
+        (
             ("run", "--task", "task", "--metric", "accuracy", "--judges", "random"),
             ("accuracy", "hit_rate(h/h)"),
         ),
