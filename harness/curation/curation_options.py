@@ -1,4 +1,4 @@
-"""Options of the commands of `harness curate`, beside those of the import."""
+"""Options of the commands of `harness curate`, except those of the import."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from harness.options.result_options import JudgeName, VerdictFile
 
 QueuePurpose: TypeAlias = Literal["consistency", "annotator-test", "pairs"]
 OF_TEAM = {"form", "team_queue", "team", "per_item", "seed"}
-OF_TOOL = {"": set(), "langfuse": {"verdicts"}, "mlflow": {"verdicts"}}  # of others: of a team
-DECILES = range(0, 101, 10)  # per cents
+OF_TOOL = {"": set(), "langfuse": {"verdicts"}, "mlflow": {"verdicts"}}  # others: a team
+DECILES = range(0, 101, 10)  # percentages
 
 
 class CardOptions(Options):
-    """Where a data card is written."""
+    """Location for a data card."""
 
     card_folder: Path | None = option(
-        None, "Folder to write into; by default the task's own.", flag="--to"
+        None, "Folder to write into. Default: the task's own.", flag="--to"
     )
 
 
 class DownloadOptions(Options):
-    """Which part of a data set of the hub is written, and where."""
+    """Part of a hub data set to write, and its location."""
 
     revision: str | None = option(
         None, "Commit of the data set: 40 hexadecimal digits. The recipe's if it has one."
     )
-    configuration: str | None = option(None, "Configuration of the data set, where it has several.")
+    configuration: str | None = option(None, "Configuration of the data set, if it has several.")
     split: str | None = option(None, "The split to write: train, or the recipe's.")
     parquet_file: Path | None = option(
         None, "File to write; NAME-SPLIT.parquet by default.", flag="--output"
@@ -47,24 +47,24 @@ class KeptVerdicts(VerdictFile):
 
 
 class FindingOptions(VerdictFile, Seed):
-    """A finding of the audit."""
+    """A finding of the audit, and the verdicts behind it."""
 
     finding: str | None = option(
-        None, "Items and raters of a finding of `harness curate audit`, by its kind."
+        None, "Items and raters in a finding of `harness curate audit`, by its kind."
     )
     verdicts: Path | None = option(
-        None, "With {finding}: verdicts of judges, where the audit had them."
+        None, "With {finding}: the judges' verdicts, if the audit used any."
     )
 
 
 class NewTask(Options):
-    """The folder of a version of a task."""
+    """The folder of a task's new version."""
 
     new_name: str = option(..., "Name or path of the folder to make.", flag="--as")
 
 
 class NewTaskOptions(Options):
-    """From what a task is made."""
+    """Source of a new task."""
 
     source: Path | None = option(
         None, "Table of ratings, with the options of `harness curate import`.", flag="--from"
@@ -72,7 +72,7 @@ class NewTaskOptions(Options):
 
 
 class DropOptions(FindingOptions):
-    """What is left out of a task."""
+    """Items and raters to leave out of a task."""
 
     items_out: Names = option(None, "Ids of items to leave out, comma-separated.", flag="--items")
     raters_out: Names = option(None, "Raters to leave out, comma-separated.", flag="--raters")
@@ -85,18 +85,18 @@ class DropOptions(FindingOptions):
 
 
 class Budget(Options):
-    """How many answers are collected."""
+    """Number of answers to collect."""
 
     budget: int = option(..., "Answers to collect; a pair is two.", ge=1)
 
 
 class NextOptions(Tau, Budget, FindingOptions):
-    """How many ratings are listed, and for what."""
+    """Number and purpose of the ratings to list."""
 
     quantity: QueuePurpose = option("consistency", "What the ratings are for.", flag="--for")
     slice_of: str | None = option(
         None,
-        "Only items of a slice, such as language=de, with the names of harness validate.",
+        "Only items of a slice, such as language=de, named as in harness validate.",
         flag="--slice",
         metavar="FIELD=VALUE",
     )
@@ -115,9 +115,9 @@ class NextOptions(Tau, Budget, FindingOptions):
 
 
 class DrawOptions(Seed, Out, NewTask, Budget, JudgeName):
-    """From which items without ratings some are drawn, for which estimate."""
+    """Items without ratings to draw from, and the estimate to draw them for."""
 
-    budget: int = option(..., "Items to draw, about.", ge=1)
+    budget: int = option(..., "Approximate number of items to draw.", ge=1)
     judge: str = option(..., "The judge of the estimate.", flag="--judge -j")
     unrated_items: Path = option(..., "The items without ratings.", flag="--items")
     estimating_run: str | None = option(
@@ -135,7 +135,7 @@ SampledBy: TypeAlias = Literal["disagreement", "criterion", "group"]
 
 
 class SampleOptions(NewTask):
-    """How many items are drawn, and how."""
+    """Number of items to draw, and how."""
 
     n_drawn: int = option(..., "Number of items.", flag="--items", ge=1)
     drawn_by: SampledBy | None = option(
@@ -161,7 +161,7 @@ class SampleOptions(NewTask):
 
 
 class TeamOptions(VerdictFile, Seed):
-    """The project of a rating tool that is written."""
+    """Project to write for a rating tool."""
 
     verdicts: Path | None = option(
         None,
@@ -179,13 +179,13 @@ class TeamOptions(VerdictFile, Seed):
         flag="--elicitation",
     )
     team_queue: Path | None = option(
-        None, "With {tool}: table of what to rate, of harness curate next.", flag="--queue"
+        None, "With {tool}: table of what to rate, from harness curate next.", flag="--queue"
     )
     team: Names = option(
         None, "With {tool}: raters among whom the items are divided.", flag="--raters"
     )
     per_item: int | None = option(
-        None, "With {team}: raters of each item; all of them by default.", ge=1
+        None, "With {team}: raters of each item; Default: all of them.", ge=1
     )
 
     @model_validator(mode="after")
@@ -197,7 +197,7 @@ class TeamOptions(VerdictFile, Seed):
 
 
 class VerdictImport(TaskOption):
-    """How verdicts of other tools are read, for which task, and where they are written."""
+    """How to read verdicts from other tools, their task, and the file to write."""
 
     task: str = option(..., "Name of a task, or path of a task folder.", flag="--task -t")
     judge_names: Repeated = option(
@@ -213,17 +213,17 @@ class VerdictImport(TaskOption):
         flag="--id",
     )
     values: Repeated = option(
-        (), "A value, and the option that it means.", flag="--rename", metavar="VALUE=OPTION"
+        (), "A value, and the option that it stands for.", flag="--rename", metavar="VALUE=OPTION"
     )
     value_kind: AnswerKind = option(
-        "forced_choice", "What the values are, where the file does not say.", flag="--elicitation"
+        "forced_choice", "What the values are, if the file doesn't say.", flag="--elicitation"
     )
     verdict_file: Path = option(
         Path("verdicts.jsonl"), "File to write: jsonl or csv.", flag="--output -o"
     )
     max_unmatched: str = option(
         "5%",
-        "Most entries that may match no item or option.",
+        "Maximum number of entries that match no item or option, or their share.",
         flag="--max-rejected",
         metavar="N|N%",
     )

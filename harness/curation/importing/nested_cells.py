@@ -1,4 +1,4 @@
-"""Ratings inside cells: lists of objects, each of which is a row, and lists by criterion."""
+"""Ratings inside cells: lists of objects, read as a row each, and lists by criterion."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from harness.files.tables import Row
     from harness.tasks.columns.table_columns import Column, Table
 
-MOST_DEEP = 3  # levels of lists: questions, systems and reviews
-LOOKED_AT = 200  # distinct cells by which a column is known
-SHARED = 0.5  # of the fields of all objects, those that one has on average
+MOST_DEEP = 3  # most levels of lists: questions, systems and reviews
+LOOKED_AT = 200  # distinct cells that decide what a column is
+SHARED = 0.5  # mean share of all objects' fields that one object has
 RATED = LABELS | RATERS  # words in the names of fields
-NAME = "name"  # the column of what objects stand below, such as their raters
-LIST = "list"  # the column that says from which list an object is
+NAME = "name"  # column for the keys above objects, such as their raters
+LIST = "list"  # column for the list that an object comes from
 
 
 def unnested(table: Table) -> Table | None:
-    """Return the table with a row per object in its cells; None if there are no such objects.
+    """Return the table with a row per object in its cells; None if no cell contains objects.
 
     A column of lists of objects becomes a row per object, with a column per field. If several
     columns list objects with the same fields, a column says which. A column of objects that hold
     a list per field, the same fields in each row, becomes a column per field. Conversations are
-    texts, and objects that name a rater and a label are read as they are.
+    texts, and objects that name a rater and a label stay unchanged.
 
     Parameters
     ----------
     table : Table
-        The table as it was read.
+        The table as read from its file.
     """
     former, known, notes = table, set[str](), list[str]()
     for _ in range(MOST_DEEP):
@@ -61,13 +61,13 @@ def unnested(table: Table) -> Table | None:
 
 
 def _made(table: Table, rows: Iterator[tuple[int, Row]]) -> Table:
-    """Return rows as a table that keeps what is known of the former one."""
+    """Return rows as a table that keeps the original's other attributes."""
     made = encode(table.path, rows)
     return replace(made, notes=table.notes, ragged=table.ragged, reading=table.reading)
 
 
 def _listing(table: Table, known: Collection[str]) -> list[str]:
-    """Return the new columns that list objects, those with the fields of the likeliest one."""
+    """Return the new columns that list objects, with the fields of the likeliest one."""
     fields = {n: _fields(column) for n, column in table.columns.items() if n not in known}
     rated = [of for of in fields.values() if any(contains_word(n, RATED) for n in of)]
     likeliest = next((of for of in (*rated, *fields.values()) if of), frozenset[str]())
@@ -75,7 +75,7 @@ def _listing(table: Table, known: Collection[str]) -> list[str]:
 
 
 def _fields(column: Column) -> frozenset[str]:
-    """Return the fields of the objects that a column lists; none if it lists something else."""
+    """Return the fields of the objects listed in a column; none for other lists."""
     cells = [_objects(text) for text in column.values[:LOOKED_AT]]
     listed = [entry for entries in cells for entry in entries]
     if not listed or not all(cells) or _is_known(column.values[:LOOKED_AT]):
@@ -86,14 +86,14 @@ def _fields(column: Column) -> frozenset[str]:
 
 
 def _is_known(texts: Sequence[str]) -> bool:
-    """Return whether cells are conversations, or say who gave which label."""
+    """Return whether cells are conversations or say who gave which label."""
     return any(readable(text) != text for text in texts) or all(
         ballots_by_rater(text) is not None for text in texts
     )
 
 
 def _objects(text: str) -> list[JsonObject]:
-    """Return the objects that a cell lists; none if it isn't a list of objects only."""
+    """Return the objects listed in a cell; none if it isn't a list of objects only."""
     parsed = _parsed(text, "[") or _by_name(_parsed(text, "{"))
     if not isinstance(parsed, list):
         return []
@@ -102,7 +102,7 @@ def _objects(text: str) -> list[JsonObject]:
 
 
 def _by_name(parsed: object) -> list[JsonObject]:
-    """Return the objects below several names, each with its name; none if it isn't so."""
+    """Return the objects below several names, each with its name; none for other content."""
     entries = [*parsed.items()] if isinstance(parsed, dict) else []
     objects = [{NAME: name, **of} for name, of in entries if isinstance(of, dict)]
     fields = {frozenset(of) for of in objects}
@@ -120,7 +120,7 @@ def _parsed(text: str, opening: str) -> object:
 
 
 def _rows(table: Table, lists: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """Yield line and cells of each object, with the other cells of its row."""
+    """Yield each object's line and cells, with the other cells of its row."""
     others = [column for name, column in table.columns.items() if name not in lists]
     cells = {name: [_objects(text) for text in table.columns[name].texts] for name in lists}
     for row, line in enumerate(table.lines.tolist()):
@@ -144,7 +144,7 @@ def _cell(value: object) -> object:
 
 
 def _spread(table: Table, notes: list[str]) -> Table:
-    """Give a column to each field of objects that hold a list, or objects, per field."""
+    """Make a column for each field of objects with a list, or objects, per field."""
     columns: dict[str, Column] = {}
     for name, column in table.columns.items():
         read = _lists if column.values and _lists(column.values[0]) else _leaves
@@ -164,7 +164,7 @@ def _spread(table: Table, notes: list[str]) -> Table:
 
 
 def _lists(text: str) -> JsonObject:
-    """Return an object whose fields are lists; an empty one for another cell."""
+    """Return an object whose fields are lists; an empty one for any other cell."""
     parsed = None if list_of(text) is not None else _parsed(text, "{")
     if not isinstance(parsed, dict) or not all(isinstance(of, list) for of in parsed.values()):
         return {}
@@ -172,15 +172,15 @@ def _lists(text: str) -> JsonObject:
 
 
 def _is_vote(column: Column) -> bool:
-    """Return whether cells count raters by label, or say who gave which label."""
+    """Return whether cells count raters by label or say who gave which label."""
     values = column.values[:LOOKED_AT]
     return all(map(counts_of, values)) or holds_ballots(column)
 
 
 def _leaves(text: str) -> JsonObject:
-    """Return the innermost fields of an object, by their path; an empty one for another cell.
+    """Return an object's innermost fields, by their path; none for any other cell.
 
-    An object that lists objects is another level of the document, which has no columns.
+    An object that lists objects is a separate level of the document, without columns.
     """
     parsed = None if list_of(text) is not None else _parsed(text, "{")
     is_plain = isinstance(parsed, dict) and not _by_name(parsed)

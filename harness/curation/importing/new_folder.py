@@ -1,4 +1,4 @@
-"""Writing a task folder whole or not at all, and the commented example of one."""
+"""Write a task folder completely or not at all, and write a commented example."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILES = (TASK_FILE, "items.csv", "ratings.csv")
 
 
 def check_new(folder: Path) -> None:
-    """Refuse a folder that exists already.
+    """Reject a folder that already exists.
 
     Raises
     ------
@@ -33,12 +33,12 @@ def check_new(folder: Path) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Give a hidden folder to write into, which becomes ``folder`` at the end.
+    """Provide a hidden folder to write into, which becomes ``folder`` at the end.
 
     Raises
     ------
     TaskError
-        If the folder exists already or cannot be written; nothing is left then.
+        If the folder already exists or can't be written; nothing remains of it then.
     """
     check_new(folder)
     part = folder.with_name(f".{folder.name}.part")
@@ -54,7 +54,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def write_starter(name: str, folder: Path) -> None:
-    """Write the example task.
+    """Write the commented example task.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Guessing options, scale and positive options from the labels of a table."""
+"""Guess options, scale and positive options from a table's labels."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_answers import AnswerSettings
     from harness.tasks.schema import RaterIds
 
-MAX_STEPS = 20  # a scale with more steps is taken for continuous
-RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
+MAX_STEPS = 20  # a scale with more steps counts as continuous
+RARE_SHARE = 0.02  # share of an even split; labels below it get a note
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
 SYNONYMS = (("y", "yes"), ("n", "no"), ("t", "true"), ("f", "false"), ("pos", "positive"),
             ("neg", "negative"))  # fmt: skip
 FEW_SIDES = 3
-N_BINARY = 2  # options; any order of two is as good as the other
-MIN_STEPS = 3  # numbers of which one may be a code: two say nothing of each other
-NUMBER = "N"  # of raters, which only the user knows
-PLACEHOLDER = ("LOWEST", "...", "HIGHEST")  # for an order that nobody knows but the user
+N_BINARY = 2  # options; two options have no meaningful order
+MIN_STEPS = 3  # fewest numbers to detect a code; two aren't enough
+NUMBER = "N"  # number of raters, which only the user knows
+PLACEHOLDER = ("LOWEST", "...", "HIGHEST")  # for an order that only the user knows
 VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
 CODES = frozenset(["-1", "-8", "-9", "-99", "-999", "9", "77", "88", "97", "98", "99", "999"])
-MIN_UNEVEN_ROWS = 10  # rows with gaps that show columns called after people to be places
+MIN_UNEVEN_ROWS = 10  # rows with gaps that show that columns named after people are places
 
 
 @dataclass(slots=True)
@@ -95,12 +95,12 @@ def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, La
 
 
 def _are_numbers(labels: Iterable[str]) -> bool:
-    """Return whether all labels but CANNOT_ASSESS are numbers."""
+    """Return whether all labels except CANNOT_ASSESS are numbers."""
     return all(label == CANNOT_ASSESS or as_number(label) is not None for label in labels)
 
 
 def are_sided(counts: LabelCounts) -> bool:
-    """Return whether labels are words for two sides, ties aside; numbers may be grades."""
+    """Return whether labels, except ties, are words for two sides; numbers can be grades."""
     names = [name for name in counts.humans if name != CANNOT_ASSESS]
     sides = {n.casefold() for n in names if not column_words.contains_word(n, column_words.TIES)}
     words = [pair for pair in column_words.SIDES if not _are_numbers(pair)]
@@ -108,7 +108,7 @@ def are_sided(counts: LabelCounts) -> bool:
 
 
 def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
-    """Return the labels of several criteria together."""
+    """Return the labels of several criteria as one."""
     total = LabelCounts()
     for of_criterion in counts:
         total.humans.update(of_criterion.humans)
@@ -118,7 +118,7 @@ def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
 
 
 def guess_rater_ids(reader: AnswerReader) -> RaterIds:
-    """Say whether the raters are people or places: columns of numbers, or filled from the left."""
+    """Guess whether raters are people or places: numbered columns, or filled from the left."""
     mapping = reader.mapping
     if mapping.layout in {"counts", "rated_once"}:
         return "positional"
@@ -138,7 +138,7 @@ def guess_rater_ids(reader: AnswerReader) -> RaterIds:
 
 
 def _name_people(reader: AnswerReader) -> bool:
-    """Return whether cells name who gave each rating; the numbers from 0 or 1 are places."""
+    """Return whether cells name each rating's rater; the numbers from 0 or 1 are places."""
     if not reader.by_rater:
         return False
     by_row: dict[int, list[str]] = {}
@@ -149,7 +149,7 @@ def _name_people(reader: AnswerReader) -> bool:
 
 
 def _count_places(names: Sequence[str]) -> bool:
-    """Return whether names are the numbers from 0, or from 1."""
+    """Return whether names are the numbers from 0 or from 1."""
     if not all(map(str.isdecimal, names)):
         return False
     numbers = sorted(map(int, names))
@@ -157,9 +157,9 @@ def _count_places(names: Sequence[str]) -> bool:
 
 
 def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool:
-    """Whether numbered columns are places: always filled from the left, or named after the label.
+    """Return whether numbered columns are places: filled from the left, or named after labels.
 
-    Columns named after people need more rows to show it, as it may be chance.
+    Columns named after people need more rows, because the pattern could be chance.
     """
     if not len({column_words.stem(name) for name in raters}) == 1 < len(raters):
         return False
@@ -170,16 +170,16 @@ def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool
 
 @dataclass(frozen=True, slots=True)
 class AnswerGuess:
-    """What the answers of a table mean, with what is unclear and what a reader may want to change.
+    """Meaning of a table's answers, with open questions and notes for the user.
 
     Attributes
     ----------
     answers : TableAnswers
-        The options, and how labels name them.
+        The options, and the labels for them.
     doubts : tuple of Doubt
-        Labels that may be no options.
+        Questions about labels that might not be options.
     notes : tuple of str
-        Decisions.
+        Decisions that the user might want to change.
     """
 
     answers: TableAnswers
@@ -188,14 +188,14 @@ class AnswerGuess:
 
 
 def pairs_of(texts: Sequence[str]) -> bool | None:
-    """Whether two of the shown texts are called after sides; None if one text is shown."""
+    """Return whether two shown texts are named after sides; None if one text is shown."""
     if len(texts) <= 1:
         return None
     return any(column_words.are_pair(*pair) for pair in combinations(texts, 2))
 
 
 def guess_labels(cells: AnswerReader, settings: AnswerSettings) -> AnswerGuess:
-    """Guess what the answers of a table mean whose criteria have one scale; see `guess_answers`."""
+    """Guess the meaning of answers whose criteria share a scale; see `guess_answers`."""
     counts = merged(count_labels(cells, is_open=settings.scale in OPEN_SCALES).values())
     where, pairs = str(cells.table.path), pairs_of(cells.mapping.text)
     return guess_answers(counts, settings, where, pairs=pairs)
@@ -206,7 +206,7 @@ def guess_answers(
 ) -> AnswerGuess:
     """Guess options, scale and positive options from the labels of a table.
 
-    ``pairs`` says whether the item has two texts called after sides; None if it has one text.
+    ``pairs`` says whether the item has two texts named after sides; None if it has one text.
     """
     if settings.scale in OPEN_SCALES:
         return _open_answers(counts, settings, where)
@@ -246,14 +246,14 @@ def guess_answers(
 
 
 def _once_per_key(names: list[str]) -> list[str]:
-    """Return labels that carry their key, one for each key."""
+    """Return one label for each key, from labels that contain their key."""
     keyed = keyed_labels(names)
     first = {part.folded: name for name, part in reversed(keyed.items())}
     return [name for name in names if not keyed or first[keyed[name].folded] == name]
 
 
 def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> AnswerGuess:
-    """Read labels as numbers, of which others are refused row by row, or as texts."""
+    """Read labels as numbers, with others rejected row by row, or as texts."""
     if settings.options or settings.positive:
         raise TaskError(
             f"{where}: a {settings.scale} scale has no options. Drop --options and --positive."
@@ -268,7 +268,7 @@ def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
 def _numbers(
     counts: LabelCounts, settings: AnswerSettings, where: str, steps: Sequence[float]
 ) -> AnswerGuess:
-    """Read many numbers, or parts of numbers, as continuous, and ask."""
+    """Read many numbers, or non-integers, as continuous, and ask."""
     if settings.separator:
         raise TaskError(
             f"{where}: --separator divides the ratings into many numbers. Leave it out."
@@ -287,7 +287,7 @@ def _numbers(
 def _options(
     labels: Mapping[str, int], meanings: Mapping[str, str], excluded: Container[str]
 ) -> dict[str, int]:
-    """Return how often each label is used, once those are replaced that mean another."""
+    """Return each label's count after replacing labels that mean another."""
     uses: Counter[str] = Counter()
     for label, n in labels.items():
         meaning = meanings.get(label.casefold(), label)
@@ -311,7 +311,7 @@ def _remark_questions(remarks: Sequence[str]) -> list[Doubt]:
 
 
 def _label_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
-    """Ask about labels that join others, and about those whose order is not known."""
+    """Ask about labels that join others, and about labels in an unknown order."""
     doubts = []
     if separator := separator_of(names):
         shown = next(name for name in names if separator in name)
@@ -328,7 +328,7 @@ def _label_questions(names: Sequence[str], settings: AnswerSettings) -> list[Dou
 
 
 def _text_questions(names: Sequence[str], uses: Mapping[str, int]) -> list[Doubt]:
-    """Ask about labels that mostly occur once: texts, ids or measures rather than options."""
+    """Ask about labels that mostly occur once: texts, ids or measures, not options."""
     n_ratings = sum(uses.values())
     if (
         _are_numbers(names)
@@ -346,7 +346,7 @@ def _text_questions(names: Sequence[str], uses: Mapping[str, int]) -> list[Doubt
 def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
     """Ask about labels such as 3,5, which may be a number or the set of 3 and 5.
 
-    Where both 3 and 5 are labels of their own, it is asked about as a set.
+    If 3 and 5 are both separate labels, the question is about a set.
     """
     commas = [name for name in names if "," in name]
     decimals = [name for name in commas if with_point(name) != name]
@@ -363,12 +363,12 @@ def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[D
         scales.reverse()
     as_numbers = [{"decimal": "comma", "scale": scale} for scale in scales]
     as_sets = {"decimal": None, "separator": ",", "scale": settings.scale}
-    question += ", or --separator , where it is a set"
+    question += ", or --separator , if it is a set"
     return [Doubt(question, as_numbers[0], (*as_numbers[1:], as_sets))]
 
 
 def _codes(names: Sequence[str]) -> list[str]:
-    """Return numbers that are codes by custom and lie apart from the steps of the scale."""
+    """Return numbers that are customary codes and lie apart from the scale's steps."""
     numbers = {name: as_number(name) for name in names}
     steps = sorted(n for n in numbers.values() if n is not None)
     if len(steps) < MIN_STEPS:
@@ -389,7 +389,7 @@ def _codes(names: Sequence[str]) -> list[str]:
 
 
 def _has_order(names: Sequence[str]) -> bool:
-    """Return whether labels say themselves in which order they stand."""
+    """Return whether labels have an order by themselves."""
     numeric = all(as_number(name) is not None for name in names)
     ordered = step_numbers_of(names) or keyed_labels(names) or known_order(names)
     return numeric or bool(ordered)
@@ -398,7 +398,7 @@ def _has_order(names: Sequence[str]) -> bool:
 def _scale_questions(
     names: Sequence[str], scale: Scale, *, pairs: bool | None, listed: bool
 ) -> list[Doubt]:
-    """Ask for the scale where labels may be ordered, or sides of a pair."""
+    """Ask for the scale if labels could be ordered, or sides of a pair."""
     labels = {n.casefold() for n in names}
     sides = column_words.are_sides(names, tied=False) or labels in column_words.SIDES
     few_numbers = len(names) <= FEW_SIDES and all(as_number(name) is not None for name in names)
@@ -420,7 +420,7 @@ def _scale_questions(
 
 
 def _may_be_ordered(names: Sequence[str]) -> bool:
-    """Whether labels repeat each other's words, or most stand in one list of ordered words."""
+    """Return whether labels repeat each other's words, or most are in one ordered list."""
     if keyed_labels(names) and len(names) > N_BINARY:
         return True
     plain = {plain_label(name) for name in names}
@@ -434,7 +434,7 @@ def _may_be_ordered(names: Sequence[str]) -> bool:
 
 
 def _meaning_others(names: Sequence[str], meanings: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return labels that are another, shortened or with a remark in brackets, and the other."""
+    """Return labels that are a short or commented form of another, and the other."""
     plain = {name.casefold(): name for name in names if name.casefold() not in meanings}
     pairs = [
         (name, plain[base])
@@ -459,7 +459,7 @@ def _meaning_questions(pairs: Sequence[tuple[str, str]]) -> list[Doubt]:
 def _judge_labels(
     counts: LabelCounts, human: Mapping[str, int], meanings: Mapping[str, str], notes: list[str]
 ) -> dict[str, int]:
-    """Return labels that no rater but at least two judges use."""
+    """Return labels that at least two judges use and no rater."""
     human_labels = {label.casefold() for label in (*human, *meanings, CANNOT_ASSESS)}
     users: dict[str, int] = {}
     for labels in counts.judges.values():
@@ -468,14 +468,14 @@ def _judge_labels(
                 users[label] = users.get(label, 0) + 1
     added = {label: 0 for label, n in users.items() if n > 1}
     if added:
-        notes.append(f"only judges use {_listed(added)}; --options leaves such labels out")
+        notes.append(f"only judges use {_listed(added)} (use --options to leave such labels out)")
     if single := [label for label in users if label not in added]:
         notes.append(f"a single judge uses {_listed(single)}: kept, and counted as invalid")
     return added
 
 
 def _rare(human: Mapping[str, int], settings: AnswerSettings) -> list[str]:
-    """Note rare labels, which may be remarks rather than options."""
+    """Note rare labels, which can be remarks, not options."""
     uses: Counter[str] = Counter()
     for label, n in human.items():
         uses[label.casefold()] += n
@@ -484,7 +484,7 @@ def _rare(human: Mapping[str, int], settings: AnswerSettings) -> list[str]:
     if settings.options or not rare:
         return []
     n_ratings = sum(human[label] for label in rare)
-    remedy = "--ignore counts such labels and leaves them out"
+    remedy = "pass --ignore to count such labels and leave them out"
     say = "rating says" if n_ratings == 1 else "ratings say"
     return [f"only {n_ratings} {say} {_listed(rare)}; {remedy}"]
 
@@ -496,17 +496,17 @@ def _listed(labels: Sequence[str] | Mapping[str, int]) -> str:
 
 
 def _spellings(counts: Mapping[str, int], notes: list[str]) -> list[str]:
-    """Return labels by their most common spelling, where they differ by case alone."""
+    """Return labels in their most common spelling if they differ only by case."""
     chosen: dict[str, str] = {}
     for label in sorted(counts, key=lambda name: -counts[name]):
         chosen.setdefault(label.casefold(), label)
     others = [label for label in counts if chosen[label.casefold()] != label]
     if len(others) == 1:
         notes.append(
-            f"{others[0]!r} is read as {chosen[others[0].casefold()]!r}: they differ by case alone"
+            f"{others[0]!r} is read as {chosen[others[0].casefold()]!r}: they differ only by case"
         )
     elif others:
-        notes.append(f"{_listed(others)} are read as labels that differ by case alone")
+        notes.append(f"{_listed(others)} are read as labels that differ only by case")
     return [label for label in counts if label not in others]
 
 
@@ -563,7 +563,7 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
 
 
 def _affirmative(names: Sequence[str]) -> tuple[str, ...]:
-    """Return which of two labels says yes; none where neither does."""
+    """Return the label of two that says yes; none if neither does."""
     if len(names) != N_BINARY:
         return ()
     if keyed := keyed_labels(names):

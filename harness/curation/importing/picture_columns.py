@@ -1,4 +1,4 @@
-"""Images of items: files beside a table, or ``data:`` URLs in it."""
+"""Items' images: files next to a table, or ``data:`` URLs in it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 OPENING = "data:image/"
 ENCODED = ";base64,"
-DIGITS = 16  # of a file's name
+DIGITS = 16  # digits in a file's name
 
 
 def is_picture(text: str) -> bool:
-    """Return whether a cell names an image file by its ending, or holds a ``data:`` URL.
+    """Return whether a cell is the name of an image file or a ``data:`` URL.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def picture_column(facts: Facts, columns: list[str]) -> str:
 
 
 def with_pictures(table: Table, column: str) -> tuple[Table, Pictures]:
-    """Return the table with the names of image files in a column, and where each file comes from.
+    """Return the table with a column's cells as image file names, and each file's source.
 
     Raises
     ------
@@ -67,13 +67,13 @@ def with_pictures(table: Table, column: str) -> tuple[Table, Pictures]:
             name = text
             pictures[name] = path_inside(folder, name, column)
             if not (folder / name).is_file():
-                raise TaskError(f"{table.path}: {column}: no file {name!r} is beside the table.")
+                raise TaskError(f"{table.path}: {column}: file {name!r} isn't next to the table.")
         names.append(name)
     return table.with_texts(column, names), pictures
 
 
 def _decoded(text: str, where: str) -> tuple[str, bytes]:
-    """Return the name and the content of an image in a ``data:`` URL."""
+    """Return the name and content of an image from a ``data:`` URL."""
     kind, _, encoded = text.removeprefix(OPENING).partition(ENCODED)
     try:
         content = base64.b64decode(encoded, validate=True)
@@ -96,4 +96,4 @@ def _read(path: Path) -> bytes:
     try:
         return read_file(path, MAX_IMAGE_BYTES)
     except OSError as error:
-        raise TaskError(f"{path}: the image cannot be read ({error.strerror}).") from None
+        raise TaskError(f"{path}: the image can't be read ({error.strerror}).") from None

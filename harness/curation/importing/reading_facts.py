@@ -1,4 +1,4 @@
-"""Facts about what comes out when a reading of a table is carried out."""
+"""Facts about the results of a reading of a table."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
     from harness.tasks.columns.table_reader import TableTask
 
-MIN_RATINGS = 20  # from which facts may be absurd
-MOST_UNUSED = 2 / 3  # of the cells
+MIN_RATINGS = 20  # fewest ratings whose facts can be absurd
+MOST_UNUSED = 2 / 3  # most unusable cells, as a share
 OPTIONS_PER_RATING = 0.5
-N_SHOWN = 4  # options, and ratings of an item, that a line lists
+N_SHOWN = 4  # options, or an item's ratings, listed on a line
 LINE_CHARS = 76
 
 
 @dataclass(slots=True)
 class ReadingFacts:
-    """What a reading makes of a sample.
+    """Results of a reading on a sample.
 
     Attributes
     ----------
@@ -35,15 +35,15 @@ class ReadingFacts:
     items : dict of str to int
         Ratings per item.
     values : Counter of str
-        How often each option is chosen; a set counts for each of its options.
+        Number of times each option is chosen; a set counts for each of its options.
     labels : dict of str to set of str
         Options that each rater chose.
     n_unused : int
         Rows and cells that can't be used.
     first_item : str
-        Its name.
+        Name of the first item.
     example : list of (str, str)
-        Rater and value of the first ratings of the first item.
+        Rater and value of the first item's first ratings.
     has_options : bool
         Whether values are options, not numbers or texts.
     """
@@ -64,11 +64,11 @@ class ReadingFacts:
 
     @property
     def per_item(self) -> float:
-        """Median number of ratings of an item."""
+        """Median number of ratings per item."""
         return float(np.median([*self.items.values()])) if self.items else 0.0
 
     def add(self, entry: TableItem | TableAnswer | Rejected) -> None:
-        """Count what the reader yields; verdicts of judges aren't counted."""
+        """Count one of the reader's entries; judges' verdicts don't count."""
         if isinstance(entry, Rejected):
             self.n_unused += not entry.is_repeat
         elif isinstance(entry, TableAnswer) and not entry.is_judge:
@@ -87,7 +87,7 @@ class ReadingFacts:
 
     @property
     def is_absurd(self) -> bool:
-        """Whether most cells can't be used, most options occur once, or raters share no option."""
+        """Whether most cells are unusable, most options occur once, or raters share no option."""
         n = self.n_ratings
         if n >= MIN_RATINGS and self.has_options and self._are_apart:
             return True
@@ -97,7 +97,7 @@ class ReadingFacts:
 
     @property
     def _are_apart(self) -> bool:
-        """Whether no option is one of two raters', although each rater chose several."""
+        """Whether no two raters share an option, although each rater chose several."""
         sets = [*self.labels.values()]
         return (
             len(sets) > 1
@@ -118,7 +118,7 @@ class ReadingFacts:
 
 
 def _labels(entry: TableAnswer) -> tuple[str, ...]:
-    """Return the options of an answer."""
+    """Return the options in an answer."""
     return (entry.value,) if isinstance(entry.value, str) else entry.value
 
 
@@ -141,13 +141,13 @@ def is_ignored(answer: TableAnswer, ignored: frozenset[str]) -> bool:
 
 
 def clipped(text: str) -> str:
-    """Return a text on one line, cut at the width of a line."""
+    """Return a text on one line, cut at the line's width."""
     line = visible(" ".join(text.split()))
     return line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 3]}..."
 
 
 def facts_of(plans: Iterable[TableTask]) -> ReadingFacts:
-    """Carry out the plans of a reading and count what comes out."""
+    """Carry out the plans of a reading and count the results."""
     facts = ReadingFacts()
     for plan in plans:
         facts.has_options &= plan.answers.scale not in OPEN_SCALES

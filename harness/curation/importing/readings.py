@@ -1,23 +1,23 @@
-"""Readings of a table: each is carried out on a sample, and judged by the facts that come out.
+"""Readings of a table: the importer tries each on a sample and compares the resulting facts.
 
-A reading is what a recipe says: the columns of each role, and what the answers mean. An import
+A reading is like a recipe: the columns for each role, and the meaning of the answers. An import
 drafts one and, if values leave roles or labels open, others. Before any of them is shown,
 `tried_readings` tries it with the reader that writes tasks. A reading is left out if
 
-- it can't be carried out, or asks a question that the draft asked already;
+- it can't be carried out, or asks a question that the draft already asked;
 - its facts are absurd while those of another aren't: most options occur once, most cells can't be
   used, or rows are numbered and have one rating each, although a column names items with several;
 - another one explains every column that it explains, and more.
 
 A reading explains a column (`explained`) if the column has a role in it, says the same in all rows
-of an item, follows from the ratings of its row, is what a rater did or wrote (a time, a measure, a
-remark), or stands alone: a rater's confidence looks like a rating. It doesn't explain the rest of a
-family: at least `MIN_TICKS` columns that hold the same labels and differ between the raters of an
-item. This is a partial order. Readings that give other roles to the same columns, such as those of
-item and rater exchanged, explain the same, so the user chooses.
+of an item, follows from the ratings of its row, records a rater's action (a time, a measure, a
+remark), or is the only one like it: a rater's confidence looks like a rating. It doesn't explain
+the rest of a family: at least `MIN_TICKS` columns with the same labels that differ between an
+item's raters. This is a partial order. Readings that only exchange roles, such as those of item
+and rater, explain the same columns, so the user chooses.
 
-Of the others the draft comes first, and a reading that explains more columns before one that
-explains fewer: at most `MOST_READINGS` are shown. If a single one is left, an import takes it
+Among the remaining readings, the draft comes first. A reading that explains more columns precedes
+one that explains fewer. At most `MOST_READINGS` are shown. If only one is left, an import takes it
 (`harness.curation.importing.import_draft.settled`).
 """
 
@@ -53,13 +53,13 @@ class TableReading:
     Attributes
     ----------
     condition : str
-        What has to be so.
+        Condition for the reading to be right.
     roles : dict of str to sequence of str
         Columns by role, as in a recipe.
     settings : AnswerSettings
-        What the answers mean.
+        Meaning of the answers.
     words : tuple of str
-        The options that select it, all roles among them.
+        Options that select the reading, including all roles.
     unclear : tuple of str
         Roles and settings in which readings differ.
     """
@@ -77,12 +77,12 @@ class TableReading:
 
     @property
     def items(self) -> tuple[str, ...]:
-        """The columns that name the item; none if rows are numbered."""
+        """Columns that name the item; none if rows are numbered."""
         return tuple(name for name in self.roles.get("id", ()) if name != NONE)
 
 
 def explained(plan: ImportPlan) -> frozenset[str]:
-    """Return the columns that a reading explains; see the module's order of readings."""
+    """Return the columns explained by a reading; see the module's order of readings."""
     mapping, table = plan.mapping, plan.cells.table
     facts = Facts(table)
     named = {name for names in mapping.by_role().values() for name in names}
@@ -108,14 +108,14 @@ def explained(plan: ImportPlan) -> frozenset[str]:
 def explains_less(
     columns: Mapping[tuple[str, ...], frozenset[str]], reading: TableReading, other: TableReading
 ) -> bool:
-    """Return whether another reading explains all that one explains, and more."""
+    """Return whether a second reading explains everything that the first does, and more."""
     if reading.words not in columns or other.words not in columns:
         return False
     return columns[reading.words] < columns[other.words]
 
 
 def _differs_in_text(reading: TableReading, other: TableReading) -> bool:
-    """Return whether two readings show judges other texts and are the same otherwise."""
+    """Return whether two readings differ only in the texts that judges see."""
     roles = ({**of.roles, "text": ()} for of in (reading, other))
     first, second = roles
     return first == second and reading.settings == other.settings
@@ -124,23 +124,23 @@ def _differs_in_text(reading: TableReading, other: TableReading) -> bool:
 def tried_readings(
     readings: Iterable[TableReading], table: Table, rated: RatedOptions, asked: Collection[str]
 ) -> list[tuple[TableReading, ReadingFacts | None]]:
-    """Return the readings that are worth showing, with their facts.
+    """Return the readings worth showing, with their facts.
 
     Parameters
     ----------
     readings : iterable of TableReading
-        The draft and others.
+        The draft and the alternatives.
     table : Table
-        As it was read from its file.
+        Table as read from its file.
     rated : RatedOptions
-        What was rated and by whom.
+        The rated property and the raters.
     asked : collection of str
         Questions of the draft, which no reading may ask again.
 
     Returns
     -------
     tested : list of (TableReading, ReadingFacts or None)
-        No facts where a reading leads to another question.
+        Readings and facts; no facts for a reading that leads to another question.
     """
     tested: list[tuple[TableReading, ReadingFacts | None]] = []
     columns: dict[tuple[str, ...], frozenset[str]] = {}

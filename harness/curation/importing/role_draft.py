@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.table_columns import Table
 
-N_NAMED = 8  # columns that a message names
+N_NAMED = 8  # most columns named in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A question that values do not answer.
+    """A question that values don't answer.
 
     Attributes
     ----------
     question : str
-        What is unclear, with the options that settle it.
+        The question, with the options that answer it.
     accept : mapping of str to object
-        Settings of the answers that the draft takes, where they are not those of the user.
+        Settings for the answers in the draft that the user didn't choose.
     others : tuple of mapping
-        Roles and settings of other readings, each as far as it differs from the draft.
+        Roles and settings of other readings, each only with its differences from the draft.
     about : tuple of str
-        Roles that are unclear, beside those of other readings.
+        Unclear roles, in addition to those of other readings.
     in_table : bool
-        Whether no option settles it, but a change of the table alone.
+        Whether only a change to the table answers it, not an option.
     """
 
     question: str
@@ -44,22 +44,22 @@ class Doubt:
 
 
 class RoleDraft:
-    """Roles so far; those that the user gave stay.
+    """Roles found so far, on top of those that the user gave.
 
     Attributes
     ----------
     fixed : frozenset of str
         Roles that the user gave.
     mapping : ColumnMapping
-        The roles; where there are doubts, a draft.
+        The roles, which are a draft if there are doubts.
     doubts : list of Doubt
-        What values do not imply.
+        Questions that values don't answer.
     notes : list of str
-        Columns that are left out and may be missed.
+        Notes about unused columns that the user might want.
     computed : list of str
-        Columns that follow from the ratings, which judges are never shown.
+        Columns computed from the ratings, which judges never see.
     other_pattern : str
-        Of columns that may be called after criteria and raters; "" if there are none.
+        Pattern of columns possibly named after criteria and raters; "" if there are none.
     """
 
     def __init__(self, table: Table, mapping: ColumnMapping, fixed: Collection[str]) -> None:
@@ -78,31 +78,31 @@ class RoleDraft:
         self.doubts.append(Doubt(question, others=others, about=roles))
 
     def set(self, **roles: str | tuple[str, ...]) -> None:
-        """Give roles to columns, except for those that the user gave."""
+        """Assign roles to columns, except the roles that the user gave."""
         new = {role: value for role, value in roles.items() if role not in self.fixed}
         self.mapping = self.mapping.with_roles(new)
 
     def anew(self) -> RoleDraft:
-        """Return a draft with the roles so far, which knows the same facts."""
+        """Return a draft with the same roles so far and the same facts."""
         draft = RoleDraft(self.table, self.mapping, self.fixed)
         draft.facts, draft.other_pattern = self.facts, self.other_pattern
         return draft
 
     def use(self, table: Table) -> Table:
-        """Read another table from here on, and return the one before."""
+        """Use a different table from here on, and return the previous one."""
         before, self.table, self.facts = self.table, table, Facts(table)
         return before
 
     def place_raters(self, item: Sequence[str]) -> Table:
-        """Add a column that numbers the rows of each item, and return the table without it."""
+        """Add a column that numbers each item's rows, and return the table without it."""
         return self.use(with_places(self.table, item))
 
     def free(self) -> list[str]:
-        """Return the columns that have no role yet."""
+        """Return the columns without a role so far."""
         return list(self.mapping.unused(self.table))
 
     def is_rater_named(self, name: str) -> bool:
-        """Return whether a column is called after raters."""
+        """Return whether a column is named after raters."""
         return self.facts.called(name, column_words.RATERS | column_words.WEAK_RATERS)
 
 

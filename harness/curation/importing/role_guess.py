@@ -1,6 +1,6 @@
-"""Guessing the roles of columns: by dependence between them, by values, and by names last.
+"""Guess column roles: from dependences first, then values, then names.
 
-A role that values do not imply is a doubt: the guess is then a draft, which the user accepts.
+A role that values do not imply is a doubt: the guess is then a draft for the user to accept.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LAYOUT_ROLES = (
     *("raters", "pattern", "rater", "label", "set", "criteria", "sets", "counts", "votes"),
 )
 RATER_ROLES = ("raters", "pattern", "rater")
-LAYOUTS = (  # in the order of trial
+LAYOUTS = (  # in the order in which they are tried
     *(find_votes, find_counts, find_long, find_lone_rater, find_pattern, find_repeated, find_wide),
     *(find_crossed, find_rated_once),
 )
@@ -66,9 +66,9 @@ def guess_roles(
     mapping : ColumnMapping
         Roles that the user gave.
     fixed : collection of str
-        Which they are; they are kept, also where they are empty.
+        Names of those roles, which are kept even if empty.
     scale : str, optional
-        Of the answers, if the user gave it.
+        Scale of the answers, if the user gave it.
     """
     draft = _with_layout(RoleDraft(table, mapping, fixed))
     if not draft.mapping.rater or draft.mapping.votes:
@@ -95,10 +95,10 @@ def guess_roles(
 
 
 def _with_layout(draft: RoleDraft) -> RoleDraft:
-    """Complete the layout whose roles the user gave, or take the one that explains most.
+    """Complete the layout for the user's roles, or choose the one that explains most.
 
-    A layout that a header contradicts is none. Of the others the first is taken, unless it leaves
-    a column that is called after raters, and another names the raters of the same ratings by it.
+    A layout that a header contradicts is excluded. The first of the rest is used, unless it omits
+    a column named after raters that another layout uses to name the same ratings' raters.
     """
     mapping = draft.mapping
     given = [r for r in LAYOUT_ROLES if r in draft.fixed and getattr(mapping, r)]
@@ -130,7 +130,7 @@ def _explaining(draft: RoleDraft) -> RoleDraft:
 
 
 def _by_criterion(draft: RoleDraft) -> None:
-    """Make an item of each pair of id and criterion, and a group of each id."""
+    """Make an item from each pair of id and criterion, and a group from each id."""
     mapping = draft.mapping
     joint = (*mapping.id, mapping.criterion)
     if not mapping.id or not mapping.criterion or mapping.criterion in mapping.id:
@@ -142,7 +142,7 @@ def _by_criterion(draft: RoleDraft) -> None:
 
 
 def _swapped_sides(draft: RoleDraft) -> None:
-    """Ask about two texts that change their places between rows, if ratings may name a side."""
+    """Ask about two texts that swap places between rows, if ratings can name a side."""
     texts = [
         n for n in draft.table.columns if draft.facts.is_prose(n) and not draft.facts.is_list(n)
     ]
@@ -163,7 +163,7 @@ def _swapped_sides(draft: RoleDraft) -> None:
 
 
 def _may_name_sides(draft: RoleDraft, first: str, second: str) -> bool:
-    """Return whether two labels, ties aside, may name the first and the second of two texts."""
+    """Return whether two labels, except ties, can name the first and second of two texts."""
     names = draft.mapping.rating_columns
     labels = {label.casefold() for name in names for label in draft.facts.labels(name)}
     sides = {label for label in labels if not column_words.contains_word(label, column_words.TIES)}
@@ -172,7 +172,7 @@ def _may_name_sides(draft: RoleDraft, first: str, second: str) -> bool:
 
 
 def _named_cells(draft: RoleDraft) -> None:
-    """Refuse ratings that repeat a cell of their row, whose labels differ from row to row."""
+    """Reject ratings that repeat a cell of their row, so that labels vary from row to row."""
     mapping = draft.mapping
     columns = [n for n in (mapping.label, *mapping.criteria, *mapping.raters) if n]
     if named := [n for n in columns if names_cell(draft.table, n)]:
@@ -197,7 +197,7 @@ def _rejected_work(draft: RoleDraft) -> None:
 
 
 def _ask_who_judges(draft: RoleDraft) -> None:
-    """Ask about columns of ratings that are called like models: a name alone makes no judge.
+    """Ask about rating columns named like models: a name alone doesn't make a judge.
 
     If the user named the raters, or is asked who they are, a note says so instead.
     """
@@ -225,7 +225,7 @@ def _ask_who_judges(draft: RoleDraft) -> None:
 
 
 def _left_out(draft: RoleDraft) -> None:
-    """Name the columns that hold the labels of the ratings but are not used as such."""
+    """Note the columns that contain the ratings' labels but aren't used as ratings."""
     mapping, facts = draft.mapping, draft.facts
     ratings = [n for n in (*mapping.raters, mapping.label, *mapping.criteria) if n]
     ratings = [n for n in ratings if facts.is_labels(n)]

@@ -1,4 +1,4 @@
-"""Reading tables of ratings, whatever their format."""
+"""Read tables of ratings in any format."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from th
 def excel_rows(
     path: Path, limits: Limits, notes: list[str], bad: Ragged, how: FileOptions
 ) -> Iterator[tuple[int, Row]]:
-    """Yield number and cells by column of each row of the named sheets, or the only one."""
+    """Yield each row's number and cells by column, from the named sheets or the only one."""
     n_formulas = _check_unpacked(path, limits)
     if n_formulas:
-        are = "cells are formulas; their stored values are"
-        are = "cell is a formula; its stored value is" if n_formulas == 1 else are
-        notes.append(f"{n_formulas} {are} read")
+        are = "cells are formulas, so their stored values are"
+        are = "cell is a formula, so its stored value is" if n_formulas == 1 else are
+        notes.append(f"{n_formulas} {are} used")
     for sheet in how.sheets or ("",):
         with closing(native_lines("xlsx", path, limits, sheet)) as lines:
             n_others, *names = next(lines)
@@ -69,7 +69,7 @@ def excel_rows(
                     "to read, or with several that have the same columns."
                 )
             if not sheet and n_others:
-                notes.append(f"read from the sheet {names[0]!r}: no other holds a table")
+                notes.append(f"read from the sheet {names[0]!r}, the only one with a table")
             cells = ((line, row, "") for line, row in enumerate(lines, 1))
             more = {"sheet": sheet} if len(how.sheets) > 1 else {}
             for line, row in _headed(cells, limits, notes, bad, header=how.header, kind="row"):
@@ -85,7 +85,7 @@ def _headed(
     header: int | None,
     kind: Literal["line", "row"] = "line",
 ) -> Iterator[tuple[int, Row]]:
-    """Yield line and cells by column of each row below the header; title rows are skipped.
+    """Yield line and cells by column of each row below the header, without title rows.
 
     ``bad`` gets line and problem of each row of csv that has too few or too many cells.
     """
@@ -95,7 +95,7 @@ def _headed(
         return
     lines = [line for line, _, _ in opening]
     if header and header not in lines:
-        raise PlaceError(f"--header: {kind} {header} is blank, or too far from the first.")
+        raise PlaceError(f"--header: {kind} {header} is blank, or too far down. Pass another line.")
     heading = heading_of([row for _, row, _ in opening], lines, header)
     notes += [heading.note] if heading.note else []
     names, titles = heading.names, [row for _, row, _ in opening[: heading.place + 1]]
@@ -120,7 +120,7 @@ def _headed(
 
 
 def _check_unpacked(path: Path, limits: Limits) -> int:
-    """Unpack the workbook's parts once, within the limit, and count the cells that are formulas."""
+    """Unpack a workbook's parts once, within the limit, and count cells with formulas."""
     n_bytes = n_formulas = 0
     try:
         with zipfile.ZipFile(path) as archive:
@@ -140,7 +140,7 @@ def _check_unpacked(path: Path, limits: Limits) -> int:
                             n_formulas += _n_formulas(text[:end])
                             tail = text[end:][-CHUNK:]
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise PlaceError(f"cannot be read as xlsx ({error}). Save it anew.") from None
+        raise PlaceError(f"can't be read as xlsx ({error}). Save it again.") from None
     return n_formulas
 
 
@@ -149,7 +149,7 @@ def _too_large(limits: Limits) -> NoReturn:
 
 
 def _n_formulas(text: bytes) -> int:
-    """Count the formulas in a piece of a sheet, each of which must have a stored value."""
+    """Count formulas in a piece of a sheet, each of which must have a stored value."""
     matches = list(FORMULA.finditer(text))
     for match in matches:
         if match[2] is None:
@@ -160,7 +160,7 @@ def _n_formulas(text: bytes) -> int:
 
 
 def saved_rows(path: Path, limits: Limits) -> Iterator[tuple[int, Row]]:
-    """Yield number and row of each entry of a folder that ``save_to_disk`` wrote."""
+    """Yield number and row of each entry in a folder from ``save_to_disk``."""
     n_before = 0
     for file in _saved_files(path, limits):
         check_size(file, limits)
@@ -171,14 +171,14 @@ def saved_rows(path: Path, limits: Limits) -> Iterator[tuple[int, Row]]:
 
 
 def _saved_files(path: Path, limits: Limits) -> list[Path]:
-    """Return the arrow files that a folder's state names, in order."""
+    """Return the arrow files named in a folder's state, in order."""
     try:
         check_size(path / STATE, limits)
         state = json.loads((path / STATE).read_text(encoding="utf-8"))
         names = [str(entry["filename"]) for entry in state["_data_files"]]
     except (OSError, ValueError, KeyError, TypeError):
         raise PlaceError(
-            f"this folder has no {STATE} of save_to_disk. Give a file, or the folder of a split.",
+            f"this folder has no {STATE} of save_to_disk. Pass a file, or the folder of a split.",
         ) from None
     if state.get("_indices_files") or any("/" in name or "\\" in name for name in names):
         raise PlaceError("the data set selects rows of another. Save it after flatten_indices().")
@@ -188,7 +188,7 @@ def _saved_files(path: Path, limits: Limits) -> list[Path]:
 def _json_rows(
     path: Path, limits: Limits, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
-    """Yield number and row of each entry of a JSON file: a list of rows, or a named format."""
+    """Yield number and row of each entry in a JSON file: a list of rows, or a known format."""
     raw = path.read_bytes().removeprefix(BOM)
     if b"\0" in raw and not how.encoding:
         raise PlaceError("contains the character NUL. Save the file as UTF-8 text.")
@@ -211,15 +211,14 @@ def _json_rows(
         yield from enumerate(rows, 1)
     else:
         raise PlaceError(
-            "this JSON is neither a table nor an export that is read. Write a list of objects, one "
-            "per row."
+            "this JSON is neither a table nor a known export. Write a list of objects, one per row."
         )
 
 
 def _delimited_rows(
     path: Path, limits: Limits, bad: Ragged, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
-    """Yield line and cells by column of each row of csv or tsv, or of lines of JSON named so."""
+    """Yield line and cells by column of each csv or tsv row, or of misnamed lines of JSON."""
     if _opens_with_object(path):
         return _line_rows(path, limits, how, found)
     cells = csv_cells(path, limits, SEPARATORS[path.suffix.lower()], how.encoding)
@@ -250,7 +249,7 @@ def _line_rows(
 
 
 def _are_lines(raw: bytes) -> bool:
-    """Return whether a file has an object on each of its first two lines, whatever its name."""
+    """Return whether a file's first two lines are objects, whatever its name."""
     lines = list(islice((line for line in BytesIO(raw) if line.strip()), 2))
     try:
         first = [json.loads(line) for line in lines if len(lines) > 1]
@@ -266,7 +265,7 @@ def read_source(
     derive: Mapping[str, str] | None = None,
     how: FileOptions | None = None,
 ) -> Table:
-    """Read a table of ratings from one or several files; ragged rows of csv and tsv are listed.
+    """Read a table of ratings from one or several files, and list ragged rows of csv and tsv.
 
     A file with the marks of a named format is read by its reader (`harness.curation.formats`).
     Title rows, an index of pandas and rows of totals are left out, with a note. Several files, or
@@ -277,7 +276,7 @@ def read_source(
     paths : Path or sequence of Path
         Csv, tsv, jsonl, json, parquet, arrow or xlsx files, or folders of ``save_to_disk``.
     limits : Limits, optional
-        Limits of size.
+        Size limits.
     derive : mapping of str to str, optional
         New columns; see `harness.tasks.dataset_fields.derived`.
     how : FileOptions, optional
@@ -286,7 +285,7 @@ def read_source(
     Raises
     ------
     TaskError
-        If one cannot be read, or two columns have the same name.
+        If a file can't be read, or two columns have the same name.
     """
     files: Sequence[Path] = paths if isinstance(paths, list | tuple) else [paths]  # type: ignore[list-item]  # a path
     how = how or FileOptions()
@@ -307,7 +306,7 @@ def read_source(
 
 
 def read_records(records: Sequence[Row], name: str) -> Table:
-    """Read rows in memory, as `read_source` reads those of a file; errors are about ``name``."""
+    """Read rows in memory, as `read_source` reads a file's; errors name ``name``."""
     found, path = Reading(), Path(name)
     with reading(path):
         rows = counted_rows(enumerate(records, 1), IMPORT_LIMITS)
@@ -326,7 +325,7 @@ def _without(
 def _recognised(
     rows: Iterator[tuple[int, Row]], limits: Limits, how: FileOptions, found: Reading
 ) -> Iterator[tuple[int, Row]]:
-    """Yield rows, by the reader of the format whose marks the first of them have."""
+    """Yield rows using the reader of the format that the first rows' marks show."""
     opening = list(islice(rows, N_OPENING))
     known = None if how.plain or found.name else format_of([row for _, row in opening])
     every: Iterable[tuple[int, Row]] = chain(opening, rows)
@@ -341,7 +340,7 @@ def _recognised(
 
 
 def _check_file_options(path: Path, how: FileOptions) -> None:
-    """Refuse options of other kinds of files."""
+    """Reject options for other kinds of files."""
     is_binary = path.is_dir() or path.suffix.lower() in {".xlsx", ".parquet", ".arrow"}
     if how.sheets and path.suffix.lower() != ".xlsx":
         raise TaskError(f"{path}: --sheet goes with a workbook. Leave it out.")
@@ -359,7 +358,7 @@ def source_rows(
     found: Reading | None = None,
     several: bool = False,
 ) -> Iterator[tuple[int, Row]]:
-    """Yield line and cells by column of each row of a file, whatever its format.
+    """Yield line and cells by column of each row in a file of any format.
 
     ``bad`` gets line and problem of each row of csv and tsv that has too few or too many cells;
     by default the first is an error.
@@ -367,7 +366,7 @@ def source_rows(
     Raises
     ------
     TaskError
-        If it cannot be read.
+        If the file can't be read.
     """
     how = how or FileOptions()
     _check_file_options(path, how)

@@ -1,4 +1,4 @@
-"""Readings that the structure of a table allows, where nothing else says what its columns are.
+"""Readings that a table's structure allows if nothing else identifies its columns.
 
 They are enumerated, not guessed: each pair of an item, of one column or several, and a rater that
 together tell the rows apart, with each column of answers that differ between the raters of an item.
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     Roles = dict[str, object]
 
-MOST_NAMES = 8  # columns that may name items and raters
+MOST_NAMES = 8  # most columns considered as names of items and raters
 MOST_ITEM_COLUMNS = 3
 MOST_CRITERIA = 20
-MOST_ANSWERS = 3  # columns of answers of a pair of item and rater
+MOST_ANSWERS = 3  # most answer columns for a pair of item and rater
 MOST_READINGS = 12
-MIN_RATED = 10  # rows of a table whose columns may hold one rating each
-RATERS_PER_ITEM = 1.5  # at least, on average
+MIN_RATED = 10  # fewest rows in a table whose columns can each be ratings
+RATERS_PER_ITEM = 1.5  # smallest mean
 EMPTY: dict[str, object] = {
     "rater": "",
     "label": "",
@@ -49,7 +49,7 @@ EMPTY: dict[str, object] = {
 
 
 def find_crossed(draft: RoleDraft) -> bool:
-    """Draft the likeliest pair of item and rater that tell rows apart, and ask about the others."""
+    """Draft the likeliest item and rater that together tell rows apart, and ask about the rest."""
     readings = sorted(_crossed(draft), key=lambda roles: _evidence(draft, roles), reverse=True)
     if not readings:
         return False
@@ -70,7 +70,7 @@ def find_crossed(draft: RoleDraft) -> bool:
 
 
 def _distinct(draft: RoleDraft, readings: Sequence[Roles]) -> list[Roles]:
-    """Leave out readings whose items are those of an earlier one under another name."""
+    """Remove readings whose items are an earlier reading's under a different name."""
     found: dict[tuple[object, ...], Roles] = {}
     for roles in readings:
         item = roles["id"]
@@ -81,10 +81,10 @@ def _distinct(draft: RoleDraft, readings: Sequence[Roles]) -> list[Roles]:
 
 
 def find_rated_once(draft: RoleDraft) -> bool:
-    """Draft the likeliest answers of a table with a row per item, and ask about the others.
+    """Draft the likeliest answers in a table with a row per item, and ask about the rest.
 
-    They are columns of labels or numbers that nothing else explains: the largest family of labels
-    that are alike, then each column alone, those called after ratings first.
+    Answers are columns of labels or numbers without another explanation: the largest family of
+    similar labels, then each column by itself, with those named after ratings first.
     """
     facts = draft.facts
     texts = [n for n in draft.free() if facts.is_prose(n) and facts.is_filled(n)]
@@ -124,7 +124,7 @@ def find_rated_once(draft: RoleDraft) -> bool:
 
 
 def _counts_raters(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column holds whole numbers above 1 and is called after many raters."""
+    """Return whether a column contains whole numbers above 1 and is named after many raters."""
     facts = draft.facts
     return (
         facts.called(name, COUNTED)
@@ -135,7 +135,7 @@ def _counts_raters(draft: RoleDraft, name: str) -> bool:
 
 
 def _may_be_answer(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column may hold a rating of its row."""
+    """Return whether a column can contain a rating of its row."""
     facts = draft.facts
     is_score = facts.is_numbers(name) and (facts.is_measured(name) or facts.keys(name) < KEY)
     is_score = is_score and not rises(numbers(facts[name]))
@@ -152,7 +152,7 @@ def _may_be_answer(draft: RoleDraft, name: str) -> bool:
 
 
 def _crossed(draft: RoleDraft) -> Iterator[Roles]:
-    """Yield items, raters and answers that a row per rating may have."""
+    """Yield the items, raters and answers that a row per rating can have."""
     names = _names(draft)
     for size in range(1, MOST_ITEM_COLUMNS + 1):
         is_any = False
@@ -168,9 +168,9 @@ def _crossed(draft: RoleDraft) -> Iterator[Roles]:
 
 
 def _crossings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> Iterator[Roles]:
-    """Yield the answers of an item and a rater that tell rows apart.
+    """Yield the answers for an item and a rater that tell rows apart.
 
-    A column of the item that tells rows of the same texts apart is what is rated of them.
+    An item column that tells rows with the same texts apart is the criterion.
     """
     if not _are_crossed(draft, item, rater):
         return
@@ -184,7 +184,7 @@ def _crossings(draft: RoleDraft, item: tuple[str, ...], rater: str) -> Iterator[
 
 
 def _names(draft: RoleDraft) -> list[str]:
-    """Return the columns whose values recur, as those of items and raters do."""
+    """Return the columns whose values recur, as items' and raters' names do."""
     facts, n_rows = draft.facts, draft.table.n_rows
     names = [
         name
@@ -197,7 +197,7 @@ def _names(draft: RoleDraft) -> list[str]:
 
 
 def _is_measured(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column is called after ratings of numbers, or after times and measures."""
+    """Return whether a column is named after numeric ratings, or after times and measures."""
     facts = draft.facts
     words = column_words.LABELS if facts.is_numbers(name) else frozenset[str]()
     words |= column_words.MARGINS
@@ -205,7 +205,7 @@ def _is_measured(draft: RoleDraft, name: str) -> bool:
 
 
 def _are_crossed(draft: RoleDraft, item: Sequence[str], rater: str) -> bool:
-    """Return whether items have several raters, raters several items, and each pair one row."""
+    """Return whether items have several raters, raters several items, and pairs one row."""
     n_items = draft.facts.keys(*item) * draft.table.n_rows
     return (
         draft.table.n_rows >= RATERS_PER_ITEM * n_items
@@ -216,7 +216,7 @@ def _are_crossed(draft: RoleDraft, item: Sequence[str], rater: str) -> bool:
 
 
 def _is_beside_texts(draft: RoleDraft, item: Sequence[str], name: str) -> bool:
-    """Return whether the other columns of an item have all of its texts: one is what was rated."""
+    """Return whether an item's other columns determine its texts, so one is the criterion."""
     facts = draft.facts
     rest = [n for n in item if n != name]
     texts = [n for n in draft.table.columns if n != name and facts.is_prose(n)]
@@ -225,7 +225,7 @@ def _is_beside_texts(draft: RoleDraft, item: Sequence[str], name: str) -> bool:
 
 
 def _answers(draft: RoleDraft, item: Sequence[str], rater: str) -> list[str]:
-    """Return the columns of labels or numbers that neither the item nor the rater determines."""
+    """Return the columns of labels or numbers that neither item nor rater determines."""
     facts = draft.facts
     answers = [
         name
@@ -247,7 +247,7 @@ def _answers(draft: RoleDraft, item: Sequence[str], rater: str) -> list[str]:
 
 
 def rises(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bool:
-    """Return whether numbers only rise from row to row, as times and row numbers do.
+    """Return whether numbers never fall from row to row, as in times and row numbers.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def rises(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bool:
 
 
 def _evidence(draft: RoleDraft, roles: Roles) -> tuple[int, int, int]:
-    """Return what names and dependences say for a reading; more is likelier."""
+    """Return a score for a reading from names and dependences; higher is likelier."""
     facts, rater, item = draft.facts, str(roles["rater"]), roles["id"]
     assert isinstance(item, tuple), "made so above"
     named = draft.is_rater_named(rater) - any(map(draft.is_rater_named, item))

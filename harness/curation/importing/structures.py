@@ -1,9 +1,9 @@
-"""What the cells of a table say about its columns, whatever these are called.
+"""Relations between a table's columns that their cells show, whatever the columns' names.
 
 A structure is a relation between columns that hardly occurs by chance: columns add up to another,
-two columns list as many parts in every row, a column says in each cell what its header ends with, a
-column follows from the ratings of its row. `structured` brings such columns into the
-forms that the finders of roles know, and the finders ask for the other relations.
+two columns list equally many parts in every row, each cell repeats the end of its header, or a
+column follows from the ratings of its row. `structured` converts such columns to the forms that
+the role finders know, and the finders look for the other relations themselves.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 
     CellNumbers = NDArray[np.float64]
 
-MIN_ROWS = 5  # from which a relation is no chance
+MIN_ROWS = 5  # fewest rows in which a relation isn't chance
 LOOKED_AT = 2000  # rows, evenly spaced
 N_PAIR = 2  # columns: labels and their raters
-MOST_NUMBERS = 40  # columns among which sums are looked for
-USUAL = 0.5  # of the rows, those with the most common total, if it counts raters
-STEADY = 0.15  # of the mean, the spread of totals that may count raters
-VOTED = frozenset({"votes", "rater"})  # roles whose columns may join labels or raters
+MOST_NUMBERS = 40  # most columns in which to look for sums
+USUAL = 0.5  # share of rows with the most common total, if it counts raters
+STEADY = 0.15  # spread of totals that can count raters, relative to their mean
+VOTED = frozenset({"votes", "rater"})  # roles whose columns can join labels or raters
 TICKED = frozenset({"0", "1", "0.0", "1.0"})
 MARKS = (",", ";", "|")
 NUMBERED = re.compile(r"(?P<opening>.*?\D)[ _.-]?(?P<place>\d+)")
-MOST_NAMES = 0.5  # of the cells of names: each occurs at least twice on average
+MOST_NAMES = 0.5  # most distinct names per cell: each occurs at least twice on average
 ENDS = (":::", "::", "__", "_", ".", ":", "/", "-")
-SAME = 0.5  # of the rows, those whose ratings recur in another row, to see what follows from them
+SAME = 0.5  # share of rows whose ratings recur in another row, needed to see dependences on them
 
 
 def added_up(
     table: Table, names: Sequence[str], totals: Collection[str] = ()
 ) -> tuple[tuple[str, ...], str] | None:
-    """Return neighbouring columns that add up to another one, which is then a number of raters.
+    """Return neighbouring columns that add up to another one, the number of raters.
 
-    Scores by criterion have a sum, too. A number of raters is told from it by being nearly the same
-    in all rows, and counts by being other than 0 and 1.
+    Scores by criterion also have a sum. A number of raters differs from it by being nearly the same
+    in all rows. Counts differ from scores by including numbers other than 0 and 1.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def added_up(
     names : sequence of str
         Columns of whole numbers that aren't negative, in the table's order.
     totals : collection of str
-        Those that are called after numbers of raters, which may differ more.
+        Columns named after numbers of raters, which can vary more.
     """
     if table.n_rows < MIN_ROWS or not N_PAIR < len(names) <= MOST_NUMBERS:
         return None
@@ -85,17 +85,17 @@ def _spaced(table: Table, names: Sequence[str]) -> Table:
 
 
 def is_usual(totals: CellNumbers) -> bool:
-    """Return whether most rows have the same total, as numbers of raters do and scores don't."""
+    """Return whether most rows have the same total, as for numbers of raters but not scores."""
     return bool(np.unique(totals, return_counts=True)[1].max() >= USUAL * len(totals))
 
 
 def is_steady(totals: CellNumbers) -> bool:
-    """Return whether totals differ little, as those of counts may and sums of scores don't."""
+    """Return whether totals vary little, as counts' totals can and sums of scores don't."""
     return bool(np.std(totals) <= STEADY * np.mean(totals))
 
 
 def _runs(names: Sequence[str], cells: Mapping[str, CellNumbers], to: str) -> list[tuple[str, ...]]:
-    """Return the runs of columns that add up to one in every row, and whose rows differ."""
+    """Return the runs of columns that add up to one column in every row and that vary."""
     runs = []
     for start in range(len(names)):
         total = cells[names[start]].copy()
@@ -112,18 +112,18 @@ def _runs(names: Sequence[str], cells: Mapping[str, CellNumbers], to: str) -> li
 
 
 def structured(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
-    """Bring columns into the forms that finders know, except for those that the user named."""
+    """Convert columns to the forms that finders know, except those that the user named."""
     named = {name for role, names in roles.items() for name in names if role not in VOTED}
     table = with_named_raters(with_flat_members(table, named), named)
     return with_choices(with_ticked(with_parts(table, named), named), named)
 
 
 def with_named_raters(table: Table, named: Collection[str] = ()) -> Table:
-    """Read as two lists the numbered columns of ratings and of the raters who gave them.
+    """Convert numbered columns of ratings and of their raters to two lists.
 
-    ``score_1`` to ``score_5`` beside ``worker_1`` to ``worker_5`` are the ratings of the workers
+    ``score_1`` to ``score_5`` next to ``worker_1`` to ``worker_5`` are the ratings of the workers
     named in the same place. Raters differ within every row, and are found in several places and
-    rows; ratings recur within rows. Nothing changes if several families may be the ratings.
+    rows; ratings recur within rows. Nothing changes if several families could be the ratings.
     """
     families: dict[str, dict[str, Column]] = defaultdict(dict)
     for name, column in table.columns.items():
@@ -160,7 +160,7 @@ def with_named_raters(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def _are_names(columns: Sequence[Column], n_rows: int) -> bool:
-    """Return whether columns name raters: never one twice in a row, all in several rows."""
+    """Return whether columns name raters: none twice in a row, all in several rows."""
     names = Counter(text for column in columns for text in column.by_row() if text)
     places = Counter(text for column in columns for text in column.values)
     return (
@@ -177,10 +177,10 @@ def _recur_in_rows(columns: Sequence[Column]) -> bool:
 
 
 def with_flat_members(table: Table, named: Collection[str] = ()) -> Table:
-    """Read as flat lists those that hold a list of labels per rater.
+    """Convert lists of one label list per rater to flat lists.
 
-    Pairs of rater and label stay as they are. Lists of one label each are lists of labels.
-    Otherwise each member is written as a set.
+    Pairs of rater and label stay as they are. Lists of one label each become lists of labels.
+    Otherwise, each member becomes a set.
     """
     for name, column in table.columns.items():
         lists = [list_of(text) for text in column.values] if name not in named else []
@@ -193,7 +193,7 @@ def with_flat_members(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def _is_member(part: object) -> TypeGuard[list[object]]:
-    """Return whether a member of a list is itself a list of labels."""
+    """Return whether a list's member is itself a list of labels."""
     return (
         isinstance(part, list) and bool(part) and not any(isinstance(x, list | dict) for x in part)
     )
@@ -206,16 +206,16 @@ def _flat(members: Sequence[object], *, single: bool) -> str:
 
 
 def numbers(column: Column) -> CellNumbers:
-    """Return the cells of a column of numbers; an empty cell is 0."""
+    """Return a column's cells as numbers; an empty cell is 0."""
     values = np.array([float(text) if is_number(text) else 0.0 for text in column.texts])
     cells: CellNumbers = values[column.codes]
     return cells
 
 
 def with_parts(table: Table, named: Collection[str] = ()) -> Table:
-    """Read as lists two columns whose cells join as many parts in every row: labels and raters.
+    """Convert two columns that join equally many labels and raters per row to lists.
 
-    Nobody rates an item twice, so the parts of the column of raters differ within a row.
+    No rater rates an item twice, so the parts in the raters' column differ within a row.
     """
     sample = _spaced(table, [name for name in table.columns if name not in named])
     for mark in MARKS:
@@ -252,9 +252,9 @@ def _as_list(text: str, mark: str) -> str:
 
 
 def with_ticked(table: Table, named: Collection[str] = ()) -> Table:
-    """Read as one column of labels those that tick exactly one label in each row, or are blank.
+    """Convert columns that tick exactly one label per row, or are blank, to a label column.
 
-    There have to be several such families with the same labels, as of several raters: columns
+    There must be several such families with the same labels, for example one per rater: columns
     ``ann1.polite``, ``ann1.rude``, ``ann2.polite``, ``ann2.rude`` of 0 and 1 become ``ann1`` and
     ``ann2``.
     """
@@ -269,7 +269,7 @@ def with_ticked(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def _families(table: Table, names: Collection[str], mark: str) -> dict[str, dict[str, str]]:
-    """Return columns by label, by what their names open with, if they tick the same labels."""
+    """Return columns by label and by their names' opening, if they tick the same labels."""
     families: dict[str, dict[str, str]] = defaultdict(dict)
     for name in table.columns:
         opening, _, label = name.rpartition(mark)
@@ -284,7 +284,7 @@ def _families(table: Table, names: Collection[str], mark: str) -> dict[str, dict
 
 
 def _ticks_one(columns: Sequence[Sequence[str]]) -> bool:
-    """Return whether columns of 0 and 1 have one 1 in each row that isn't blank."""
+    """Return whether columns of 0 and 1 have exactly one 1 in each row that isn't blank."""
     rows = [row for row in zip(*columns, strict=True) if any(row)]
     return bool(rows) and all(all(row) and sum(float(c) for c in row) == 1 for row in rows)
 
@@ -294,10 +294,10 @@ def _chosen(labels: Sequence[str], row: Sequence[str]) -> list[str]:
 
 
 def with_choices(table: Table, named: Collection[str] = ()) -> Table:
-    """Read as one column of labels those whose only cell is the end of their header.
+    """Convert columns whose only filled cell is the end of their header to a label column.
 
     Columns ``tone:::polite`` and ``tone:::rude``, which say ``polite`` and ``rude`` or are blank,
-    become ``tone``: a label where each row has one, otherwise a set.
+    become ``tone``: a label if each row has one, otherwise a set.
     """
     families: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for name, column in table.columns.items():
@@ -314,7 +314,7 @@ def with_choices(table: Table, named: Collection[str] = ()) -> Table:
 
 
 def _joined(table: Table, name: str, labels: Mapping[str, str]) -> Table:
-    """Put a column of chosen labels in the place of a column for each of them."""
+    """Replace a column for each label with one column of the chosen labels."""
     filled = {label: table.columns[column].codes != EMPTY for column, label in labels.items()}
     chosen = [[label for label in filled if filled[label][row]] for row in range(table.n_rows)]
     single = all(len(of) <= 1 for of in chosen)
@@ -325,7 +325,7 @@ def _joined(table: Table, name: str, labels: Mapping[str, str]) -> Table:
 
 
 def follows_from(table: Table, name: str, raters: Sequence[str]) -> bool:
-    """Return whether the ratings in a row determine a column, in whatever order they are.
+    """Return whether the ratings in a row determine a column, whatever their order.
 
     A mean, a majority and an estimate of the true label do; another rater's answers don't.
     """
@@ -339,10 +339,10 @@ def follows_from(table: Table, name: str, raters: Sequence[str]) -> bool:
 
 
 def names_cell(table: Table, name: str) -> bool:
-    """Return whether each cell of a column is that of another column of its row.
+    """Return whether each cell in a column equals a cell in another column of its row.
 
-    The others differ from each other in every row, as the sides that a rater chooses among do, so
-    the cell says which of them is chosen and isn't a label.
+    The other columns differ from each other in every row, like the sides in a rater's choice, so
+    the cell says which side was chosen and isn't a label.
     """
     table = _spaced(table, [*table.columns])
     column = table.columns[name]
@@ -361,7 +361,7 @@ def names_cell(table: Table, name: str) -> bool:
 
 
 def _shared_codes(columns: Sequence[Column]) -> Codes:
-    """Number the cells of several columns, equal texts alike."""
+    """Number the cells of several columns, with one number for equal texts."""
     index: dict[str, int] = {}
     return np.column_stack(
         [
@@ -374,13 +374,13 @@ def _shared_codes(columns: Sequence[Column]) -> Codes:
 
 
 def repeats(column: Column) -> bool:
-    """Return whether some cell of a column lists a member twice."""
+    """Return whether any cell in a column lists a member twice."""
     lists = (list_of(text) or () for text in column.values)
     return any(len(part) > len({*map(str, part)}) for part in lists)
 
 
 def recur(column: Column) -> bool:
-    """Return whether the members of a column's lists occur in several rows, as raters do."""
+    """Return whether members of a column's lists occur in several rows, as raters do."""
     rows: Counter[str] = Counter()
     for text, n in zip(column.values[:LOOKED_AT], column.counts[1:].tolist(), strict=False):
         rows.update(dict.fromkeys({str(part) for part in list_of(text) or ()}, n))

@@ -12,31 +12,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PROPERTY = """
-What is rated, as a phrase. Judges read it: say what your raters were asked."""
+The rated property, as a phrase for judges: write what you asked your raters."""
 SCALE = """
 binary, nominal, ordinal (options in order), pairwise, continuous or text."""
 SIMILARITY = """\
 How similar texts are: a table with the columns text, other and similarity, or
-{embedding: NAME} for the cosine of vectors by a model of judges.yaml; without
+{embedding: NAME} for the cosine of vectors by a model in judges.yaml; without
 it, the share of their words that two texts have in common."""
 RATERS = """
 expert, skilled or crowd: how much better than one rater a judge must be (eps)."""
 RATER_IDS = """\
-real: a rater's name is a person. positional: it is only a place within the item, and
-then no test of single raters makes sense."""
-RANKS_BY = "Ratings that rank judges, forced_choice or response_set, whatever is collected later."
+real: a rater's name is a person. positional: it is only a position within the item, and
+tests of single raters then make no sense."""
+RANKS_BY = "Ratings that rank judges, forced_choice or response_set, even if you add others later."
 OPTIONS = "Each option has the key that the files use, and may have a label and a description."
 RESPONSE_SETS = """\
-The response sets that a rater or judge may give: those that occur in the table, and
-each option alone. Judges are told them; add others that are reasonable."""
-BOUNDS = "The least and the greatest number; without them, any number is an answer."
+The response sets that raters and judges can choose: those in the table, and
+each option alone. Judges see this list; add other reasonable sets."""
+BOUNDS = "Lowest and highest number; without them, any number is allowed."
 TAU = "An item is positive when at least this share of raters would accept a positive option."
 
 
 def commented(
     described: Mapping[str, Any], raters: Mapping[str, int], table: str
 ) -> Iterator[Field]:
-    """Yield the fields of a task with comments, and examples of fields that it lacks.
+    """Yield a task's fields with comments, and examples of missing fields.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def commented(
 
     yield field("name", f"Made from {table}. `harness lab schema task` lists every field.")
     yield field("property", PROPERTY)
-    instructions = "What else raters were told, if anything; judges are told the same."
-    yield field("instructions", instructions, "what they were told")
+    instructions = "Other instructions for raters, if any; judges see them too."
+    yield field("instructions", instructions, "your instructions")
     yield field("scale", SCALE)
     if described["scale"] == "text":
         yield field("similarity", SIMILARITY, "similarity.csv")
@@ -76,10 +76,10 @@ def commented(
     given = number_of("rating", sum(raters.values()))
     yield Field("", comment=f"{number_of('rater', len(raters))} gave {given}.")
     if "ignore_labels" in described:
-        yield field("ignore_labels", "Labels that are counted and left out.")
+        yield field("ignore_labels", "Labels to count and leave out.")
     if "text" in described:
         yield field("text", "\nThe fields of items.jsonl that judges see.")
     if "image" in described:
         yield field("image", "\nThe field that names an image in this folder, which judges see.")
-    yield field("source", "\nWhere the data come from, and on what terms.")
+    yield field("source", "\nOrigin of the data, and terms of use.")
     yield field("licence", "", "CC-BY-4.0")

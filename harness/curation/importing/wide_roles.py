@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 HALF = 0.5
-MAX_PREFIX_CHARS = 2  # of a name such as q1, which is that of a question or a rater
-MIN_ROWS = 5  # rows below which raters may share no label by chance
+MAX_PREFIX_CHARS = 2  # letters in a name such as q1, which can be a question or a rater
+MIN_ROWS = 5  # fewest rows in which sharing no label isn't chance
 SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", ": ", " ", "", " (", " [")
 
 
 def find_wide(draft: RoleDraft) -> bool:
-    """Find the columns of raters among those with the same labels."""
+    """Find the raters' columns among those with the same labels."""
     facts = draft.facts
     excluded = column_words.MARGINS - column_words.MEASURES | column_words.CRITERIA
     who = who_are([n for n in draft.free() if n not in facts.opaque])
@@ -83,7 +83,7 @@ def find_wide(draft: RoleDraft) -> bool:
     draft.set(raters=tuple(raters), judges=tuple(models))
     left_out = [n for n in _people_left_out(draft, who) if n not in aside]
     same = {n for n in left_out if not facts.is_prose(n) and _overlaps(draft, n, raters)}
-    if same:  # few rows of many options: a column of them has hardly a label twice
+    if same:  # with few rows and many options, labels in a column hardly repeat
         raters = [n for n in draft.table.columns if n in same.union(raters)]
         draft.set(raters=tuple(raters))
         left_out = [n for n in left_out if n not in same]
@@ -114,12 +114,12 @@ def find_wide(draft: RoleDraft) -> bool:
 
 
 def _only_rises(draft: RoleDraft, name: str) -> bool:
-    """Return whether a column holds numbers that only rise from row to row, as row numbers do."""
+    """Return whether a column contains numbers that never fall, as row numbers do."""
     return draft.facts.is_numbers(name) and rises(numbers(draft.facts[name]))
 
 
 def _people_left_out(draft: RoleDraft, who: Mapping[str, str]) -> list[str]:
-    """Return the columns that are called after people and have no role yet."""
+    """Return the columns named after people that have no role yet."""
     facts = draft.facts
     return [
         n
@@ -131,7 +131,7 @@ def _people_left_out(draft: RoleDraft, who: Mapping[str, str]) -> list[str]:
 
 
 def _may_be_ratings(draft: RoleDraft, name: str, *, is_person: bool) -> bool:
-    """Return whether a column holds labels or lists; one called after a person, also numbers."""
+    """Return whether a column contains labels or lists or, if named after a person, numbers."""
     facts = draft.facts
     if facts[name].unique and facts.called(name, column_words.TEXTS):
         return False
@@ -142,7 +142,7 @@ def _may_be_ratings(draft: RoleDraft, name: str, *, is_person: bool) -> bool:
 
 
 def _overlaps(draft: RoleDraft, name: str, others: Sequence[str]) -> bool:
-    """Return whether a column shares a label with one of several others, or there are none."""
+    """Return whether a column shares a label with any of several others, or there are none."""
     own = {label.casefold() for label in draft.facts.labels(name)}
     rest = {label.casefold() for n in others if n != name for label in draft.facts.labels(n)}
     few = draft.facts[name].n_filled < MIN_ROWS
@@ -150,14 +150,14 @@ def _overlaps(draft: RoleDraft, name: str, others: Sequence[str]) -> bool:
 
 
 def _others_than_most(draft: RoleDraft, columns: Sequence[str]) -> list[str]:
-    """Return the columns that share no label with most of them, nor with one that does."""
+    """Return the columns without a link of shared labels to most of the columns."""
     families = [_linked(draft, name, columns) for name in columns]
     largest = max(families, key=len, default=[])
     return [name for name in columns if name not in largest]
 
 
 def _linked(draft: RoleDraft, first: str, columns: Sequence[str]) -> list[str]:
-    """Return a column, those that share a label with it, and those that do with these."""
+    """Return a column and all columns linked to it by shared labels."""
     linked, rest = [first], [name for name in columns if name != first]
 
     def is_near(name: str) -> bool:
@@ -211,9 +211,9 @@ def _who_doubt(
 
 
 def judges_beside_raters(draft: RoleDraft) -> None:
-    """Find models among the columns that share the labels of the raters the user named.
+    """Find models among columns that share the labels of the user's raters.
 
-    Columns of raters that make a grid of two words are called after criterion and rater.
+    Rater columns whose names form a grid of two words are named after criterion and rater.
     """
     raters = draft.mapping.raters
     grids = [grid for grid in name_grids(draft.facts, raters) if {*grid.raters} == {*raters}]
@@ -230,7 +230,7 @@ def judges_beside_raters(draft: RoleDraft) -> None:
 
 
 def find_item_of_rows(draft: RoleDraft) -> None:
-    """Find the column that names a row; none where rows are numbered."""
+    """Find the column that names a row; none if rows are numbered."""
     facts = draft.facts
     within: tuple[str, ...] = tuple(filter(None, [draft.mapping.criterion]))
     if not within and "criterion" not in draft.fixed:
@@ -268,7 +268,7 @@ def find_item_of_rows(draft: RoleDraft) -> None:
 
 
 def find_pattern(draft: RoleDraft) -> bool:
-    """Find columns that are called after criteria and raters."""
+    """Find columns named after criteria and raters."""
     facts = draft.facts
     columns = [
         n
@@ -285,7 +285,7 @@ def find_pattern(draft: RoleDraft) -> bool:
 
 
 def _ticks_doubt(draft: RoleDraft) -> None:
-    """Ask about criteria of 0 and 1 of which each rater ticks at least one: options of a set."""
+    """Ask about criteria of 0 and 1 if each rater ticks at least one, as in a set's options."""
     by_rater: dict[str, list[str]] = {}
     for name in draft.mapping.raters:
         by_rater.setdefault(draft.mapping.criterion_and_rater(name)[1], []).append(name)
@@ -299,18 +299,18 @@ def _ticks_doubt(draft: RoleDraft) -> None:
 
 @dataclass(frozen=True)
 class NameGrid:
-    """Columns that are called after a criterion and a rater each.
+    """Columns that are each named after a criterion and a rater.
 
     Attributes
     ----------
     pattern : str
-        As `pattern_of` reads it.
+        Pattern in the form that `pattern_of` reads.
     raters, judges : tuple of str
-        Columns whose second word is a place or a person, and a model's.
+        Columns whose second word is a place or a person, and those with a model's name.
     is_called : bool
-        Whether words for raters, or numbers, are among the names.
+        Whether the names contain words for raters, or numbers.
     is_sure : bool
-        Whether there is a column for each pair, and none of them may be something else.
+        Whether each pair has a column, and none of the columns can be something else.
     """
 
     pattern: str
@@ -321,7 +321,7 @@ class NameGrid:
 
 
 def name_grids(facts: Facts, names: Sequence[str]) -> list[NameGrid]:
-    """Return the grids of criteria and raters that names of columns make, the likeliest first."""
+    """Return the grids of criteria and raters in column names, the likeliest first."""
     found = []
     for pattern in _patterns():
         matches = {n: match for n in names if (match := pattern_of(pattern).fullmatch(n))}
@@ -348,7 +348,7 @@ def name_grids(facts: Facts, names: Sequence[str]) -> list[NameGrid]:
 
 
 def _is_called(name: str, criterion: str, rater: str) -> bool:
-    """Return whether the second part of a name says that it is a rater's, and the first doesn't."""
+    """Return whether the second part of a name indicates a rater, and the first doesn't."""
     is_else = names_model(name) or criterion[-1].isdigit() or _names_raters(criterion)
     return _is_place(rater) and not is_else
 
@@ -362,7 +362,7 @@ def _patterns() -> Iterator[str]:
 
 
 def _end_alike(criteria: Collection[str]) -> bool:
-    """Whether the last words of all criteria are one that belongs to the names of the raters."""
+    """Return whether the last words of all criteria are one word that belongs to raters."""
     words = [parts(name) for name in criteria]
     ends = {name[-1] for name in words if len(name) > 1}
     return (
@@ -371,7 +371,7 @@ def _end_alike(criteria: Collection[str]) -> bool:
 
 
 def _is_place(name: str) -> bool:
-    """Whether a part of a name is that of a rater: a number, or a word for raters with one."""
+    """Return whether part of a name is a rater's: a number, or a word for raters with one."""
     words = parts(name)
     numbered = len(words) > 1 and words[-1].isdecimal() and len(words[0]) == 1
     called = bool(words) and opens_with_rater(words[:1])

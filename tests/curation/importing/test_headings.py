@@ -128,4 +128,4 @@ def test_the_only_sheet_with_a_table_is_read(tmp_path):
     book.save(tmp_path / "t.xlsx")
     plan = plan_of(tmp_path / "t.xlsx")
     assert plan.table.n_rows == N
-    assert "read from the sheet 'Answers': no other holds a table" in plan.notes
+    assert "read from the sheet 'Answers', the only one with a table" in plan.notes
