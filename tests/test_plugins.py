@@ -274,4 +274,4 @@ def test_unknown_kind_in_judges_yaml_is_one_line(in_process, tmp_path):
     (tmp_path / "own.yaml").write_text("judges: {mine: {kind: absent, model: m}}", encoding="utf-8")
     result = in_process("judges", "--judges-file", "own.yaml")
     assert result.returncode == 2
-    assert "own.yaml: judges.mine.kind: 'absent' is neither built in" in result.stderr
+    assert "own.yaml: judges.mine.kind: 'absent' must be built in" in result.stderr

@@ -1,4 +1,4 @@
-"""Verdicts of all judges of a run: those read from replies, and those computed from others."""
+"""All verdicts in a run: those read from replies, and those computed from other verdicts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def computed_verdicts(
     look: int = 0,
     fitted: Mapping[str, Fitted] | None = None,
 ) -> dict[str, Sequence[Verdict]]:
-    """Return the verdicts of all judges of a run, or of a later round of it.
+    """Return the verdicts of all judges in a run, or in a later round of it.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def computed_verdicts(
 def fitted_in_run(
     specs: Sequence[JudgeSpec], replies: Mapping[str, Sequence[Verdict]], task: Task
 ) -> dict[str, Fitted]:
-    """Return, by judge, what later rounds reuse from the run's replies; see `Strategy.fit`.
+    """Return the values that later rounds reuse from the run, by judge; see `Strategy.fit`.
 
     Refitting in a round would shift the verdicts on all items together, but the tests of a round
     need independent items.

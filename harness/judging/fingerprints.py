@@ -35,7 +35,7 @@ QUESTION = frozenset(
         "image",
         "prompts",
     }
-)  # fields of a task that judges are asked with; others, such as the source, change no answer
+)  # task fields that affect requests; other fields, such as the source, don't
 N_DIGITS = 16
 
 

@@ -106,7 +106,7 @@ def test_server_that_ignores_the_cap_stops_after_its_first_reply(place, stub):
     alone = local(stub, at={"nocap": "1"}, params={"max_tokens": 40}, concurrency=1)
     soft = invoke(*words(place, far=alone), "--max-cost", 5, "--max-cost-soft", "--no-store")
     assert soft.exit_code == 4, soft.output
-    assert "isn't known, because no list has their maximum length" in soft.output
+    assert "unknown, because no list has their maximum length" in soft.output
 
 
 def test_server_that_refuses_the_cap_stops_the_judge():
@@ -132,7 +132,7 @@ def test_server_that_refuses_the_cap_stops_the_judge():
     ("fields", "reason"),
     [
         ({"price": None}, "its price is unknown"),
-        ({"params": {"best_of": 5}}, "best_of in its params may cost more than its tokens"),
+        ({"params": {"best_of": 5}}, "best_of in its params can add to the cost of its tokens"),
     ],
 )
 def test_limit_that_cannot_be_kept_is_refused_before_anything_is_sent(place, stub, fields, reason):
@@ -167,7 +167,7 @@ def test_overshoot_is_that_of_the_replies_in_flight():
     shown = str(overshoot_of(spec, 16))
     assert overshoot_of(spec, 16).usd == pytest.approx(16 * (64_000 - 4096) * 5 / 1e6)
     assert shown == (
-        "c: its replies may exceed --max-cost by up to $4.79 (16 in flight, each of up to 64,000 "
+        "c: its replies can exceed --max-cost by up to $4.79 (16 in flight, each of up to 64,000 "
         "tokens)"
     )
 

@@ -82,11 +82,11 @@ def test_dry_run_says_why_a_judge_gets_so_many_replies(place, stub):
     command = words(place, far=far, own=far | {"samples": 7})
     command = tuple(word.replace("far,own", "far,own,smollm2") for word in command)
     shown = invoke(*command, "--dry-run").stdout
-    assert "10 replies per item from far, since replies vary (the default)." in shown
-    assert "7 replies per item from own, as judges.yaml says." in shown
-    assert "1 reply per item from smollm2, since replies don't vary." in shown
+    assert "10 replies per item from far, because replies vary (the default)." in shown
+    assert "7 replies per item from own, set in judges.yaml." in shown
+    assert "1 reply per item from smollm2, because replies don't vary." in shown
     shown = invoke(*command, "--samples", 2, "--dry-run").stdout
-    assert "2 replies per item from far, own, smollm2, as --samples says." in shown
+    assert "2 replies per item from far, own, smollm2, set by --samples." in shown
 
 
 @pytest.mark.parametrize("n_per_request", [1, 3])

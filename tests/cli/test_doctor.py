@@ -87,7 +87,7 @@ def test_variable_that_would_redirect_a_judge_is_named_without_its_value(tmp_pat
     )
     findings = doctor.examine(judges=["gpt", "own"], server=Server(judges_file=file))
     [refused] = [f for f in findings_of(findings, "judge", "gpt") if "OPENAI_BASE_URL" in f.message]
-    assert (refused.state, "names another server" in refused.message) == ("unusable", True)
+    assert (refused.state, "names a different server" in refused.message) == ("unusable", True)
     assert not [f for f in findings_of(findings, "judge", "own") if "OPENAI_BASE_URL" in f.message]
     assert CANARY not in str(findings)
 

@@ -336,7 +336,7 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
         (("run", "--task", "task", "--seed", "-1"), ("--seed", "greater than or equal to 0")),
         (
             ("run", "--task", "task", "--judges", "gpt", "--base-url", "http://127.0.0.1:1/v1"),
-            ("--base-url is for judges that are no alias", "--judges my-model"),
+            ("--base-url is only for judges that aren't aliases", "--judges my-model"),
         ),
         (
             ("run", "--task", "task", "--judges", "a/b", "--key-env", CANARY),

@@ -110,7 +110,7 @@ def test_form_of_answer_is_part_of_the_fingerprint_and_of_the_cache_key(task, tm
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"answer": "schema", "strategy": "logprob"}, "does not go together with strategy logprob"),
+        ({"answer": "schema", "strategy": "logprob"}, "isn't compatible with strategy logprob"),
         ({"answer": "json"}, "answer"),
     ],
 )
@@ -188,7 +188,7 @@ def test_baseline_keeps_its_form_of_answer(tmp_path, stub):
     stub.reset()
     look = invoke("revalidate", schedule.run, "--judges-file", file)
     assert look.exit_code == 0, look.output
-    line = "judge: asked with `answer: plain`, as in this run. A new run has `answer: schema`."
+    line = "judge: runs with `answer: plain`, as before. A new run would use `answer: schema`."
     assert look.stderr.count(line) == 1
     assert "not comparable" not in look.output
     bodies = [json.loads(request["body"]) for request in stub.requests()]

@@ -119,7 +119,7 @@ def test_verdicts_of_another_schema_are_refused_in_one_line(old_run, tmp_path, c
     assert result.returncode == 2
     assert contents(old_run) == before
     [line] = result.stderr.splitlines()
-    assert f"{log}: written in verdict format {version}" in line
+    assert f"{log}: verdict format {version}" in line
     assert f"this version reads {VERDICT_VERSION}" in line
     opened = harness.load_run(old_run)
     with pytest.raises(harness.HarnessError, match="verdict format"):

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 MASK = "[key]"
-MIN_KEY_CHARS = 8  # of what is masked: shorter ones are placeholders such as "none" or "EMPTY"
-REPORTED = ("text", "model", "fingerprint", "finish_reason", "reasoning")  # by a server
+MIN_KEY_CHARS = 8  # shortest key to mask; shorter ones are placeholders such as "none" or "EMPTY"
+REPORTED = ("text", "model", "fingerprint", "finish_reason", "reasoning")  # texts from a server
 
 
 class Judge(ABC):
@@ -98,7 +98,7 @@ class Judge(ABC):
         """Return the request for the second turn of a pair, given the first reply."""
 
     def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
-        """Return the request that asks again for an answer after an unreadable reply.
+        """Return the request for a second question after an unreadable reply.
 
         Only judges that read prompts can be asked again.
 
@@ -115,7 +115,7 @@ class Judge(ABC):
 
     @classmethod
     def announcement(cls, spec: JudgeSpec) -> str:
-        """Return one line on what the first call will do to this machine; usually empty."""
+        """Return one line on how the first call will change this machine; usually empty."""
         del spec
         return ""
 
@@ -145,12 +145,12 @@ class Judge(ABC):
         return self.spec.concurrency if self.spec.remote else 0
 
     def recorded(self, replies: Sequence[Reply]) -> None:  # noqa: B027 -- most kinds need nothing
-        """Handle the news that replies are written and stored, so nothing else must keep them."""
+        """Release replies that are now written and stored."""
 
     def leave(self) -> None:  # noqa: B027 -- most calls end soon
         """End long calls with `NotAsked`, because the run is not sending any more requests."""
 
-    async def aclose(self) -> None:  # noqa: B027 -- most kinds hold nothing
+    async def aclose(self) -> None:  # noqa: B027 -- most kinds have none
         """Release connections and models."""
 
     def __repr__(self) -> str:
@@ -262,7 +262,7 @@ def without_key(reply: Reply, variable: str | None) -> Reply:
     ):
         fields = {name: getattr(reply, name) for name in REPORTED}
         masked = {name: text.replace(key, MASK) for name, text in fields.items() if text}
-        return replace(reply, logprobs=None, **masked)  # whose tokens are parts of the key
+        return replace(reply, logprobs=None, **masked)  # tokens are parts of the key
     if reply.logprobs is not None and key in json.dumps(reply.logprobs):
         return replace(reply, logprobs=None)
     return reply

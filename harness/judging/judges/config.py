@@ -67,7 +67,7 @@ BuiltInKind = Literal[
 BUILT_IN_KINDS: tuple[str, ...] = get_args(BuiltInKind)
 CHAT_KINDS = frozenset({"litellm", "endpoint"})
 LOCAL_KINDS = frozenset(BUILT_IN_KINDS) - {"litellm", "endpoint", EMBEDDING}
-CONTROL_KINDS = frozenset({"lexicon", "random", "scripted"})  # shown, and never recommended
+CONTROL_KINDS = frozenset({"lexicon", "random", "scripted"})  # shown but never recommended
 MIN_MEMBERS = 2
 FIELD_LINE = re.compile(r"`(params: \{[^`]*\}|answer: plain)`")
 VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -78,7 +78,7 @@ Script = dict[
 ]
 
 _SAMPLING: dict[str, JsonValue] = {"temperature": 1.0, "max_tokens": 32}
-SAMPLES_PER_REQUEST = 10  # where the provider is known to allow several
+SAMPLES_PER_REQUEST = 10  # for providers that are known to allow several
 _DEFAULTS: dict[str, JsonObject] = {
     "litellm": {"samples": 10, "concurrency": 16, "deadline_s": 60.0, "params": _SAMPLING},
     "endpoint": {"samples": 10, "concurrency": 64, "deadline_s": 60.0, "params": _SAMPLING},
@@ -241,25 +241,27 @@ class JudgeSpec(BaseModel):
         return named(self.strategy)
 
     def n_samples(self, wanted: int | None) -> int:
-        """Return the number of verdicts per item and elicitation if so many are requested.
+        """Return the number of verdicts per item and elicitation, given the requested number.
 
-        With answers in both orders it is an even number: later rounds are compared with the run,
-        and would differ if either contained more of one order.
+        The number is even if answers are shown in both orders. Otherwise a round with more of one
+        order would differ from the run even if the judge hasn't changed.
         """
         n_orders = N_ORDERS if self.both_orders else 1
         n = 1 if self.asking.gives_distribution else wanted or self.samples
         return n + n % n_orders
 
     def why_samples(self, wanted: int | None) -> str:
-        """Return the reason for the number of replies per item that `n_samples` returns."""
+        """Return the reason for the number of replies per item from `n_samples`."""
         if self.asking.gives_distribution:
-            return "since one reply has the probabilities of all answers"
+            return "because one reply has the probabilities of all answers"
         if wanted:
-            return "as --samples says"
+            return "set by --samples"
         default = _DEFAULTS.get(self.kind, {}).get("samples", 1)
         if self.samples != default:
-            return "as judges.yaml says"
-        return "since replies don't vary" if default == 1 else "since replies vary (the default)"
+            return "set in judges.yaml"
+        return (
+            "because replies don't vary" if default == 1 else "because replies vary (the default)"
+        )
 
     @property
     def sent_params(self) -> dict[str, JsonValue]:
@@ -375,16 +377,18 @@ class JudgeSpec(BaseModel):
         if self.kind == "endpoint" and self.base_url is None:
             raise ValueError("base_url is missing. An endpoint needs the address of its server")
         if self.base_url and not self.remote:
-            raise ValueError(f"base_url means nothing to a judge of kind {self.kind}")
+            raise ValueError(f"judges of kind {self.kind} don't use base_url. Remove it")
         if self.other_urls and self.kind != "endpoint":
-            raise ValueError(f"base_url of a judge of kind {self.kind} is one address, not a list")
+            raise ValueError(
+                f"base_url must be one address, not a list, for judges of kind {self.kind}"
+            )
         return self
 
     @model_validator(mode="after")
     def _check_answer(self) -> JudgeSpec:
         if self.answer == "schema" and not self.asking.has_schema:
             raise ValueError(
-                f"answer: schema does not go together with strategy {self.strategy}, which has no "
+                f"answer: schema isn't compatible with strategy {self.strategy}, which has no "
                 "schema. Remove one of them"
             )
         return self
@@ -393,7 +397,7 @@ class JudgeSpec(BaseModel):
     def _check_reask(self) -> JudgeSpec:
         if self.reask and not self.asking.can_reask:
             raise ValueError(
-                f"reask: 1 does not go together with strategy {self.strategy}. Remove one of them"
+                f"reask: 1 isn't compatible with strategy {self.strategy}. Remove one of them"
             )
         return self
 
@@ -401,13 +405,13 @@ class JudgeSpec(BaseModel):
     def _check_members(self) -> JudgeSpec:
         is_ensemble = self.kind == ENSEMBLE
         if is_ensemble != bool(self.members):
-            raise ValueError("members are the judges of an ensemble, and of no other kind")
+            raise ValueError("members must be set for ensembles, and only for them")
         if is_ensemble and not MIN_MEMBERS <= len(set(self.members)) == len(self.members):
-            raise ValueError("members: an ensemble has at least two judges, none of them twice")
+            raise ValueError("members must be at least two different judges")
         if is_ensemble != self.asking.joins_members:
             raise ValueError(
-                "strategy of an ensemble is majority, mean or weighted. Other strategies belong to "
-                "its members"
+                "strategy must be majority, mean or weighted for an ensemble. Set other strategies "
+                "on its members"
                 if is_ensemble
                 else f"strategy {self.strategy} is for ensembles"
             )
@@ -544,14 +548,14 @@ def _read_file(path: Path, bundled: Mapping[str, JudgeSpec] | None = None) -> di
     content = read_yaml(path, typed=True, error=JudgeError)
     judges = content.get("judges")
     if not isinstance(judges, dict) or set(content) != {"judges"}:
-        raise JudgeError(f"{path}: wanted one mapping `judges:` from names to judges")
+        raise JudgeError(f"{path}: must contain one mapping `judges:` from names to judges")
     return {name: _spec_from(path, name, entry, bundled or {}) for name, entry in judges.items()}
 
 
 def _spec_from(path: Path, name: str, entry: object, bundled: Mapping[str, JudgeSpec]) -> JudgeSpec:
     where = f"{path}: judges.{name}"
     if not isinstance(entry, dict) or "name" in entry:
-        raise JudgeError(f"{where}: wanted fields such as `model:` (and no `name:`)")
+        raise JudgeError(f"{where}: must contain fields such as `model:`, but no `name:`")
     if entry.get("base_url") and "kind" not in entry and name in bundled:
         entry = _at_gateway(bundled[name], entry)
     try:
@@ -560,7 +564,7 @@ def _spec_from(path: Path, name: str, entry: object, bundled: Mapping[str, Judge
         raise JudgeError(f"{where}.{first_problem(error)}") from None
     if spec.kind not in BUILT_IN_KINDS and spec.kind not in loading.names(loading.JUDGES):
         raise JudgeError(
-            f"{where}.kind: {spec.kind!r} is neither built in ({', '.join(BUILT_IN_KINDS)}) nor "
+            f"{where}.kind: {spec.kind!r} must be built in ({', '.join(BUILT_IN_KINDS)}) or "
             "registered by an installed plug-in"
         )
     return with_reask(spec)
@@ -584,7 +588,7 @@ def _at_gateway(bundled: JudgeSpec, entry: JsonObject) -> JsonObject:
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return the first invalid field and its problem, but never the value, which may be a key."""
+    """Return the first invalid field and its problem, but never the value, which can be a key."""
     fault = fault_of(error)
     if fault.kind == "extra_forbidden":
         names = ", ".join(field for field in JudgeSpec.model_fields if field != "name")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 
-STEPS = 1000  # of a random number between the bounds of a scale
+STEPS = 1000  # steps between the bounds of a scale for random numbers
 
 
 class EmbeddedJudge(Judge):

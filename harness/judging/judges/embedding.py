@@ -1,4 +1,4 @@
-"""Embedding models, called through the same path as judges."""
+"""Embedding models, which are called in the same way as judges."""
 
 from __future__ import annotations
 

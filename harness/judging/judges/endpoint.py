@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
 
-    Completion = tuple[JsonObject, str | None]  # a choice that holds a reply, and its `ending_word`
+    Completion = tuple[JsonObject, str | None]  # a choice with a reply, and its `ending_word`
 
 NS_PER_S = 1_000_000_000
-REST_S = 10.0  # for which a server that cannot be reached is skipped
+REST_S = 10.0  # time for which an unreachable server is skipped
 FILTERED = "content_filter"
-GONE = frozenset({502, 503, 504})  # what a gateway says of a server that does not reply
+GONE = frozenset({502, 503, 504})  # a gateway's statuses for a server that doesn't reply
 ENDING_MEMBERS = (
     "finish_reason",
     "native_finish_reason",
@@ -61,7 +61,7 @@ ENDING_MEMBERS = (
 )
 NO_SERVER = frozenset({"unreachable", "connection_lost"})
 REPLY_DETAILS = ("completion_tokens_details", "output_tokens_details")
-REASONING_NAMES = frozenset(  # of OpenAI and most others, Anthropic, Gemini
+REASONING_NAMES = frozenset(  # names used by OpenAI and most others, Anthropic, and Gemini
     {"reasoning_tokens", "thinking_tokens", "thoughts_tokens", "thoughts_token_count"}
 )
 REASONING_MEMBERS = REASONING_NAMES.union(REPLY_DETAILS)
@@ -71,7 +71,7 @@ _DECODER = msgspec.json.Decoder()
 class ServerList:
     """Addresses of one judge, called in turn; an unreachable one is skipped for `REST_S`.
 
-    If none can be reached, the next call goes to the one whose pause ends first.
+    If no server can be reached, the next call goes to the address whose pause ends first.
     """
 
     def __init__(self, urls: Sequence[str], now_s: Callable[[], float] = time.monotonic) -> None:
@@ -289,7 +289,7 @@ def document_of(answer: Response, request: Request | None = None, n: int = 1) ->
 
 
 def filtered_reply(request: Request, latency_s: float | None = None) -> Reply:
-    """Return the reply to a request that the provider's content filter stopped."""
+    """Return the reply to a request that the provider's content filter blocked."""
     return Reply(request=request.hash, text="", finish_reason=FILTERED, latency_s=latency_s)
 
 
@@ -319,7 +319,7 @@ def _completions(document: JsonObject, requests: Sequence[Request]) -> list[Comp
 def failure_of_choice(
     choice: JsonObject, ending: str | None, request: Request
 ) -> CallFailed | None:
-    """Return the failure reported by a choice with an `ending_word`; None without one.
+    """Return the failure reported by a choice with an `ending_word`, or None if it has none.
 
     A choice reports a failure by an error, in itself or in its message, or by its ending word. The
     model may have written part of a reply, which doesn't count as an answer.
@@ -341,14 +341,14 @@ def failure_of_choice(
 
 
 def ending_word(choice: JsonObject) -> str | None:
-    """Return the provider's word for the end of a reply in any protocol; None without one.
+    """Return the provider's word for the end of a reply in any protocol, if there is one.
 
-    A gateway's own word can be ``stop`` whatever happened, so the word it passes on takes
-    precedence if it means that the reply is incomplete.
+    A gateway's own word can always be ``stop``. The provider's word, passed on by the gateway,
+    therefore takes precedence if it means that the reply is incomplete.
     """
     own = choice.get("finish_reason")
     if isinstance(own, str) and "native_finish_reason" not in choice:
-        return own  # of most replies: the others take three times as long
+        return own  # the usual case, three times as fast
     words = [word for name in ENDING_MEMBERS if isinstance(word := choice.get(name), str)]
     incomplete = [word for word in words if ending_of(word) not in {"complete", "unknown"}]
     return next(iter([*incomplete, *words]), None)
@@ -357,13 +357,13 @@ def ending_word(choice: JsonObject) -> str | None:
 def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:
     """Return the minimum tokens of a prompt if the server counted far fewer."""
     if total.prompt is None or len(request.turns) <= CHARS_PER_TOKEN * total.prompt:
-        return None  # of most requests: words need not be counted
+        return None  # the usual case, for which words needn't be counted
     n_counted = total.prompt + (total.cached or 0) + (total.written or 0)
     return cut_prompt_tokens(request, n_counted)
 
 
 def _document(body: bytes) -> object:
-    """Decode JSON, including lone surrogates, or events that contain it; None if it is neither."""
+    """Decode JSON, including lone surrogates, or events with JSON. Return None for other bytes."""
     try:
         return _DECODER.decode(body)  # several times as fast as json
     except (ValueError, RecursionError):
@@ -372,7 +372,7 @@ def _document(body: bytes) -> object:
     return document_in_events(body)
 
 
-TOOL_CALLS = "tool_calls"  # ends a reply that calls a tool, whatever word the server gives
+TOOL_CALLS = "tool_calls"  # ending of a reply with a tool call, whatever the server's word
 
 
 def _reply_of(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harness.files.json_values import JsonObject
 
 DONE = "[DONE]"
-TEXTS = ("content", "reasoning_content", "reasoning", "refusal")  # members that come in pieces
+TEXTS = ("content", "reasoning_content", "reasoning", "refusal")  # members that arrive in pieces
 OF_STREAM = ("event:", "id:", "retry:", ":")
 
 

@@ -53,12 +53,15 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 PLACEHOLDER = "replaced-by-the-key-when-sent"
-LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")  # they quote prompts
-WARNINGS = (".*using the `ReadOnly` qualifier", "Pydantic serializer warnings")  # and replies
+LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")  # messages that quote prompts
+WARNINGS = (
+    ".*using the `ReadOnly` qualifier",
+    "Pydantic serializer warnings",
+)  # messages that quote replies
 NOT_SENT = frozenset(
     {"host", "content-length", "accept-encoding", "connection", "transfer-encoding"}
 )
-BY_CLASS = {  # errors of litellm before anything is sent
+BY_CLASS = {  # litellm's errors before anything is sent
     "AuthenticationError": partial(CallFailed, "unauthorized", stops_judge=True),
     "PermissionDeniedError": partial(CallFailed, "forbidden", stops_judge=True),
     "NotFoundError": partial(CallFailed, "not_found", stops_judge=True),
@@ -75,7 +78,7 @@ BY_CLASS = {  # errors of litellm before anything is sent
 class Exchange:
     """State of a call for ``n`` samples of a request: what was sent and what was received.
 
-    ``endings`` are the provider's own words for how the replies ended.
+    ``endings`` are the provider's own words for the ends of the replies.
     """
 
     key: str | None
@@ -127,7 +130,7 @@ class HostedJudge(HttpJudge):
         variable = redirecting_variable(provider_of(spec.model))
         if provider is not None and not spec.base_url and variable:
             raise JudgeUnavailable(
-                f"{spec.name}: {variable} names another server",
+                f"{spec.name}: {variable} names a different server",
                 "To use that server, set base_url for the judge in judges.yaml. "
                 f"Otherwise unset {variable}",
             )
@@ -155,11 +158,11 @@ class HostedJudge(HttpJudge):
             if self._provider is None or exchange.sent:
                 return replies
             failure = CallFailed(
-                "unguarded", stops_judge=True, hint="litellm used another HTTP client"
+                "unguarded", stops_judge=True, hint="litellm used a different HTTP client"
             )
         if failure.reason == FILTERED:
             return [filtered_reply(request) for request in requests]
-        raise failure.with_traceback(None)  # frames and causes hold the key and the text
+        raise failure.with_traceback(None)  # frames and causes contain the key and the text
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -197,7 +200,7 @@ class HostedJudge(HttpJudge):
             "client": self._client,
         }
 
-    def _open(self) -> Any:  # noqa: ANN401 -- a client of openai or of litellm
+    def _open(self) -> Any:  # noqa: ANN401 -- a client from openai or litellm
         import httpx  # noqa: PLC0415 -- comes with litellm
 
         http_client = httpx.AsyncClient(
@@ -228,7 +231,7 @@ def _reads_images(spec: JudgeSpec) -> bool:
 
 def load_litellm() -> ModuleType:
     """Import litellm without network look-ups and `.env` files."""
-    with LOADING:  # two threads at once would each put back the variables of the other
+    with LOADING:  # two threads at once would restore each other's variables
         with variables_set(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION"):
             import litellm  # noqa: PLC0415 -- takes seconds; only for hosted models
 
@@ -242,7 +245,7 @@ def load_litellm() -> ModuleType:
 @cache
 def _use_bundled_headers() -> None:
     """Make litellm read its bundled list of Anthropic's headers, not fetch it from GitHub."""
-    with suppress(ImportError):  # of versions without that list
+    with suppress(ImportError):  # raised by versions without that list
         from litellm.anthropic_beta_headers_manager import (  # noqa: PLC0415 -- loaded by now
             reload_beta_headers_config,
         )
@@ -290,7 +293,7 @@ async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exch
     """Send one of litellm's requests and return the body of a successful response."""
     url = str(request.url)
     if request.method != "POST" or urlsplit(url)[:2] != urlsplit(address)[:2]:
-        raise CallFailed("wrong_address", stops_judge=True, hint="litellm chose another server")
+        raise CallFailed("wrong_address", stops_judge=True, hint="litellm chose a different server")
     headers = {
         name: value.replace(PLACEHOLDER, exchange.key or "")
         for name, value in request.headers.items()
@@ -332,7 +335,7 @@ def _with_endings(document: JsonObject, endings: Sequence[str]) -> JsonObject:
 
 
 def _classify(error: Exception, exchange: Exchange) -> CallFailed:
-    """Classify an exception of litellm when the exchange itself succeeded or never happened."""
+    """Classify an exception from litellm if the exchange itself succeeded or never happened."""
     if isinstance(error, CallFailed):
         return error
     if exchange.sent:
@@ -346,7 +349,7 @@ def _classify(error: Exception, exchange: Exchange) -> CallFailed:
 
 
 def _refused_by_litellm(error: Exception, exchange: Exchange) -> str:
-    """Return the parameter that litellm won't send to a model; empty for other errors."""
+    """Return the parameter that litellm won't send to a model, or "" for other errors."""
     if not any(cls.__name__ == "UnsupportedParamsError" for cls in type(error).__mro__):
         return ""
     return named_parameter("", str(error).lower(), sent_names(exchange.request, exchange.n))

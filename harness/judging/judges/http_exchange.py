@@ -99,7 +99,7 @@ class Wire:
         except self._connection_errors as error:
             failure = _connection_failure(error)
         failure.paid = status == OK
-        raise failure  # outside the handler: the original exception may hold the key
+        raise failure  # outside the handler, because the original exception can contain the key
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -136,7 +136,7 @@ class KeepingWire(Wire):
 
 
 def _connection_failure(error: Exception) -> CallFailed:
-    """Classify an exchange without a response; the raw error may contain key and address."""
+    """Classify an exchange without a response. The raw error can contain key and address."""
     import aiohttp  # noqa: PLC0415 -- loaded by now
 
     if isinstance(error, aiohttp.ClientSSLError):
@@ -168,7 +168,7 @@ async def _read(response: ClientResponse) -> bytes:
 
 
 def _unpack(body: bytes, encoding: str) -> bytes:
-    """Unpack a compressed body up to the size limit; a server may compress unasked."""
+    """Unpack a body up to the size limit. Servers can compress it without being asked."""
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise CallFailed("bad_body", retry=True, hint="unexpected content encoding")
     unpacker = zlib.decompressobj(EITHER_ZLIB_OR_GZIP)

@@ -1,4 +1,4 @@
-"""Judges by name: which judges a run uses, whether they can run, and how to build them."""
+"""Judges by name: selecting a run's judges, checking that they can run, and building them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from harness.options.concerns import Server
     from harness.tasks import Task
 
-DEFAULT_KINDS = ("smollm2", "lexicon")  # the kinds that run when no judge is named
+DEFAULT_KINDS = ("smollm2", "lexicon")  # kinds that run if no judge is named
 _CLASSES = {  # by kind: module and name
     "litellm": ("hosted", "HostedJudge"),
     "endpoint": ("endpoint", "EndpointJudge"),
@@ -100,7 +100,7 @@ def resolve(
     _check_number(len(names or ()), task)
     if repeated := [name for name, n in Counter(names or ()).items() if n > 1]:
         raise JudgeError(
-            f"judge {repeated[0]!r} is named twice. Name it once: for more replies, raise samples"
+            f"judge {repeated[0]!r} is named twice. Name it once. For more replies, raise samples"
         )
     check_server_is_used(names, registry, server)
     named = [look_up(name, registry, server) for name in names or ()]
@@ -120,13 +120,13 @@ def resolve(
     if not specs:
         reasons = [reason for _, reason in skipped]
         problem = in_sentences("no judge is left to run", *reasons)
-        raise JudgeError(problem, "Name one, e.g. --judges gpt")
+        raise JudgeError(problem, "Pass one, e.g. --judges gpt")
     return Resolved(specs, skipped)
 
 
 def _check_number(n_judges: int, task: Task) -> None:
     if n_judges > (most := max_judges(task)):
-        raise JudgeError(f"{n_judges} judges are named. A run has at most {most}")
+        raise JudgeError(f"{n_judges} judges are named, but a run has at most {most}. Drop some")
 
 
 def _check_named(spec: JudgeSpec, task: Task) -> None:
@@ -134,7 +134,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
     if spec.kind == ENSEMBLE:
         if task.is_open and spec.asking.needs_options:
             raise JudgeError(
-                f"{spec.name}: numbers have no {spec.strategy} majority. Use another strategy"
+                f"{spec.name}: numbers have no {spec.strategy} majority. Use a different strategy"
             )
         return
     if spec.kind == EMBEDDING:
@@ -155,7 +155,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
 
 
 def _with_members(specs: Sequence[JudgeSpec], registry: Mapping[str, JudgeSpec]) -> list[JudgeSpec]:
-    """Add members of ensembles that are not named themselves; ensembles come last."""
+    """Add ensembles' members that aren't named themselves, and put the ensembles last."""
     asked = {spec.name: spec for spec in specs if spec.kind != ENSEMBLE}
     ensembles = [spec for spec in specs if spec.kind == ENSEMBLE]
     for ensemble in ensembles:
@@ -168,9 +168,9 @@ def _member(ensemble: JudgeSpec, name: str, registry: Mapping[str, JudgeSpec]) -
     spec = registered(name, registry)
     if spec is None or spec.kind == ENSEMBLE:
         raise JudgeError(
-            f"judge {ensemble.name!r}: an ensemble joins aliases, and {name!r} is none or an "
-            f"ensemble. Known are {', '.join(registry)}. Define an alias for any other model in "
-            "judges.yaml"
+            f"judge {ensemble.name!r}: members must be aliases of judges, but {name!r} is not an "
+            f"alias, or is an ensemble. Known are {', '.join(registry)}. Define an alias for any "
+            "other model in judges.yaml"
         )
     if spec.asking.gives_distribution or spec.asking.asks_each_option:
         raise JudgeError(
@@ -195,13 +195,14 @@ def check_server_is_used(
     option = "--base-url" if server.base_url else "--key-env" if server.key_env else ""
     if option and all(registered(name, registry) for name in names or ()):
         raise JudgeError(
-            f"{option} is for judges that are no alias, and none was named. Name the model as its "
-            "server does, e.g. --judges my-model, or set address and key of an alias in judges.yaml"
+            f"{option} is only for judges that aren't aliases, but you passed none. Pass the "
+            "server's name for the model, e.g. --judges my-model, or set an alias's address and "
+            "key in judges.yaml"
         )
 
 
 def registered(name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None:
-    """Return the judge of an alias, with or without a strategy; None for other names.
+    """Return the judge for an alias, with or without a strategy, or None for other names.
 
     Raises
     ------
@@ -253,7 +254,7 @@ def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> Judg
                 in_sentences(
                     f"unknown judge {name!r}",
                     did_you_mean(name, registry),
-                    f"Known are {', '.join(registry)}, or give a model string such as "
+                    f"Known are {', '.join(registry)}, or pass a model string such as "
                     "openai/gpt-4o",
                 )
             )
@@ -270,7 +271,7 @@ def _spec(name: str, **fields: object) -> JudgeSpec:
         raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
 
 
-KEPT = ("answer", "reask")  # until there is a new run
+KEPT = ("answer", "reask")  # kept until a new run
 AS_IN_RUN = ("samples", "n_per_request", "both_orders", "prompts", *KEPT)
 
 
@@ -341,12 +342,12 @@ def kept_answers(specs: Iterable[JudgeSpec], registry: Mapping[str, JudgeSpec]) 
                 " and ".join(f"`{field}: {getattr(judge, field)}`" for field in fields)
                 for judge in (spec, own)
             )
-            lines.append(f"{spec.name}: asked with {then}, as in this run. A new run has {now}.")
+            lines.append(f"{spec.name}: runs with {then}, as before. A new run would use {now}.")
     return lines
 
 
 def _first_difference(spec: JudgeSpec, own: JudgeSpec) -> str:
-    """Return the first field that changes replies and differs between two judges; else empty."""
+    """Return the first field that affects replies and differs between two judges, if any."""
     for name in ("kind", "model", "base_url", "strategy"):
         if getattr(spec, name) != getattr(own, name):
             return f"name and {name}"
@@ -378,7 +379,7 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
     if spec.kind == ENSEMBLE:
         return
     judge_type = _judge_type(spec)
-    if spec.kind == EMBEDDING:  # which is asked about texts alone
+    if spec.kind == EMBEDDING:  # embeds only texts
         judge_type.check(spec)
         return
     _check_strategy(spec, judge_type, task)
@@ -391,24 +392,24 @@ def _check_images(spec: JudgeSpec, judge_type: type[Judge], task: Task | None) -
         return
     if spec.images is False or not judge_type.reads_images:
         raise JudgeUnavailable(
-            f"{spec.name}: it doesn't read images, and items of task {task.name} have them"
+            f"{spec.name}: it doesn't read images, but items of task {task.name} have images"
         )
     if spec.asking.n_demonstrations:
-        raise JudgeError(f"{spec.name}: demonstrations show no images. Leave few-shot out")
+        raise JudgeError(f"{spec.name}: demonstrations don't support images. Drop few-shot")
 
 
 def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:
     """Reject templates that would not be sent."""
     if spec.prompts and not judge_type.reads_prompts:
         raise JudgeError(
-            f"{spec.name}: a judge of kind {spec.kind} doesn't read prompts. Leave them out"
+            f"{spec.name}: a judge of kind {spec.kind} doesn't read prompts. Remove 'prompts'"
         )
     for elicitation in ELICITATIONS:
         needed = spec.asking.template(elicitation)
         if elicitation in spec.prompts and needed not in spec.prompts:
             raise JudgeError(
-                f"{spec.name}: 'prompts' in judges.yaml names a template for {elicitation} and "
-                f"none for {needed}, which {spec.strategy} needs. Add it"
+                f"{spec.name}: 'prompts' in judges.yaml names a template for {elicitation} but "
+                f"not for {needed}, which {spec.strategy} needs. Add it"
             )
 
 
@@ -416,25 +417,25 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
     asking = spec.asking
     if asking.needs_prompts and not judge_type.reads_prompts:
         raise JudgeUnavailable(
-            f"{spec.name}: strategy {spec.strategy} needs a judge that reads prompts, and one of "
-            f"kind {spec.kind} does not",
-            "Leave the strategy out",
+            f"{spec.name}: strategy {spec.strategy} needs a judge that reads prompts, but a judge "
+            f"of kind {spec.kind} doesn't",
+            "Drop the strategy",
         )
     if asking.needs_logprobs and not judge_type.gives_logprobs:
         raise JudgeUnavailable(
             f"{spec.name}: a judge of kind {spec.kind} doesn't return log-probabilities",
-            f"Leave @{spec.strategy} out",
+            f"Drop @{spec.strategy}",
         )
     if spec.answer == "schema" and not judge_type.follows_schemas:
         raise JudgeUnavailable(
             f"{spec.name}: a judge of kind {spec.kind} doesn't follow JSON schemas",
-            "Leave out @json and `answer: schema`",
+            "Drop @json and `answer: schema`",
         )
     if spec.reask and not judge_type.reads_prompts:
         raise JudgeUnavailable(
             f"{spec.name}: a judge of kind {spec.kind} can't be asked again, because it doesn't "
             "read prompts",
-            "Leave out `reask: 1`",
+            "Drop `reask: 1`",
         )
     if asking.completes_text and not judge_type.completes_text:
         raise JudgeUnavailable(
@@ -449,12 +450,12 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
 
 
 def shuffles(spec: JudgeSpec) -> bool:
-    """Return whether the options may be shown to a judge in a shuffled order."""
+    """Return whether a judge can be shown the options in a shuffled order."""
     return _judge_type(spec).reads_prompts and not spec.asking.asks_each_option
 
 
 def orders_for(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> OptionOrders | None:
-    """Return the orders in which a judge is shown the options; None for one order only."""
+    """Return the orders in which a judge is shown the options, or None if there is only one."""
     return spec.asking.option_orders(task, orders) if shuffles(spec) else None
 
 
@@ -477,7 +478,7 @@ def reader_of(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> Reply
 
 
 def announcement_of(spec: JudgeSpec) -> str:
-    """Return one line on what running a judge first does to this machine; usually empty."""
+    """Return one line on how a judge's first call changes this machine; usually empty."""
     return "" if spec.kind == ENSEMBLE else _judge_type(spec).announcement(spec)
 
 
@@ -510,7 +511,7 @@ def notice_of(spec: JudgeSpec) -> str:
 
 
 def _gateway_notice(spec: JudgeSpec) -> str:
-    """Return the protocol used at a server for a judge named after another provider's model."""
+    """Describe the protocol of requests to a server that serves a different provider's model."""
     prefix, slash, bare = spec.model.partition("/")
     is_prefixed = bool(slash) and prefix in PROVIDERS
     if not (is_prefixed or spec.name.partition("@")[0] in bundled_judges()):
@@ -518,7 +519,10 @@ def _gateway_notice(spec: JudgeSpec) -> str:
     is_translated = spec.kind == "litellm"
     protocol = OWN_PROTOCOLS.get(provider_of(spec.model)) if is_translated else None
     model = bare if is_translated and is_prefixed else spec.model
-    return f"{spec.name}: {spec.base_url} is asked in {protocol or OPENAI} protocol for {model!r}"
+    return (
+        f"{spec.name}: requests to {spec.base_url} use {protocol or OPENAI} protocol and model "
+        f"{model!r}"
+    )
 
 
 def build(spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> Judge:

@@ -14,8 +14,8 @@ from harness.judging.strategies.strategy import TOKEN_LIMITS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-REFUSED = "refused_parameter:"  # begins the reasons of requests with a parameter that was refused
-OTHER_NAMES = {  # in the protocols that litellm writes, and in messages
+REFUSED = "refused_parameter:"  # prefix of the reasons for requests with a rejected parameter
+OTHER_NAMES = {  # names in the protocols that litellm writes, and in messages
     **dict.fromkeys(
         TOKEN_LIMITS,
         (
@@ -54,8 +54,8 @@ AND = "+"
 TOGETHER = re.compile(
     r"\b(?:both|together|at the same time|simultaneously|mutually exclusive|only one of)\b"
 )
-SHORT = 6  # letters of a name; shorter ones are searched as whole words
-ANOTHER_WAY = {  # parameters that a way of asking needs
+SHORT = 6  # minimum letters in a name; shorter ones are searched for as whole words
+ANOTHER_WAY = {  # parameters that a strategy needs, with that strategy
     "response_format": "json",
     "logprobs": "logprob",
     "top_logprobs": "logprob",
@@ -63,9 +63,9 @@ ANOTHER_WAY = {  # parameters that a way of asking needs
 
 
 def named_parameter(field: str, message: str, sent: Iterable[str]) -> str:
-    """Return the parameter that a rejection names; empty if it names none that was sent.
+    """Return the sent parameter that a rejection names, or "" if it names none.
 
-    Parameters that a server takes only without each other are joined by `AND`.
+    Parameters that a server doesn't accept together are joined by `AND`.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _places(name: str, message: str) -> Iterator[tuple[int, bool]]:
 
 
 def refused_meaning(reason: str) -> str:
-    """Explain which parameter a server rejects and how to leave it out."""
+    """Explain which parameter a server rejects, and how to remove it."""
     name = reason.removeprefix(REFUSED)
     if AND in name:
         names = name.split(AND)

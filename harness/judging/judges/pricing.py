@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Request
 
 
-EXPECTED_TOKENS = 16  # of a reply without a limit
+EXPECTED_TOKENS = 16  # assumed for a reply without a limit
 
 
 class TokenEstimate(NamedTuple):
-    """Estimated tokens of a prompt, and the maximum for its reply; None if it has none."""
+    """Estimated tokens of a prompt, and the maximum for its reply, if it has one."""
 
     prompt: int
     completion: int | None
 
 
 def reply_cap(spec: JudgeSpec) -> int | None:
-    """Return the token limit of a reply from the judge's parameters; None for no limit.
+    """Return the token limit of a reply from the judge's parameters, or None if it has none.
 
     If there are two limits, the larger one counts, because servers may ignore either.
     """
@@ -54,7 +54,7 @@ def estimate(spec: JudgeSpec, request: Request) -> TokenEstimate:
 
 
 def max_tokens(messages: Sequence[Message], cap: int | None, n: int) -> int:
-    """Return the maximum tokens of a prompt and ``n`` replies of a `reply_cap`; see `estimate`."""
+    """Return the maximum tokens of a prompt and ``n`` replies, each up to a `reply_cap`."""
     return estimated_prompt_tokens(messages) + n * (EXPECTED_TOKENS if cap is None else cap)
 
 
@@ -91,7 +91,7 @@ def price_of(spec: JudgeSpec) -> Price | None:
 
 
 def most_reply_tokens(spec: JudgeSpec) -> int | None:
-    """Return the maximum length of a hosted model's replies in litellm's list; None if unknown."""
+    """Return the maximum length of a hosted model's replies in litellm's list, if known."""
     limit = listed_model(spec.model).get("max_output_tokens") if spec.kind == "litellm" else None
     return limit if isinstance(limit, int) else None
 
@@ -118,7 +118,7 @@ def cost_of(counts: TokenCounts, price: Price) -> float | None:
     return cost_usd if cost_usd <= MAX_COST_USD else None
 
 
-BESIDE_TOKENS = frozenset(  # parameters with costs that prices of tokens do not cover
+BESIDE_TOKENS = frozenset(  # parameters that add costs beyond the tokens
     {
         "audio",
         "best_of",
@@ -130,7 +130,7 @@ BESIDE_TOKENS = frozenset(  # parameters with costs that prices of tokens do not
         "web_search_options",
     }
 )
-SOFT = "--max-cost-soft asks it all the same, and may exceed the limit."
+SOFT = "Pass --max-cost-soft to run it anyway, possibly beyond the limit."
 
 
 def with_reply_cap(spec: JudgeSpec, cap: int | None) -> JudgeSpec:
@@ -154,11 +154,11 @@ def check_limited(spec: JudgeSpec, *, is_soft: bool) -> None:
             "Add `price: {input: .., output: ..}` to your judges.yaml.",
         )
     if not is_soft and (reason := _why_unlimited(spec)):
-        raise JudgeUnavailable(f"{spec.name}: --max-cost cannot be kept: {reason}. {SOFT}")
+        raise JudgeUnavailable(f"{spec.name}: --max-cost cannot be kept, because {reason}. {SOFT}")
 
 
 def _why_unlimited(spec: JudgeSpec) -> str:
-    """Return why a call can cost more than its maximum of tokens; empty if it can't."""
+    """Return why a call can cost more than its maximum tokens, or "" if it can't."""
     price = price_of(spec)
     if price is None or not (price.most_input or price.output):
         return ""
@@ -167,7 +167,7 @@ def _why_unlimited(spec: JudgeSpec) -> str:
     if reply_cap(spec) is None:
         return "its requests were made without a token limit, and adding one would change them"
     beside = sorted(BESIDE_TOKENS & spec.sent_params.keys())
-    return f"{', '.join(beside)} in its params may cost more than its tokens" if beside else ""
+    return f"{', '.join(beside)} in its params can add to the cost of its tokens" if beside else ""
 
 
 class Overshoot(NamedTuple):
@@ -184,17 +184,17 @@ class Overshoot(NamedTuple):
     def __str__(self) -> str:
         if self.usd is None or self.n_tokens is None:
             return (
-                f"{self.judge}: how far its replies may exceed --max-cost isn't known, because no "
-                "list has their maximum length"
+                f"{self.judge}: the maximum by which its replies can exceed --max-cost is unknown, "
+                "because no list has their maximum length"
             )
         return (
-            f"{self.judge}: its replies may exceed --max-cost by up to ${self.usd:.2f} "
+            f"{self.judge}: its replies can exceed --max-cost by up to ${self.usd:.2f} "
             f"({self.n_requests} in flight, each of up to {self.n_tokens:,} tokens)"
         )
 
 
 def overshoot_of(spec: JudgeSpec, n_in_flight: int) -> Overshoot:
-    """Return how far the replies to a number of requests can exceed their reservations."""
+    """Return the maximum by which the replies to several requests exceed their reservations."""
     price, most = price_of(spec), most_reply_tokens(spec)
     n_replies = n_in_flight * spec.n_per_request
     if price is None or most is None:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from harness.judging.prompts.question import Message
     from harness.judging.prompts.requests import Request
 
-IMAGE_TOKENS = 1_600  # about the most that Anthropic counts for one
+IMAGE_TOKENS = 1_600  # about Anthropic's maximum for an image
 MOST_IMAGE_TOKENS = 50_000  # gpt-4o-mini counts up to 48,169: 2,833, and 5,667 for each of 8 tiles
-TEMPLATE_TOKENS = 256  # most that chat templates add to a prompt, default system prompts included
+TEMPLATE_TOKENS = 256  # most that chat templates add to a prompt, including system prompts
 SCHEMA_TOKENS = 1_000  # most that providers add to a prompt whose reply follows a schema
-CHARS_PER_TOKEN = 8  # most, of a word in a prompt
-NOTED_TOKENS = 100  # by which a prompt must at least be cut for that to be noted
+CHARS_PER_TOKEN = 8  # maximum characters per token of a word
+NOTED_TOKENS = 100  # minimum number of missing tokens for a prompt to count as cut
 WORD = re.compile(r"\w+")
 
 
@@ -30,10 +30,10 @@ def estimated_prompt_tokens(messages: Sequence[Message]) -> int:
 
 
 def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
-    """Return the minimum tokens of a prompt if far fewer were counted; else None.
+    """Return the minimum tokens of a prompt, or None unless far fewer were counted.
 
-    Tokenizers split texts at blanks, so each word has at least one token; in a text without blanks,
-    so do every eight characters. Far fewer means less than half of this minimum.
+    Tokenizers split texts at blanks, so each word has at least one token, and a longer word at
+    least one per eight characters. Far fewer means less than half of this minimum.
     """
     texts = [message.content for message in request.messages]
     least = sum(math.ceil(len(word) / CHARS_PER_TOKEN) for t in texts for word in WORD.findall(t))

@@ -1,4 +1,4 @@
-"""Hosted providers, and what is known of their models: prices, and which of them reason first.
+"""Hosted providers, with the prices of their models and whether these reason first.
 
 Each provider is tested against a server on loopback (`tests/judging/judges/test_hosted.py`):
 redirects are refused, large replies cut off, and the key is inserted only when the request is sent.
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 class Provider:
     """Connection settings of a provider."""
 
-    client: Literal["openai", "http"]  # that litellm accepts: of the OpenAI SDK, or its own
-    address: str | None  # base URL unless the judge sets one; None where there is no default
-    key_env: str | None  # variable of the key unless the judge names another; None: needs no key
-    suffix: str = ""  # path that litellm appends to a base URL by itself
+    client: Literal["openai", "http"]  # litellm takes the SDK's client, or its own
+    address: str | None  # base URL unless the judge sets one; None if there is no default
+    key_env: str | None  # variable unless the judge names one; None if no key is needed
+    suffix: str = ""  # path that litellm appends to a base URL
 
 
 PROVIDERS = {
@@ -60,7 +60,7 @@ PROVIDERS = {
     "hosted_vllm": Provider("http", None, None),
 }
 
-OPENAI = "OpenAI's"  # the protocol of all but these
+OPENAI = "OpenAI's"  # protocol of all other providers
 OWN_PROTOCOLS = {
     "anthropic": "Anthropic's",
     "gemini": "Gemini's",
@@ -78,7 +78,7 @@ def provider_of(model: str) -> str:
 
 
 def redirecting_variable(provider: str) -> str | None:
-    """Return the environment variable that sets a different server for a provider, else None.
+    """Return the environment variable that sets a different server for a provider, if any.
 
     Other programs send their requests to that server.
     """
@@ -140,7 +140,7 @@ class Price(BaseModel):
         return max(self.input, self.cached or 0.0, self.cache_write or 0.0)
 
     def in_batch(self) -> Price:
-        """Return the price of a request in a batch."""
+        """Return the price for requests in a batch."""
         rates = {
             name: None if rate is None else rate * self.batch
             for name, rate in self.model_dump(exclude={"batch"}).items()
@@ -155,7 +155,7 @@ HALF_IN_BATCH = frozenset({"openai", "anthropic"})
 
 
 def listed_model(model: str) -> JsonObject:
-    """Return a model's entry in litellm's list; empty if it has none."""
+    """Return a model's entry in litellm's list, or an empty dict if it has none."""
     provider, _, bare = model.partition("/")
     entry = _price_list().get(model)
     if entry is None and _price_list().get(bare, {}).get("litellm_provider") == provider:
@@ -194,7 +194,7 @@ def _price_list() -> dict[str, JsonObject]:
     return prices
 
 
-REASONING_MAX_TOKENS = 4096  # of a reply that starts with hidden reasoning
+REASONING_MAX_TOKENS = 4096  # token limit of a reply that starts with hidden reasoning
 SETTINGS = ("reasoning_effort", "reasoning", "thinking")  # parameters that turn reasoning on
 OFF = frozenset({"none", "disabled", "disable"})
 NAMED = re.compile(
@@ -209,8 +209,8 @@ ANSWERS_AT_ONCE = re.compile(r"instruct|non-?(?:thinking|reasoning)|no-?think", 
 def reasons_first(model: str, params: Mapping[str, JsonValue]) -> bool:
     """Return whether a model is known to reason before it answers.
 
-    Parameters decide where they turn reasoning on or off; Claude reasons only then. Otherwise the
-    name of the model decides, then ``supports_reasoning`` in litellm's list of models.
+    Parameters that turn reasoning on or off take precedence, and Claude only reasons if they turn
+    it on. Otherwise the model's name decides, then ``supports_reasoning`` in litellm's list.
 
     Examples
     --------

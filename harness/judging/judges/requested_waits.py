@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-EARLIEST_S, LATEST_S = 1e9, 1e11  # of a time since 1970; a wait is less, milliseconds are more
-READ_BYTES = 1 << 16  # of a body; errors are short
+EARLIEST_S, LATEST_S = 1e9, 1e11  # range of times since 1970; waits are shorter
+READ_BYTES = 1 << 16  # bytes of a body that are read, because errors are short
 UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 UNIT = (
     r"(?:(?P<ms>ms|msecs?|milliseconds?)|(?P<s>s|secs?|seconds?)|(?P<m>m|mins?|minutes?)"
@@ -22,7 +22,7 @@ UNIT = (
 )
 TIME = re.compile(rf"(?P<n>\d+(?:\.\d+)?)\s*{UNIT}", re.IGNORECASE)
 _DURATION = re.sub(r"\?P<\w+>", "?:", TIME.pattern)
-MEMBER = re.compile(  # retryDelay of Google, retry_after of many, quoted once or several times
+MEMBER = re.compile(  # Google's retryDelay and the common retry_after, quoted once or several times
     r"retry[-_ ]?(?:after|delay|in)[-_ ]?(?P<unit>ms|milliseconds|s|seconds)?"
     r"[\\\"']*\s*[:=]\s*[\\\"']*"
     rf"(?:(?P<duration>{_DURATION})|(?P<number>\d+(?:\.\d+)?)(?![\w.]))",
@@ -60,7 +60,7 @@ def requested_wait_s(headers: Mapping[str, str], body: bytes) -> float | None:
 
 
 def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
-    """Return the wait in headers; None for one that has passed, is zero or is unreadable."""
+    """Return the wait in headers, or None if it has passed, is zero or is unreadable."""
     named = {name.lower(): value for name, value in headers.items()}
     wait = _number(named.get("retry-after-ms", "")) / 1000
     if not wait > 0:

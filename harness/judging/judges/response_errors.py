@@ -1,4 +1,4 @@
-"""Classification of HTTP errors: retry, give up the request, or stop the judge.
+"""Classification of HTTP errors: retry, give up on the request, or stop the judge.
 
 Errors are classified from the status, headers and body as received, never from a client library's
 interpretation. Messages never quote the body, because servers repeat the prompt and some repeat the
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OK, BAD_REQUEST, TOO_LARGE, TOO_MANY, SERVER_ERROR = 200, 400, 413, 429, 500
 FORBIDDEN = 403
-REFUSALS = frozenset({BAD_REQUEST, 416, 422, 501})  # statuses whose message counts
+REFUSALS = frozenset({BAD_REQUEST, 416, 422, 501})  # statuses whose message is read
 MAX_MESSAGE_CHARS = 4000
 REDIRECTS = range(300, 400)
 BUSY = frozenset({408, 409, 425})
@@ -70,13 +70,13 @@ CONTEXT_MESSAGE = re.compile(
     r"|(?:longer|larger|greater|more|less|fewer) than\b.{0,60}(?:max|limit|tokens|length)"
     r"|exceed(?:s|ed|ing)?\b.{0,60}(?:max|limit|tokens|length))"
 )
-UNSUPPORTED = re.compile(  # of a parameter: some gateways refuse one with status 500
+UNSUPPORTED = re.compile(  # some gateways reject a parameter with status 500
     r"\b(?:unsupported|unrecognized|unknown|unexpected"
     r"|(?:not|n't) (?:support|permit|allow)(?:ted|ed)?)\b"
 )
 UNREADABLE = "unreadable_replies"
-UNANSWERED = "batch_"  # begins the reasons of requests that a batch did not answer
-NOT_BILLED = frozenset(  # nothing was sent, or refused before the model read it
+UNANSWERED = "batch_"  # prefix of the reasons for requests that a batch didn't answer
+NOT_BILLED = frozenset(  # nothing was sent, or it was rejected before the model read it
     {
         "bad_request",
         "cap_refused",
@@ -102,7 +102,9 @@ NOT_BILLED = frozenset(  # nothing was sent, or refused before the model read it
     }
 )
 NUMBER = re.compile(r"\d+")
-VARYING = re.compile(r"[0-9a-f]*\d[0-9a-f-]*")  # what differs between the same refusals
+VARYING = re.compile(
+    r"[0-9a-f]*\d[0-9a-f-]*"
+)  # parts that vary between messages for the same rejection
 STOPS = {
     402: "quota_spent",
     401: "unauthorized",
@@ -127,13 +129,13 @@ MEANINGS = {
     "in_a_batch": "the remaining requests are in a batch of another run",
     "no_choices": "the responses contain no choices",
     "no_embedding": "the responses contain no vector. Check model and base_url",
-    "no_key": "its key is no longer set",
+    "no_key": "the key's variable is no longer set",
     "not_found": "no such model or address (or, for --batch, no batches). Check model and base_url",
     "over_cap": "a reply cost more than its request allows, so --max-cost cannot be kept. "
     "Pass --max-cost-soft to continue anyway",
     "quota_spent": "the quota or credit of the account is used up",
     "rate_limited": "the server rejects more requests for now. Resume later, or set rpm",
-    "redirect_refused": "the server redirects. Give the final address as base_url",
+    "redirect_refused": "the server redirects. Set the final address as base_url",
     "store_lost": "the shared store could not be reached for longer than the lease. Resume later",
     "timeout": "no reply within deadline_s",
     "tls_failed": "the certificate of the server is invalid",
@@ -178,7 +180,7 @@ def explain(reason: str, *, address: str | None = None, key_env: str | None = No
     elif reason.startswith("http_5"):
         meaning = "the server failed. Resume later"
     elif reason.startswith(UNANSWERED):
-        meaning = "a batch came back without some replies. Resume to ask for them again"
+        meaning = "a batch came back without some replies. Resume to request them again"
     return f"{reason}: {meaning}" if meaning else reason
 
 
@@ -279,7 +281,7 @@ def _refused(name: str) -> CallFailed:
 
 
 def _named(error: ServerError, request: Request | None, n: int) -> str:
-    """Return the request's parameter that an error names; without a request, a token limit."""
+    """Return the request's parameter that an error names, or a token limit if unknown."""
     sent = TOKEN_LIMITS if request is None else sent_names(request, n)
     return named_parameter(error.parameter, error.message, sent)
 

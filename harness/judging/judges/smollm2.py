@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
 
-CONTEXT = 2048  # tokens of prompt and reply; the model takes four times as many, at 40 s a prompt
-BATCH = 256  # tokens read between two checks for cancelled requests
-Q4_1_BYTES = 20  # scale and minimum as half floats, then 32 numbers of 4 bits
+CONTEXT = 2048  # tokens of prompt and reply; the model's maximum of 8,192 takes 40 s per prompt
+BATCH = 256  # tokens read between checks for cancelled requests
+Q4_1_BYTES = 20  # scale and minimum as half floats, then 32 numbers with 4 bits each
 MAX_INT8 = 127
-WEIGHTS_FOLDER = "weights"  # in the cache folder
-N_PROMPTS = 2  # whose starts are kept: those of choices and of response sets take turns
-SAME_CONVERSATION = 0.8  # share of a prompt that was read; else the oldest prompt is replaced
-WORD_BIAS = 20.0  # added to the logits of words that are to be listed
+WEIGHTS_FOLDER = "weights"  # subfolder of the cache
+N_PROMPTS = 2  # prompts whose starts are kept, because choices and response sets alternate
+SAME_CONVERSATION = 0.8  # minimum shared part of a prompt to replace a kept one
+WORD_BIAS = 20.0  # added to the logits of words that must be listed
 
 
 def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
@@ -104,7 +104,7 @@ class SmolLM2(EndpointJudge):
         folder = cache_folder() / WEIGHTS_FOLDER
         if _unpacked_path(weights(spec.model), folder).exists():
             return ""
-        return f"smollm2: its weights are unpacked once, 145 MB in {folder}; you can delete it"
+        return f"smollm2: unpacking its weights once (145 MB in {folder}, which you can delete)"
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
         """Send requests; a prompt beyond the model's context is rejected, never cut."""
@@ -151,7 +151,7 @@ class SmolLM2(EndpointJudge):
         params.n_ctx = self._params["n_ctx"] * params.n_parallel
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _threads()
         params.n_batch = params.n_ubatch = BATCH
-        params.ctx_shift = False  # a prompt that is too long fails rather than losing its start
+        params.ctx_shift = False  # a prompt that is too long fails instead of losing its start
         params.cache_prompt = True
         params.cache_ram_mib = 0
         params.warmup = params.fit_params = params.ui = params.endpoint_slots = False
@@ -170,7 +170,7 @@ class SmolLM2(EndpointJudge):
             return unpacked_weights(self._file, folder)
         except OSError as error:
             problem = error.strerror or type(error).__name__
-        hint = f"{folder}: {problem}. 150 MB must fit there, or set HARNESS_CACHE to another folder"
+        hint = f"{folder}: {problem}. Free 150 MB there, or set HARNESS_CACHE to a different folder"
         raise CallFailed("model_not_loaded", stops_judge=True, hint=hint)
 
 
@@ -181,7 +181,7 @@ def _raised_words(words: Iterable[str]) -> dict[str, JsonValue]:
 
 
 def _threads() -> int:
-    """Return the number of usable cores, at most four: more don't speed up so small a model."""
+    """Return the number of usable cores, at most four, because more don't help a small model."""
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(4, n_cores or 1)
 

@@ -1,1 +1,1 @@
-"""From replies to verdicts."""
+"""Parsing of replies into verdicts."""

@@ -1,4 +1,4 @@
-"""Names that judges give to an answer, as members of JSON, as tags and in front of a colon."""
+"""Names that judges use for an answer: in JSON members, in tags and before a colon."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 NameRole = Literal["answer", "score", "aside", "other"]
 
 FORMATTING_TAGS = ("json", "xml", "b", "strong", "i", "em", "u", "code", "p", "span", "div", "mark")
-NOUN = (  # "an[s]" is short for "answer": the brackets are for the spelling checker
+NOUN = (  # "an[s]" is short for "answer", with brackets so that the spelling checker accepts it
     r"(?:answer|an[s]|verdict|choice|rating|score|label|option|category|class|classification"
     r"|judge?ment|decision|key|pick|selection|winner|prediction|conclusion|reply|response|result"
     r"|output|points|impression|evaluation|assessment|grade|line|(?:best\s)?fit|(?:response\s)?set|better|reasonable"
@@ -18,7 +18,7 @@ ADJECTIVE = (
     r"(?:(?:overall|total|final|best|better|correct|single|selected|chosen|last|whole|full|predicted"
     r"|assigned|resulting|reasonable|short|quick|brief|suitable|applicable|acceptable|plausible|fitting|my|your|our|the)\s+)"
 )
-COUNTS = re.compile(  # after a number of things: "2 typos", "3 of 5 claims"
+COUNTS = re.compile(  # words after a count: "2 typos", "3 of 5 claims"
     r"(?:\s+of\s+\d+)?\s+(?:(?!(?:for|in|on|at|to|and|or|if|is|as|but)\b)[a-z]+\s+)?"
     r"(?!(?:points|stars|marks|is|was|as|this)\b)[a-z]{3,}s\b"
 )
@@ -71,10 +71,10 @@ _ROLES = {name: role for role, names in _NAMES.items() for name in names.split()
 
 
 def role(name: str) -> NameRole:
-    """Return what a name says about the value beside it.
+    """Return the role of a value according to its name.
 
-    "answer" names the verdict itself, "score" a verdict or a number of another kind, "aside"
-    something that isn't the verdict, such as reasons or a confidence.
+    An "answer" is the verdict itself, a "score" is a verdict or a different number, and an "aside"
+    isn't the verdict, such as reasons or a confidence. For any remaining name, it is "other".
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Tokens of the answer in the log-probabilities of a reply.
 
-Some servers list the tokens of the hidden reasoning, too, and those that end it. The answer is what
-is visible, so its tokens are those whose text is the end of all tokens' text.
+Some servers also list the tokens of the hidden reasoning and its closing tag. The answer is the
+visible text, so its tokens are the last ones, whose text equals it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ CONTROL = re.compile(rb"\s*(?:<\|[^|>]*\|>|</?[a-z_]+>|\[/?[A-Z_]+\])?\s*")  # <
 
 
 class Token(NamedTuple):
-    """A token: its bytes, and what the server lists of it."""
+    """A token: its bytes and the server's entry for it."""
 
     text: bytes
     entry: dict[str, object]
 
 
 def tokens_of(logprobs: object) -> list[Token]:
-    """Return the tokens that a server lists, of a chat completion or a text completion."""
+    """Return the tokens that a server lists for a chat completion or a text completion."""
     if not isinstance(logprobs, dict):
         return []
     content = logprobs.get("content")
@@ -36,12 +36,12 @@ def tokens_of(logprobs: object) -> list[Token]:
 
 
 def answer_tokens(logprobs: object, text: str) -> list[Token]:
-    """Return the tokens of the answer in a reply; none if no tokens have its text.
+    """Return the tokens of the answer in a reply, or an empty list if the text differs.
 
     Parameters
     ----------
     logprobs : JSON
-        As the server sent them.
+        Log-probabilities as the server sent them.
     text : str
         Text of the reply. Thinking and chat-template tokens aren't part of the answer.
 
@@ -59,7 +59,7 @@ def answer_tokens(logprobs: object, text: str) -> list[Token]:
 
 
 def _first_of(whole: bytes, answer: bytes, tokens: Sequence[Token]) -> int | None:
-    """Return the place of the token that an answer begins with, if it ends the whole text."""
+    """Return the index of an answer's first token, if the whole text ends with the answer."""
     whole = whole.rstrip()
     if not (answer and whole.endswith(answer)):
         return None
@@ -71,7 +71,7 @@ def _first_of(whole: bytes, answer: bytes, tokens: Sequence[Token]) -> int | Non
 
 
 def _of_completion(texts: object, tops: object) -> Iterator[Token]:
-    """Yield the tokens of a text completion, as those of a chat completion."""
+    """Yield the tokens of a text completion in the form of a chat completion's."""
     if not (isinstance(texts, list) and isinstance(tops, list)):
         return
     for text, top in zip(texts, tops, strict=False):
@@ -81,7 +81,7 @@ def _of_completion(texts: object, tops: object) -> Iterator[Token]:
 
 
 def _bytes_of(entry: dict[str, object]) -> bytes:
-    """Return the bytes of a token, which may be a part of a character."""
+    """Return the bytes of a token, which can be part of a character."""
     listed = entry.get("bytes")
     if isinstance(listed, list) and all(type(n) is int and 0 <= n < 256 for n in listed):  # noqa: PLR2004 -- a byte
         return bytes(listed)

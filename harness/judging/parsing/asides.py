@@ -1,7 +1,7 @@
-"""Words of a reply that are no part of its answer: courtesies, and the denial of other options.
+"""Words in a reply that aren't part of its answer: courtesies, and denials of other options.
 
 "Sure thing! B", "B. Let me know if you need more.", "A, not B" and "A; no other option fits" each
-name one answer. What is left out here never states an answer, so nothing is read instead of it.
+name one answer. The removed words never state an answer, so removing them can't change it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ECHO = re.compile(
 )
 
 
-MAX_DENIAL = 200  # characters at the end of a reply that may deny other options
+MAX_DENIAL = 200  # characters at the end of a reply that are searched for denials of other options
 YES_NO = frozenset(("yes", "no,", "no."))
 DENIED = (
     "not ",
@@ -78,7 +78,7 @@ ASIDES = (
 
 
 def without_asides(body: str, options: str) -> str:
-    """Return a reply without courtesies, without an echo of "yes" or "no", and without denials.
+    """Remove courtesies, an echo of "yes" or "no", and denials from a reply.
 
     Parameters
     ----------
@@ -115,20 +115,20 @@ def without_asides(body: str, options: str) -> str:
 
 
 def _is_inside_name(place: int, body: str, options: str) -> bool:
-    """Return whether a place is inside an option's name, such as "Rude, but not toxic"."""
+    """Return whether a position is inside an option's name, such as "Rude, but not toxic"."""
     names = re.finditer(f"(?=({options}))", body)
     return any(name.start(1) < place < name.end(1) for name in names)
 
 
 def _agrees(echo: re.Match[str]) -> bool:
-    """Return whether an echo says the same as the word before it: "No, it isn't"."""
+    """Return whether an echo repeats the meaning of the word before it: "No, it isn't"."""
     is_denied = bool(echo["denied"] or echo["also"])
     return is_denied == (echo["word"].casefold() == "no")
 
 
 @lru_cache(maxsize=256)
 def _denials(options: str) -> re.Pattern[str]:
-    """Match the denial of an option after something else: ", not B", "; B is not"."""
+    """Match a denial of an option after other words: ", not B", "; B is not"."""
     joint = r"\s*(?:[,;(]|(?<=\w)\.)\s*(?:(?:but|and|while|whereas)\s+)?"
     named = rf"(?:(?:the|an?|option)\s+)?(?:{options})"
     rejected = r"(?:eliminated|rejected|ruled\s+out|excluded|discarded|not\s+chosen)"

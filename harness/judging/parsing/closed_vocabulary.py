@@ -1,9 +1,9 @@
-"""Sentences that say nothing but which option is the answer, whatever the order of their words.
+"""Sentences that only say which option is the answer, in any word order.
 
-Judges have more turns of phrase than a list can hold: "The edge goes to B", "That makes it B". They
-share what they lack. All of their words are the option, a word that decides ("edge", "choose",
-"fits") and plain ones ("the", "it", "to"). Words that deny, doubt, report or set a condition are in
-neither list, so a sentence with one of them states nothing.
+Judges use more phrases than a list can cover, such as "The edge goes to B" and "That makes it B".
+All these sentences consist of the option, a word that decides ("edge", "choose", "fits") and plain
+words ("the", "it", "to"). Words that deny, doubt, report or set a condition are in neither list, so
+a sentence with such a word doesn't count as a statement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SPOKEN = frozenset(
 )
 SCORED = frozenset(("score", "scored", "rating", "grade", "points", "rate", "numeric", "me"))
 COUNTED = frozenset(("makes", "has", "have", "there", "answers", "choices", "options", "readings"))
-UNDERSTOOD = re.compile(  # words that are plain only together: "out of these", but not "is out"
+UNDERSTOOD = re.compile(  # words that are plain only in a phrase: "out of these", but not "is out"
     r"\bby\s+far\b|\bfar\s+(?=better|stronger|superior|ahead|more)|\ball\s+told\b|\ba\s+little\b"
     r"|\bout\s+of\s+(?:the|these|those|all)\b|\bcomes?\s+out\s+(?=ahead|on\s+top|best)"
     r"|(?<=\bsums\sit\s)up\b|(?<=\bsums\sthis\s)up\b|\bat\s+the\s+end\s+of\s+the\s+day\b"
@@ -34,7 +34,7 @@ UNDERSTOOD = re.compile(  # words that are plain only together: "out of these", 
     r"|(?P<kept>\b(?:better|stronger|superior|preferable|preferred|more\s+\w+(?:\s+and\s+(?:more\s+)?\w+)?)\s+)than\b",
     re.IGNORECASE,
 )
-DOUBTED = re.compile(  # plain words that take an answer back together
+DOUBTED = re.compile(  # plain words that retract an answer when combined
     r"\bat\s+(?:best|most)\b|\b(?:more|most)\s+(?:than|to|of|so|and|on|in)\b|\b(?:more|most)\W*\Z",
     re.IGNORECASE,
 )
@@ -56,18 +56,18 @@ DEGREES = frozenset(("more", "most"))
 def states_only(
     head: str, rest: str, phrases: Phrases, *, decided: bool, many: bool, is_number: bool = False
 ) -> bool:
-    """Return whether a sentence says nothing but that the option between two texts is the answer.
+    """Return whether a sentence only says that the option between two texts is the answer.
 
     Parameters
     ----------
     head, rest : str
-        The sentence before and after the option; between several of them, both.
+        The sentence before and after the option. Words between several options are in both.
     decided : bool
-        Whether the words before the option decide already: "this is".
+        Whether the words before the option already state the answer: "this is".
     many : bool
-        Whether several options may be named, of which a text may have either.
+        Whether several options can be named as reasonable.
     is_number : bool
-        Whether the option is named by a number, which may count something else.
+        Whether the option is named by a number, which could count something else.
     """
     first, last = _words(head), _words(rest)
     words = first + last
@@ -94,12 +94,12 @@ def states_only(
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, in lower case, that are more than a turn of phrase."""
+    """Return the words of a text in lower case, without set phrases."""
     folded = text.casefold().replace("\u2019", "'")
     return WORDS.findall(UNDERSTOOD.sub(lambda phrase: phrase["kept"] or " so ", folded))
 
 
 def _allowed(used: set[str], phrases: Phrases, *, many: bool) -> frozenset[str]:
-    """Return the further words that a sentence with some words may have."""
+    """Return the additional words that are allowed in a sentence with certain words."""
     allowed = phrases.merit | DEGREES if used & DEGREES else frozenset[str]()
     return allowed | ADMITTED if many and used & ADMITS else allowed

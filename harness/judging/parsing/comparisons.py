@@ -1,10 +1,11 @@
 """Sentences that compare two options, and descriptions of the option that wasn't chosen.
 
-"A is better than B", "B isn't as good as A" and "I rank B below A" say the same. Which of the two
-options wins is read by one grammar in `answer_phrases.yaml`, in which the options have no names.
+"A is better than B", "B isn't as good as A" and "I rank B below A" mean the same. One grammar in
+`answer_phrases.yaml`, with placeholders for the options, determines which of the two wins.
 
-A reply that says which of two options is better often goes on to describe both. A description takes
-nothing back unless it prefers the other option, puts the answer behind it, or calls them equal.
+A reply that says which of two options is better often describes both afterwards. A description
+doesn't retract the answer unless it prefers the other option, ranks the answer behind it, or calls
+them equal.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ class Comparison(NamedTuple):
     Attributes
     ----------
     winner : int or None
-        Index of the option that is preferred; None if they are level.
+        Index of the preferred option; None for a tie.
     start, end : int
-        Its place in the text.
+        Position of the comparison in the text.
     """
 
     winner: int | None
@@ -79,7 +80,7 @@ class Comparison(NamedTuple):
 def comparisons(
     text: str, start: int, end: int, named: Sequence[Mention], phrases: Phrases
 ) -> list[Comparison]:
-    """Return the comparisons in a part of a text, given the mentions of options there."""
+    """Return the comparisons in a part of a text, using the mentions of options there."""
     pieces, places, at = [], [], start
     for mention in named:
         pieces += [text[at : mention.start], chr(FIRST_NAME + mention.answer)]
@@ -111,7 +112,7 @@ def is_described(head: str, clause: str) -> bool:
     head : str
         The sentence before the option, from the last mention of the answer on.
     clause : str
-        What follows the option, up to the next mention of the answer.
+        The sentence after the option, up to the next mention of the answer.
     """
     if OBJECT.search(head):
         return BEHIND.search(head) is None and FAVOURS.search(clause) is None

@@ -1,15 +1,15 @@
-"""What surrounds a judge's own words in a reply: its thinking, channels and chat-template tokens.
+"""Removal of text around a judge's own words: thinking, channels and chat-template tokens.
 
-Servers that don't know a model's format pass these on as text. Thinking is known by its tags, in
-any of the families below, and by the channels of gpt-oss. A reply whose thinking doesn't end was
-cut off before its answer.
+Servers that don't know a model's format pass these on as text. Thinking is recognised by tags, from
+any of the model families below, and by the channels of gpt-oss. A reply whose thinking doesn't end
+was cut off before its answer.
 """
 
 from __future__ import annotations
 
 import re
 
-THOUGHT = "<think>"  # opens a body whose thinking has no end
+THOUGHT = "<think>"  # prefix of a body whose thinking doesn't end
 _THINKING = (
     r"(?:[a-z]{2,8}:)?(?:think(?:ing)?|thoughts?|reasoning|analysis|reflection|cot"
     r"|scratch_?pad|(?:internal|inner)_?(?:monologue|thoughts?))"
@@ -50,12 +50,12 @@ BARE_FINAL = "assistantfinal"
 
 
 def thinks_first(text: str) -> bool:
-    """Return whether a reply has tags of thinking, whatever its model is called."""
+    """Return whether a reply has tags for thinking, whatever its model's name."""
     return ("<" in text or "[" in text) and bool(OPENING.search(text) or CLOSING.search(text))
 
 
 def own_words(text: str) -> str:
-    """Return a reply without thinking and tokens; `THOUGHT` and the rest if thinking has no end."""
+    """Remove thinking and tokens from a reply. Unfinished thinking is kept, behind `THOUGHT`."""
     body = OWN_ROLE.sub("", text.strip())
     if "<unused" in body or "_of_" in body or body.startswith("Thought for"):
         body = SOLUTION.sub(
@@ -71,7 +71,7 @@ def own_words(text: str) -> str:
 
 
 def _final_channel(body: str) -> str:
-    """Return what gpt-oss says in its final channel; other replies as they are."""
+    """Return the text in the final channel of gpt-oss, or a reply unchanged if it has none."""
     if "<|channel|>" not in body:
         return body
     *_, final = [None, *FINAL_CHANNEL.finditer(body)]
@@ -79,7 +79,7 @@ def _final_channel(body: str) -> str:
 
 
 def _without_tokens(body: str) -> str:
-    """Remove the tokens of a chat template before a reply, and what follows the first one in it."""
+    """Remove chat-template tokens before a reply, and everything from the first one in it."""
     if leading := LEADING_TOKENS.match(body):
         body = body[leading.end() :]
     last = LAST_TOKEN.search(body)
@@ -87,7 +87,7 @@ def _without_tokens(body: str) -> str:
 
 
 def _without_thinking(body: str) -> str:
-    """Remove the blocks of thinking that begin a line, and all before a lone closing tag."""
+    """Remove blocks of thinking that begin a line, and everything before a lone closing tag."""
     end = max((match.end() for match in LAST_TAG.finditer(body)), default=0)
     said = BLOCK.sub("\n", body[:end]) if end else ""
     if not OPENING.search(said):

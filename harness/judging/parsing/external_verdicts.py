@@ -1,12 +1,12 @@
-"""Verdicts from a file: a table of another tool (csv, jsonl, parquet), or a verdict log.
+"""Verdicts from a file: another tool's table (csv, jsonl, parquet) or a verdict log.
 
-A table needs ``item``, ``judge`` and ``value``. ``elicitation`` is by default forced choice and
-``sample`` 0; ``outcome`` is read where the value is empty; other columns are ignored. Values are
-matched exactly: a value that is not an option of the task is an invalid verdict, and counted.
+A table needs ``item``, ``judge`` and ``value``. By default, ``elicitation`` is a forced choice and
+``sample`` is 0. ``outcome`` is read if the value is empty. Other columns are ignored. Values are
+matched exactly: a value that isn't one of the task's options counts as an invalid verdict.
 
-A judge that gives numbers has a column ``score`` in place of ``value``, and ``better`` may say
-whether ``higher`` or ``lower`` scores are better. Numbers in ``value`` that mostly aren't options
-are scores too.
+Judges that return numbers can have a column ``score`` instead of ``value``, and ``better`` can
+specify whether ``higher`` or ``lower`` scores are better. Numbers in ``value`` that mostly aren't
+options are scores, too.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ MAX_SAMPLE_DIGITS = 9
 NOT_AN_OPTION = Parsed("invalid", reason="not_an_option")
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 UnitOfJudge = tuple[str, str, Elicitation, int]  # item, judge, elicitation, sample
-SCORE = "score"  # the column that stands for ``value`` if it holds any real number
+SCORE = "score"  # the column used instead of ``value`` for real numbers
 DIRECTIONS: dict[object, ScoreDirection] = {"higher": "higher", "lower": "lower"}
 
 
 class ExternalVerdicts(NamedTuple):
-    """Verdicts of a file, and which of its judges give scores.
+    """Verdicts in a file, and the judges that return scores.
 
     Attributes
     ----------
     verdicts : list of Verdict
-        In the file's order, one per unit. The value of a score is the number, as a text.
+        One per unit, in the file's order. The value of a score is the number as text.
     scores : dict of str to {"higher", "lower", "found"}
-        By judge that gives scores, which of them are better.
+        Which scores are better, by judge that returns scores.
     by_value : frozenset of str
-        Those of them whose numbers stand in the column ``value``.
+        Judges whose scores are in the column ``value``.
     """
 
     verdicts: list[Verdict]
@@ -79,7 +79,7 @@ NO_VERDICTS = ExternalVerdicts([], {})
 
 
 def read_external(path: Path, task: Task) -> list[Verdict]:
-    """Return `read_verdicts` without what it says of judges that give scores."""
+    """Return only the verdicts from `read_verdicts`."""
     return read_verdicts(path, task).verdicts
 
 
@@ -96,13 +96,13 @@ def read_verdicts(path: Path, task: Task) -> ExternalVerdicts:
     Returns
     -------
     ExternalVerdicts
-        Of a verdict log, each unit's newest success.
+        All verdicts, except that a verdict log counts only with each unit's newest success.
 
     Raises
     ------
     VerdictError
-        If the file cannot be read, names an unknown item, or names a unit twice; with file, line
-        and item.
+        If the file cannot be read, names an unknown item, or names a unit twice. The message names
+        file, line and item.
     """
     if _is_log(path):
         try:
@@ -141,18 +141,18 @@ def score_judges(
     numbers: Mapping[UnitOfJudge, str],
     known: Collection[str] = (),
 ) -> set[str]:
-    """Return the judges whose values are numbers, most of them not options of the task.
+    """Return the judges whose values are numbers and mostly not options of the task.
 
     Parameters
     ----------
     task : Task
-        Its options must have an order.
+        The task. Only ordered options can be compared with scores.
     verdicts : iterable of Verdict
-        As read without scores.
+        The verdicts, read as options.
     numbers : mapping of UnitOfJudge to str
-        Those that aren't options, and are numbers; "" for one that isn't finite.
+        Values that are numbers but not options; "" for a number that isn't finite.
     known : collection of str
-        Judges that are known to give scores.
+        Judges that are known to return scores.
     """
     if not any(numbers.values()) or task.is_open or not has_order(task):
         return set()
@@ -170,7 +170,7 @@ def score_judges(
 
 
 def is_number(value: object) -> bool:
-    """Whether a cell is a number, such as 0.3, "0.3" or "nan", which a grader that fails writes."""
+    """Return whether a cell is a number, such as 0.3, "0.3" or the "nan" of a failed grader."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return False
     try:
@@ -181,7 +181,7 @@ def is_number(value: object) -> bool:
 
 
 def number_or_none(value: object) -> str | None:
-    """Return a finite number as a text; None for anything else."""
+    """Return a finite number as text, or None for any other value."""
     if not isinstance(value, int | float | str) or not is_number(value):
         return None
     number = float(value)
@@ -216,7 +216,7 @@ def _read_log(path: Path, task: Task) -> list[Verdict]:
 
 
 class _Rules:
-    """Items and values that verdicts on a task may have."""
+    """Checks of the items, judges and values in verdicts on a task."""
 
     def __init__(self, task: Task) -> None:
         self._items = task.by_id
@@ -227,18 +227,19 @@ class _Rules:
         self.scores: dict[str, ScoreDirection] = {}
 
     def check_item(self, item: str, where: str) -> None:
-        """Refuse an unknown item."""
+        """Reject an unknown item."""
         if item not in self._items:
             raise VerdictError(
                 f"{where}: item {item!r} is not in the task. Is the file about another task?"
             )
 
     def check_judge(self, judge: str, where: str) -> None:
-        """Refuse a long name, and more judges than are compared."""
+        """Reject a name that is too long, and a judge beyond the maximum number."""
         self._judges.add(judge)
         if len(judge) > MAX_NAME_CHARS:
             raise VerdictError(
-                f"{where}: the judge's name has {len(judge)} characters. At most {MAX_NAME_CHARS}."
+                f"{where}: the judge's name has {len(judge)} characters. Use at most "
+                f"{MAX_NAME_CHARS}."
             )
         if len(self._judges) > self._max_judges:
             raise VerdictError(
@@ -250,14 +251,14 @@ class _Rules:
         item, judge = key_text(row["item"]) or "", key_text(row["judge"])
         self.check_item(item, where)
         if not judge:
-            raise VerdictError(f"{where}: item {item!r}: the judge is not named. Name it.")
+            raise VerdictError(f"{where}: item {item!r}: 'judge' is empty. Fill it in.")
         self.check_judge(judge, where)
         elicitation = row.get("elicitation") or "forced_choice"
         if elicitation not in ELICITATIONS:
             names = ", ".join(ELICITATIONS)
-            raise VerdictError(f"{where}: item {item!r}: elicitation is none of {names}.")
+            raise VerdictError(f"{where}: item {item!r}: elicitation must be one of {names}.")
         value: Value
-        if "value" in row:  # a score beside it is no verdict, but a confidence, say
+        if "value" in row:  # a score next to it isn't a verdict, but could be a confidence
             parsed, value = self._values.read(row["value"], elicitation)
         else:
             parsed = self._score(row, judge, where)
@@ -276,26 +277,26 @@ class _Rules:
         )
 
     def _score(self, row: Row, judge: str, where: str) -> Parsed:
-        """Read a score, and which scores of its judge are better."""
+        """Read a score, and the direction of its judge's scores."""
         better = row.get("better")
         direction = "found" if is_empty(better) else DIRECTIONS.get(better)
         if direction is None or self.scores.setdefault(judge, direction) != direction:
             raise VerdictError(
                 f"{where}: better of judge {judge!r} is {better!r}. Write higher or lower, the "
-                "same in all its rows, or leave the column out."
+                "same in all rows of a judge, or leave the column out."
             )
         if not self._task.is_open:
-            ordered_options(self._task)  # refuses options without an order
+            ordered_options(self._task)  # rejects options without an order
         if is_empty(row[SCORE]):
             return Parsed("invalid", reason="empty")
         number = number_or_none(row[SCORE])
         return Parsed("answered", number) if number else Parsed("invalid", reason="unreadable")
 
     def checked(self, verdict: Verdict) -> Verdict:
-        """Mark an answer that the task does not admit as invalid."""
+        """Mark an answer as invalid if the task doesn't allow it."""
         if verdict.outcome != "answered":
             return verdict
-        if len(verdict.shown) == 1:  # an endorsement, which is a part of a verdict
+        if len(verdict.shown) == 1:  # about one option, so only part of a verdict
             return replace(verdict, outcome="invalid", value=None, reason="one_option")
         logged = verdict.value
         builtins = asdict(logged) if isinstance(logged, PairValue) else logged
@@ -307,14 +308,14 @@ class _Rules:
 
 
 class ValueReader:
-    """Reads the values of verdicts on a task.
+    """Reader for the values of verdicts on a task.
 
     Parameters
     ----------
     task : Task
-        Its options, numbers or texts are the values.
+        The task, which defines the valid options, numbers or texts.
     names : mapping of str to str, optional
-        Option, or ``CANNOT_ASSESS``, by other names of it.
+        Alternative names, each with its option or ``CANNOT_ASSESS``.
     """
 
     def __init__(self, task: Task, names: Mapping[str, str] = NO_NAMES) -> None:
@@ -322,7 +323,7 @@ class ValueReader:
         self._answers = AnswerRules.of(task)
 
     def read(self, value: object, elicitation: Elicitation) -> tuple[Parsed, Value]:
-        """Return how a value is read, and the value of its verdict, or None if it is no answer."""
+        """Read a value, and return the result and the verdict's value, if it is an answer."""
         value = self._named(value)
         if is_empty(value):
             return Parsed("invalid", reason="empty"), None
@@ -371,18 +372,18 @@ class ValueReader:
         return chosen if endorsed.outcome == "answered" else endorsed, None
 
     def _named(self, value: object) -> object:
-        """Return the option that another name stands for; other values as they are."""
+        """Return the option for an alternative name, or any other value unchanged."""
         text = key_text(value) if self._names else None
         return value if text is None else self._names.get(text, value)
 
 
 def is_empty(value: object) -> bool:
-    """Return whether a cell holds nothing."""
+    """Return whether a cell is empty."""
     return value is None or value == "" or value != value  # noqa: PLR0124 -- nan is not itself
 
 
 def key_text(value: object) -> str | None:
-    """Return a value as the text of an option key; None for types that no key has."""
+    """Return a value as the text of an option key, or None if no key has its type."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -393,7 +394,7 @@ def key_text(value: object) -> str | None:
 
 
 def open_answer(value: object, task: Task) -> Parsed:
-    """Read a cell that is to be a number or a text."""
+    """Read a cell that must contain a number or a text."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = number_text(float(value))
     if not isinstance(value, str):
@@ -402,7 +403,7 @@ def open_answer(value: object, task: Task) -> Parsed:
 
 
 def _json(value: object) -> object:
-    """Return the content of a cell of JSON; other values as they are."""
+    """Return the content of a cell with JSON, or any other value unchanged."""
     if not isinstance(value, str) or value[:1] not in "[{":
         return value
     try:

@@ -1,4 +1,4 @@
-"""Grammar of replies that are nothing but an answer; `prose` reads those that say more.
+"""Grammar for replies that only contain an answer. `prose` reads replies that say more.
 
     reply     = body without thinking, channels and chat-template tokens (`envelope`)
     body      = list | lead-in list | adverb list | JSON (`json_verdicts`)
@@ -8,20 +8,20 @@
     adverb    = "Only" | "Both" | "Clearly" ...
 
 Decoration (bold, quotes, brackets, a box, a code fence, an answer's tag, a heading, a sign, a full
-stop, a bullet) may surround the whole and each mention. Exact keys come first, then keys and labels
-in any case. If several readings fit, or a reply has two verdicts, nothing is guessed: the reply is
-invalid. Other replies are read as prose, each of their lines by this grammar.
+stop, a bullet) can surround the whole reply and each mention. Exact keys take precedence over keys
+and labels in any case. The parser doesn't guess: if several readings fit, or a reply has two
+verdicts, the reply is invalid. Other replies are read as prose, with this grammar for each line.
 
 Decisions:
 
 - A repeated verdict (two lines ``B``) counts once.
 - A lone ``b`` is option B; after "The answer is" or "Option" it isn't: "a" may be an article.
 - A label that is cut off is read only after its key and only in a forced choice: a set that is cut
-  off may be incomplete.
+  off can be incomplete.
 - On a scale of whole numbers, ``4/5``, ``4 out of 5``, ``4.0`` and ``4 points`` are 4 if 5 is the
-  highest key. Otherwise ``A/B`` is a list unless keys contain digits. ``A or B`` is none, and
+  highest key. Otherwise ``A/B`` is a list unless keys contain digits. ``A or B`` isn't a list, and
   ``BA`` isn't ``AB``.
-- A number beside a label must be its own key: "Good (4)" where Good is 3 is invalid.
+- A number next to a label must be its own key: "Good (4)" is invalid if Good is 3.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 12  # raised whenever a reply in the corpora of the tests is read otherwise
+GRAMMAR_VERSION = 12  # raised whenever the reading of a reply in the tests' corpora changes
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
@@ -88,9 +88,9 @@ REASONS: dict[str, str] = {
     "refusal": "refused",
     "content_filter": "stopped by a content filter",
 }
-"""Why the text of a reply was not read, by the slug in `Parsed.reason`, in a few words."""
-MAX_REPLY = 20_000  # characters that are parsed, after a think block
-MAX_DIAGNOSED = 500  # characters that are searched for a reason
+"""Short descriptions of why a reply wasn't read, by the slug in `Parsed.reason`."""
+MAX_REPLY = 20_000  # maximum characters to parse, after a think block
+MAX_DIAGNOSED = 500  # maximum characters to search for a reason
 
 _MARK = r"(?:\*\*|__|\*|_)?"
 _NAME = rf"(?:(?:the|my|your|our)\s+)?{ADJECTIVE}*{NOUN}(?:\(s\)|s)?"
@@ -121,7 +121,7 @@ ADVERB = re.compile(
 ORDINAL = re.compile(
     r"the\s+(?P<rest>\w+)\s+(?:one|answer|response|option|output|choice)[.!]?\Z", re.IGNORECASE
 )
-RUN_ON = re.compile(  # a model that goes on with another example
+RUN_ON = re.compile(  # the model continues with a new example
     r"\n\s*(?:#+\s*|\*\*)?(?:question|instruction|user|human|input|example)s?\b[^\n:]{0,12}:",
     re.IGNORECASE,
 )
@@ -184,7 +184,7 @@ REFUSAL = re.compile(
 
 
 class Parsed(NamedTuple):
-    """What a reply says.
+    """Content of a reply.
 
     Attributes
     ----------
@@ -193,11 +193,11 @@ class Parsed(NamedTuple):
     value : str or tuple of str or None
         The option's key, or the set's keys in the order of the options; None unless answered.
     reason : str
-        Why there is no answer, one of `REASONS`; empty when there is one, or an abstention.
+        Why there is no answer, one of `REASONS`; empty for an answer or an abstention.
     probabilities : dict of str to float, or None
         See `Verdict`.
     is_derived : bool
-        Whether it follows by rule from what another elicitation asks for.
+        Whether the answer was derived by rule from the reply to a different elicitation.
     """
 
     outcome: Outcome
@@ -207,7 +207,7 @@ class Parsed(NamedTuple):
     is_derived: bool = False
 
     def with_probabilities(self, probabilities: Mapping[str, float] | None) -> Self:
-        """Return the same with probabilities."""
+        """Return the parsed reply with probabilities."""
         return self._replace(probabilities=None if probabilities is None else dict(probabilities))
 
 
@@ -226,28 +226,28 @@ def parse(
     Parameters
     ----------
     text : str
-        The reply as received; any text at all.
+        The reply as received, which can be any text.
     elicitation : {"forced_choice", "response_set"}
-        Whether an option or a set of options was asked for.
+        Whether an option or a set of options was requested.
     options : sequence of Option
         The K options.
     abstain : bool
         Whether CANNOT_ASSESS was offered.
     sets : sequence of sequences of str, optional
-        The admissible response sets; any but the empty one when absent.
+        The admissible response sets; by default, all except the empty set.
     complete : bool
-        Whether the reply came to its end. The last sentence of one that was cut off states nothing.
+        Whether the reply is complete. If it was cut off, its last sentence is ignored.
     reasons_first : bool
-        Whether reasons and a last line were asked for. What the reasons say then isn't a verdict
-        beside an answer on the last line.
+        Whether reasons and then an answer on the last line were requested. If the last line has an
+        answer, statements in the reasons don't count.
 
     Returns
     -------
     parsed : Parsed
         The outcome.
     quotable : str
-        Text that makes the reply a quotation if it occurs in the text of the item; mostly empty. It
-        is a reply with a lead-in, or the sentence that states the answer.
+        Text that makes the reply a quotation if the item's text contains it: a reply with a
+        lead-in, or the sentence that states the answer. Usually empty.
     """
     body = own_words(text)
     if not body or len(body) > MAX_REPLY:
@@ -279,7 +279,7 @@ def parse(
 def _whole_readings(
     body: str, names: OptionNames, elicitation: AnswerKind
 ) -> tuple[set[OptionIndices], bool]:
-    """Return the readings of a reply that is nothing but an answer, and if it has a lead-in."""
+    """Return the readings of a reply that only has an answer, and whether it has a lead-in."""
     readings, has_lead = _readings(body, names)
     if not readings and (further := RUN_ON.search(body)):
         readings, has_lead = _readings(body[: further.start()].strip(), names)
@@ -291,7 +291,7 @@ def _whole_readings(
 
 
 def _is_json(body: str, names: OptionNames) -> bool:
-    """Return whether a reply is nothing but JSON, complete or not."""
+    """Return whether a reply consists of JSON, complete or not."""
     is_whole = body[-1] in JSON_CLOSERS or "}" not in body
     return body[0] in JSON_OPENERS and is_whole and _json(body, names) is not None
 
@@ -304,7 +304,7 @@ def _in_parts(
     complete: bool,
     reasons_first: bool,
 ) -> Prose | None:
-    """Read the part of a reply that is the verdict; None if there is none, or the rest differs."""
+    """Read a reply's verdict part. Return None if it has none or its other parts disagree."""
     cut = verdict_part(body) if complete else None
     if cut is None:
         return None
@@ -332,7 +332,7 @@ def _prose(
     complete: bool,
     reasons_first: bool,
 ) -> Prose:
-    """Read a reply that is more than an answer."""
+    """Read a reply that contains more than an answer."""
     names = _names(options)
     if _is_json(body, names):
         return Prose(None, "unreadable", "")
@@ -369,7 +369,7 @@ def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
 
 
 def is_quoted(statement: str, item: str, options: Sequence[Option]) -> bool:
-    """Return whether what a reply states is in the item, markup aside."""
+    """Return whether the item contains a reply's statement, ignoring markup."""
     names = _names(options)
     said, rated = (
         plain(_with_json_lines(_on_scale(text, names), JSON_OBJECT, names))
@@ -379,7 +379,7 @@ def is_quoted(statement: str, item: str, options: Sequence[Option]) -> bool:
 
 
 def _on_scale(body: str, names: OptionNames) -> str:
-    """Write "4/5", "4.0" and "4 points" as "4" on a scale from 1 to 5."""
+    """Rewrite "4/5", "4.0" and "4 points" as "4" on a scale from 1 to 5."""
     if not names.most:
         return body
     if len(QUALITY.findall(body)) == 1 and not OVERALL.search(body):
@@ -392,7 +392,7 @@ def _on_scale(body: str, names: OptionNames) -> str:
 
 
 def _with_flags(body: str, names: OptionNames) -> str:
-    """Write a line "Toxic: no" as the answer that it gives, if there is no other such line."""
+    """Rewrite a line such as "Toxic: no" as the answer it implies, if it is the only one."""
     if "</" in body:
         body = FLAG_TAG.sub(r"\n\g<name>: \g<flag>\n", body).strip()
     lines = [*FLAG_LINE.finditer(body)]
@@ -409,13 +409,13 @@ def _with_flags(body: str, names: OptionNames) -> str:
 
 
 def _with_json_lines(body: str, pattern: re.Pattern[str], names: OptionNames) -> str:
-    """Write verdicts in JSON as lines: "Answer: A"."""
+    """Rewrite verdicts in JSON as lines: "Answer: A"."""
     return pattern.sub(lambda match: _as_line(match, names), body) if "{" in body else body
 
 
 @lru_cache(maxsize=256)
 def _scored(least: str, most: str) -> re.Pattern[str]:
-    """Match what is rated with the ends of the scale, if it is all that is: "Fluency (1-5):"."""
+    """Match the name of the only rating, with the ends of the scale: "Fluency (1-5):"."""
     low = "|".join({least, "0", "1"})
     return re.compile(
         rf"\A[ \t]*(?:[-*\u2022][ \t]+)?\**[A-Za-z][\w ]{{2,30}}\s\("
@@ -427,7 +427,7 @@ def _scored(least: str, most: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _scale_phrases(least: str, most: str) -> re.Pattern[str]:
-    """Match a number on a scale up to what makes it one out of the highest."""
+    """Match a number on a scale with words for its range, such as "out of 5"."""
     low = "|".join({least, "0", "1"})
     end = rf"{most}(?![\d/%])(?!\.\d)(?:\s+(?:stars?|points?)\b)?"
     return re.compile(
@@ -443,7 +443,7 @@ def _scale_phrases(least: str, most: str) -> re.Pattern[str]:
 
 
 def _as_line(match: re.Match[str], names: OptionNames) -> str:
-    """Return a JSON verdict as a line with its answer; what holds none as it is."""
+    """Return a JSON verdict as a line with its answer, or other JSON unchanged."""
     by_option = {index: key for key, index in names.keys.items()}
     readings = _json(match["fenced"] or match["object"], names)
     lines = [
@@ -469,7 +469,7 @@ def _decide(
     abstain: bool,
     sets: Sequence[Sequence[str]] | None,
 ) -> Parsed:
-    """Turn the only reading into a verdict, if it fits the elicitation."""
+    """Convert the only reading to a verdict, if it fits the elicitation."""
     if reading == {len(keys)}:
         return (
             Parsed("abstained") if abstain else Parsed("invalid", reason="abstention_not_offered")
@@ -485,9 +485,9 @@ def _decide(
 
 
 def forms(body: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield a body, then its rest without decoration and lead-in, each with two flags.
+    """Yield a body, then versions without decoration and lead-in, each with two flags.
 
-    The flags are whether only keys may be read, and whether a lead-in was removed.
+    The flags say whether only keys count, and whether a lead-in was removed.
     """
     fenced = FENCED.fullmatch(body)
     outer = fenced["body"] if fenced else body
@@ -499,7 +499,7 @@ def forms(body: str) -> Iterator[tuple[str, bool, bool]]:
 
 
 def _plain_forms(form: str, *, has_lead: bool) -> Iterator[tuple[str, bool, bool]]:
-    """Yield a form, and its rest without "The answer is" and without "Only", "Both", "clearly"."""
+    """Yield a form, and versions without "The answer is" and "Only", "Both" or "clearly"."""
     yield form, False, has_lead
     if sentence := SENTENCE.match(form):
         yield form[sentence.end() :].strip(), True, True
@@ -515,7 +515,7 @@ def _plain_forms(form: str, *, has_lead: bool) -> Iterator[tuple[str, bool, bool
 
 
 def _readings(body: str, names: OptionNames) -> tuple[set[OptionIndices], bool]:
-    """Return the readings of the first form that has any, and whether a lead-in was removed."""
+    """Return the readings of the first readable form, and whether a lead-in was removed."""
     if body in names.keys:
         return {OptionIndices([names.keys[body]])}, False
     for form, keys_only, has_lead in forms(body):
@@ -530,9 +530,9 @@ def _readings(body: str, names: OptionNames) -> tuple[set[OptionIndices], bool]:
 
 
 def _flagged(body: str, names: OptionNames) -> set[OptionIndices]:
-    """Return the answer of a list that says of each option whether it is one: "A: yes, B: no"."""
+    """Return the answer in a list that accepts or rejects each option: "A: yes, B: no"."""
     parts = [FLAG.fullmatch(part) for part in FLAG_END.split(body) if part.strip()]
-    if len(parts) < 2 or len(parts) > len(names.folded_keys):  # noqa: PLR2004 -- of several
+    if len(parts) < 2 or len(parts) > len(names.folded_keys):  # noqa: PLR2004 -- a list
         return set()
     chosen: list[OptionIndices] = []
     named: set[OptionIndices] = set()
@@ -546,7 +546,7 @@ def _flagged(body: str, names: OptionNames) -> set[OptionIndices]:
 
 
 def _opens_with_key(form: str, names: OptionNames) -> bool:
-    """Whether the form begins with an exact key and a joint: "The answer is B) Not toxic"."""
+    """Return whether a form begins with an exact key and a joint: "B) Not toxic"."""
     return any(after_joint(form.lstrip(OPENERS + "- "), key) for key in names.keys)
 
 
@@ -575,9 +575,9 @@ def _json(form: str, names: OptionNames) -> set[OptionIndices] | None:
 def _by_flag(
     name: str, names: OptionNames, *, is_true: bool, is_named: bool = False
 ) -> set[OptionIndices]:
-    """Return the answers of a name that is said to be true or false: "Toxic: no".
+    """Return the answers implied by a name with a truth value: "Toxic: no".
 
-    Any other name than an option's asks the question itself, unless `is_named`.
+    A name that isn't an option's stands for the question itself, unless `is_named`.
     """
     folded = fold(FLAG_NAME.sub("", name.replace("_", " ")))
     kin = [_n_shared(folded, label) for label, _ in names.tails]
@@ -593,7 +593,7 @@ def _by_flag(
 
 
 def _n_shared(first: str, second: str) -> int:
-    """Return how many letters two words begin with that are the same."""
+    """Return the length of the longest common prefix of two words."""
     pairs = zip(f"{first}\0", f"{second}\1", strict=False)
     return next(i for i, (one, other) in enumerate(pairs) if one != other)
 
@@ -607,7 +607,7 @@ def _json_list(parts: Sequence[str], names: OptionNames) -> set[OptionIndices]:
 
 
 def _unread(body: str, names: OptionNames, reason: str) -> Parsed:
-    """Return the outcome of a reply that has no reading."""
+    """Return the outcome for a reply without a reading."""
     if is_refusal(body):
         return Parsed("refused", reason="refusal")
     if len(body) <= MAX_DIAGNOSED and _in_conflict(fold(body), names):
@@ -616,7 +616,7 @@ def _unread(body: str, names: OptionNames, reason: str) -> Parsed:
 
 
 def is_refusal(body: str) -> bool:
-    """Return whether a reply declines, from its first words on."""
+    """Return whether a reply begins by declining."""
     head = body[:MAX_DIAGNOSED]
     return bool(REFUSAL.match(head)) or any(
         phrases.refusal.match(head.casefold().replace("\u2019", "'")) for phrases in languages()
@@ -624,7 +624,7 @@ def is_refusal(body: str) -> bool:
 
 
 def _in_conflict(folded: str, names: OptionNames) -> bool:
-    """Return whether a key is followed by another option's label, and not by its own."""
+    """Return whether a key is followed by a different option's label instead of its own."""
     for i, key in enumerate(names.folded_keys):
         rest = after_joint(folded, key)
         labels = [j for j, (label, _) in enumerate(names.tails) if rest.startswith(label)]

@@ -1,12 +1,12 @@
-"""Reading the verdict in a JSON reply, whatever its members are called.
+"""Reading the verdict in a JSON reply, whatever the names of its members.
 
-A verdict is the value of a member that is named for one (``verdict``, ``final_answer``,
-``winner``), else of one named for a score, else of the only other member whose value is an answer
-(``{"coherence": 4}``). Members that may name the verdict must not differ. Objects in a member of
-such a name, or as the only entry of a list, are read likewise.
+The verdict is the value of a member with a name for verdicts (``verdict``, ``final_answer``,
+``winner``), else of a member with a name for scores, else of the only remaining member whose value
+is an answer (``{"coherence": 4}``). Several members with such names must agree. Objects in such a
+member, or as the only entry of a list, are read in the same way.
 
-JSON that breaks off, has single quotes, a comma too many or unescaped quotes is read member by
-member.
+Faulty JSON is read member by member: JSON that breaks off, or has single quotes, an extra comma or
+unescaped quotes.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     ReadFlag: TypeAlias = Callable[[str, bool], set[OptionIndices]]
     ReadList: TypeAlias = Callable[[Sequence[str]], set[OptionIndices]]
 
-MAX_DEPTH = 12  # brackets in a JSON reply
-ARGUMENTS = frozenset(("arguments", "parameters"))  # of a function that a judge calls
-KINDS = frozenset(("category", "class", "type"))  # of a verdict, or of what it is about
+MAX_DEPTH = 12  # maximum brackets in a JSON reply
+ARGUMENTS = frozenset(("arguments", "parameters"))  # names for arguments of a function call
+KINDS = frozenset(("category", "class", "type"))  # names for a verdict's or its subject's kind
 FLAGS = {"true": True, "yes": True, "false": False, "no": False}
-BITS = ("0", "1")  # for "no" and "yes"
+BITS = ("0", "1")  # "no" and "yes"
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 COMMENT = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")|(?<![:\w])//[^\n]*|/\*.*?\*/', re.DOTALL)
 OPENS_JSON = re.compile(r"""[\[{]|(["'])\w[\w -]{0,40}\1\s*:""")
@@ -46,16 +46,16 @@ LOOSE_MEMBER = re.compile(
 def json_answers(
     form: str, read: ReadValue, read_list: ReadList, read_flag: ReadFlag
 ) -> set[OptionIndices] | None:
-    """Return the answers that a JSON verdict gives, or None if the text isn't JSON.
+    """Return the answers in a JSON verdict, or None if the text isn't JSON.
 
     Parameters
     ----------
     form : str
         A text.
     read, read_list : function
-        Return the answers that a string gives, and a list of strings.
+        Functions that return the answers in a string, and in a list of strings.
     read_flag : function
-        Returns the answers that a name gives that is said to be true or false.
+        Function that returns the answers implied by a name and its truth value.
     """
     reading = MemberReading(read, read_list, read_flag)
     if not OPENS_JSON.match(form):
@@ -77,7 +77,7 @@ def json_answers(
 
 
 class MemberReading(NamedTuple):
-    """How values are read; see `json_answers`."""
+    """Functions that read values; see `json_answers`."""
 
     value: ReadValue
     list: ReadList
@@ -85,7 +85,7 @@ class MemberReading(NamedTuple):
 
 
 def _answers(value: object, reading: MemberReading) -> set[OptionIndices] | None:
-    """Return the answers that a decoded value gives; None for one that can't hold any."""
+    """Return the answers in a decoded value, or None if its type can't contain any."""
     if isinstance(value, bool):
         return reading.flag("", value)
     if isinstance(value, str):
@@ -101,21 +101,21 @@ def _answers(value: object, reading: MemberReading) -> set[OptionIndices] | None
 
 
 def _of_text(value: str, reading: MemberReading) -> set[OptionIndices]:
-    """Return the answers that a string gives, which may be JSON itself."""
+    """Return the answers in a string, which can itself be JSON."""
     if value[:1] == "{":
         return json_answers(value, *reading) or set()
     return reading.value(value)
 
 
 def _of_bit(value: object, reading: MemberReading) -> set[OptionIndices]:
-    """Return the answer "no" for 0, and "yes" for 1."""
+    """Return the answers for "no" if a value is 0, or for "yes" if it is 1."""
     return reading.flag("", value == "1")
 
 
 def _of_members(
     members: Iterable[tuple[str, object]], reading: MemberReading
 ) -> set[OptionIndices]:
-    """Return the answers that an object gives: several if its members differ."""
+    """Return the answers in an object: several if its members differ."""
     members = list(members)
     if flagged := _flagged(members, reading.value):
         return flagged
@@ -149,13 +149,13 @@ def _of_members(
 
 
 def _is_nested(value: object) -> bool:
-    """Return whether a value is an object, or a list of more than strings."""
+    """Return whether a value is an object, or a list with entries other than strings."""
     parts = value if isinstance(value, list) else ()
     return isinstance(value, dict) or not all(isinstance(part, str) for part in parts)
 
 
 def _flagged(members: Sequence[tuple[str, object]], read: ReadValue) -> set[OptionIndices]:
-    """Return the answer of an object that says of every option whether it is one."""
+    """Return the answer in an object that accepts or rejects every option."""
     options = [read(name) for name, _ in members]
     flags = [FLAGS.get(str(value).lower()) for _, value in members]
     if len(members) < 2 or None in flags or any(len(option) != 1 for option in options):  # noqa: PLR2004 -- of several
@@ -165,7 +165,7 @@ def _flagged(members: Sequence[tuple[str, object]], read: ReadValue) -> set[Opti
 
 
 def decoded_members(form: str) -> dict[str, object]:
-    """Return the members of an object, of a faulty one as far as they can be told; {} if none."""
+    """Return the readable members of an object, which can be faulty; {} if there are none."""
     form = _without_comments(form)
     try:
         value = _DECODER.decode(form)
@@ -178,7 +178,7 @@ def decoded_members(form: str) -> dict[str, object]:
 
 
 def _without_comments(form: str) -> str:
-    """Return JSON without comments, a string that holds their signs as it is."""
+    """Remove comments from JSON, but not from its strings."""
     if "//" not in form and "/*" not in form:
         return form
     return COMMENT.sub(lambda match: match["string"] or "", form).strip()
@@ -196,11 +196,11 @@ def _list_parts(text: str) -> list[str]:
 
 
 class DuplicateError(ValueError):
-    """A member that stands twice."""
+    """An object has two members with the same name."""
 
 
 def no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the members of a JSON object; DuplicateError if two have the same name."""
+    """Return the members of a JSON object, or raise `DuplicateError` if a name is repeated."""
     members = dict(pairs)
     if len(members) != len(pairs):
         raise DuplicateError("two members have the same name")
@@ -208,7 +208,7 @@ def no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def not_a_verdict(_: str) -> str:
-    """Reject a constant of JSON that isn't a verdict, such as NaN."""
+    """Reject a JSON constant that can't be a verdict, such as NaN."""
     raise ValueError("not a verdict")
 
 

@@ -1,4 +1,4 @@
-"""Replies on a scale without options: a number, or a text as it is."""
+"""Parsing of replies on scales without options, which are numbers or texts."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ QUOTES = (('"', '"'), ("\u201c", "\u201d"))
 def parse_number(
     text: str, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> tuple[Parsed, str]:
-    """Parse a reply that is to be a number; see `parse_open`.
+    """Parse a reply that must be a number; see `parse_open`.
 
-    The value is the number as `harness.tasks.schema.number_text` writes it. Reasons beside those of
-    `Parsed`: ``out_of_bounds``.
+    The value is the number as `harness.tasks.schema.number_text` writes it. In addition to the
+    reasons of `Parsed`, the reason can be ``out_of_bounds``.
     """
     body = own_words(text)
     if not body or len(body) > MAX_REPLY:
@@ -61,7 +61,7 @@ def parse_number(
 def _in_prose(
     body: str, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> tuple[Parsed, str]:
-    """Parse a reply that says more than a number, or refuses."""
+    """Parse a reply that says more than a number, or declines."""
     search = NumberSearch()
 
     def read_line(line: str) -> tuple[OptionIndices, bool] | None:
@@ -83,16 +83,16 @@ def _in_prose(
 
 
 def _on_bounds(body: str, bounds: tuple[float, float]) -> str:
-    """Write "8/10", "8 out of 10", "8 points" and, from 0 to 100, "80%" as the number alone."""
+    """Reduce "8/10", "8 out of 10", "8 points" and, on 0 to 100, "80%" to the number."""
     low, high = map(number_text, bounds)
-    if low != "0":  # 5/7 on a scale from 1 may be a fraction
+    if low != "0":  # 5/7 on a scale from 1 could be a fraction
         return body
     return _scale_words(low, high).sub(r"\g<number>", body)
 
 
 @lru_cache(maxsize=256)
 def _scale_words(low: str, high: str) -> re.Pattern[str]:
-    """Match a number up to what makes it one within bounds, or the bounds themselves."""
+    """Match a number with words for its range, such as "out of 10", or the range itself."""
     most = rf"{re.escape(high)}(?![\d/%])(?!\.\d)"
     percent = r"|\s?%(?!\s*(?:of|sure|certain|confident)\b)" if (low, high) == ("0", "100") else ""
     return re.compile(
@@ -108,7 +108,7 @@ def _scale_words(low: str, high: str) -> re.Pattern[str]:
 def _stated(
     part: VerdictPart, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> Parsed | None:
-    """Return what the part of a reply that is the verdict says, unless others differ from it."""
+    """Return the answer in a reply's verdict part, unless other parts disagree with it."""
     whole = _whole(part.verdict, bounds, abstain=abstain)
     is_other = any(_whole(other, bounds, abstain=abstain) for other in part.others)
     return None if whole is None or is_other or takes_back_in_any(part.after) else whole[0]
@@ -117,9 +117,9 @@ def _stated(
 def _whole(
     body: str, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> tuple[Parsed, bool] | None:
-    """Parse a text that is nothing but an answer, or None if it is more, or no answer.
+    """Parse a text that only contains an answer. Return None for any other text.
 
-    The flag says whether a lead-in, or JSON, stands around the answer.
+    The flag says whether the answer is behind a lead-in or in JSON.
     """
     for form, _, has_lead in forms(body):
         if SPACED_SIGN.match(form):
@@ -132,7 +132,7 @@ def _whole(
 
 
 def _answer(form: str, bounds: tuple[float, float] | None, *, abstain: bool) -> Parsed | None:
-    """Return what a form of a reply means, or None if it is neither number nor abstention."""
+    """Parse a form of a reply, or return None if it is neither a number nor an abstention."""
     if form.upper() == CANNOT_ASSESS:
         return (
             Parsed("abstained") if abstain else Parsed("invalid", reason="abstention_not_offered")
@@ -146,7 +146,7 @@ def _answer(form: str, bounds: tuple[float, float] | None, *, abstain: bool) -> 
 
 
 def _number(form: str, bounds: tuple[float, float] | None) -> float | None:
-    """Read a number, or one out of the upper bound of a scale from 0."""
+    """Read a number, or on a scale from 0 a fraction of the upper bound such as 8/10."""
     if form.casefold() in NUMERALS:
         form = str(NUMERALS.index(form.casefold()))
     if bounds and bounds[0] == 0 and (match := OUT_OF.fullmatch(form)):
@@ -178,9 +178,9 @@ def parse_open(text: str, task: Task) -> tuple[Parsed, str]:
     Returns
     -------
     parsed : Parsed
-        Its value is a number or a text.
+        The outcome, whose value is a number or a text.
     quotable : str
-        Text that makes the reply a quotation if it occurs in the text of the item; mostly empty.
+        Text that makes the reply a quotation if the item's text contains it. Usually empty.
     """
     if task.scale == "continuous":
         return parse_number(text, task.bounds, abstain=task.abstain)
@@ -188,10 +188,10 @@ def parse_open(text: str, task: Task) -> tuple[Parsed, str]:
 
 
 def parse_text(text: str, *, abstain: bool) -> Parsed:
-    """Parse a complete reply that is to be a text.
+    """Parse a complete reply that must be a text.
 
-    A leading think block, spaces and quotation marks around the whole are left out, and of a JSON
-    object with one verdict that is taken; nothing else is changed.
+    A leading think block, and spaces and quotation marks around the reply, are removed. A JSON
+    object with one verdict is replaced by the verdict.
     """
     body = _unquoted(own_words(text))
     if body.startswith(THOUGHT):

@@ -1,7 +1,7 @@
 """Matching texts with options: by key, label or both, single or in lists, with decoration.
 
-These functions collect possible readings; `grammar` accepts a reply that has exactly one. The work
-is bounded by the size of the options, not by the text.
+These functions collect possible readings, and `grammar` accepts a reply that has exactly one. The
+work is bounded by the size of the options, not by the length of the text.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 OptionIndices = frozenset[int]
-"""Indices of the options that a text names; the index after the last option is CANNOT_ASSESS."""
+"""Indices of the options that a text names. The index after the last option is CANNOT_ASSESS."""
 
-MAX_LAYERS = 8  # decoration around a mention
+MAX_LAYERS = 8  # maximum layers of decoration around a mention
 ROOM = 40  # allowance for decoration around a mention, in characters
-MAX_READINGS = 16  # while a list is read; two already make a reply ambiguous
+MAX_READINGS = 16  # maximum readings of an incomplete list; two make a reply ambiguous
 WRAPPERS = (
     ("\\boxed{", "}"),
     ("\\text{", "}"),
@@ -67,7 +67,7 @@ _SIGN = (
     r"[\u2190-\u21ff\u2300-\u23ff\u25a0-\u26d3\u26d5-\u2716\u2719-\u274b\u274f-\u27bf\u2b00-\u2bff"
     r"\U0001f000-\U0001f44d\U0001f44f-\U0001f6aa\U0001f6ac-\U0001faff\ufe0f]"
 )
-SIGNS = re.compile(rf"\A{_SIGN}+\s*|\s*{_SIGN}+\Z")  # but for crosses, which deny
+SIGNS = re.compile(rf"\A{_SIGN}+\s*|\s*{_SIGN}+\Z")  # except crosses, which deny
 TAGGED = re.compile(
     r"[<\[](?P<name>[A-Za-z][\w -]{0,30})[>\]](?P<inner>.*)[<\[]/(?P=name)[>\]]", re.DOTALL
 )
@@ -76,14 +76,16 @@ DASHES = "-\u2013\u2014"
 OPENERS = "([{*_`\"'\u201c\u2018\u00ab"
 JOINS = frozenset(
     f".:)]=([{DASHES}\uff1a\u2192"
-)  # at least a character between a key and its label
-JOINT = "".join(JOINS) + f"> }}*_`\"'\u201d\u2019\u00bb{OPENERS}"  # characters allowed there
+)  # at least one of these is between a key and its label
+JOINT = (
+    "".join(JOINS) + f"> }}*_`\"'\u201d\u2019\u00bb{OPENERS}"
+)  # characters allowed between a key and its label
 COMMAS = (
     r" ?[,;\u3001\uff0c] ?(?:(?:and also |but also |and |also |as well as |&) ?)?"
     r"| and also | but also | as well as | and "
 )
-NUMBERED = re.compile(r"\A\s*\(?\d{1,2}[.)]\s+(?=\S)")  # of a list with a mention a line
-TIES = ("tie", "tied", "equally good", "of equal quality")  # names of one option
+NUMBERED = re.compile(r"\A\s*\(?\d{1,2}[.)]\s+(?=\S)")  # number in a list with one mention per line
+TIES = ("tie", "tied", "equally good", "of equal quality")  # names of the option for a tie
 TIES_ALONE = (
     "equal",
     "equals",
@@ -94,10 +96,10 @@ TIES_ALONE = (
     "no preference",
     "no winner",
     "no clear winner",
-)  # likewise, but in no sentence
+)  # more such names, which don't count inside sentences
 AGREEMENTS = {"yes": ("yep", "yeah", "yup", "true"), "no": ("nope", "nah", "false")}
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-RIVALS = (  # what two options may be that are compared
+RIVALS = (  # nouns for texts that are compared
     "assistant",
     "response",
     "answer",
@@ -115,8 +117,8 @@ RIVAL = re.compile(rf"(?:{'|'.join(RIVALS)}|\u52a9\u624b)[ _]?(?P<mark>[a-z0-9])
 ALONE = frozenset((*TIES_ALONE, *NUMERALS, *chain(*AGREEMENTS.values())))
 NEGATED = re.compile(r"no[nt]?[\s-]+(?P<rest>.+)")  # "not toxic" is "non-toxic"
 OPPOSITE = re.compile(r"(?:un|in|im|ir|il|dis)(?P<rest>\w+)")  # "not consistent" is "inconsistent"
-BINARY = 2  # options
-DENIALS = frozenset(("no", "non", "not"))  # of an option, or the beginning of its label
+BINARY = 2  # number of options in a binary task
+DENIALS = frozenset(("no", "non", "not"))  # words that deny an option or begin its label
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 DECIMAL = re.compile(r"\d\.\d")
 BLANKS = re.compile(r"[^\S\n]+")
@@ -128,7 +130,7 @@ def fold(text: str) -> str:
 
 
 def layers(text: str) -> Iterator[str]:
-    """Yield a text, then its rest as decoration is removed layer by layer."""
+    """Yield a text, then the text without one more layer of decoration each time."""
     for _ in range(MAX_LAYERS):
         text = text.strip()
         if not text:
@@ -138,7 +140,7 @@ def layers(text: str) -> Iterator[str]:
 
 
 def peel(text: str) -> str:
-    """Remove a layer of decoration; "" when there is none."""
+    """Remove a layer of decoration, and return "" if there is none."""
     if text.startswith(BULLETS):
         return text[2:]
     if text[0] in "<[" and (tagged := TAGGED.fullmatch(text)) and is_answer_tag(tagged["name"]):
@@ -158,7 +160,7 @@ def peel(text: str) -> str:
 
 
 def is_answer_tag(name: str) -> bool:
-    """Return whether a tag holds an answer, or only formats what it holds."""
+    """Return whether a tag contains an answer, or only formats its content."""
     return name.lower() in FORMATTING_TAGS or role(name) in {"answer", "score"}
 
 
@@ -169,29 +171,29 @@ class OptionNames:
     Attributes
     ----------
     keys : dict of str to int
-        Exact keys, CANNOT_ASSESS among them.
+        Exact keys, including CANNOT_ASSESS.
     exact : dict of str to Reading
-        Exact labels, and ``key label`` with nothing but a space between.
+        Exact labels, and ``key label`` with only a space in between.
     loose : dict of str to Reading
         Folded keys, labels and whole lines (``label - description``).
     folded_keys : tuple of str
-        Per option.
+        Folded key of each option.
     tails : tuple of tuple of str
-        Per option, folded texts that may follow its key: its label, its whole line.
+        Folded texts that can follow each option's key: its label, and its whole line.
     opening : re.Pattern
-        Decoration and a name, which every list begins with.
+        Decoration and a name, with which every list begins.
     separator : re.Pattern
         Separator between the mentions of a list on a line.
     max_chars, max_mention_chars : int
-        Characters of the longest readable text, and of the longest single mention.
+        Maximum characters in a readable text, and in a single mention.
     max_separators, max_inside : int
-        Separators in the longest readable list, and inside a mention of it.
+        Maximum separators in a readable list, and inside one of its mentions.
     rivals : bool
-        Whether the options are texts that are compared, each with a letter or a number: "Model 1".
+        Whether the options are compared texts, each with a letter or a number: "Model 1".
     letters : bool
         Whether all keys are single letters, so that ``AB`` is a list.
     least, most : str
-        Lowest and highest key where all keys are whole numbers from 0; otherwise empty.
+        Lowest and highest key if all keys are whole numbers from 0; otherwise empty.
     """
 
     keys: dict[str, int]
@@ -232,7 +234,7 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
         if str(number) in keys:
             loose.setdefault(numeral, OptionIndices([keys[str(number)]]))
     loose.setdefault(fold(CANNOT_ASSESS), OptionIndices([abstain]))
-    for joint in (" - ", ": ", " \u2013 ", " \u2014 ", ", "):  # as prompts describe it
+    for joint in (" - ", ": ", " \u2013 ", " \u2014 ", ", "):  # prompts describe it like this
         loose[fold(f"{CANNOT_ASSESS}{joint}the text cannot be assessed")] = OptionIndices([abstain])
     separator = _separator([key for key, _, _ in options])
     sizes = [sum(map(len, option)) for option in options]
@@ -259,9 +261,9 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
 
 
 def _add_rivals(loose: dict[str, OptionIndices], options: tuple[tuple[str, str, str], ...]) -> bool:
-    """Add names of a tie, and of texts that are compared: "Model A" is "Response A" and "output_a".
+    """Add names for a tie and for compared texts: "Model A" is "Response A" and "output_a".
 
-    Return whether all options but a tie are such texts.
+    Return whether all options except a tie are compared texts.
     """
     folded = [fold(label or key) for key, label, _ in options]
     equals = {*TIES, *TIES_ALONE}
@@ -277,7 +279,7 @@ def _add_rivals(loose: dict[str, OptionIndices], options: tuple[tuple[str, str, 
 
 
 def _negated(name: str, names: Mapping[str, OptionIndices], *, is_binary: bool) -> str:
-    """Return what a name denies: a word, or the other of two options; "" if it denies nothing."""
+    """Return the word or the other option that a name denies, or "" if it denies nothing."""
     if match := NEGATED.fullmatch(name):
         return match["rest"]
     opposite = OPPOSITE.fullmatch(name) if is_binary else None
@@ -286,7 +288,7 @@ def _negated(name: str, names: Mapping[str, OptionIndices], *, is_binary: bool) 
 
 
 def _separator(keys: list[str]) -> re.Pattern[str]:
-    """Match separators of mentions; signs in keys are none, nor is "/" between numbers."""
+    """Match separators of mentions, but not signs in keys or a "/" between numbers."""
     used = {character for key in keys for character in key}
     signs = {"&", "+", "/", "|"} - used - ({"/"} if any(map(str.isdigit, used)) else set())
     choices = [COMMAS, *(rf" ?{re.escape(sign)} ?" for sign in sorted(signs))]
@@ -294,7 +296,7 @@ def _separator(keys: list[str]) -> re.Pattern[str]:
 
 
 def _opening(names: list[str]) -> re.Pattern[str]:
-    """Match what a list begins with: a name behind decoration, single letters perhaps together."""
+    """Match the beginning of a list: decoration and a name, or several letters together."""
     letters = "".join(sorted({name for name in names if len(name) == 1 and name.isalpha()}))
     choices = sorted(
         {r"[\s_]+".join(map(re.escape, name.split())) for name in names if name}, reverse=True
@@ -314,10 +316,10 @@ def _add(names: dict[str, OptionIndices], option: int, *texts: str) -> None:
 
 
 def mention(text: str, names: OptionNames, *, keys_only: bool) -> OptionIndices:
-    """Return the options that a text may name: several if it is ambiguous."""
+    """Return the options that a text could name: several if it is ambiguous."""
     if len(text) > names.max_mention_chars:
         return OptionIndices()
-    squeezed = names.keys.get(text.replace(" ", ""))  # "- 1" may be -1, or 1 behind a bullet
+    squeezed = names.keys.get(text.replace(" ", ""))  # "- 1" can be -1, or 1 behind a bullet
     for layer in layers(text):
         if layer in names.keys:
             return OptionIndices(
@@ -337,7 +339,7 @@ def mention(text: str, names: OptionNames, *, keys_only: bool) -> OptionIndices:
 
 
 def _key_and_label(text: str, names: OptionNames) -> OptionIndices:
-    """Return the options whose key and own label stand side by side."""
+    """Return the options whose key is next to their own label."""
     folded = fold(text.lstrip(OPENERS))
     matches = set()
     for i, key in enumerate(names.folded_keys):
@@ -356,7 +358,7 @@ def _without_joints(tails: tuple[str, ...]) -> frozenset[str]:
 
 
 def after_joint(folded: str, name: str) -> str:
-    """Return the text after a name and a joint at the start of a folded text; "" without them."""
+    """Return the text after a name and a joint, or "" if a folded text doesn't begin with them."""
     if not name or not folded.startswith(name):
         return ""
     rest = folded[len(name) :]
@@ -367,9 +369,9 @@ def after_joint(folded: str, name: str) -> str:
 
 
 def cut_off(text: str, names: OptionNames) -> OptionIndices:
-    """Return the options whose key is followed by the start of their label, the end being cut off.
+    """Return the options whose key is followed by a label that is cut off.
 
-    A start that is the complete name of another option does not count.
+    The start of a label doesn't count if it is a different option's complete name.
     """
     folded = fold(text.lstrip(OPENERS))
     matches = set()
@@ -398,7 +400,7 @@ def lists(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndice
 
 
 def _lines(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndices]:
-    """Return the readings of a list with a mention on each non-empty line."""
+    """Return the readings of a list with one mention on each non-empty line."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not names.most:
         lines = [NUMBERED.sub("", line) for line in lines]
@@ -411,7 +413,7 @@ def _lines(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndic
 
 
 def _in_line(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndices]:
-    """Return the readings of a list on a line; a separator may also be part of a label."""
+    """Return the readings of a list on one line, in which labels can contain separators."""
     cuts = list(names.separator.finditer(text))
     if not cuts:
         return _extend({OptionIndices()}, mention(text, names, keys_only=keys_only))
@@ -436,7 +438,7 @@ def _extend(readings: set[OptionIndices], matches: OptionIndices) -> set[OptionI
 
 
 def _letters(text: str, names: OptionNames) -> set[OptionIndices]:
-    """Return the reading of concatenated single-letter keys in order, ``AB`` or ``A B``."""
+    """Return the reading of concatenated single-letter keys in order: ``AB`` or ``A B``."""
     if not names.letters:
         return set()
     letters = text.split() if " " in text else list(text)

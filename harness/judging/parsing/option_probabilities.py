@@ -1,8 +1,8 @@
-"""Probabilities of the options in the log-probabilities of an answer's first token.
+"""Probabilities of the options, from the log-probabilities for an answer's first token.
 
-Every token that the server lists is read like a reply of its own, so that all tokens that mean an
-option (``A``, `` A``, ``a``, ``A.``) are summed. A token that is only the beginning of an answer
-counts for the single option whose key begins so.
+Every token that the server lists is read like a separate reply, so that all tokens for an option
+(``A``, `` A``, ``a``, ``A.``) are summed. A token that only begins an answer counts for an option
+if no other option's key begins with it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from harness.tasks import Option
 
-MIN_MASS = 0.01  # of an answer: servers list the most probable tokens alone
+MIN_MASS = 0.01  # minimum probability of all options, as servers only list the likeliest tokens
 
 
 class OptionTokens:
-    """Reads tokens as options; those read before are looked up."""
+    """Reader of tokens as options, with a cache."""
 
     def __init__(self, options: Sequence[Option], *, abstain: bool) -> None:
         self._options, self._abstain = options, abstain
@@ -35,9 +35,9 @@ class OptionTokens:
         """Return the probability of each option and of CANNOT_ASSESS at the answer's first token.
 
         OpenAI-compatible servers send ``content``, the tokens of the reply, each with
-        ``top_logprobs``. Returned are those that are not 0, in the order of the options; they sum
-        to 1 at most, and the rest lies outside the options. None if the server sent none for the
-        ``text`` of the reply.
+        ``top_logprobs``. The result contains the probabilities above 0, in the order of the
+        options. They sum to at most 1, and the rest is outside the options. The result is None if
+        the server sent no log-probabilities for the ``text`` of the reply.
         """
         listed = dict(_listed(logprobs, text))
         if not listed:
@@ -46,11 +46,11 @@ class OptionTokens:
         for token, logprob in listed.items():
             if (name := self._meaning(token)) is not None:
                 masses[name] += math.exp(logprob)
-        total = max(1.0, math.fsum(masses.values()))  # as rounded by the server
+        total = max(1.0, math.fsum(masses.values()))  # servers round the values
         return {name: mass / total for name, mass in masses.items() if mass > 0.0}
 
     def _option_begun(self, token: str) -> str | None:
-        """Return the option or CANNOT_ASSESS that a token means or begins; None for another."""
+        """Return the option or CANNOT_ASSESS that a token means or begins, if any."""
         parsed, _ = parse(token, "forced_choice", self._options, abstain=self._abstain)
         if parsed.outcome == "abstained":
             return CANNOT_ASSESS
@@ -64,11 +64,12 @@ class OptionTokens:
 def word_probabilities(
     logprobs: object, text: str, words: Mapping[str, str]
 ) -> dict[str, float] | None:
-    """Return the probability of the word of each option, as the first token of a text.
+    """Return the probability of each option's word as the first token of a text.
 
-    Of a chat completion or a text completion; ``prob`` in place of ``logprob`` counts too. Tokens
-    that differ in case or in spaces around them are summed. 0 for a word that is not listed. None
-    if the server sent no log-probabilities for the text.
+    The log-probabilities can be those of a chat completion or a text completion, and ``prob``
+    counts in place of ``logprob``. Tokens that differ in case or surrounding spaces are summed. A
+    word that isn't listed has probability 0. The result is None if the server sent no
+    log-probabilities for the text.
     """
     listed = dict(_listed(logprobs, text))
     if not listed:
@@ -82,9 +83,9 @@ def word_probabilities(
 
 
 def distribution(probabilities: Mapping[str, float]) -> dict[str, float]:
-    """Return the options' shares of their probability.
+    """Return the options' probabilities, normalised to sum to 1.
 
-    Empty where they have less than `MIN_MASS`, or less than CANNOT_ASSESS.
+    The result is empty if they sum to less than `MIN_MASS`, or to less than CANNOT_ASSESS has.
     """
     options = {name: p for name, p in probabilities.items() if name != CANNOT_ASSESS}
     mass = math.fsum(options.values())
@@ -94,7 +95,7 @@ def distribution(probabilities: Mapping[str, float]) -> dict[str, float]:
 
 
 def _listed(logprobs: object, text: str) -> Iterator[tuple[str, float]]:
-    """Yield the listed alternatives of the answer's first token, with the one that was drawn."""
+    """Yield the alternatives listed for the answer's first token, including the drawn one."""
     tokens = answer_tokens(logprobs, text)
     if not tokens:
         return

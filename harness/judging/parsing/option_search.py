@@ -1,4 +1,4 @@
-"""Finding the options, or the numbers, that a sentence names wherever they stand in it."""
+"""Search for options or numbers anywhere in a sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.tasks.schema import number_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MIN_LETTERS = 3  # of a label that may stand after "it is", and that is no little word
+MIN_LETTERS = 3  # minimum letters in a label that can follow "it is" and isn't a short common word
 LITTLE = frozenset(
     (
         "yes",
@@ -36,9 +36,9 @@ LITTLE = frozenset(
         "tie",
     )
 )
-MAX_SHORT = 2  # characters of a key that is read as it is written, in this case alone
+MAX_SHORT = 2  # maximum characters in a key that only counts in its exact case
 SPACED = (
-    r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]"  # letters of scripts with spaces
+    r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]"  # letters in scripts with spaces
 )
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 BEFORE = rf"(?<!{SPACED})(?<!{SPACED}[-'\u2019/&])(?<![+\u2212#@$\u20ac])"
@@ -54,23 +54,23 @@ NONE_OF = re.compile(
     r"\s+(?!(?:is|was|as|because|since|and|or|but|for|if|to|here|from|fits?|with|on|in|at|over|would|wins)\b)[a-z]"
 )  # "no insult"
 VERBAL = re.compile(r"(?:ment|ion|ed)\Z")
-LETTER_WORDS = frozenset("aiyoeu\xe0")  # of the languages that are read
-WORD = re.compile(r"\s+[^\W\d_A-Z]")  # after "A", which may be an article: "A reasonable person"
+LETTER_WORDS = frozenset("aiyoeu\xe0")  # one-letter words in the supported languages
+WORD = re.compile(r"\s+[^\W\d_A-Z]")  # after "A", which can be an article: "A reasonable person"
 
 
 class Mention(NamedTuple):
-    """A place where a text names an answer.
+    """A name for an answer in a text, with its position.
 
     Attributes
     ----------
     answer : int
-        Index of the option, that after the last being CANNOT_ASSESS; or of the number.
+        Index of the option, where the index after the last is CANNOT_ASSESS, or of the number.
     start, end : int
-        Place in the text.
+        Position in the text.
     is_word : bool
-        Whether it is a label, or a key that is a word, of at least `MIN_LETTERS` letters.
+        Whether it is a label, or a key that is a word, with at least `MIN_LETTERS` letters.
     is_bare : bool
-        Whether it may also be something else: an article, a count, a word such as "no".
+        Whether it could mean something else: an article, a count, a word such as "no".
     """
 
     answer: int
@@ -82,24 +82,24 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OptionSearch:
-    """The names of options as they may stand in prose.
+    """Names of options that can occur in prose.
 
     Attributes
     ----------
     keys : dict of str to int
-        Short keys and numbers, which count as they are written.
+        Short keys and numbers, which only count in their exact case.
     words : dict of str to int
         Folded labels and other keys, which count in any case.
     pattern : re.Pattern
-        Any of them; of several at a place, the longest.
+        Any of these names, longest first.
     names : str
-        The same, without the names of its groups.
+        The same pattern without group names.
     abstention : int
         Index of CANNOT_ASSESS.
     is_scale : bool
         Whether all keys are whole numbers.
     rivals : bool
-        Whether the options are texts that are compared.
+        Whether the options are compared texts.
     """
 
     keys: Mapping[str, int]
@@ -112,11 +112,11 @@ class OptionSearch:
 
     @property
     def tie(self) -> int | None:
-        """Return the index of the option that calls others equal, or None if there is none."""
+        """Return the index of the option for a tie, or None if there is none."""
         return self.words.get(TIES[0])
 
     def by_verb(self, verb: str) -> int | None:
-        """Return the only option whose label is made of a verb: "entailment" of "entail"."""
+        """Return the only option whose label derives from a verb: "entailment" from "entail"."""
         made = {
             i for word, i in self.words.items() if VERBAL.sub("", word) == verb.removesuffix("e")
         }
@@ -151,7 +151,7 @@ class OptionSearch:
 
 
 class NumberSearch:
-    """Finds numbers, and CANNOT_ASSESS, each of which is a separate answer.
+    """Search for numbers and CANNOT_ASSESS, which are all separate answers.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class NumberSearch:
         self.texts: list[str] = []
 
     def by_verb(self, verb: str) -> None:
-        """Return no answer, as numbers are made of no verb."""
+        """Return no answer, because numbers don't derive from verbs."""
 
     def mentions(self, text: str) -> list[Mention]:
         """Return the numbers in a text, in order."""
@@ -183,7 +183,7 @@ class NumberSearch:
         return self.index(CANNOT_ASSESS)
 
     def index(self, text: str) -> int:
-        """Return the index of an answer, equal numbers having the same."""
+        """Return the index of an answer, which equal numbers share."""
         with suppress(ValueError):
             text = number_text(float(text.replace("\u2212", "-")))
         if text not in self.texts:
@@ -193,7 +193,7 @@ class NumberSearch:
 
 @lru_cache(maxsize=256)
 def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
-    """Return what finds the names of options, each a tuple (key, label, description), in prose."""
+    """Create the search for options, each given as a tuple (key, label, description)."""
     names = names_of(options)
     keys = {
         key: option

@@ -1,7 +1,7 @@
-"""Phrases by which judges state, hedge, deny or report an answer, compiled from a data file.
+"""Phrases with which judges state, hedge, deny or report an answer, compiled from a data file.
 
-`answer_phrases.yaml` lists them per language and says what each list means. They are compiled when
-the first reply needs them, which a reply that is nothing but an option never does.
+`answer_phrases.yaml` lists them by language and explains each list. They are compiled for the first
+reply that needs them. A reply that only names an option never does.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 PHRASES = Path(__file__).with_name("answer_phrases.yaml")
 PLACEHOLDER = re.compile(r"<(\w+)>")
-MAX_NESTING = 5  # of placeholders
-NAMED = "[\ue000-\uf8ff]"  # stands for an option, whatever its name
+MAX_NESTING = 5  # maximum nesting of placeholders
+NAMED = "[\ue000-\uf8ff]"  # placeholder for any option
 Winner = Literal["first", "last", "level"]
 WINNERS: dict[str, Winner] = {"first_wins": "first", "second_wins": "last", "level": "level"}
 NEVER = re.compile(r"(?!)")
@@ -41,53 +41,52 @@ LABEL_GLUE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Phrases:
-    """The compiled phrases of a language.
+    """Compiled phrases for a language.
 
     Attributes
     ----------
     is_spaced : bool
-        Whether words stand apart.
+        Whether the language separates words with spaces.
     noun, thing : re.Pattern
-        Words for an answer, and for what is rated.
+        Words for an answer, and for the rated text.
     statement : re.Pattern
-        A marker up to the option; ends where the searched text ends.
+        A marker before an option. Like the next five patterns, it matches at the end of a text.
     label : re.Pattern
-        A noun and its colon up to the option; ends likewise.
+        A noun and a colon before an option.
     word_label : re.Pattern
-        What is rated and a colon up to a label; ends likewise.
+        A word for the rated text and a colon before a label.
     complement : re.Pattern
-        Subject and verb up to a label; ends likewise.
+        Subject and verb before a label.
     conclusion : re.Pattern
-        What may stand before a label, with a comma, at the end of a sentence ("therefore"); ends
-        likewise.
+        Words and a comma before a label at the end of a sentence ("therefore,").
     identity : re.Pattern
-        Subject and verb up to a key ("it's" B); ends likewise.
+        Subject and verb before a key ("it's" B).
     predicate, set_predicate : re.Pattern
-        What may follow an option, or several, to state that it is the answer ("is better").
+        Words after one or several options that state that they are the answer ("is better").
     abstention : re.Pattern
-        A sentence that says that the text cannot be assessed, from its beginning.
+        Beginning of a sentence that says that the text cannot be assessed.
     verb : re.Pattern
-        What may follow a key of one letter, blanks before it included.
+        Verb after a key of one letter, including the blanks before it.
     beginning : re.Pattern
         An opener with its comma, at the beginning of a text.
     opener, therefore : re.Pattern
-        What may stand before a statement; end likewise.
+        Words that can precede a statement, at the end of a text.
     clause, concession : re.Pattern
-        What may open a clause before a statement; begin where the text begins.
+        Words that can open a clause before a statement, at the beginning of a text.
     reason, tail, complement_tail, required_tail : re.Pattern
-        What may follow the option; the last is None where nothing has to.
+        Words that can follow the option, and those that must; the last is None if none must.
     negation, hedge, conditional, weak, report, retraction : re.Pattern
-        Words anywhere.
+        Words anywhere in a text.
     explanation, material : re.Pattern
         Headings, up to their colon.
     grounds : re.Pattern
-        The subject that a sentence with reasons begins with.
+        Subject at the beginning of a sentence with reasons.
     refusal : re.Pattern
-        The beginning of a reply that declines.
+        Beginning of a reply that declines.
     comparisons : tuple of (str, re.Pattern)
-        Which of two options `NAMED` a sentence prefers, and how it does.
+        Sentences that compare options `NAMED`, each with which of the two it prefers.
     deciding, plain, merit : frozenset of str
-        Words of sentences that say nothing but which option is the answer.
+        Words in sentences that only say which option is the answer.
     """
 
     is_spaced: bool
@@ -130,12 +129,12 @@ class Phrases:
 
 @cache
 def languages() -> tuple[Phrases, ...]:
-    """Return the phrases of every language."""
+    """Return the phrases for every language."""
     return tuple(map(_compiled, read_yaml(PHRASES).values()))
 
 
 def languages_of(text: str) -> tuple[Phrases, ...]:
-    """Return the phrases of the languages that a text may be in, by its letters."""
+    """Return the phrases for the languages that a text can be in, judging by its letters."""
     return _spaced() if text.isascii() else languages()
 
 
@@ -206,7 +205,7 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
 
 
 def _expanded(lists: Mapping[str, list[str]], entries: Iterable[str]) -> list[str]:
-    """Return entries with placeholders replaced and spaces for any blanks."""
+    """Return entries with placeholders filled in and spaces that match any blanks."""
 
     def replaced(match: re.Match[str]) -> str:
         return "(?:" + "|".join(sorted(lists[match[1]], key=len, reverse=True)) + ")"

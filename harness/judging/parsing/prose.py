@@ -1,25 +1,25 @@
-"""Reading the answer that a reply states in prose.
+"""Reading of answers that replies state in prose.
 
-`grammar` reads replies that are nothing but an answer; this module reads those that say more. A
-reply is cut into lines and sentences (`reply_segments`), and each is a place where an answer can be
-stated:
+`grammar` reads replies that only contain an answer. This module reads replies that say more. A
+reply is split into lines and sentences (`reply_segments`), and each of them can state an answer:
 
-- the last line, the first line, or a line with a lead-in, if it is nothing but an answer;
-- the beginning of the first sentence, if reasons follow it: "Toxic, as it insults her.";
+- the last line, the first line, or a line with a lead-in, if it only contains an answer;
+- the beginning of the first sentence, if reasons follow: "Toxic, as it insults her.";
 - an answer marker directly followed by an option: "The answer is A, because it is toxic.";
 - an option directly followed by a predicate: "Response A is better.";
 - a subject and a verb directly followed by a label of at least four letters: "It is toxic.";
 - a sentence that says that the text cannot be assessed.
 
-A sentence must begin with its marker or subject, or with words that don't change what it says
-("Therefore,", "Given the insult,", "Nobody is named, so"). It states nothing if it names another
-option, denies, hedges, asks, sets a condition or reports what others say (`statement_faults`).
-Quotations, quoted lines and lists of all options name nothing. All answers that a reply states must
-be the same, and what follows the last of them may not take it back or choose another option. If
-reasons were asked for first, an answer on the last line outranks what sentences say before it.
+A sentence must begin with its marker or subject, or with words that don't change its meaning
+("Therefore,", "Given the insult,", "Nobody is named, so"). It doesn't count if it names a different
+option, denies, hedges, asks, sets a condition or reports other people's views
+(`statement_faults`). Names in quotations, quoted lines and lists of all options are ignored. All
+stated answers must be the same, and the text after the last one must not retract it or choose a
+different option. If reasons were requested first, an answer on the last line takes precedence over
+the sentences before it.
 
-The phrases are those of `answer_phrases.yaml`. The time is linear in the length of the reply:
-sentences, and mentions of options, are bounded.
+The phrases come from `answer_phrases.yaml`. The time is linear in the length of the reply, because
+the length of sentences and the number of mentions are bounded.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ if TYPE_CHECKING:
     from harness.judging.parsing.option_search import Mention
     from harness.judging.parsing.reply_segments import LineReader
 
-MAX_SENTENCE = 600  # characters of a sentence that may state an answer
-IN_BRACKETS = ("conditional", "negation", "report")  # words before double brackets that count
-MAX_MENTIONS = 400  # of options in a reply
+MAX_SENTENCE = 600  # maximum characters in a sentence that states an answer
+IN_BRACKETS = ("conditional", "negation", "report")  # faults checked before double brackets
+MAX_MENTIONS = 400  # maximum mentions of options in a reply
 
 
-MILDER: frozenset[ReplyFault] = frozenset(("hedged", "reported"))  # than what was said before
-UNFIT: ReplyFault = "unreadable"  # of "it is toxic" where a set was asked for
+MILDER: frozenset[ReplyFault] = frozenset(("hedged", "reported"))  # ignored after a comparison
+UNFIT: ReplyFault = "unreadable"  # fault of "it is toxic" if a set was requested
 QUOTES = frozenset("\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u300c\u300d\u300e\u300f")
 JOINT = re.compile(
     rf"[{re.escape(CLOSING)}]*\s*(?:[.:)\]=,\uff1a]|[-\u2013\u2014](?=\s))?\s*"
@@ -123,14 +123,14 @@ NEGATIVE = re.compile(
 )  # an answer, with or without its lead-in
 COLON = re.compile(r"\s*[:;\u2013\u2014]\s+")
 RANKED = re.compile(r"\s*>\s*(?!>)")
-MAX_CORRECTION = 3  # words of a sentence that gives another number
-MIN_COMPARED = 4  # words of a sentence that says something of another option
+MAX_CORRECTION = 3  # maximum words in a sentence that corrects a number
+MIN_COMPARED = 4  # minimum words in a sentence that describes a different option
 LIST_ITEM = re.compile(r"\s*[:.)=\uff1a-]\s")
 CHOOSES = re.compile(
     r"\b(?:also|too|equally|either|or|alternatively|instead|rather|possible|plausible|reasonable|acceptable"
     r"|just\s+as|as\s+(?:good|well)|on\s+par|no\s+worse|defensible|else|otherwise|if|more|most|better|best|stronger|choose|chose|pick|prefer|select|verdict|choice|option|rating|label|key|should|would|could)\b",
     re.IGNORECASE,
-)  # what a sentence that only gives reasons doesn't say of another option
+)  # words that don't occur in a sentence that only gives reasons
 CHOSEN = re.compile(r"\b(?:i|i'd|i'll|my)\b", re.IGNORECASE)
 RELATIVE = re.compile(r"one\s+(?:that|which|i|i'd)\s", re.IGNORECASE)
 LEAST = re.compile(r"\b(?:less|least|worse|worst|lower|lowest)\b", re.IGNORECASE)
@@ -179,27 +179,27 @@ UNENDED = re.compile(  # a full stop that doesn't end a sentence
 )
 REPLIED = re.compile(r"\b(?:repl(?:y|ies|ied)|respond(?:s|ed)|words?|no\s+idea)\b", re.IGNORECASE)
 NOT_BUT = re.compile(r"\bnot\s+(?:[\w-]+\s+){1,4}?but\b", re.IGNORECASE)
-OWN_LINE = frozenset(("line", "lead", "opening"))  # statements that are lines of their own
+OWN_LINE = frozenset(("line", "lead", "opening"))  # statements on separate lines
 REASONED = OWN_LINE | {
     "predicate",
     "plain",
     "comparison",
-}  # what a comparison of the options may follow
+}  # statements that a comparison of the options can follow
 
 
 class Search(Protocol):
-    """What finds the answers that a text names.
+    """Interface to searches for the answers that a text names.
 
     Attributes
     ----------
     abstention : int
-        The answer CANNOT_ASSESS.
+        Index of CANNOT_ASSESS.
     is_scale : bool
-        Whether the answers are options with whole numbers for keys.
+        Whether the answers are options with whole numbers as keys.
     rivals : bool
-        Whether the options are texts that are compared.
+        Whether the options are compared texts.
     tie : int or None
-        The option that calls others equal.
+        Index of the option for a tie.
     """
 
     @property
@@ -212,30 +212,30 @@ class Search(Protocol):
 
     @property
     def rivals(self) -> bool:
-        """Return whether the options are texts that are compared."""
+        """Return whether the options are compared texts."""
 
     @property
     def tie(self) -> int | None:
-        """Return the index of the option that calls others equal, or None if there is none."""
+        """Return the index of the option for a tie, or None if there is none."""
 
     def by_verb(self, verb: str) -> int | None:
-        """Return the only option whose label is made of a verb, or None if there is none."""
+        """Return the only option whose label derives from a verb, if there is one."""
 
     def mentions(self, text: str) -> list[Mention]:
-        """Return them in order, without overlaps."""
+        """Return the mentions of answers in a text, in order and without overlaps."""
 
 
 class Prose(NamedTuple):
-    """What a reply in prose states.
+    """Answer stated by a reply in prose.
 
     Attributes
     ----------
     reading : Reading or None
-        The answers that it states, or None.
+        The stated answers, if any.
     reason : str
-        Why it states none; else empty.
+        Why no answer is stated; else empty.
     sentence : str
-        The sentence or line that states it, without markup.
+        The sentence or line that states the answer, without markup.
     """
 
     reading: OptionIndices | None
@@ -257,18 +257,18 @@ StatementKind = Literal[
 
 
 class Statement(NamedTuple):
-    """An answer that a part of a reply states, or why that part states none.
+    """An answer stated by part of a reply, or the reason why it doesn't count.
 
     Attributes
     ----------
     reading : Reading
         The answers.
     start, end : int
-        Place of the sentence in the text.
+        Position of the sentence in the text.
     kind : StatementKind
-        What states it.
+        The form of the statement.
     fault : str
-        Why it is not stated after all; else empty.
+        Why the statement doesn't count; else empty.
     """
 
     reading: OptionIndices
@@ -287,22 +287,23 @@ def read_prose(
     complete: bool = True,
     reasons_first: bool = False,
 ) -> Prose:
-    """Read the answer that a reply in prose states.
+    """Read the answer that a reply states in prose.
 
     Parameters
     ----------
     body : str
         The reply without its thinking.
     search : Search
-        Finds mentions of answers.
+        Search for mentions of answers.
     read_line : function
-        Returns the answers that a whole line is, and whether a lead-in stands before them.
+        Function that returns the answers on a line that only contains answers, and whether they
+        follow a lead-in.
     many : bool
-        Whether several answers may be stated together, as in a response set.
+        Whether several answers can be stated together, as in a response set.
     complete : bool
-        Whether the reply came to its end; otherwise its last sentence is left out.
+        Whether the reply is complete. If not, its last sentence is ignored.
     reasons_first : bool
-        Whether an answer on the last line decides, whatever the sentences before it say.
+        Whether an answer on the last line takes precedence over the sentences before it.
     """
     if not complete:
         body = body[: max((match.end() for match in END.finditer(body)), default=0)]
@@ -315,7 +316,7 @@ def read_prose(
 
 
 class _Reply:
-    """A reply in prose, and what its parts state."""
+    """A reply in prose, and the statements in its parts."""
 
     def __init__(
         self,
@@ -361,7 +362,7 @@ class _Reply:
         self._claims += self._claims_of_opening(read_line)
 
     def prose(self, *, reasons_first: bool = False) -> Prose:
-        """Return what the reply states."""
+        """Return the answer that the reply states."""
         if reasons_first:
             self._leave_out_reasons()
         self._leave_out_merits()
@@ -379,7 +380,7 @@ class _Reply:
         return Prose(last.reading, "", "" if last.kind == "line" else sentence)
 
     def _leave_out_merits(self) -> None:
-        """Where a sentence says which option is better, leave out mere merits of the others.
+        """If a sentence says which option is better, drop mere praise of the others.
 
         "A is more detailed, but off topic. Therefore, B is better" prefers B.
         """
@@ -389,7 +390,7 @@ class _Reply:
             self._claims = [c for c in self._claims if not self._is_merit(c, better[-1])]
 
     def _is_merit(self, claim: Statement, better: Statement) -> bool:
-        """Return whether a claim only praises an option that isn't the better one."""
+        """Return whether a claim only praises the option that isn't better."""
         is_praise = claim.kind in {"predicate", "plain"} and not self._is_comparison(claim)
         named = [m for m in self._own if claim.start <= m.start < claim.end]
         head = self._bare[claim.start : named[0].start] if named else ""
@@ -402,9 +403,9 @@ class _Reply:
         )
 
     def _leave_out_reasons(self) -> None:
-        """Where the last line is an answer, keep only answers that have a line of their own.
+        """If the last line is an answer, keep only answers on separate lines.
 
-        Of these, one that opens the reply no longer counts if the reasons take it back.
+        An answer that opens the reply is also dropped if the reasons retract it.
         """
         end = len(self._text.rstrip())
         own = [claim for claim in self._claims if claim.kind in OWN_LINE]
@@ -422,7 +423,7 @@ class _Reply:
         )
 
     def _reason(self) -> ReplyFault:
-        """Return why nothing is stated: what is wrong with the last mention of an answer."""
+        """Return the reason why no answer is stated: the fault of the last mention of one."""
         faults = [claim.fault for claim in self._claims if claim.fault not in {"", "unreadable"}]
         if faults and faults[-1]:
             return faults[-1]
@@ -446,7 +447,7 @@ class _Reply:
     def _contradiction(
         self, clean: Sequence[Statement], last: Statement
     ) -> ReplyFault | Literal[""]:
-        """Return what is wrong with the last of the answers stated, or "" if nothing is."""
+        """Return the fault of the last stated answer, or "" if it has none."""
         stated = {claim.reading for claim in clean} | self._bare_answers
         if not OVERALL.search(self._bare, last.start, last.end):
             stated |= self._named_answers
@@ -484,7 +485,7 @@ class _Reply:
         return is_sentence and compares(self._bare[statement.start : statement.end])
 
     def _is_described(self, mention: Mention, reading: OptionIndices, since: int) -> bool:
-        """Return whether the sentence of another option only says what that option is like."""
+        """Return whether the sentence with a different option only describes that option."""
         sentence = self._sentence_of(mention)
         if sentence is None:
             return False
@@ -497,12 +498,12 @@ class _Reply:
         return is_described(self._bare[start : mention.start], self._bare[mention.end : end])
 
     def _is_asked_why(self, mention: Mention) -> bool:
-        """Whether a question asks why an option wasn't chosen: "Why not A?"."""
+        """Return whether a question asks why an option wasn't chosen: "Why not A?"."""
         sentence = self._sentence_of(mention)
         return sentence is not None and bool(WHY.match(self._bare, sentence.start, sentence.end))
 
     def _is_corrected(self, mention: Mention) -> bool:
-        """Return whether a number of the scale ends a sentence too short for more: "Rather 2"."""
+        """Return whether a short sentence ends in a number on the scale: "Rather 2"."""
         sentence = self._sentence_of(mention)
         if sentence is None or not self._search.is_scale:
             return False
@@ -511,7 +512,7 @@ class _Reply:
         return is_end and len(words) <= MAX_CORRECTION and not words[0].strip("-*").isdecimal()
 
     def _is_in_reasons(self, mention: Mention) -> bool:
-        """Whether an option is compared with the answer, in a whole sentence that chooses none."""
+        """Return whether a full sentence compares an option with the answer but chooses none."""
         if LIST_ITEM.match(self._bare, mention.end) or not GOES_ON.match(self._bare, mention.end):
             return False
         for sentence in self._sentences:
@@ -522,7 +523,7 @@ class _Reply:
         return False
 
     def _fault_later(self, last: Statement) -> ReplyFault | Literal[""]:
-        """Return what the text after an answer says against it, or "" if nothing."""
+        """Return the fault in the text after an answer that invalidates it, or "" if none."""
         later = self._bare[last.end :]
         if self._is_compared:
             later = self._without_descriptions(last)
@@ -544,7 +545,7 @@ class _Reply:
         return next((fault for fault in faults if fault), "")
 
     def _without_descriptions(self, last: Statement) -> str:
-        """Return what follows an answer, without what it says of options that it isn't."""
+        """Return the text after an answer, without descriptions of different options."""
         later = self._bare
         for mention in self._own:
             if mention.start < last.end or mention.answer in last.reading or mention.is_bare:
@@ -556,7 +557,7 @@ class _Reply:
         return later[last.end :]
 
     def _is_denied(self, last: Statement) -> bool:
-        """Return whether a later mention of the same answer follows a word that denies it."""
+        """Return whether the answer is mentioned again after a word that denies it."""
         mentions = [m for m in self._own if m.start >= last.end and m.answer in last.reading]
         heads = [
             self._bare[max(last.end, m.start - 8) : m.start] for m in mentions if not m.is_bare
@@ -564,11 +565,11 @@ class _Reply:
         return any(p.negation.search(head) for head in heads for p in languages()[:1])
 
     def _doubt(self, last: Statement) -> ReplyFault | Literal[""]:
-        """Return what else speaks against an answer that is stated without a marker."""
+        """Return any further fault of an answer stated without a marker."""
         if any(
             not m.is_bare
             and m.answer not in last.reading
-            and not last.start <= m.start < last.end  # `_fault_of` has judged its own sentence
+            and not last.start <= m.start < last.end  # `_fault_of` checks its own sentence
             for m in self._own
         ):
             return "several"
@@ -593,7 +594,7 @@ class _Reply:
                 yield Statement(line.reading, line.start, line.end, kind)
 
     def _with_closing_list(self, filled: list[ReplyLine]) -> list[ReplyLine]:
-        """Return lines of which the answers that end a reply, one a line, are one answer."""
+        """Return the lines, with closing lines that each have one answer joined to one line."""
         start = len(filled)
         while start and filled[start - 1].reading and not filled[start - 1].has_lead:
             start -= 1
@@ -609,12 +610,12 @@ class _Reply:
         ]
 
     def _continues(self, filled: Sequence[ReplyLine]) -> bool:
-        """Return whether the first line is a part of a list with the second."""
+        """Return whether the first two lines belong to the same list."""
         first, second = (self._text[line.start : line.end] for line in filled[:2])
         return bool(BULLET.match(first) and BULLET.match(second)) and not filled[0].has_lead
 
     def _goes_on(self, filled: Sequence[ReplyLine], i: int) -> bool:
-        """Return whether the sentence that begins with a line goes on in the next."""
+        """Return whether a line's sentence continues on the next line."""
         if i == len(filled) - 1 or TERMINAL.search(self._text[filled[i].start : filled[i].end]):
             return False
         later = self._text[filled[i + 1].start : filled[i + 1].end]
@@ -622,7 +623,7 @@ class _Reply:
         return bool(CONTINUES.match(later)) and not is_reason and not filled[i + 1].has_lead
 
     def _claims_of_opening(self, read_line: LineReader) -> Iterator[Statement]:
-        """Yield the answer that opens the reply if reasons for it follow in the same line."""
+        """Yield the answer that opens the reply, if reasons for it follow."""
         first = self._sentences[0] if self._sentences else Sentence(0, 0, is_foreign=False)
         if QUESTION.search(self._bare, first.start, first.end + 2):
             return
@@ -657,7 +658,7 @@ class _Reply:
                 return
 
     def _claims_of_closing(self, read_line: LineReader) -> Iterator[Statement]:
-        """Yield the answer that closes the reply, as a sentence or after a colon or an arrow."""
+        """Yield the answer that ends the reply, as a sentence or after a colon or an arrow."""
         last = self._sentences[-1] if self._sentences else Sentence(0, 0, is_foreign=True)
         if last.is_foreign or last.start >= self._material or last.end - last.start > MAX_SENTENCE:
             return
@@ -676,7 +677,7 @@ class _Reply:
                 return
 
     def _closings(self, last: Sentence) -> Iterator[tuple[int, int, str, str]]:
-        """Yield places of a closing answer, what leads to it, and the sign between them."""
+        """Yield the possible positions of a closing answer, its grounds, and the sign between."""
         before = self._sentences[-2] if len(self._sentences) > 1 else None
         if before and "\n" not in self._bare[before.end : last.start]:
             yield last.start, last.end, self._bare[before.start : last.start], ""
@@ -686,7 +687,7 @@ class _Reply:
             yield joint.end(), last.end, self._bare[last.start : joint.start()], sign
 
     def _leads_to(self, clause: str, joint: str) -> bool:
-        """Whether a clause gives the grounds of the answer after it, rather than change it."""
+        """Return whether a clause gives grounds for the answer after it without changing it."""
         if len(WORD.findall(clause)) < MIN_REASONS or (UNENDED.search(clause) and not joint):
             return False
         said = NOT_BUT.sub(" ", clause)
@@ -700,7 +701,7 @@ class _Reply:
         )
 
     def _openings(self, first: Sentence) -> Iterator[tuple[int, str, bool]]:
-        """Yield places where an answer may end, the reasons after it, and if in its sentence."""
+        """Yield possible ends of an answer, the reasons after it, and if a sentence has both."""
         joints = [*REASON_JOINT.finditer(self._bare, first.start, first.end)]
         for joint in reversed(joints):
             yield joint.start(), self._bare[joint.end() : first.end], True
@@ -709,7 +710,7 @@ class _Reply:
             yield first.end, self._bare[second.start : second.end], False
 
     def _stands_alone(self, filled: Sequence[ReplyLine], i: int) -> bool:  # noqa: PLR0911 -- rules
-        """Return whether a line is neither part of a list nor of the sentence before it."""
+        """Return whether a line is part of neither a list nor the sentence before it."""
         if i == 0:
             return True
         line, before = filled[i], filled[i - 1]
@@ -764,7 +765,7 @@ class _Reply:
                 yield claim
 
     def _by_verb(self, sentence: Sentence) -> Iterator[Statement]:
-        """Yield the option whose label a sentence has as its verb: "The premise entails it"."""
+        """Yield the option whose label is a sentence's verb: "The premise entails it"."""
         place = (self._bare, sentence.start, sentence.end)
         said = RELATED.match(*place) or PASSES.search(*place)
         answer = self._search.by_verb(said["verb"].casefold()) if said else None
@@ -776,7 +777,7 @@ class _Reply:
             yield Statement(frozenset([answer]), *place[1:], "complement", fault)
 
     def _by_pronoun(self, sentence: Sentence, inside: Sequence[Mention]) -> Iterator[Statement]:
-        """Yield what is said of a sentence's only option: "A adds a table, so it is better"."""
+        """Yield a statement about a sentence's only option: "A adds a table, so it is better"."""
         named = [m for m in inside if m in self._own and not m.is_bare]
         reading = frozenset(m.answer for m in named)
         pronoun = PRONOUN.search(self._bare, named[0].end, sentence.end) if named else None
@@ -796,7 +797,7 @@ class _Reply:
                 yield Statement(reading, sentence.start, sentence.end, "predicate", fault)
 
     def _all_of(self, sentence: Sentence, inside: Sequence[Mention]) -> Iterator[Statement]:
-        """Yield the set of a sentence that names several labels: "It conveys joy and surprise"."""
+        """Yield the set in a sentence that names several labels: "It conveys joy and surprise"."""
         but = BUT_NO.search(self._bare, sentence.start, sentence.end)
         end = but.start() if but else sentence.end
         named = [m for m in inside if m.is_word and m.start < end]
@@ -822,7 +823,7 @@ class _Reply:
                 return
 
     def _abstentions(self, sentence: Sentence) -> Iterator[Statement]:
-        """Yield the statement of a sentence that says that the text cannot be assessed."""
+        """Yield an abstention if a sentence says that the text cannot be assessed."""
         if sentence.is_foreign or sentence.start >= self._material:
             return
         head = self._bare[sentence.start : sentence.end]
@@ -836,7 +837,7 @@ class _Reply:
     def _claim(
         self, sentence: Sentence, inside: Sequence[Mention], *, is_quoted: bool
     ) -> Statement | None:
-        """Return what a sentence states at the first of some mentions."""
+        """Return the statement that a sentence makes with the first of some mentions."""
         first = inside[0]
         head = self._bare[sentence.start : first.start]
         reading, named_end = self._stated(inside)
@@ -884,7 +885,7 @@ class _Reply:
         return max(filter(None, claims), key=_seriousness, default=None)
 
     def _plainly(self, sentence: Sentence, inside: Sequence[Mention]) -> Statement | None:
-        """Return what a sentence states that says nothing but which option is the answer."""
+        """Return the statement of a sentence that only says which option is the answer."""
         named = [m for m in inside if not m.is_bare]
         is_number = not named and self._search.is_scale and len(inside) == 1
         named = list(inside) if is_number else named
@@ -916,7 +917,7 @@ class _Reply:
         return None
 
     def _without_clause(self, head: str) -> str:
-        """Return what stands before an option, without a clause: "After careful thought,"."""
+        """Return the text before an option, without a clause: "After careful thought,"."""
         clause, comma, rest = head.partition(",")
         is_clause = comma and any(
             phrases.clause.match(clause) and not word_fault(clause, phrases)
@@ -925,7 +926,7 @@ class _Reply:
         return rest if is_clause and rest.strip() else head
 
     def _compared(self, sentence: Sentence, inside: Sequence[Mention]) -> Statement | None:
-        """Return what a sentence states that says which of two options is better."""
+        """Return the statement of a sentence that says which of two options is better."""
         named = [
             m
             for m in inside
@@ -966,7 +967,7 @@ class _Reply:
     def _bracketed(
         self, sentence: Sentence, reading: OptionIndices, first: Mention, end: int
     ) -> Statement | None:
-        """Return what a sentence states in double brackets, wherever: "a tie: [[A=B]]"."""
+        """Return a sentence's statement in double brackets, anywhere in it: "a tie: [[A=B]]"."""
         last = next((m for m in reversed(self._own) if m.end == end), first)
         is_bracketed = self._bare.endswith("[[", sentence.start, last.start)
         if not (is_bracketed and self._bare.startswith("]]", end)):
@@ -984,7 +985,7 @@ class _Reply:
         end: int,
         phrases: Phrases,
     ) -> Statement | None:
-        """Return what a sentence states of the option that it begins with: "A is better"."""
+        """Return a sentence's statement about the option that it begins with: "A is better"."""
         rest = self._bare[end : sentence.end]
         said = phrases.predicate.match(rest)
         if said is None and self._many:
@@ -996,7 +997,7 @@ class _Reply:
         end = self._end_of_comparison(COMPARED, end + said.end(), sentence.end, reading)
         head = self._bare[sentence.start : first.start]
         if subject := SUBJECT.search(head):
-            if self._search.is_scale and subject["one"]:  # "Answer 3" is none of the scale
+            if self._search.is_scale and subject["one"]:  # "Answer 3" isn't a number on the scale
                 return None
             head = head[: subject.start()]
         fault = (
@@ -1016,14 +1017,14 @@ class _Reply:
     def _end_of_comparison(
         self, joint: re.Pattern[str], start: int, end: int, reading: OptionIndices
     ) -> int:
-        """Return the end of the option that another is compared with: "better than B"."""
+        """Return the end of the option after a comparison's joint: "better than B"."""
         compared = joint.match(self._bare, start, end)
         place = compared.end() if compared else -1
         other = next((m for m in self._own if m.start == place), None)
         return other.end if other and other.answer not in reading else start
 
     def _stated(self, inside: Sequence[Mention]) -> tuple[OptionIndices, int]:
-        """Return the answers that stand together from the first mention on, and their end."""
+        """Return the answers that are listed together from the first mention on, and their end."""
         answers, end = {inside[0].answer}, inside[0].end
         for mention in inside[1:]:
             between = self._text[end : mention.start]
@@ -1035,7 +1036,7 @@ class _Reply:
         return frozenset(answers), end
 
     def _is_outnumbered(self, first: Mention, end: int) -> bool:
-        """Return whether a number that is not the option's stands beside its label: "Good (4)"."""
+        """Return whether a different number is next to the option's label: "Good (4)"."""
         beside = NUMBER_BESIDE.match(self._text, end) if first.is_word else None
         return beside is not None and self._search.is_scale
 
@@ -1048,7 +1049,7 @@ class _Reply:
         *,
         is_marked: bool = False,
     ) -> ReplyFault | Literal[""]:
-        """Return what is wrong with the sentence as a whole."""
+        """Return the fault of a sentence as a whole."""
         if sentence.is_foreign or first.start >= self._material:
             return "reported"
         if self._is_outnumbered(first, end):
@@ -1081,7 +1082,7 @@ class _Reply:
         return ""
 
     def _start_of_reasons(self, start: int, end: int) -> int:
-        """Return where the reasons of a sentence begin that may say something of other options."""
+        """Return where a sentence's reasons begin, which can mention different options."""
         colon = COLON.match(self._bare, start, end)
         if colon and not (self._many and ";" in colon[0]):
             clause = self._bare[colon.end() : end]
@@ -1120,7 +1121,7 @@ def _markers(
 
 
 def _is_attribute(text: str, mention: Mention) -> bool:
-    """Whether a label only describes a fact: "the correct answer is Lisbon"."""
+    """Return whether a label only describes a fact: "the correct answer is Lisbon"."""
     return (
         mention.is_word
         and THE.search(text, 0, mention.start) is not None
@@ -1129,7 +1130,7 @@ def _is_attribute(text: str, mention: Mention) -> bool:
 
 
 def _lead_of(head: str, marker: re.Match[str], phrases: Phrases) -> str:
-    """Return what stands before a marker, with a "so" that the marker begins with."""
+    """Return the text before a marker, including a "so" at the marker's beginning."""
     words = marker[0].casefold().split()
     if words[:1] == ["and"]:  # "It adds nothing and is therefore factual"
         return f"{head[: marker.start()].rstrip()}, and"
@@ -1138,11 +1139,11 @@ def _lead_of(head: str, marker: re.Match[str], phrases: Phrases) -> str:
 
 
 def _seriousness(claim: Statement) -> int:
-    """Order claims of the same words in several languages: a doubt in any of them counts."""
+    """Return a claim's rank among readings in several languages, where any doubt ranks first."""
     return ("unreadable", "").index(claim.fault) if claim.fault in {"", "unreadable"} else 2
 
 
 def _is_quoted_alone(text: str, mention: Mention) -> bool:
-    """Return whether quotation marks stand directly around a mention."""
+    """Return whether quotation marks directly surround a mention."""
     before, after = text[: mention.start].rstrip()[-1:], text[mention.end :].lstrip(" .")[:1]
     return before in QUOTES and after in QUOTES and bool(before) and bool(after)

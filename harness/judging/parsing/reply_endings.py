@@ -1,7 +1,7 @@
-"""Why a reply ended, by the word that its provider gives.
+"""Reasons why a reply ended, from the provider's word for it.
 
-Providers spell one meaning in many ways: ``length``, ``MAX_TOKENS``, ``max_output_tokens``,
-``model_length``. So a word is read by its parts, whatever their case and what joins them.
+Providers spell the same meaning in many ways: ``length``, ``MAX_TOKENS``, ``max_output_tokens``,
+``model_length``. Each word is therefore split into parts, ignoring case and separators.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ReplyEnding = Literal["complete", "cut_off", "filtered", "failed", "unknown"]
 
 PART = re.compile(r"[a-z]+")
 HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
-BY_PART: tuple[tuple[ReplyEnding, frozenset[str]], ...] = (  # the first that has a part of the word
+BY_PART: tuple[tuple[ReplyEnding, frozenset[str]], ...] = (  # the first match counts
     (
         "filtered",
         frozenset(
@@ -62,7 +62,7 @@ CALLS = frozenset({"tool", "tools", "function"})
 
 @cache
 def ending_of(word: str | None) -> ReplyEnding:
-    """Return what a provider's word for the end of a reply means; without one, it is complete.
+    """Return the meaning of a provider's word for the end of a reply, by default "complete".
 
     Examples
     --------

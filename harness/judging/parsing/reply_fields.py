@@ -1,8 +1,8 @@
-"""The verdict of a reply in parts: labelled lines, headings, tags in brackets and small tables.
+"""Verdicts of replies in parts: labelled lines, headings, tags in brackets and small tables.
 
-Many judges answer in parts, each under a name: ``Verdict: B``, ``## Reasons``, ``[RESULT] 4``. What
-a part is for is told by its name (`answer_names.role`), so the part that is the verdict is found
-before any sentence is read, and what other parts say of the options doesn't count beside it.
+Many judges answer in named parts: ``Verdict: B``, ``## Reasons``, ``[RESULT] 4``. The name shows
+the role of a part (`answer_names.role`), so the verdict is found before any sentence is read, and
+mentions of options in other parts don't count.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from harness.judging.parsing.reply_segments import is_foreign
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-MAX_LINES = 400  # of a reply in parts
-MIN_SENTENCE = 4  # words
-MAX_NAME = 6  # words of a name
+MAX_LINES = 400  # maximum lines in a reply in parts
+MIN_SENTENCE = 4  # minimum words in a sentence
+MAX_NAME = 6  # maximum words in a name
 MARKS = re.compile(r"\*\*|__|`")
 LABELLED = re.compile(
     r"\s*(?:[-*\u2022]\s+|\d{1,2}[.)]\s+)?(?P<hash>#{1,6}\s*)?(?P<name>(?:[1-3](?:st|nd|rd)\b|[^\W\d_])[^\n:=|\uff1a\u3010\[\]]{0,50}?)"
@@ -46,16 +46,16 @@ RULE = re.compile(r"[\s|:+-]+")
 
 
 class Part(NamedTuple):
-    """A part of a reply.
+    """A named part of a reply.
 
     Attributes
     ----------
     name : str
-        Its heading or label; "" for what stands before the first.
+        Its heading or label; "" for the text before the first one.
     role : {"answer", "score", "aside", "other"}
-        What the name says about it.
+        Role of the part according to its name.
     lines : list of str
-        What it says, the name left out.
+        Lines of the part, without the name.
     """
 
     name: str
@@ -64,21 +64,21 @@ class Part(NamedTuple):
 
     @property
     def value(self) -> str:
-        """Return what it says."""
+        """Return the text of the part."""
         return "\n".join(self.lines).strip()
 
 
 class VerdictPart(NamedTuple):
-    """The verdict of a reply in parts, and what else it says.
+    """Verdict of a reply in parts, with the text of its other parts.
 
     Attributes
     ----------
     verdict : str
-        The parts named for a verdict, else those named for a score, as lines "Answer: ...".
+        Parts with a name for verdicts, else for scores, as lines "Answer: ...".
     before, after : str
-        What the other parts say, before the verdict and after it.
+        Text of the other parts, before the verdict and after it.
     others : list of str
-        What the parts say whose names say nothing of their kind.
+        Text of the parts whose names don't show a role.
     """
 
     verdict: str
@@ -128,13 +128,13 @@ def verdict_part(body: str) -> VerdictPart | None:
 
 
 def _told(part: Part) -> str:
-    """Return what a part says, with the name of one that is no sentence: "Rejected: B"."""
+    """Return the text of a part, with its name if the text isn't a sentence: "Rejected: B"."""
     is_sentence = len(part.value.split()) >= MIN_SENTENCE
     return part.value if is_sentence or not part.name else f"{part.name}: {part.value}"
 
 
 def _is_material(part: Part) -> bool:
-    """Return whether a part is a text that is rated, an example or a turn of a conversation."""
+    """Return whether a part is a rated text, an example or a turn of a conversation."""
     return any(
         phrases.material.match(sentence)
         for line in (f"{part.name}:", *part.lines)
@@ -144,13 +144,13 @@ def _is_material(part: Part) -> bool:
 
 
 def _introduces(part: Part) -> bool:
-    """Return whether a part ends in a line that speaks of the next: "The comment asks for:"."""
+    """Return whether a part's last line introduces the next part: "The comment asks for:"."""
     is_label = bool(part.lines) and part.role in {"aside", "other"}  # a heading has no lines
     return is_label and (part.value or ":")[-1] in ":\uff1a"
 
 
 def parts_of(body: str) -> Iterator[Part]:
-    """Yield the parts of a reply, with what stands before the first of them."""
+    """Yield the parts of a reply, including the text before the first name."""
     part = Part("", "other", [])
     for line in _without_tables(INLINE.sub("\n", ENDS.sub("", body)).split("\n")[-MAX_LINES:]):
         begun = _begun(line, part)
@@ -164,7 +164,7 @@ def parts_of(body: str) -> Iterator[Part]:
 
 
 def _begun(line: str, before: Part) -> Part | None:
-    """Return the part that begins with a line; None for a line of the part before."""
+    """Return the part that begins with a line, or None if the line belongs to the previous one."""
     if not line.strip():
         return None
     is_awaited = before.role in {"answer", "score"} and not before.value
@@ -191,7 +191,7 @@ def _role(name: str) -> NameRole:
 
 
 def _without_tables(lines: Sequence[str]) -> Iterator[str]:
-    """Yield lines with those of small tables as labelled lines, and without larger tables."""
+    """Yield lines, with small tables as labelled lines and without larger tables."""
     table: list[list[str]] = []
     for line in (*lines, ""):
         if row := ROW.fullmatch(line):
@@ -204,7 +204,7 @@ def _without_tables(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _labelled_cells(table: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the cells of a table with one row, or with two columns, each with its name."""
+    """Yield the cells of a table with one row or two columns, each with its name."""
     if len(table) == 2:  # noqa: PLR2004 -- a head and a row
         cells = list(zip(*table, strict=False))
         named = [cell for cell in cells if _role(cell[0]) in {"answer", "score"}]

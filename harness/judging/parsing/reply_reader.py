@@ -1,4 +1,4 @@
-"""Reads replies to the prompts of a task: from a reply, and the unit it answers, to a verdict."""
+"""Conversion of replies to a task's prompts into verdicts on the units they answer."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from harness.tasks import Option, Task
     from harness.tasks.item import AnswerKind
 
-UNFINISHED = {"empty", *FAULTS} - {"several"}  # reasons that the end of a reply may have changed
+UNFINISHED = {"empty", *FAULTS} - {"several"}  # reasons that a cut-off can cause
 MAX_CACHED_CHARS = 64  # longer replies are parsed each time
 _ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to worst
 
 
 class ReplyReader:
-    """Parses replies to the prompts of a task; results for short replies are cached.
+    """Parser of replies to a task's prompts, with a cache for short replies.
 
     Parameters
     ----------
     task : Task
-        Says which verdicts are possible.
+        The task, which determines the possible verdicts.
     strategy : Strategy
-        How the judge was asked; it decides what of a reply is read.
+        The judge's strategy, which determines how a reply is read.
     orders : OptionOrders, optional
-        How the options were shuffled; verdicts are the options' own keys.
+        Orders in which options were shown. Verdicts use the options' own keys.
     both_orders : bool
-        Whether the answers of pairwise items were shown in both orders in turn.
+        Whether the answers of pairwise items were shown in alternating order.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ReplyReader:
         self._tokens: dict[Order, OptionTokens] = {}
         self._parse_cached = lru_cache(maxsize=1024)(self._parse_text)
         is_plain = not (task.is_open or strategy.asks_each_option)
-        self._bare_keys = {  # most replies are nothing but a key
+        self._bare_keys = {  # most replies consist of a key
             (kind, option.key): self._parse_text(option.key, kind, (), True)[0]
             for kind in (ANSWER_KINDS if is_plain else ())
             for option in task.options
@@ -78,14 +78,14 @@ class ReplyReader:
         first: Reply | None = None,
         from_store: bool = False,
     ) -> Verdict:
-        """Return the verdict in the reply to a unit; of a pair, in both replies.
+        """Return the verdict in the reply to a unit; for a pair, in both replies.
 
         Parameters
         ----------
         reply : Reply
-            Reply to the unit; of a pair, to its second turn.
+            Reply to the unit; for a pair, to its second turn.
         first : Reply, optional
-            Reply to the first turn of a pair, which holds the set.
+            Reply to the first turn of a pair, which contains the set.
         from_store : bool
             Whether the reply was in the store, so that this run did not pay for it.
 
@@ -123,14 +123,14 @@ class ReplyReader:
         return verdict
 
     def is_unreadable(self, reply: Reply, unit: Unit, kind: AnswerKind) -> bool:
-        """Return whether nothing can be read in a reply to a turn of a unit."""
+        """Return whether a reply to a unit's turn is unreadable."""
         order = self._strategy.order(self._option_keys, self._orders, unit.item, unit.sample)
         return self._strategy.read(self, reply, kind, unit.item, order).outcome == "invalid"
 
     def probabilities(self, reply: Reply, order: Order) -> dict[str, float] | None:
-        """Return the options' probabilities by their own keys, at the first token of the answer.
+        """Return the options' probabilities at the answer's first token, by their own keys.
 
-        None if the server sent none for it.
+        The result is None if the server sent no log-probabilities for it.
         """
         if order not in self._tokens:
             options = self._options(order)
@@ -142,7 +142,7 @@ class ReplyReader:
         return {names.get(name, name): mass for name, mass in masses.items()}
 
     def _options(self, order: Order) -> Sequence[Option]:
-        """Return the options under the keys that a reply may hold."""
+        """Return the options under the keys that a reply uses."""
         if self._strategy.asks_each_option:
             return (YES, NO)
         return self._orders.shown(order) if self._orders else self.task.options
@@ -150,9 +150,9 @@ class ReplyReader:
     def parse(self, reply: Reply, kind: AnswerKind, item: str, order: Order) -> Parsed:
         """Parse the text of a reply.
 
-        Why the reply ended counts too. A reply stopped by a content filter is refused. A reply that
-        was cut off is ``cut_off`` if it cannot be parsed, or if it is a set or a number that can be
-        incomplete, or if reasons come before the verdict.
+        The result also depends on why the reply ended. A reply stopped by a content filter counts
+        as refused. A reply that was cut off gets the reason ``cut_off`` if it can't be parsed, if
+        it is a set or a number that can be incomplete, or if reasons come before the verdict.
         """
         text = reply.text
         bare = None if order else self._bare_keys.get((kind, text.strip()))
@@ -174,7 +174,7 @@ class ReplyReader:
         return parsed
 
     def _without_answer(self, reply: Reply, ending: ReplyEnding) -> Parsed | None:
-        """Return why a reply holds no answer whatever its text says, or None if it can hold one."""
+        """Return the outcome of a reply that can't contain an answer, else None."""
         if ending == "filtered":
             return Parsed("refused", reason="content_filter")
         if ending == "cut_off" and (
@@ -233,7 +233,7 @@ class ReplyReader:
 
 
 def _with_own_keys(parsed: Parsed, orders: OptionOrders, order: Order) -> Parsed:
-    """Return what was parsed from a shuffled prompt, by the options' own keys."""
+    """Convert the result for a shuffled prompt to the options' own keys."""
     if parsed.value is None:
         return parsed
     if isinstance(parsed.value, str):

@@ -1,4 +1,4 @@
-"""A reply in parts: its lines and sentences, without markup, quotations and list numbers."""
+"""Splitting of replies into lines and sentences, without markup, quotations and list numbers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     LineReader = Callable[[str], tuple[OptionIndices, bool] | None]
 
-MAX_LINES = 400  # of a reply that are read as answers
-MAX_ANSWER = 60  # characters of a sentence that may be nothing but an answer
-MAX_QUOTE = 400  # characters
-MAX_HEADING = 3  # words of a line that may be the heading of the next
+MAX_LINES = 400  # maximum lines of a reply that are read as answers
+MAX_ANSWER = 60  # maximum characters in a sentence that only contains an answer
+MAX_QUOTE = 400  # maximum characters in a quotation
+MAX_HEADING = 3  # maximum words in a heading for the next line
 MASK = "\x01"
 DIGIT = re.compile(r"\d")
 MARKUP = re.compile(
@@ -53,7 +53,7 @@ WRAPPED = re.compile(r"\s*\n[ \t]*(?P<word>[a-z\xe0-\xff]+)(?=[ \t]+[^\s:])")
 
 
 class ReplyLine(NamedTuple):
-    """A line of a reply: its place, the answers that it is, and whether a lead-in stands there."""
+    """A line of a reply: its position, the answers if it has no other text, and any lead-in."""
 
     start: int
     end: int
@@ -62,7 +62,7 @@ class ReplyLine(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence: its place, and whether the line that introduces it speaks of something else."""
+    """A sentence: its position, and whether the line that introduces it is about other views."""
 
     start: int
     end: int
@@ -70,7 +70,7 @@ class Sentence(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """Return a text without markup, in composed characters and with straight apostrophes."""
+    """Remove markup from a text, compose its characters and straighten its apostrophes."""
     text = unicodedata.normalize("NFC", text).replace("\u2019", "'")
     if "<" in text:
         text = TAG.sub(_as_answer, FORMATTING.sub("", text))
@@ -78,13 +78,13 @@ def plain(text: str) -> str:
 
 
 def _as_answer(tagged: re.Match[str]) -> str:
-    """Return what an answer's tag holds as a line of its own, and other tags as they are."""
+    """Put the content of an answer's tag on a separate line, and keep other tags."""
     is_answer = role(tagged["name"]) in {"answer", "score"}
     return f"\nAnswer: {tagged['inner'].strip()}\n" if is_answer else tagged[0]
 
 
 def lines_of(text: str, read_line: LineReader) -> list[ReplyLine]:
-    """Return the lines of a text, the last `MAX_LINES` with the answers that they are."""
+    """Return the lines of a text, the last `MAX_LINES` of them with their answers."""
     lines, start = [], 0
     rows = text.split("\n")
     for i, row in enumerate(rows):
@@ -99,7 +99,7 @@ def lines_of(text: str, read_line: LineReader) -> list[ReplyLine]:
 def named_answers(
     bare: str, lines: Sequence[ReplyLine], read_line: LineReader
 ) -> set[OptionIndices]:
-    """Return the answers that lines give to something else: "Grammar: 6" beside "Style: 4"."""
+    """Return the answers on lines for different criteria: "Grammar: 6" next to "Style: 4"."""
     answers = set()
     for line in lines[-MAX_LINES:]:
         name, colon, value = bare[line.start : line.end].rpartition(":")
@@ -113,7 +113,7 @@ def named_answers(
 def without_quotations(
     text: str, mentions: Sequence[Mention], lines: Sequence[ReplyLine], *, many: bool
 ) -> str:
-    """Return a text of the same length in which quotations and lists of all options are masked."""
+    """Mask quotations and lists of all options in a text, without changing its length."""
     bare = QUOTED.sub(lambda match: _masked(match[0]), text)
     if not many:
         bare = BRACKETED.sub(
@@ -146,7 +146,7 @@ def _names_several(match: re.Match[str], mentions: Sequence[Mention]) -> bool:
 
 
 def _blocks(lines: Sequence[ReplyLine], text: str) -> Iterator[list[ReplyLine]]:
-    """Yield lists of different options, one a line, that more text follows."""
+    """Yield lists of different options, one per line, that are followed by more text."""
     filled = [line for line in lines if text[line.start : line.end].strip()]
     block: list[ReplyLine] = []
     for line in filled:
@@ -161,7 +161,7 @@ def _blocks(lines: Sequence[ReplyLine], text: str) -> Iterator[list[ReplyLine]]:
 def sentences_of(
     bare: str, lines: Sequence[ReplyLine], read_line: LineReader
 ) -> Iterator[Sentence]:
-    """Yield sentences; an answer on a line of its own belongs to the heading before it."""
+    """Yield sentences. An answer on a separate line belongs to the heading before it."""
     options = {line.start for line in lines if line.reading and not line.has_lead}
     leads = {line.start for line in lines if line.reading}
     start, intro, is_list, is_used = 0, "", False, False
@@ -194,7 +194,7 @@ def sentences_of(
 
 
 def _is_wrapped(bare: str, start: int, end: int, answers: Container[int]) -> bool:
-    """Return whether the sentence before a line break goes on after it, in lower case."""
+    """Return whether a sentence continues after a line break, in lower case."""
     later = WRAPPED.match(bare, end)
     if later is None or later.start("word") in answers or TERMINAL.search(bare, start, end):
         return False
@@ -202,7 +202,7 @@ def _is_wrapped(bare: str, start: int, end: int, answers: Container[int]) -> boo
 
 
 def start_of_material(bare: str, sentences: Sequence[Sentence]) -> int:
-    """Return where another question, example or turn of a conversation begins, if one does."""
+    """Return where a new question, example or turn of a conversation begins, if one does."""
     for sentence in sentences:
         text = bare[sentence.start : sentence.end]
         if any(phrases.material.match(text) for phrases in languages_of(text)):
@@ -211,7 +211,7 @@ def start_of_material(bare: str, sentences: Sequence[Sentence]) -> int:
 
 
 def is_foreign(intro: str) -> bool:
-    """Return whether a line that ends in a colon introduces words of others, or the text rated."""
+    """Return whether a line with a final colon introduces others' words or the rated text."""
     return speaks_of_others(intro) or any(
         phrases.thing.search(intro) and not phrases.noun.search(intro)
         for phrases in languages_of(intro)

@@ -1,4 +1,4 @@
-"""Words around a stated answer that change its meaning or give reasons for it."""
+"""Analysis of words around a stated answer, which change its meaning or give reasons."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from harness.judging.parsing.reply_segments import BULLET
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MIN_REASONS = 3  # words of a sentence that gives reasons
-MIN_GROUNDS = 6  # words of a sentence that may deny something and still give reasons
-MAX_RETRACTION = 8  # words of a sentence that takes an answer back anywhere in it
-MAX_OPENING = 24  # characters before the words that take an answer back, in a longer sentence
-MAX_TAG_QUESTION = 4  # words: "Right?"
+MIN_REASONS = 3  # minimum words in a sentence with reasons
+MIN_GROUNDS = 6  # minimum words in a sentence with reasons that can contain a denial
+MAX_RETRACTION = 8  # maximum words in a sentence that can retract an answer anywhere
+MAX_OPENING = 24  # maximum characters before a retraction in a longer sentence
+MAX_TAG_QUESTION = 4  # maximum words in a short question: "Right?"
 ReplyFault = Literal[
     "no_option",
     "unreadable",
@@ -102,7 +102,7 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 
 
 def may_join(opening: str, rest: str) -> bool:
-    """Return whether reasons may follow an answer in its sentence, and not a list item's text."""
+    """Return whether an answer's sentence continues with reasons, not with a list item's text."""
     joint, clause = rest.lstrip()[:1], rest.strip(PAUSES + "(\uff08")
     if REASON_WORD.match(clause):
         return True
@@ -114,10 +114,10 @@ def may_join(opening: str, rest: str) -> bool:
 def gives_grounds(
     clause: str, *, is_joined: bool, is_varied: bool, is_negative: bool = False
 ) -> bool:
-    """Return whether a clause gives reasons for an answer, rather than doubt or take it back.
+    """Return whether a clause gives reasons for an answer without doubting or retracting it.
 
-    A short one denies nothing: "It is not, of course." That a text can be read in several ways is a
-    reason for several answers.
+    A short clause must not deny anything: "It is not, of course." Several possible readings of a
+    text are a reason for several answers.
     """
     words = WORD.findall(clause)
     clause = MILD.sub("", clause) if is_joined else clause
@@ -130,7 +130,7 @@ def gives_grounds(
     kinds = ["conditional", *(["report"] if is_reported else []), *([] if is_varied else ["hedge"])]
     kinds += ["negation", "weak"] if is_short and not is_negative else []
     if not is_joined and OF_ANSWER.match(clause) and english.noun.search(clause):
-        return False  # "That is my answer" may be meant otherwise
+        return False  # "That is my answer" can have a different meaning
     if is_negative and ON_VERDICT.search(clause):  # "No, this is not a verdict"
         return False
     spoken = [english, *(p for p in others if p.thing.search(clause) or p.reason.search(clause))]
@@ -138,8 +138,8 @@ def gives_grounds(
 
 
 def fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
-    """Return why the words before a statement change what it says, or "" if they do not."""
-    if but := BUT.search(prefix):  # what comes before is about another option
+    """Return the fault if words before a statement change its meaning, else ""."""
+    if but := BUT.search(prefix):  # earlier words are about a different option
         clause = prefix[: but.start()]
         kinds = ("conditional",) if phrases.concession.match(clause) else ("conditional", "report")
         return word_fault(clause, phrases, kinds)
@@ -169,9 +169,9 @@ def fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
 def _fault_in_whole(
     prefix: str, phrases: Phrases, fault: ReplyFault | Literal[""]
 ) -> ReplyFault | Literal[""]:
-    """Return the fault of a clause, unless its last word only looked like an opener.
+    """Return the fault of a clause, unless its last word only looks like an opener.
 
-    "Based on the evaluation, A is better" ends in a noun that may open a statement, too.
+    In "Based on the evaluation, A is better", the clause ends in a noun that is also an opener.
     """
     clause = prefix.rstrip(PAUSES)
     ends_in_pause = prefix[len(clause) :].strip() != ""
@@ -184,7 +184,7 @@ def _fault_in_whole(
 def _fault_in_clause(
     clause: str, phrases: Phrases, *, ends_in_pause: bool
 ) -> ReplyFault | Literal[""]:
-    """Return why a clause before a statement changes what it says, or "" if it does not."""
+    """Return the fault if a clause before a statement changes its meaning, else ""."""
     if ends_in_pause and phrases.concession.match(clause):
         return word_fault(clause, phrases, ("conditional",))
     if ends_in_pause and phrases.clause.match(clause):
@@ -195,7 +195,7 @@ def _fault_in_clause(
     return word_fault(clause, phrases) or "unreadable"
 
 
-def fault_after(  # noqa: PLR0911 -- one rule after the other
+def fault_after(  # noqa: PLR0911 -- one return per rule
     rest: str,
     phrases: Phrases,
     *,
@@ -204,7 +204,7 @@ def fault_after(  # noqa: PLR0911 -- one rule after the other
     is_number: bool = False,
     is_negative: bool = False,
 ) -> ReplyFault | Literal[""]:
-    """Return why the words after a stated answer change what it says, or "" if they do not.
+    """Return the fault if words after a stated answer change its meaning, else "".
 
     After a negative answer, another negation agrees with it: "No, it isn't toxic."
     """
@@ -261,7 +261,7 @@ def word_fault(
     phrases: Phrases,
     kinds: Sequence[str] = KINDS,
 ) -> ReplyFault | Literal[""]:
-    """Return the first kind of words that a text holds."""
+    """Return the first kind of fault whose words a text contains."""
     for kind in kinds:
         if getattr(phrases, kind).search(text):
             return WORD_FAULTS[kind]
@@ -269,10 +269,10 @@ def word_fault(
 
 
 def takes_back(later: str, phrases: Phrases) -> bool:
-    """Return whether a text after a verdict takes it back, rather than describe what was rated.
+    """Return whether a text after a verdict retracts it, rather than describing the rated text.
 
-    "Actually, no." and "I take it back." do. "It names two causes that are actually in the text"
-    has such words, too, but far into a sentence about something else.
+    "Actually, no." and "I take it back." are retractions. "It names two causes that are actually in
+    the text" isn't, because the word comes late in a sentence about the text.
     """
     if not phrases.is_spaced:
         return phrases.retraction.search(later) is not None
@@ -287,7 +287,7 @@ def takes_back(later: str, phrases: Phrases) -> bool:
 
 
 def takes_back_in_any(later: str) -> bool:
-    """Return whether a text after a verdict takes it back, in any language that it may be in."""
+    """Return whether a text after a verdict retracts it, in any possible language."""
     return any(takes_back(later, phrases) for phrases in languages_of(later))
 
 

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 SCHEMA_VERSION = 1
-MAX_JUDGES = 50  # of a run or a file: judges are compared in pairs, in every resample
-MAX_CELLS = 20_000  # pairs of options, for all judges: each is held in every resample
-MAX_NAME_CHARS = 200  # of a judge
-MAX_COST_USD = 1e6  # of a reply; a larger cost is an error
+MAX_JUDGES = 50  # most judges in a run or a file, as every resample compares all pairs of them
+MAX_CELLS = 20_000  # most pairs of options over all judges, as every resample stores them
+MAX_NAME_CHARS = 200  # longest name of a judge
+MAX_COST_USD = 1e6  # highest cost of a reply; a higher one is an error
 HEADER = b'{"schema_version": 1}\n'
-AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a unit whose conversation goes on
+AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a unit whose conversation continues
 ALWAYS_WRITTEN = (
     "item",
     "judge",
@@ -49,29 +49,29 @@ ALWAYS_WRITTEN = (
     "value",
     "attempt",
 )  # and crc
-MEMBER = re.compile(r"field `(\w+)`|at `\$\.?([^`]*)`")  # the place in a message of msgspec
+MEMBER = re.compile(r"field `(\w+)`|at `\$\.?([^`]*)`")  # the position in a message from msgspec
 
 
 class _Record(
     Struct,
     frozen=True,
-    gc=False,  # no record can be part of a cycle
+    gc=False,  # records can't be part of a cycle
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """A record per call; types are checked when it is read from a file."""
+    """Record of a call. Types are checked when it is read from a file."""
 
 
 Usd = Annotated[float, msgspec.Meta(ge=0, le=MAX_COST_USD)]
 
 
-def _written(default: Value | int) -> Any:  # noqa: ANN401 -- of whatever type the member is
-    """Return a field with a default that is written to files nevertheless."""
+def _written(default: Value | int) -> Any:  # noqa: ANN401 -- the member's type
+    """Return a field that is written to files even if it has its default."""
     return msgspec.field(default_factory=repeat(default).__next__)
 
 
 class Reply(_Record, frozen=True, kw_only=True):
-    """A received reply of a judge, as it is cached.
+    """A reply received from a judge, as stored in the cache.
 
     Attributes
     ----------
@@ -80,31 +80,31 @@ class Reply(_Record, frozen=True, kw_only=True):
     text : str
         Text of the reply.
     model, fingerprint, finish_reason : str or None
-        As the provider reported them; a fingerprint names the configuration that a model runs in.
+        Values reported by the provider. The fingerprint identifies the model's configuration.
     prompt_tokens, completion_tokens, cached_tokens : int or None
-        As the provider counted them; those cached are among those of the prompt.
+        Tokens counted by the provider. Those of the prompt include the cached ones.
     cost_usd : float or None
-        0 is free, None is unknown.
+        Cost in USD; 0 if free, None if unknown.
     latency_s : float or None
         Seconds from sending to the last byte.
     logprobs : JSON
-        As the provider sent them.
+        Log-probabilities as the provider sent them.
     reasoning : str
-        Hidden reasoning, kept if the reply has no other text.
+        Hidden reasoning, stored if the reply has no other text.
     used_all_tokens : bool
         Whether it has as many tokens as its request allowed, so that it was cut off.
     prompt_at_least : int or None
-        The fewest tokens that the prompt can have, if the provider counted far fewer: it was cut.
+        Minimum tokens of the prompt, if the provider counted far fewer and so must have cut it.
     derived : bool
-        Whether it was derived from another elicitation by rule.
+        Whether it was derived by rule from a different elicitation.
     cache_key : str
-        Key that the requests for all samples share, `Request.cache_key`; empty if unknown.
+        `Request.cache_key`, which the requests for all samples share; empty if unknown.
     received_at : float or None
-        When it was received, in seconds since 1970. For a reply from a batch, when the batch was
-        handed in: the provider doesn't say when it answered. None in replies of earlier versions.
+        Time of receipt, in seconds since 1970. For a reply from a batch, the time of submission,
+        because the provider doesn't report when it answered. None in earlier versions' replies.
     task, judge : str
-        Names of the task and the judge that it was first received for; empty in replies of earlier
-        versions.
+        Names of the task and the judge that it was first received for; empty in earlier versions'
+        replies.
     """
 
     request: str
@@ -129,27 +129,27 @@ class Reply(_Record, frozen=True, kw_only=True):
 
     @property
     def ending(self) -> ReplyEnding:
-        """Why it ended, by the tokens that it used and the provider's word."""
+        """Reason why it ended, from its number of tokens and the provider's word."""
         return "cut_off" if self.used_all_tokens else ending_of(self.finish_reason)
 
 
 class PairValue(_Record, frozen=True, kw_only=True):
-    """Value of a pair: the set, then the single choice made in the same conversation."""
+    """Value of a pair: the set, then the single choice from the same conversation."""
 
     set: tuple[str, ...]
-    choice: str  # may lie outside the set: that is data
+    choice: str  # can be outside the set, which is a finding
 
 
 Value = str | tuple[str, ...] | PairValue | None
 
 
 class Verdict(_Record, frozen=True, kw_only=True):
-    """The verdict on a unit, with the reply that it was parsed from.
+    """Verdict on a unit, with the reply that it was parsed from.
 
     Attributes
     ----------
     item, judge : str
-        Item that was rated, and the judge.
+        The rated item, and the judge.
     elicitation : str
         ``forced_choice`` (an option), ``response_set`` (all reasonable options) or ``paired``
         (both, in a conversation).
@@ -158,35 +158,35 @@ class Verdict(_Record, frozen=True, kw_only=True):
     outcome : str
         One of `OUTCOMES`; only ``answered`` has a value.
     value : str, tuple of str, PairValue or None
-        The key of an option, a set of keys, or both; on a scale without options, the
-        answer as text.
+        An option's key, a set of keys, or both; on a scale without options, the answer as text.
     attempt : int
         Number of attempts at the unit, over all starts of the run.
     reply : Reply or None
-        What it was parsed from; of a pair, the reply to the second turn. None if there was none,
-        or where it is computed from several.
+        The parsed reply; for a pair, the reply to the second turn. None if there was no reply, or
+        if the verdict was computed from several.
     first : Reply or None
-        The first turn of a pair.
+        Reply to the first turn of a pair.
     unread, first_unread : Reply or None
-        A complete reply that couldn't be read, so that the judge was asked once more in the same
-        conversation. ``first_unread`` is the one before ``first``, ``unread`` any other.
+        A complete but unreadable reply, after which the judge got a second question in the same
+        conversation: ``first_unread`` before ``first``, ``unread`` before ``reply``.
     failed_request : str
-        Without a reply, the hash of the request that got none.
+        Hash of the request, if it got no reply.
     from_store : bool
         Whether the reply was in the store (the cache folder, or the database of ``--store``), so
         that this run did not pay for it.
     reason : str
-        A slug for why there is no answer, see `Parsed`.
+        A slug for the reason why there is no answer, see `Parsed`.
     probabilities : dict of str to float, or None
-        Of a judge asked for log-probabilities: that of each option, and of CANNOT_ASSESS. The rest
-        lies outside the options; the value is the most probable option. Of a reply about a single
-        option: those of yes and no; of a response set made of such: that each option is accepted.
+        If log-probabilities were requested, the probability of each option and of CANNOT_ASSESS.
+        The rest is outside the options, and the value is the most probable option. For a reply
+        about a single option, the probabilities of yes and no. For a response set made of such
+        replies, the probability that each option is accepted.
     shown : tuple of str
-        The keys of the options by the place at which the prompt showed them; empty where it showed
-        them in the task's order. A single one where the reply says whether that is accepted.
+        The options' keys in the order of the prompt; empty for the task's order. A single key if
+        the reply says whether that option is accepted.
     swapped : bool
-        Whether the prompt showed the two answers of a pairwise item in the other order; value,
-        probabilities and ``shown`` are turned back to the order of the item.
+        Whether the prompt showed the two answers of a pairwise item in reverse order. Value,
+        probabilities and ``shown`` are converted to the order of the item.
     """
 
     item: str
@@ -209,23 +209,23 @@ class Verdict(_Record, frozen=True, kw_only=True):
 
     @property
     def request(self) -> str:
-        """Hash of the request that got the reply or, without a reply, of the one that failed."""
+        """Hash of the request that got the reply, or of the failed request if there is none."""
         return self.reply.request if self.reply is not None else self.failed_request
 
     @property
     def text(self) -> str:
-        """Text of the reply; empty without one."""
+        """Text of the reply; empty if there is none."""
         return self.reply.text if self.reply is not None else ""
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """Its replies, in the order of the conversation."""
+        """Replies in the order of the conversation."""
         turns = (self.first_unread, self.first, self.unread, self.reply)
         return tuple(reply for reply in turns if reply is not None)
 
     @property
     def is_reasked(self) -> bool:
-        """Whether a reply of the judge couldn't be read, so that it was asked once more."""
+        """Whether the judge got a second question after an unreadable reply."""
         return self.unread is not None or self.first_unread is not None
 
     def __repr__(self) -> str:
@@ -236,7 +236,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
 
 
 def with_swapped_answers(verdict: Verdict, task: Task) -> Verdict:
-    """Return a verdict as it is on the item with its answers in the other order."""
+    """Convert a verdict to the item with its two answers swapped."""
     assert task.pairwise is not None, "checked by the caller"
     key = task.pairwise.swapped_key
     probabilities = verdict.probabilities
@@ -252,7 +252,7 @@ def with_swapped_answers(verdict: Verdict, task: Task) -> Verdict:
 
 
 def mirrored(value: Value, task: Task) -> Value:
-    """Return a verdict or rating as it would be, were the two answers of its item swapped."""
+    """Convert a verdict's or rating's value to the item with its two answers swapped."""
     if task.pairwise is None or value is None:
         return value
     key = task.pairwise.swapped_key
@@ -279,7 +279,7 @@ def failed(
     unread: Reply | None = None,
     first_unread: Reply | None = None,
 ) -> Verdict:
-    """Return the verdict of a unit whose last request has no reply."""
+    """Return the verdict on a unit whose last request got no reply."""
     return Verdict(
         item=unit.item,
         judge=judge,
@@ -300,7 +300,7 @@ def decode(line: bytes) -> Verdict:
     Raises
     ------
     VerdictError
-        If the line is damaged. The message holds nothing of the line.
+        If the line is damaged. The message doesn't quote the line.
     """
     try:
         body = without_checksum(line)
@@ -313,14 +313,14 @@ def decode(line: bytes) -> Verdict:
 
 
 def log_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield number and bytes of each line of a verdict log but its header.
+    """Yield the number and bytes of each line in a verdict log, except the header.
 
     Raises
     ------
     OSError
         If the file cannot be opened, or a line is too long.
     VerdictError
-        If it has a format of another version.
+        If the log has a different version's format.
     """
     with reader(path) as opened:
         lines = bounded_lines(opened)
@@ -329,10 +329,10 @@ def log_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def newest(verdict: Verdict, other: Verdict | None) -> Verdict:
-    """Return which of two verdicts on a unit counts: the newest success, else the newest failure.
+    """Return the verdict on a unit that counts: the newest success, else the newest failure.
 
-    The order in which they are read does not matter. Of those of one attempt, the one counts that
-    was paid for; the first turn of a pair counts last.
+    The order of the arguments doesn't matter. Among verdicts from the same attempt, a paid one
+    takes precedence, and the first turn of a pair counts last.
     """
     return verdict if other is None else max(verdict, other, key=_age)
 
@@ -348,7 +348,7 @@ def _age(verdict: Verdict) -> tuple[bool, int, bool, bool, bytes]:
 
 
 def max_judges(task: Task) -> int:
-    """Return how many judges are compared at once: fewer where there are many options."""
+    """Return the maximum number of judges to compare, which is lower for many options."""
     return min(MAX_JUDGES, MAX_CELLS // max(len(task.options), 1) ** 2)
 
 
@@ -358,24 +358,24 @@ def check_header(line: bytes, path: Path) -> None:
     Raises
     ------
     VerdictError
-        If it is not a header, or of a later format.
+        If it isn't a header, or the format is of a later version.
     """
     try:
         header = json.loads(line)
         version = header["schema_version"]
     except (ValueError, TypeError, KeyError, RecursionError):
         raise VerdictError(
-            f"{path}: line 1 is not a verdict log's header. Wanted {HEADER.decode().strip()}"
+            f"{path}: line 1 must be a verdict log's header: {HEADER.decode().strip()}"
         ) from None
     if version != SCHEMA_VERSION:
         raise VerdictError(
-            f"{path}: written in verdict format {version!r}, this version reads {SCHEMA_VERSION}. "
+            f"{path}: verdict format {version!r}, but this version reads {SCHEMA_VERSION}. "
             "Use the version of judge-harness that wrote it."
         )
 
 
 def verdict_schema() -> JsonObject:
-    """Return the JSON schema of a line of the log, its checksum included."""
+    """Return the JSON schema for a line of the log, including its checksum."""
     [schema], parts = msgspec.json.schema_components([Verdict], ref_template="#/$defs/{name}")
     for part in parts.values():
         part["description"] = cleandoc(part["description"])
@@ -393,7 +393,7 @@ _DECODER = msgspec.json.Decoder(Verdict)
 
 
 def _decode_slowly(body: bytes, error: ValueError) -> Verdict:
-    """Decode lines that msgspec refuses, halves of surrogate pairs as U+FFFD, or raise."""
+    """Decode a line that msgspec rejects, with U+FFFD for lone surrogates, or raise an error."""
     problem: Exception = error
     if not isinstance(problem, msgspec.ValidationError):
         try:

@@ -1,9 +1,9 @@
-"""A bias for each option: what is added to its log-probability before the greatest is chosen.
+"""Biases of the options, which are added to log-probabilities before the highest is selected.
 
-Biases are found on rated items of one half (of the groups, by a hash) and used on the other, so
-that no verdict rests on the ratings of its own item. They stand in the name of a judge: two digits
-for each option and half, from 10 to 99, in fifths of a unit from 50. ``bias:50625060`` of two
-options adds 0 and 2.4 to those of the first half, 0 and 2 to those of the other.
+Biases are fitted on the rated items of one half (groups are split by a hash) and used on the other,
+so that no verdict depends on the ratings of its own item. They are part of a judge's name: two
+digits for each option and half, from 10 to 99, in fifths of a unit above or below 50. With two
+options, ``bias:50625060`` adds 0 and 2.4 in the first half, and 0 and 2 in the second.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
 
 N_HALVES = 2
-NONE, STEPS, LEAST, MOST = 50, 5, 10, 99  # digits of no bias, per unit, and their range
+NONE, STEPS, LEAST, MOST = 50, 5, 10, 99  # digits for no bias, steps per unit, range of digits
 MOST_OPTIONS = 5
 
 
 class AnswerBias(Wrapped):
-    """Adds a bias to the log-probability of each option; see the module's docstring."""
+    """Strategy that adds a bias to each option's log-probability; see the module's docstring."""
 
     registered = "bias"
     rank = 2
@@ -44,14 +44,14 @@ class AnswerBias(Wrapped):
         self.needs_options = True
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether a strategy gives probabilities of the options."""
+        """Return whether a strategy returns probabilities of the options."""
         return inner.gives_distribution and not inner.asks_each_option
 
     def check(self, task: Task) -> None:
-        """Refuse a number that isn't one of so many options, or replies without probabilities."""
+        """Reject a number with the wrong number of biases, and replies without probabilities."""
         super().check(task)
         if not self.gives_distribution:
-            raise TaskError(f"{self.name} needs probabilities. Ask with logprob@{self.name}")
+            raise TaskError(f"{self.name} needs probabilities. Use logprob@{self.name}")
         digits = str(self.number)
         n = len(task.options)
         if len(digits) != 2 * N_HALVES * n or min(_pairs(digits)) < LEAST:
@@ -62,11 +62,11 @@ class AnswerBias(Wrapped):
 
     @property
     def is_computed(self) -> bool:
-        """Whether verdicts are computed, which they are."""
+        """True, because biased verdicts are computed."""
         return True
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return verdicts with the greatest biased log-probability."""
+        """Return verdicts for the options with the highest biased log-probability."""
         biases = biases_of(self.number, [option.key for option in of.task.options])
         return [
             _biased(verdict, biases[half_of(of.task.by_id.get(verdict.item), verdict.item)])
@@ -75,15 +75,15 @@ class AnswerBias(Wrapped):
 
 
 def with_biases(asking: Strategy, steps: Sequence[Sequence[int]]) -> Strategy | None:
-    """Return a strategy with biases, in steps, of the options in each half.
+    """Return a strategy with biases of the options, in steps, for each half.
 
-    None if it gives no probabilities, or has biases already.
+    The result is None if the strategy returns no probabilities, or has biases already.
     """
     return joined(asking, named(f"{AnswerBias.registered}:{number_of(steps)}"))
 
 
 def half_of(item: Item | None, name: str) -> int:
-    """Return the half of an item: 0 or 1, by a hash of its group, or of its id without one."""
+    """Return an item's half, 0 or 1, from a hash of its group or, if it has none, of its id."""
     unit = name if item is None else group_of(item)
     return sha256(unit.encode("utf-8", "surrogatepass")).digest()[-1] % N_HALVES
 
@@ -102,7 +102,7 @@ def biases_of(number: int, keys: Sequence[str]) -> list[dict[str, float]]:
 
 
 def number_of(steps: Sequence[Sequence[int]]) -> int:
-    """Return the number of biases, in steps, of the options in each half.
+    """Return the number that encodes biases of the options, in steps, for each half.
 
     Examples
     --------

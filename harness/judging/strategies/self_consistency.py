@@ -1,4 +1,4 @@
-"""Several replies make a verdict: by majority, or in several orders of the options."""
+"""Strategies that combine several replies into a verdict, with or without different orders."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from harness.judging.strategies.voting import Ballot
     from harness.tasks import Task
 
-SEED = 0  # of the orders, which are the same in every run
+SEED = 0  # seed of the orders, the same in every run
 
 
 class SelfConsistency(Wrapped):
-    """Strategy that asks several times under another strategy; the majority decides."""
+    """Strategy that takes the majority of several replies under a different strategy."""
 
     registered = "self-consistency"
     rank = 1
     numbers = range(2, 101)
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether the replies of a strategy are whole verdicts, which can differ."""
+        """Return whether each reply under a strategy is a full verdict that can vary."""
         return not (inner.gives_distribution or inner.asks_each_option)
 
     def replies_per_verdict(self, n_options: int) -> int:
@@ -42,22 +42,22 @@ class SelfConsistency(Wrapped):
 
     @property
     def is_computed(self) -> bool:
-        """Whether verdicts are computed, which they are."""
+        """True, because verdicts are computed from several replies."""
         return True
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the majority verdicts; sample s combines replies ks to ks + k - 1."""
+        """Return the majority verdicts. Sample s combines replies ks to ks + k - 1."""
         replies = sorted(self._inner.combine(verdicts, of), key=lambda verdict: verdict.sample)
         units = votes_by_unit(replies, of, self.number, n_replies=self.number)
         return [self.decided(ballot, votes, of.task) for ballot, votes in units]
 
     def decided(self, ballot: Ballot, votes: Sequence[Verdict], task: Task) -> Verdict:
-        """Return the verdict of some votes."""
+        """Return the verdict for some votes."""
         return majority(ballot, votes, choosable(task))
 
 
 class SeveralOrders(SelfConsistency):
-    """Asks in several orders of the options; their mean probability decides, or the majority."""
+    """Strategy that shows several orders of the options, and averages probabilities or votes."""
 
     registered = "option-orders"
     numbers = range(2, 21)
@@ -69,12 +69,12 @@ class SeveralOrders(SelfConsistency):
         self.needs_prompts = True
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether a strategy shows all options at once, in any order, by a template."""
+        """Return whether a strategy's template shows all options at once, in any order."""
         single = inner.asks_each_option or inner.joins_members
         return is_templated(inner) and not (inner.keeps_order or single)
 
     def option_orders(self, task: Task, orders: OptionOrders | None) -> OptionOrders:
-        """Return orders in which every option is shown at every place in K successive samples."""
+        """Return orders that show every option in every position in K successive samples."""
         return orders or OptionOrders(tuple(task.options), SEED)
 
     def order(
@@ -85,7 +85,7 @@ class SeveralOrders(SelfConsistency):
         return orders.order_for(item, sample) if orders else ()
 
     def decided(self, ballot: Ballot, votes: Sequence[Verdict], task: Task) -> Verdict:
-        """Return the option with the highest mean probability; without those, the majority's."""
+        """Return the option with the highest mean probability or, without those, most votes."""
         verdict = super().decided(ballot, votes, task)
         masses = [vote.probabilities for vote in votes if vote.probabilities is not None]
         if verdict.outcome != "answered" or len(masses) < len(votes):

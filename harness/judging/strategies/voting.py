@@ -1,18 +1,18 @@
 """Verdicts by vote: over several replies of a judge (self-consistency), or several judges.
 
-They are computed from other verdicts, without further calls. A unit has a verdict once all its
-votes are there:
+They are computed from other verdicts, without additional calls. A unit has a verdict once all its
+votes are complete:
 
-- where a vote failed, it failed;
-- where at least half of the votes are answers, these decide: the option that most of them name, or
-  the set of the options that more than half of them accept; on a continuous scale, their median;
-- elsewhere its outcome is that of most other votes, of equally many in the order of `OUTCOMES`.
+- If a vote failed, so did the verdict.
+- If at least half of the votes are answers, the verdict is the option that most of them name, or
+  the set of options that more than half of them accept. On a continuous scale, it is their median.
+- Otherwise, it has the most common outcome of the other votes, or the first in `OUTCOMES` if tied.
 
-Ties between options, and options that exactly half accept, are drawn: by a hash of judge, unit and
-option, so that a draw is the same in every computation and favours no option. Where the set is
-empty or not admissible, the most common set is taken. In a pair, set and choice are voted on
-apart. In a weighted ensemble, answers count by the weights of their members (`Weighted`), and
-"more than half" is more than half of the weight of those who answered.
+Ties between options, and options that exactly half accept, are drawn using a hash of judge, unit
+and option. The draw is therefore reproducible and doesn't favour any option. If the set is empty or
+not admissible, the most common set is used. In a pair, the votes on set and choice are separate. In
+a weighted ensemble, answers count by the weights of their members (`Weighted`), and "more than
+half" means more than half of the total weight of the members that answered.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 Named = TypeVar("Named", str, tuple[str, ...])  # an option, or the options of a set
-Choosable: TypeAlias = "OptionSpace | OpenScale"  # the scale, where there are no options
+Choosable: TypeAlias = "OptionSpace | OpenScale"  # the scale, if there are no options
 
 
 class Ballot(NamedTuple):
@@ -68,7 +68,7 @@ def votes_by_unit(
 
 
 def choosable(task: Task) -> Choosable:
-    """Return the answers that a task's raters choose from, for `majority`."""
+    """Return the possible answers on a task, for `majority`."""
     return cast("OpenScale", task.scale) if task.is_open else task.space
 
 

@@ -1,4 +1,4 @@
-"""Strategies around another: what they don't change is done as under that one."""
+"""Strategies that wrap a different one, and only change part of it."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
     from harness.tasks.item import AnswerKind, Elicitation
 
-OF_CLASS = {"numbers", "easier"}  # facts that are not those of the strategy inside
+OF_CLASS = {"numbers", "easier"}  # attributes that aren't copied from the wrapped strategy
 
 
 class Wrapped(Strategy):
-    """Asks in another way, and changes something about it.
+    """Strategy that wraps a different strategy. By default, it behaves like that one.
 
     Parameters
     ----------
     name : str
-        As it stands in the name of a judge, such as ``self-consistency:3``.
+        Name as in a judge's name, such as ``self-consistency:3``.
     number : int
         The number after the colon.
     inner : Strategy
-        The other way.
+        The wrapped strategy.
     """
 
-    registered: ClassVar[str]  # as it is registered
-    rank: ClassVar[int]  # the higher stands around the lower; of one rank, a name has one
+    registered: ClassVar[str]  # name in the registry
+    rank: ClassVar[int]  # higher ranks wrap lower ones; a judge's name has at most one per rank
 
     def __init__(self, name: str, number: int = 0, inner: Strategy = DEFAULT) -> None:
         del name
@@ -45,11 +45,11 @@ class Wrapped(Strategy):
             setattr(self, fact, getattr(inner, fact))
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether another strategy can stand inside."""
+        """Return whether a strategy can be wrapped."""
         raise NotImplementedError
 
     def joined(self, other: Strategy) -> Strategy | None:
-        """Return this around the inner strategy and another, or None if these don't go together."""
+        """Return this strategy around the combination of two, or None if they're incompatible."""
         if isinstance(other, Wrapped) and other.rank >= self.rank:
             return None
         inner = self._inner.joined(other) or other.joined(self._inner)
@@ -58,34 +58,34 @@ class Wrapped(Strategy):
         return type(self)(self.name, self.number, inner)
 
     def params(self, params: Params) -> Params:
-        """Return the parameters under the other strategy."""
+        """Return the parameters under the wrapped strategy."""
         return self._inner.params(params)
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
-        """Return the parameters under the other strategy."""
+        """Return the response format under the wrapped strategy."""
         return self._inner.response_format(task, kind)
 
     @property
     def has_schema(self) -> bool:
-        """Whether the other strategy has a schema."""
+        """Whether the wrapped strategy has a schema."""
         return self._inner.has_schema
 
     def template(self, elicitation: Elicitation) -> str:
-        """Return the template of the other strategy."""
+        """Return the wrapped strategy's template."""
         return self._inner.template(elicitation)
 
     def order(
         self, keys: Sequence[str], orders: OptionOrders | None, item: str, sample: int
     ) -> Order:
-        """Return the order under the other strategy."""
+        """Return the order under the wrapped strategy."""
         return self._inner.order(keys, orders, item, sample)
 
     def turn(self, n_options: int, sample: int) -> int:
-        """Return the turn number under the other strategy."""
+        """Return the turn number under the wrapped strategy."""
         return self._inner.turn(n_options, sample)
 
     def messages(self, prompts: PromptSource, question: Question) -> tuple[Message, ...]:
-        """Return the messages of the template, as this shows them, or those of the other."""
+        """Return the messages from the template as changed here, or the wrapped strategy's."""
         if is_templated(self._inner):
             return prompts.from_template(question, self)
         return self._inner.messages(prompts, question)
@@ -93,57 +93,57 @@ class Wrapped(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the other strategy's reading of a reply."""
+        """Return the wrapped strategy's reading of a reply."""
         return self._inner.read(reader, reply, kind, item, order)
 
     def option_orders(self, task: Task, orders: OptionOrders | None) -> OptionOrders | None:
-        """Return the orders of the other strategy."""
+        """Return the wrapped strategy's orders."""
         return self._inner.option_orders(task, orders)
 
     def check(self, task: Task) -> None:
-        """Refuse what the other strategy refuses."""
+        """Reject tasks that the wrapped strategy rejects."""
         self._inner.check(task)
 
     def extra_items(self, task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
-        """Return what the other strategy adds."""
+        """Return the items that the wrapped strategy adds."""
         return self._inner.extra_items(task, items)
 
     def replies_per_verdict(self, n_options: int) -> int:
-        """Return how many replies a verdict of the other strategy takes."""
+        """Return the number of replies per verdict under the wrapped strategy."""
         return self._inner.replies_per_verdict(n_options)
 
     @property
     def is_computed(self) -> bool:
-        """Whether the other strategy computes verdicts."""
+        """Whether the wrapped strategy computes verdicts."""
         return self._inner.is_computed
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
-        """Return the verdicts of the other strategy."""
+        """Return the wrapped strategy's verdicts."""
         return self._inner.combine(verdicts, of)
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the other strategy is fitted."""
+        """Whether the wrapped strategy is fitted."""
         return self._inner.is_fitted
 
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
-        """Return what the other strategy takes from a run."""
+        """Return the values that the wrapped strategy fits to a run."""
         return self._inner.fit(verdicts, of)
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterable[str]:
-        """Yield the notes of the other strategy."""
+        """Yield the wrapped strategy's notes."""
         return self._inner.notes(replies, of)
 
 
 def is_templated(strategy: Strategy) -> bool:
-    """Return whether what is sent under a strategy is its template, and nothing else."""
+    """Return whether a strategy only sends its template."""
     if isinstance(strategy, Wrapped):
-        return is_templated(strategy._inner)  # noqa: SLF001 -- of the same class
+        return is_templated(strategy._inner)  # noqa: SLF001 -- the same class
     return type(strategy).messages is Strategy.messages
 
 
 class WithoutDescriptions(Wrapped):
-    """Shows the keys and labels of the options, without their descriptions."""
+    """Strategy that shows keys and labels of the options, but not their descriptions."""
 
     registered = "no-descriptions"
     rank = 0
@@ -155,5 +155,5 @@ class WithoutDescriptions(Wrapped):
         self.changes_cache_key = True
 
     def takes(self, inner: Strategy) -> bool:
-        """Return whether the other strategy shows all options, by a template."""
+        """Return whether a strategy's template shows all options."""
         return is_templated(inner) and not (inner.asks_each_option or inner.joins_members)

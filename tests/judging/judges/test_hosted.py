@@ -309,7 +309,8 @@ def test_claude_at_a_gateway_was_asked_in_another_protocol(stub, tmp_path, field
         KEY if is_own else f"Bearer {KEY}"
     ]
     assert (
-        notice_of(spec) == f"claude: {spec.base_url} is asked in {protocol} protocol for {sent!r}"
+        notice_of(spec)
+        == f"claude: requests to {spec.base_url} use {protocol} protocol and model {sent!r}"
     )
 
 
@@ -325,7 +326,10 @@ def test_gpt_at_a_gateway_says_for_which_model_it_asks(stub, tmp_path, fields, s
     [request] = [s for s in stub.requests() if TEXT in s["body"]]
     assert request["path"].endswith("/v1/chat/completions")
     assert json.loads(request["body"])["model"] == sent
-    assert notice_of(spec) == f"gpt: {spec.base_url} is asked in OpenAI's protocol for {sent!r}"
+    assert (
+        notice_of(spec)
+        == f"gpt: requests to {spec.base_url} use OpenAI's protocol and model {sent!r}"
+    )
 
 
 def test_a_moved_judge_takes_its_providers_key_along_only_if_named(stub, tmp_path, monkeypatch):

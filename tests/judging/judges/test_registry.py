@@ -112,7 +112,7 @@ def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
     [
         ("judges: {a: {model: openai/a, smaples: 3}}", ["judges.a.smaples", "no such field"]),
         ("judges: {a: {model: openai/a, samples: 0}}", ["judges.a.samples", "greater than"]),
-        ("judges: {a: {kind: magic, model: m}}", ["judges.a.kind", "neither built in"]),
+        ("judges: {a: {kind: magic, model: m}}", ["judges.a.kind", "must be built in"]),
         ("judges: {a: {kind: endpoint, model: m}}", ["judges.a", "base_url is missing"]),
         ("judges: {a: {kind: lexicon, base_url: 'http://h'}}", ["judges.a", "means nothing"]),
         ("judges: {a: {model: m, base_url: 'ftp://h/v1'}}", ["judges.a.base_url", "http://"]),
@@ -127,7 +127,7 @@ def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
             ["a.params", "api_key", "key_env"],
         ),
         ("judges: {a: {model: openai/a, params: {stream: true}}}", ["a.params", "stream"]),
-        ("judges: {a: just text}", ["judges.a", "wanted fields"]),
+        ("judges: {a: just text}", ["judges.a", "must contain fields"]),
         ("judges: {a: {name: b, model: m}}", ["judges.a", "no `name:`"]),
         ("judges:\n  a: {model: m}\n  a: {model: n}", ["line 3", "'a' appears twice"]),
         ("judges:\n  a: &x {model: m}\n  b: *x", ["line 2", "anchor"]),
@@ -251,7 +251,9 @@ def test_an_address_in_the_environment_was_ignored(monkeypatch):
     spec = load_judges()["gpt"]
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:{CANARY}@gateway:1/v1")
-    with pytest.raises(JudgeUnavailable, match=r"^gpt: OPENAI_BASE_URL names another") as caught:
+    with pytest.raises(
+        JudgeUnavailable, match=r"^gpt: OPENAI_BASE_URL names a different"
+    ) as caught:
         check(spec)
     assert CANARY not in str(caught.value)
     check(spec.model_copy(update={"base_url": "http://gateway:1/v1"}))
@@ -367,7 +369,7 @@ def test_estimates_are_near_what_servers_count():
 
 def test_more_judges_than_are_compared_make_no_run(task):
     """They are refused before any is looked up."""
-    with pytest.raises(JudgeError, match=r"51 judges are named\. A run has at most 50"):
+    with pytest.raises(JudgeError, match=r"51 judges are named, but a run has at most 50"):
         resolve([f"j{j}" for j in range(51)], task, {})
 
 

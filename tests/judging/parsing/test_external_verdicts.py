@@ -175,9 +175,9 @@ def test_outcome_is_taken_where_the_value_is_empty(tmp_path, task):
         ([row("yes"), row("yes", item="z")], "line 2: item 'z' is not in the task"),
         ([row("yes", item=None)], "line 1: item '' is not in the task"),
         ([row("yes"), row("no")], "line 2: item 'a': judge 'j' has rated it before"),
-        ([row("yes", judge="")], "line 1: item 'a': the judge is not named"),
-        ([row("yes", elicitation="guess")], "line 1: item 'a': elicitation is none of"),
-        ([row("yes", elicitation=["paired"])], "line 1: item 'a': elicitation is none of"),
+        ([row("yes", judge="")], "line 1: item 'a': 'judge' is empty"),
+        ([row("yes", elicitation="guess")], "line 1: item 'a': elicitation must be one of"),
+        ([row("yes", elicitation=["paired"])], "line 1: item 'a': elicitation must be one of"),
         ([row("yes", sample="first")], "line 1: item 'a': sample is not a number"),
         ([row("yes", sample=-1)], "line 1: item 'a': sample is not a number"),
         ([row("yes", sample=True)], "line 1: item 'a': sample is not a number"),
@@ -296,7 +296,7 @@ def test_more_judges_than_are_compared_are_refused(tmp_path, task):
     with pytest.raises(VerdictError, match=r"line 51: more than 50 judges. Split the file"):
         read_external(jsonl(tmp_path / "v.jsonl", *rows), task)
     long = jsonl(tmp_path / "v.jsonl", row("A", judge="j" * (MAX_NAME_CHARS + 1)))
-    with pytest.raises(VerdictError, match=r"name has 201 characters\. At most 200"):
+    with pytest.raises(VerdictError, match=r"name has 201 characters\. Use at most 200"):
         read_external(long, task)
 
 

@@ -130,7 +130,7 @@ def test_judges_that_read_no_images_are_skipped_with_the_reason(folder):
         resolve(["smollm2"], task, registry)
     with pytest.raises(JudgeError, match=r"no judge is left to run.*it doesn't read images"):
         resolve(None, task, registry)
-    with pytest.raises(JudgeError, match="demonstrations show no images"):
+    with pytest.raises(JudgeError, match="demonstrations don't support images"):
         plan(folder, ["m@few-shot:1"])
     blind = registry["gpt"].model_copy(update={"images": False})
     with pytest.raises(JudgeUnavailable, match="gpt: it doesn't read images"):

@@ -341,7 +341,7 @@ def test_resumed_run_keeps_its_way_of_asking(tmp_path):
     [own] = own_judges([earlier], judges, Server())
     assert own.reask == 0
     assert kept_answers([earlier], judges) == [
-        "m: asked with `reask: 0`, as in this run. A new run has `reask: 1`."
+        "m: runs with `reask: 0`, as before. A new run would use `reask: 1`."
     ]
 
 
@@ -349,7 +349,7 @@ def test_resumed_run_keeps_its_way_of_asking(tmp_path):
     ("fields", "problem"),
     [
         ({"reask": 2}, "reask"),
-        ({"reask": 1, "strategy": "logprob"}, "does not go together with strategy logprob"),
+        ({"reask": 1, "strategy": "logprob"}, "isn't compatible with strategy logprob"),
     ],
 )
 def test_wrong_reask_is_an_error(tmp_path, fields, problem):
