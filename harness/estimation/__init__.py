@@ -1,1 +1,1 @@
-"""From a judge to a number: means over items that nobody rated."""
+"""Estimates of means over items that nobody rated, from a judge's answers."""

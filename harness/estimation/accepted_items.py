@@ -1,4 +1,4 @@
-"""Which verdicts on unlabelled items can stand without a person, part by part."""
+"""Verdicts on unlabelled items that can be accepted without a person, part by part."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ COLUMNS = ("item", "judge", "value", "confidence", "accepted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedShare:
-    """How many verdicts on unlabelled items can stand.
+    """Number of verdicts on unlabelled items that can be accepted.
 
     Attributes
     ----------
     n_accepted, n_items : int
-        Verdicts that can stand, of those on unlabelled items.
+        Number of accepted verdicts, and of unlabelled items.
     max_error, level : float
         With this confidence, their mean error in the population is at most ``max_error``.
     error_kind : {"majority", "rater", "set"}
-        What counts as an error.
+        Definition of an error.
     path : Path
-        A row for each item.
+        File with a row for each item.
     """
 
     n_accepted: int
@@ -50,10 +50,10 @@ class AcceptedShare:
 
 
 class AcceptedItems:
-    """Applies to unlabelled items what rated ones show, and writes a row for each.
+    """Accepts verdicts on unlabelled items by the threshold from rated ones, and writes them.
 
-    The judge is asked once about an unlabelled item, so its first replies decide about the rated
-    ones, too: the agreement of several replies is no confidence here.
+    The judge runs once on each unlabelled item, so its first replies also decide about the rated
+    ones. Agreement of several replies therefore can't serve as its confidence.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class AcceptedItems:
 
     @property
     def share(self) -> AcceptedShare:
-        """How many can stand so far."""
+        """Number of verdicts that can be accepted so far."""
         return AcceptedShare(
             n_accepted=self.n_accepted,
             n_items=self.n_items,
@@ -109,7 +109,7 @@ class AcceptedItems:
 
 
 def check_trusting(trusting: Trusting, answers: AnswerKind, *, votes: bool, weighted: bool) -> bool:
-    """Return whether the error has a bound; reject a bound that an estimate can't apply.
+    """Return whether the error has a bound, and reject a bound that an estimate can't apply.
 
     Raises
     ------
@@ -119,17 +119,17 @@ def check_trusting(trusting: Trusting, answers: AnswerKind, *, votes: bool, weig
     """
     if trusting.max_error is None:
         if trusting.error_kind != "majority":
-            raise OptionError("error_kind", "it goes with {max_error}", "Add that one")
+            raise OptionError("error_kind", "it goes with {max_error}", "Add that option")
         return False
     if answers != "forced_choice":
-        problem = "this estimate asks for response sets, and only single answers can stand"
+        problem = "this estimate uses response sets, and only single answers can be accepted"
         raise OptionError(
             "max_error", problem, "Leave {max_error} out, or validate with {ranks_by} forced_choice"
         )
     if weighted:
-        problem = "no bound of the error is known for items that are weighted by strata"
+        problem = "there's no error bound for items weighted by strata"
         raise OptionError("max_error", problem, "Leave {max_error} or {strata} out")
     if votes:
-        problem = "the judge's verdicts are votes, and an estimate asks once"
+        problem = "the judge's verdicts are votes, and an estimate requests one reply per item"
         raise OptionError("max_error", problem, "Leave {max_error} out")
     return True

@@ -1,4 +1,4 @@
-"""Items to label for an estimate, drawn with known probabilities where labels say most."""
+"""Items to label for an estimate, drawn with probabilities that favour informative labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
     from harness.tasks.item import AnswerKind
 
-ASKED = ("asked", "done")  # states of a part about which the judge was asked
+ASKED = ("asked", "done")  # states of a part on which the judge was run
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class ActiveDraw:
     Attributes
     ----------
     items : tuple of Item
-        In the order of the unlabelled items; the field ``inclusion_probability`` says how likely
-        each was to be drawn.
+        The drawn items, in the order of the unlabelled ones. The field ``inclusion_probability`` is
+        an item's probability of being drawn.
     probabilities : (n,) array
-        The same numbers.
+        The same probabilities.
     n_items : int
-        Items from which they were drawn.
+        Number of items from which they were drawn.
     answers : str
-        What the raters are to be asked for.
+        Kind of answers to collect from the raters.
     """
 
     items: tuple[Item, ...]
@@ -57,34 +57,34 @@ class ActiveDraw:
 def draw_items(
     folder: RunFolder, judge: str, items: Path, n_labels: int, *, rng: np.random.Generator
 ) -> ActiveDraw:
-    """Draw unlabelled items for labelling, each on its own with a known probability.
+    """Draw unlabelled items for labelling, each independently with a known probability.
 
-    Items about whose verdict the run's ratings disagree most are the likeliest; see
-    `draw_probabilities`. No judge is asked.
+    Items are likeliest if the run's ratings disagree most with each other about the judge's
+    verdict; see `draw_probabilities`. No judge is run.
 
     Parameters
     ----------
     folder : RunFolder
         A run with rated items.
     judge : str
-        A judge of it that `estimate` has asked about all of the items.
+        A judge of the run that `estimate` has run on all of the items.
     items : Path
-        See `ItemTables`.
+        Tables of unlabelled items; see `ItemTables`.
     n_labels : int
-        Items to draw, on average.
+        Expected number of drawn items.
     rng : Generator
-        Draws.
+        Source of randomness.
 
     Raises
     ------
     HarnessError
-        If the run, the judge or the items cannot be used, or the judge has not been asked about
-        all items.
+        If the run, the judge or the items can't be used, or the judge has not been run on all
+        items.
     """
     source = compared_source(folder)
     if judge not in source.verdicts:
         names = ", ".join(source.verdicts)
-        raise RunError(f"{folder.path}: no judge {judge!r}", f"Name one of {names}")
+        raise RunError(f"{folder.path}: no judge {judge!r}", f"Use one of {names}")
     quantity = Quantity.of(source.task, source.ranking_elicitation)
     labelled, unanswered = filled(rated_items(source, judge, quantity).labelled, quantity)
     parts, fitted = [], fitted_of(folder)
@@ -103,7 +103,7 @@ def draw_items(
                 *folder.location.server,
             ]
             raise RunError(
-                f"{folder.path}: {judge} has not been asked about all items of {items}",
+                f"{folder.path}: {judge} has not been run on all items of {items}",
                 f"Run `{join(words)}` first",
             )
         parts.append(
@@ -111,7 +111,7 @@ def draw_items(
         )
     verdicts = np.concatenate(parts) if parts else np.empty(0)
     if n_labels > len(verdicts):
-        raise TaskError(f"{items}: {len(verdicts)} items", f"Draw {len(verdicts)} at most")
+        raise TaskError(f"{items}: {len(verdicts)} items", f"Draw at most {len(verdicts)}")
     verdicts = np.where(np.isnan(verdicts), unanswered, verdicts)
     spreads = label_spreads(labelled.labels, labelled.verdicts, verdicts)
     probabilities = draw_probabilities(spreads, n_labels)
@@ -125,7 +125,7 @@ def draw_items(
 
 
 def _read(path: Path, task: Task, probabilities: dict[int, float]) -> tuple[Item, ...]:
-    """Read the drawn items alone, by their place among all."""
+    """Read only the drawn items, by their position among all items."""
     read = enumerate(item for part in read_parts(ItemTables(path), task) for item in part)
     return tuple(
         replace(
@@ -138,16 +138,16 @@ def _read(path: Path, task: Task, probabilities: dict[int, float]) -> tuple[Item
 
 
 def write_draw(task: Task, draw: ActiveDraw, folder: Path) -> None:
-    """Write drawn items as a task of their own, without ratings.
+    """Write drawn items as a new task without ratings.
 
     Parameters
     ----------
     task : Task
-        Whose options, prompts and other fields it gets.
+        Task whose options, prompts and other fields the new one gets.
     draw : ActiveDraw
         The items.
     folder : Path
-        Must be new.
+        New folder to write.
     """
     what = f"{len(draw.items)} of {draw.n_items} items, drawn for an estimate"
     changes = {
@@ -159,5 +159,5 @@ def write_draw(task: Task, draw: ActiveDraw, folder: Path) -> None:
         "ignored": (),
     }
     write_version(task.model_copy(update=changes), task, folder)
-    (folder / "ratings.jsonl").unlink()  # it is empty; the first rating makes it anew
+    (folder / "ratings.jsonl").unlink()  # empty; the first rating creates it again
     record_change(folder, what, before=task.content_hash)

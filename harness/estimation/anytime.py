@@ -1,4 +1,4 @@
-"""Looks at an estimate while items are being rated, each with an interval that holds at all."""
+"""Intervals while items are being rated, all of which contain the mean at the same time."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnytimeLook:
-    """The interval after the ratings so far, of a sequence that holds at every number of them.
+    """Interval after the ratings so far, from a sequence that stays valid at every number.
 
     Attributes
     ----------
     low, high : float
-        Its ends.
+        Ends of the interval.
     level : float
-        Chance that all intervals of the sequence hold the mean.
+        Probability that all intervals of the sequence contain the mean.
     n_labelled : int
-        Items behind it, in the order in which they were rated.
+        Number of items behind it, in the order of their ratings.
     wanted_width : float
-        At which rating can end.
+        Width at which rating can end.
     """
 
     low: Annotated[float, MadeBy("betting")]
@@ -48,16 +48,16 @@ class AnytimeLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopping:
-    """When rating ends.
+    """Conditions for the end of rating.
 
     Attributes
     ----------
     width : float
-        Of an interval that is narrow enough.
+        Width of an interval that is narrow enough.
     ratings_per_item : int
-        An item counts once it has so many ratings; later ones are left out.
+        Number of ratings that an item needs to count; later ones are left out.
     level : float
-        Chance that the intervals of all looks hold the mean.
+        Probability that the intervals of all looks contain the mean.
     """
 
     width: float
@@ -66,7 +66,7 @@ class Stopping:
 
 
 def check_order(labelled: Labelled, *, grouped: bool) -> None:
-    """Refuse items that are no random draws, one after the other.
+    """Reject items that weren't drawn at random one after the other.
 
     Parameters
     ----------
@@ -86,9 +86,10 @@ def check_order(labelled: Labelled, *, grouped: bool) -> None:
     is_drawn = which == "rated" and labelled.weights is not None
     how = "were drawn with probabilities" if is_drawn else "come in groups"
     raise OptionError(
-        "until_width", f"the {which} items {how}, and no sequence is known to hold for them",
+        "until_width",
+        f"the {which} items {how}, and there's no valid sequence of intervals for them",
         "Leave {until_width} out",
-    )  # fmt: skip
+    )
 
 
 def look_at(
@@ -103,15 +104,15 @@ def look_at(
     Parameters
     ----------
     source : Source
-        Items, ratings in the order in which they were made, and verdicts.
+        Items, ratings in the order of their creation, and verdicts.
     judge : str
-        The judge.
+        Name of the judge.
     quantity : Quantity
-        What the mean is of.
+        The quantity to average.
     judged : JudgedMean
-        The judge's values of the unlabelled items; items without one have the mean value, or 0.
+        The judge's values for the unlabelled items; items without one get the mean value, or 0.
     stopping : Stopping
-        Which ratings count, the level and the wanted width.
+        Number of ratings per item, level and wanted width.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def look_at(
     if not items:
         raise TaskError(
             f"task {source.task.name}: no item has {stopping.ratings_per_item} ratings "
-            f"({quantity.answers}) and verdicts of {judge}"
+            f"({quantity.answers}) and verdicts from {judge}"
         )
     values = quantity.first_verdicts(items, verdicts)
     values = np.where(np.isnan(values), 0.0 if quantity.kind == "share" else judged.mean, values)

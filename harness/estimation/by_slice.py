@@ -1,4 +1,4 @@
-"""Estimates by slice of the unlabelled items: those that share a value of a field."""
+"""Estimates by slice of the unlabelled items. A slice's items share a value of a field."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceEstimate:
-    """The mean over the population of a slice.
+    """The mean over a slice's population.
 
     Attributes
     ----------
     value : str
-        Of the field.
+        Value of the field.
     n_rated, n_unlabelled : int
-        Items behind it.
+        Numbers of items behind the mean.
     mean : PopulationMean or None
-        At a level at which the intervals of all slices contain theirs; None with fewer than ten
-        rated items, or none without ratings.
+        Mean with an interval at a level at which all slices' intervals contain their means
+        together. None if fewer than ten items are rated, or all are.
     """
 
     value: str
@@ -42,26 +42,27 @@ class SliceEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateBySlice:
-    """The mean over the population by the values of a field.
+    """Means over the population by the values of a field.
 
     Attributes
     ----------
     field : str
-        Of the items.
+        Field of the items.
     level : float
-        Probability that the intervals of all slices contain theirs (Bonferroni).
+        Probability that the intervals of all slices contain their means (Bonferroni).
     slices : tuple of SliceEstimate
-        In the order of the values; there is none of rare values.
+        Slices in the order of the values, without rare values.
     differences : tuple of ValueDifference
-        Of all pairs of values with an estimate; empty where beta is part of it.
+        Differences of all pairs of values with an estimate; empty if the estimate uses beta.
     same_family : tuple of str
-        Values that name the judge's model family.
+        Values that contain the name of the judge's model family.
     compares : bool
-        Whether items compare the answers of two systems. Means are then how often a system is
-        preferred, a tie as half, and a difference is the share that prefers its second system less
+        Whether items compare the answers of two systems. A mean is then the share that prefers a
+        system, with ties as half. A difference is the share that prefers its second system minus
         the share that prefers its first.
     n_too_few : int
-        Pairs of systems with fewer than ten rated comparisons, or without unlabelled ones.
+        Number of pairs of systems with fewer than ten rated comparisons, or without unlabelled
+        ones.
     """
 
     field: str
@@ -85,14 +86,14 @@ def field_to_slice(name: str, task: Task, rated: Sequence[Item]) -> SlicedField:
     if name in fields:
         return fields[name]
     if name in field_names(task, rated):
-        problem = "no two values are on 10 rated items, or all have the same"
-        raise OptionError("by", problem, "Name a field with fewer values", found=name)
-    advice = f"Name one of {', '.join(fields)}" if fields else "Leave {by} out"
+        problem = "fewer than two values have 10 rated items each"
+        raise OptionError("by", problem, "Use a field with fewer values", found=name)
+    advice = f"Use one of {', '.join(fields)}" if fields else "Leave {by} out"
     raise OptionError("by", "rated items have no such field", advice, found=name)
 
 
 def rows_by_value(field: SlicedField, task: Task, items: Sequence[Item]) -> Mapping[int, list[int]]:
-    """Return the places of the items with each value of a field, by the value's place."""
+    """Return the positions of the items with each value of a field, by the value's position."""
     rows: dict[int, list[int]] = {}
     for row, place in enumerate(field.places_of(task, items).tolist()):
         if place >= 0:
@@ -101,5 +102,5 @@ def rows_by_value(field: SlicedField, task: Task, items: Sequence[Item]) -> Mapp
 
 
 def has_value(field: SlicedField, task: Task, items: Sequence[Item], place: int) -> BoolArray:
-    """Return (n,) bool: which items have the value at a place."""
+    """Return an (n,) mask of the items with the value at a position."""
     return np.asarray(field.places_of(task, items) == place, dtype=np.bool_)

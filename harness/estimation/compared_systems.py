@@ -1,4 +1,4 @@
-"""Systems whose answers a pairwise task compares, by a judge that each pair's ratings correct."""
+"""Compared systems in a pairwise task, by a judge corrected with each pair's ratings."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from harness.stats.estimation.population import PopulationMean
     from harness.tasks import Item, Task
 
-WIN_RATE, DIFFERENCE = (0.0, 1.0), (-1.0, 1.0)  # their bounds
-MIN_RATED = 10  # comparisons, below which nothing is estimated
+WIN_RATE, DIFFERENCE = (0.0, 1.0), (-1.0, 1.0)  # bounds of the differences
+MIN_RATED = 10  # comparisons needed for an estimate
 SystemPair = tuple[str, str]
 
 
@@ -37,13 +37,13 @@ class SystemFields:
 
     @classmethod
     def of(cls, task: Task, by: str | None) -> SystemFields | None:
-        """Return the fields if ``by`` is one of them."""
+        """Return the fields if ``by`` is one of them, else None."""
         systems = task.pairwise.systems if task.pairwise else None
         return cls(*systems) if systems and by in systems else None
 
     @property
     def name(self) -> str:
-        """Both names."""
+        """Both fields' names."""
         return f"{self.first} and {self.second}"
 
     def pairs_of(self, items: Iterable[Item], where: str) -> list[SystemPair]:
@@ -52,14 +52,14 @@ class SystemFields:
         Raises
         ------
         TaskError
-            If an item doesn't name two systems; ``where`` says where it stands.
+            If an item doesn't name two systems; ``where`` is its location for the message.
         """
         pairs = []
         for item in items:
             one, other = (item.fields.get(name, "").strip() for name in (self.first, self.second))
             if not one or not other or one == other:
                 raise TaskError(
-                    f"{where}: item {item.id!r} names no two systems in {self.name}", "Add them"
+                    f"{where}: item {item.id!r} doesn't name two systems in {self.name}", "Add them"
                 )
             pairs.append((one, other))
         return pairs
@@ -74,16 +74,16 @@ class SystemVerdicts:
         self.by_system: dict[str, JudgedItems] = {}
 
     def add(self, items: Sequence[Item], values: FloatArray, asked: Iterable[int]) -> None:
-        """Add items with the preference for their first answer, those at some places.
+        """Add the items at some positions, with the preference for their first answer.
 
         Parameters
         ----------
         items : (n,) sequence of Item
-            A part of the items.
+            Items of one part.
         values : (n,) array in [0, 1]
-            Preferences; nan where not usable.
+            Preferences; nan if not usable.
         asked : iterable of int
-            Places of those that were asked about.
+            Positions of the items on which the judge was run.
         """
         pairs = self.fields.pairs_of(items, "items")
         for place in asked:
@@ -95,7 +95,7 @@ class SystemVerdicts:
             self.by_pair.setdefault(pair, JudgedItems()).add([(item, 2.0 * preference - 1.0)])
 
     def comparisons(self, rated: Rated, task: Task) -> Comparisons:
-        """Join these verdicts with the rated comparisons, which have preferences like them."""
+        """Join these verdicts with the rated comparisons, which also contain preferences."""
         pairs = self.fields.pairs_of(rated.items, f"task {task.name}")
         names = sorted({name for pair in pairs for name in pair} | self.by_system.keys())
         both = sorted(set(map(_sorted, pairs)) | self.by_pair.keys())
@@ -130,7 +130,7 @@ class _Both:
 
     @property
     def stratum(self) -> PopulationStratum | None:
-        """Both with a number for every item; None with fewer than ten rated, or none without."""
+        """Both kinds of comparisons, numbered; None if fewer than ten are rated, or all are."""
         if len(self.rated.items) < MIN_RATED or not self.judged.n:
             return None
         verdicts = self.rated.labelled.verdicts
@@ -158,9 +158,9 @@ class Comparisons:
     field : str
         The fields with the systems.
     systems : dict of str to _Both
-        With how often the system is preferred to the other one, a tie as half.
+        Preferences for the system over the other one, with a tie as half.
     pairs : dict of (str, str) to _Both
-        With the preference for the second system less that for the first.
+        Preference for the second system minus the preference for the first.
     """
 
     field: str
@@ -173,16 +173,16 @@ class Comparisons:
         return {pair: stratum for pair, stratum in strata.items() if stratum is not None}
 
     def estimates(self, level: float, n_judges: int, model: str) -> EstimateBySlice:
-        """Return win rates and differences, each at a level at which they hold together.
+        """Return win rates and differences, with intervals that are simultaneously valid.
 
         Parameters
         ----------
         level : float
-            Of all win rates, and of all differences.
+            Level for all win rates together, and for all differences together.
         n_judges : int
-            Judges among which this one was chosen.
+            Number of judges from which this one was selected.
         model : str
-            Of the judge.
+            The judge's model.
         """
         each = level_of_each(level, len(self.systems))
         of_pair = level_of_each(level, len(self.strata()))
@@ -225,9 +225,9 @@ def _sorted(pair: SystemPair) -> SystemPair:
 def _oriented(
     rated: Rated, pairs: Sequence[SystemPair], system: str, members: set[str], *, scale: float = 1.0
 ) -> Rated:
-    """Return the comparisons of some systems, with the preference for one of them.
+    """Return some systems' comparisons, with the preference for one of the systems.
 
-    With a scale of 2, that less the preference for the other one.
+    With a scale of 2, the value is that preference minus the preference for the other one.
     """
     own = rated.rows(np.array([members <= set(pair) for pair in pairs], dtype=np.bool_))
     is_first = np.array([pair[0] == system for pair in pairs if members <= set(pair)], np.bool_)

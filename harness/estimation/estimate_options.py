@@ -1,4 +1,4 @@
-"""Options of `harness estimate`, beside those of a run."""
+"""Options of `harness estimate`, besides those of a run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from harness.options.declaration import Options, option
 
 
 class EstimatePlace(Out, StoredReplies, StoreOption, Cache):
-    """Where judges are asked about items without ratings, and replies kept."""
+    """Where judges run on items without ratings, and where replies are kept."""
 
 
-SYSTEM = "system"  # field that names the system of an output
+SYSTEM = "system"  # default field with an output's system
 
 
 class EstimateOptions(Options):
-    """What is estimated about items without ratings."""
+    """Estimates for items without ratings."""
 
     panel: ClassVar[str] = "Statistics"
     beta_range: tuple[float, float] | None = option(
@@ -78,7 +78,7 @@ class EstimateOptions(Options):
     @model_validator(mode="after")
     def _go_together(self) -> Self:
         if self.until_width is None and self.ratings_per_item is not None:
-            raise OptionError("ratings_per_item", "it goes with {until_width}", "Add that one")
+            raise OptionError("ratings_per_item", "it goes with {until_width}", "Add that option")
         if self.paired_beta and self.beta_range is not None:
             raise OptionError("paired_beta", "beta is estimated or given", "Leave {beta_range} out")
         if self.strata is not None:
@@ -97,18 +97,18 @@ class EstimateOptions(Options):
     def _by_slice(self) -> Self:
         for name in ("strata", "until_width"):
             if (self.by or self.against) is not None and getattr(self, name) is not None:
-                problem = "no interval by slice is known to hold with it"
+                problem = "there's no valid interval by slice with it"
                 raise OptionError(name, problem, f"Leave {{{name}}} or {{by}} out")
         return self
 
     @property
     def field(self) -> str | None:
-        """The field by whose values items are told apart; None without one."""
+        """The field that groups items for estimates; None without one."""
         return self.by or (SYSTEM if self.against else None)
 
     @field_validator("beta_range")
     @classmethod
     def _is_ordered(cls, ends: tuple[float, float] | None) -> tuple[float, float] | None:
         if ends is not None and not 0.0 <= ends[0] <= ends[1] <= 1.0:
-            raise ValueError("give two ordered values between 0 and 1, such as 0.1,0.3")
+            raise ValueError("pass two ordered values between 0 and 1, such as 0.1,0.3")
         return ends

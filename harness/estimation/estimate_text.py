@@ -1,4 +1,4 @@
-"""An estimate in words."""
+"""Text of an estimate."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from harness.stats.estimation.label_plan import LabelPlan
     from harness.stats.estimation.population import Bounded, PopulationMean
 
-MOST_DIFFERENCES = 10  # that are printed whether or not they are significant
-LEAST_WORTH = 1.05  # times the ratings, below which a judge adds nothing
-UNANSWERED = {  # what an item without a usable answer counts as
+MOST_DIFFERENCES = 10  # differences that are printed even if not significant
+LEAST_WORTH = 1.05  # a judge with a lower gain than this factor adds nothing
+UNANSWERED = {  # value for an item without a usable answer
     "share": "not positive",
     "score": "its mean score",
     "preference": "its mean preference",
@@ -55,13 +55,13 @@ def _lines(result: Estimation) -> Iterator[str]:
     yield f"{_subject(result)}: {_estimate(mean.estimate, result)}"
     weighted = f", weighted by {result.strata.field}," if result.strata else ""
     yield (
-        f"from {mean.n_labelled} rated items{weighted} and {result.judge}'s answers about {n} "
-        f"unlabelled ones{_allowance(mean)}."
+        f"from {mean.n_labelled} rated items{weighted} and {result.judge}'s answers for {n} "
+        f"unlabelled ones.{_allowance(mean)}"
     )
     yield _population(result)
     if result.paired_beta is not None:
         beta, n_pairs = result.paired_beta.value, result.paired_beta.n_pairs
-        yield f"beta is {beta:.2f}, from {n_pairs} raters' pairs of a negative choice and a set."
+        yield f"beta is {beta:.2f}, from {n_pairs} rater pairs of a negative choice and a set."
     elif result.beta_range is None:
         yield ""
         yield from _table(result, mean)
@@ -81,12 +81,12 @@ def _lines(result: Estimation) -> Iterator[str]:
 
 
 def _without_mean(result: Estimation) -> Iterator[str]:
-    """Say why there is no estimate yet."""
+    """Explain why there is no estimate yet."""
     judge, replies = result.judge, result.replies
     if result.exit_code != ExitCode.INCOMPLETE:
         is_over_budget = result.exit_code == ExitCode.COST_LIMIT
         higher = " with a higher --max-cost" if is_over_budget else ""
-        yield f"{judge} has answered about {result.n_unlabelled:,} items."
+        yield f"{judge} has answered {result.n_unlabelled:,} items."
         yield f"To continue, run the same command{higher}."
         return
     yield f"No estimate: {judge} is {replies.standing}. {replies}."
@@ -101,11 +101,11 @@ def _without_mean(result: Estimation) -> Iterator[str]:
 def _left_out(result: Estimation) -> Iterator[str]:
     yield from filter(None, [result.reply_dates.sentence])
     if n_failed := result.replies.total("failed"):
-        yield f"{counted([n_failed])} left out, as the calls failed. Run the same command to retry."
+        yield f"{counted([n_failed])} left out because calls failed. Run the same command to retry."
     if result.n_unanswered:
         as_what = UNANSWERED[result.quantity.kind]
         yield (
-            f"{result.n_unanswered} of {result.n_unlabelled:,} answers are not usable; they count "
+            f"{result.n_unanswered} of {result.n_unlabelled:,} answers aren't usable. They count "
             f"as {as_what}."
         )
     if result.n_blank:
@@ -114,12 +114,12 @@ def _left_out(result: Estimation) -> Iterator[str]:
     if result.n_rated_too:
         verb = "is" if result.n_rated_too == 1 else "are"
         rated = counted([result.n_rated_too], "output")
-        yield f"{rated} {verb} rated, and left out of the unlabelled ones."
+        yield f"{rated} {verb} rated, and so left out of the unlabelled ones."
     if result.n_left_out:
-        why = "no rating or no answer of this judge"
+        why = "no rating or no answer from this judge"
         if result.strata is not None:
-            why += f", or a {result.strata.field} of no unlabelled item"
-        yield f"{result.n_left_out} items of the task have {why}."
+            why += f", or a {result.strata.field} that no unlabelled item has"
+        yield f"{result.n_left_out} of the task's items have {why}."
 
 
 def _look(look: AnytimeLook, result: Estimation) -> Iterator[str]:
@@ -129,27 +129,31 @@ def _look(look: AnytimeLook, result: Estimation) -> Iterator[str]:
     )
     yield f"{_subject(result)}: {ends}, {width} wide"
     yield (
-        f"from {look.n_labelled} items in the order in which they were rated and {result.judge}'s "
-        f"answers about {result.n_unlabelled:,} unlabelled ones; it holds at every look."
+        f"from {look.n_labelled} items in the order of their ratings and {result.judge}'s answers "
+        f"for {result.n_unlabelled:,} unlabelled ones. The interval is valid however often you "
+        "look."
     )
     yield _population(result)
     yield ""
     if look.is_narrow_enough:
-        yield f"That is no wider than {wanted}: you can stop."
+        yield f"The interval isn't wider than {wanted}, so you can stop."
     else:
-        yield f"Not yet {wanted}: rate more items in random order, and look again."
+        yield (
+            f"The interval is still wider than {wanted}. Rate more items in random order, then "
+            "rerun this."
+        )
     yield from _warning(result)
 
 
 def _population(result: Estimation) -> str:
-    """Say what the interval is about."""
+    """Name the population that the interval is for."""
     grouped = f" in {result.n_groups:,} groups" if result.n_groups else ""
     rated = " and the rated ones" if not result.is_drawn else ""
     if result.strata is not None:
         rated = f", and the rated ones of each {result.strata.field},"
     samples = "must be random samples of it" if rated else "must be a random sample of it"
     return (
-        "The interval is about a population, not only these items: the "
+        "The interval is for a population, not only these items: the "
         f"{result.n_unlabelled:,} unlabelled items{grouped}{rated} {samples}."
     )
 
@@ -160,7 +164,7 @@ def _subject(result: Estimation) -> str:
         return "Mean score"
     named = " or ".join(f'"{name}"' for name in quantity.names)
     if quantity.kind == "preference":
-        return f"Share of raters who would choose {named}, a tie as half"
+        return f"Share of raters who would choose {named}, with a tie as half"
     if quantity.answers == "response_set" or result.beta_range or result.paired_beta:
         return f"Share of raters who would find {named} reasonable"
     return f"Share of raters who would choose {named}"
@@ -177,7 +181,7 @@ def _estimate(estimate: Bounded, result: Estimation) -> str:
 def _allowance(mean: PopulationMean) -> str:
     if mean.n_judges == 1:
         return ""
-    return f"; the interval allows for the choice among {mean.n_judges} judges"
+    return f" The interval accounts for selecting this judge from {mean.n_judges}."
 
 
 def _number(value: float | None, result: Estimation) -> str:
@@ -225,7 +229,7 @@ def _strata(strata: Strata) -> str:
 
 
 def _by_slice(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
-    """Return a table of the estimate of each slice."""
+    """Return a table with the estimate for each slice."""
     n = counted([len(by_slice.slices)], "system" if by_slice.compares else "value")
     what = "How often systems are preferred" if by_slice.compares else f"By {by_slice.field}"
     yield f"{what}, with {level_text(by_slice.level)} confidence for all {n} at once:"
@@ -248,7 +252,7 @@ def _by_slice(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
 
 
 def _compared(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
-    """Say which of two systems is preferred, and of which pairs nothing is known."""
+    """Report the preferred one of two systems, and count pairs without an estimate."""
     if by_slice.differences:
         yield ""
         yield from _differences(by_slice, result)
@@ -258,7 +262,7 @@ def _compared(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
 
 
 def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]:
-    """Return a table of the differences; of many, only those that are significant."""
+    """Return a table of the differences, or only of the significant ones if there are many."""
     rows = by_slice.differences
     n = counted([len(rows)], "difference")
     text = f"With {level_text(by_slice.level)} confidence"
@@ -281,19 +285,19 @@ def _differences(by_slice: EstimateBySlice, result: Estimation) -> Iterator[str]
         shared = "rated comparisons" if by_slice.compares else "rated prompts of both"
         yield draw_table(("difference", "estimate", shared), cells)
     if by_slice.compares:
-        yield "A difference is the share that prefers the first-named system less the other share."
+        yield "A difference is the share that prefers the first-named system minus the other share."
     unit = "pair" if by_slice.compares else "value"
-    yield f"{result.judge} is corrected for each {unit} on its own, by that {unit}'s ratings."
+    yield f"{result.judge} is corrected separately for each {unit}, using that {unit}'s ratings."
     if by_slice.same_family:
         names = listed([visible(name) for name in by_slice.same_family])
         yield (
-            f"{result.judge} is of the same model family as {names}. Judges can prefer such "
-            "answers, so have more of them rated if you doubt the correction."
+            f"{result.judge} is from the same model family as {names}. Judges can prefer such "
+            "answers, so get more of them rated if you doubt the correction."
         )
 
 
 def _accepted(accepted: AcceptedShare | None, judge: str) -> Iterator[str]:
-    """Say how many verdicts can stand without a person, if a bound of the error is wanted."""
+    """Report how many verdicts can be accepted without a person, if an error bound is set."""
     if accepted is None:
         return
     claim = f"an error of at most {100 * accepted.max_error:.3g}%"
@@ -350,6 +354,6 @@ def _warning(result: Estimation) -> Iterator[str]:
         return
     how = " and ".join(DIFFERENCES[name] for name in result.likeness.differs)
     yield (
-        f"The unlabelled items do not look like the rated ones: {how.format(judge=result.judge)}. "
-        "The interval may not hold for them; rate a random part of them."
+        f"The unlabelled items don't look like the rated ones: {how.format(judge=result.judge)}. "
+        "The interval might not apply to them. Rate a random part of them."
     )

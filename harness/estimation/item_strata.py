@@ -1,4 +1,4 @@
-"""Strata: rated items count as often as the unlabelled ones have their value of a field."""
+"""Strata: rated items weighted by the unlabelled items' shares of a field's values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.stats.estimation.effective_counts import Labelled
     from harness.tasks import Item, Task
 
-MIN_RATED = 2  # items of a stratum, below which nothing is known of its spread
+MIN_RATED = 2  # items of a stratum, needed to estimate its spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +40,25 @@ class Rated:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether they were drawn with known probabilities."""
+        """Whether the items were drawn with known probabilities."""
         return any(INCLUSION_PROBABILITY in item.fields for item in self.items)
 
     def rows(self, which: BoolArray) -> Rated:
-        """Return some of them."""
+        """Return the items and labels at some rows."""
         items = tuple(item for item, keep in zip(self.items, which, strict=True) if keep)
         return Rated(items, self.labelled.rows(which))
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """How many unlabelled items have which value of a field.
+    """Counts of unlabelled items by the value of a field.
 
     Attributes
     ----------
     field : str
-        Of the items.
+        Field of the items.
     n_unlabelled, n_labelled : dict of str to int
-        Items by value: those without ratings, and the rated ones that stand for them.
+        Counts by value: items without ratings, and the rated items that represent them.
     """
 
     field: str
@@ -72,7 +72,7 @@ class Strata:
         Raises
         ------
         TaskError
-            If an item cannot be used, or does not have the field.
+            If an item can't be used, or doesn't have the field.
         """
         counts: Counter[str] = Counter()
         for part in read_parts(path, task, limit):
@@ -80,12 +80,12 @@ class Strata:
         return cls(field, dict(sorted(counts.items())), {})
 
     def split(self, rated: Rated, task: Task) -> tuple[Strata, dict[str, Rated]]:
-        """Split rated items by stratum; those of strata without unlabelled items are left out.
+        """Split rated items by stratum, leaving out strata without unlabelled items.
 
         Returns
         -------
         strata, rated
-            With the counts of rated items; the rated items of each stratum.
+            Strata with the counts of rated items, and the rated items of each stratum.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class Strata:
                 raise OptionError(
                     "strata",
                     f"{n:,} unlabelled items have {self.field} {name!r}, and {n_rated} rated ones",
-                    f"Rate at least {MIN_RATED} of them, or leave them out of the items",
+                    f"Rate at least {MIN_RATED} of them, or remove them from the items",
                 )
         by_name = {name: rated.rows(names == name) for name in self.n_unlabelled}
         counted = {name: len(own.items) for name, own in by_name.items()}
@@ -113,7 +113,7 @@ def strata_of(items: Sequence[Item], field: str, where: str) -> list[str]:
     Raises
     ------
     TaskError
-        If one does not have the field; ``where`` says where it stands.
+        If an item doesn't have the field; ``where`` is its location for the message.
     """
     names = []
     for item in items:
@@ -122,7 +122,7 @@ def strata_of(items: Sequence[Item], field: str, where: str) -> list[str]:
         if value is None or value == "":
             raise TaskError(
                 f"{where}: item {item.id!r} has no {field!r}",
-                "Name a field that all items have: --strata FIELD",
+                "Use --strata with a field that all items have",
             )
         names.append(str(value))
     return names

@@ -1,4 +1,4 @@
-"""What a judge answered about unlabelled items, added up part by part."""
+"""A judge's answers for unlabelled items, added up part by part."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_VERDICTS = JudgedMean(0, 0.0, 0.0)
 
 
 class JudgedItems:
-    """A judge's answers about items of a stratum, by group, and the lengths of their texts."""
+    """A judge's answers for items of a stratum, by group, and the lengths of their texts."""
 
     def __init__(self) -> None:
         self.lengths = array("L")
@@ -36,7 +36,7 @@ class JudgedItems:
         self.by_group: dict[str, list[float]] = {}  # answers, their sum, items without an answer
 
     def add(self, judged_items: Iterable[tuple[Item, float]]) -> None:
-        """Add items with their verdicts, nan where not usable."""
+        """Add items with their verdicts; nan marks those that aren't usable."""
         values, alone = array("d"), array("d")
         for item, value in judged_items:
             self.lengths.append(length_of(item))
@@ -59,16 +59,16 @@ class JudgedItems:
 
     @property
     def n(self) -> int:
-        """Items."""
+        """Number of items."""
         return len(self.lengths)
 
     @property
     def n_alone(self) -> int:
-        """Items without a group."""
+        """Number of items without a group."""
         return self.alone.n + self.n_alone_unanswered
 
     def answers(self, kinds: Iterable[float]) -> IntArray:
-        """Return how often each answer was given, those that are not usable last."""
+        """Return the count of each answer, with unusable ones last."""
         return np.array([*(self.counts[kind] for kind in kinds), self.n_unanswered])
 
     def filled(self, unanswered: float, bounds: tuple[float, float]) -> JudgedMean:
@@ -77,7 +77,7 @@ class JudgedItems:
         Parameters
         ----------
         unanswered : float
-            That value.
+            Value for items without a usable answer.
         bounds : (low, high)
             Least and greatest value.
         """
@@ -107,5 +107,5 @@ def _constant(n: int, value: float) -> JudgedMean:
 
 
 def length_of(item: Item) -> int:
-    """Return the characters of an item's texts."""
+    """Return the number of characters in an item's texts."""
     return sum(len(text) for name, text in item.fields.items() if name not in OF_SAMPLES)

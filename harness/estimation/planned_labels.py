@@ -1,4 +1,4 @@
-"""How many rated items an estimate needs: for its mean, or for the differences of systems."""
+"""Number of rated items that an estimate needs, for its mean or for systems' differences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHARE = (0.0, 1.0)
 def limits(
     data_sets: DataSets, bounds: tuple[float, float], level: float, n_judges: int, *, is_share: bool
 ) -> tuple[PopulationLimits, BoolArray]:
-    """Return the intervals that are reported for data sets, and which ones rest on the judge."""
+    """Return the intervals reported for data sets, and a mask of those that use the judge."""
     sums = ShareSums.of(data_sets) if is_share else ScoreSums.of(data_sets, bounds)
     return sums.reported(level, n_judges)
 
@@ -48,7 +48,7 @@ def labels_for_mean(
 ) -> LabelPlan | None:
     """Plan labels with which the interval of the mean is likely to be as narrow as wanted.
 
-    None with too few labels to plan from.
+    The result is None if there are too few labels to plan from.
     """
     if n_units(strata) < MIN_UNITS:
         return None
@@ -70,7 +70,7 @@ def labels_for_differences(
 ) -> LabelPlan | None:
     """Plan labels with which the widest difference of values is likely to be as narrow as wanted.
 
-    None with fewer than two values.
+    The result is None with fewer than two values.
     """
     n = len(values)
     if n < 2 or min(n_units([value.stratum]) for value in values) < MIN_UNITS:  # noqa: PLR2004 -- a pair
@@ -85,9 +85,9 @@ def labels_for_differences(
 def labels_for_pairs(
     strata: Sequence[PopulationStratum], width: float, level: float, n_judges: int
 ) -> LabelPlan | None:
-    """Plan rated comparisons with which the widest difference is likely to be that narrow.
+    """Plan rated comparisons with which the widest difference is likely to be as narrow as wanted.
 
-    None without a pair.
+    The result is None without a pair.
     """
     if not strata:
         return None

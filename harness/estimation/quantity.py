@@ -1,4 +1,4 @@
-"""What is estimated: the share of raters who are positive about an item, or their mean score."""
+"""The estimated quantity: the share of raters with a positive answer, or their mean score."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number that ratings and verdicts of a task have.
+    """A number for each rating and verdict of a task.
 
     Attributes
     ----------
     kind : str
-        "share" of positive answers, "score", or "preference" for the first of two answers, a tie as
-        half.
+        "share" of positive answers, "score", or "preference" for the first of two answers, with a
+        tie as half.
     answers : str
-        Which answers have it: forced choices or response sets.
+        Kind of answers that have it: forced choices or response sets.
     positive : tuple of str
-        Keys of the positive options; of a share, or the option that prefers the first answer.
+        Keys of the positive options for a share, or of the option that prefers the first answer.
     names : tuple of str
-        Their labels.
+        Labels of these options.
     scores : dict of str to float
         Score of each option of an ordinal scale with numbers as keys; empty on a continuous scale,
         whose answers are numbers.
     bounds : (low, high)
-        Least and greatest value.
+        Lowest and highest value.
     """
 
     kind: Literal["share", "score", "preference"]
@@ -52,9 +52,9 @@ class Quantity:
 
     @classmethod
     def of(cls, task: Task, answers: AnswerKind) -> Quantity:
-        """Return the share of positive answers where the task has any, else the mean score.
+        """Return the share of positive answers if the task has any, else the mean score.
 
-        Of a pairwise task, the preference for the first answer.
+        For a pairwise task, return the preference for the first answer.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class Quantity:
             return cls("score", "forced_choice", (), (), scores, ends)
         raise TaskError(
             f"task {task.name}: no option is positive, and its answers are not numbers",
-            "Name the positive options in its task.yaml, as in 'positive: [toxic]'",
+            "List the positive options in its task.yaml, as in 'positive: [toxic]'",
         )
 
     @classmethod
@@ -89,14 +89,14 @@ class Quantity:
         return cls("preference", "forced_choice", (first,), names, scores, (0.0, 1.0))
 
     def value(self, answer: str | tuple[str, ...]) -> float:
-        """Return the number of an answer: 1 or 0, or the score."""
+        """Return an answer as a number: 1 or 0, or the score."""
         if self.kind == "share":
             keys = (answer,) if isinstance(answer, str) else answer
             return float(any(key in self.positive for key in keys))
         return self.scores[str(answer)] if self.scores else float(str(answer))
 
     def labels(self, task: Task, items: Sequence[Item]) -> FloatArray:
-        """Return the mean over raters of each of (n,) items; nan where nobody answered."""
+        """Return the mean over raters for each of (n,) items; nan if nobody answered."""
         row = {item.id: i for i, item in enumerate(items)}
         totals, counts = np.zeros(len(items)), np.zeros(len(items))
         for rating in task.ratings:
@@ -108,9 +108,9 @@ class Quantity:
         return np.where(counts > 0, totals / np.maximum(counts, 1.0), np.nan)
 
     def labels_in_order(self, task: Task, n_ratings: int) -> dict[str, float]:
-        """Return the mean of each item's first ratings, in the order in which it had so many.
+        """Return the mean of each item's first ratings, in the order of the last of them.
 
-        Later ratings of an item leave its label as it is, so that more ratings only add labels.
+        Later ratings of an item don't change its label, so more ratings only add labels.
         """
         totals: dict[str, tuple[float, int]] = {}
         labels: dict[str, float] = {}
@@ -124,7 +124,7 @@ class Quantity:
         return labels
 
     def verdict(self, verdict: Verdict) -> float:
-        """Return the number of a verdict; nan without a usable answer."""
+        """Return a verdict as a number; nan without a usable answer."""
         value = verdict.value
         if value is None:
             return float("nan")
@@ -133,9 +133,9 @@ class Quantity:
         return self.value(value)
 
     def first_verdicts(self, items: Sequence[Item], verdicts: Iterable[Verdict]) -> FloatArray:
-        """Return the number of the judge's first reply about each of (n,) items, or nan.
+        """Return the judge's first reply to each of (n,) items as a number, or nan.
 
-        A preference is the mean over the first reply in each order of the answers.
+        For a preference, average the first replies in both orders of the answers.
         """
         row = {item.id: i for i, item in enumerate(items)}
         orders = np.full((2, len(items)), np.nan)

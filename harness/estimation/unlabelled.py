@@ -1,4 +1,4 @@
-"""Unlabelled items, read from tables without holding them all."""
+"""Unlabelled items, read from tables without keeping all in memory."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
     from harness.tasks import Item, Task
 
-PART = 2000  # items that are asked about, counted and let go together
-OF_SAMPLES = {INCLUSION_PROBABILITY, SOURCE_ITEM}  # fields that no prompt shows
+PART = 2000  # items in a part, which stays in memory at one time
+OF_SAMPLES = {INCLUSION_PROBABILITY, SOURCE_ITEM}  # fields that don't appear in any prompt
 
 
 @dataclass(frozen=True, slots=True)
 class ItemTables:
     """Tables of unlabelled items, or those of two systems.
 
-    With a second table, the items of each are of the system that it's named after, unless they name
-    one, and the same id is the same prompt.
+    With two tables, each is named after the system of its items, unless the items name one. Items
+    with the same id share a prompt.
 
     Attributes
     ----------
     path : Path
         A csv, jsonl or parquet table like the task's items, or a folder of such tables.
     against : Path or None
-        The second one, of another system.
+        The second table, of a different system.
     system : str
         Field that names the system; "" with one table.
     rated : frozenset of (str, str)
-        System and prompt of the outputs that are rated, which are left out.
+        System and prompt of the rated outputs, which are left out.
     """
 
     path: Path
@@ -49,7 +49,7 @@ class ItemTables:
         return f"{self.path}" if self.against is None else f"{self.path} and {self.against}"
 
     def items(self, limit: int | None) -> Iterator[Item]:
-        """Yield all items, or the first ones of each system."""
+        """Yield all items, or the first items of each system."""
         if self.against is None:
             yield from islice(_items(self.path), limit)
             return
@@ -67,7 +67,7 @@ class ItemTables:
                     yield own
 
     def n_rated(self, limit: int | None) -> int:
-        """Count the items that are left out, as they're rated."""
+        """Count the items that are left out because they're rated."""
         if self.against is None:
             return 0
         return sum(
@@ -77,7 +77,7 @@ class ItemTables:
         )
 
     def _of_system(self, item: Item, path: Path) -> Item:
-        """Return an item with its system, its prompt as its group, and an id of its own."""
+        """Return an item with its system, its prompt as its group, and a unique id."""
         system = item.fields.get(self.system, "").strip() or path.stem
         return replace(
             item,
@@ -97,23 +97,23 @@ def _items(path: Path) -> Iterator[Item]:
 def read_parts(
     path: ItemTables, task: Task, limit: int | None = None
 ) -> Iterator[tuple[Item, ...]]:
-    """Yield items in parts of 2,000, without those that are blank.
+    """Yield items in parts of 2,000, without blank items.
 
     Parameters
     ----------
     path : ItemTables
         The tables.
     task : Task
-        The items must have the fields of its items. Only items that were drawn from them for
-        labelling, with known probabilities, may be items of it, too.
+        Task whose fields the items must have. They can only be items of this task if they were
+        drawn for labelling with known probabilities.
     limit : int, optional
-        How many items are read at most.
+        Maximum number of items to read.
 
     Raises
     ------
     TaskError
-        If there is no table, or an item has not the fields of the task's items or an id of theirs.
-        A text of an item may be blank.
+        If there is no table, an item lacks a field of the task's items, or an item has the id of a
+        task's item. An item's text can be blank.
     """
     items = (item for item in _checked(path, task, limit) if task.has_text(item))
     while part := tuple(islice(items, PART)):
@@ -121,7 +121,7 @@ def read_parts(
 
 
 def count_blank(path: ItemTables, task: Task, limit: int | None = None) -> int:
-    """Check all items before the first request, and count those that are blank.
+    """Check all items before the first request, and count the blank ones.
 
     Parameters and errors are those of `read_parts`, which needs one item that isn't blank.
     """
@@ -135,7 +135,7 @@ def count_blank(path: ItemTables, task: Task, limit: int | None = None) -> int:
 
 
 def come_in_groups(path: ItemTables, task: Task, limit: int | None = None) -> bool:
-    """Return whether any two items are of one group; parameters and errors as of `read_parts`."""
+    """Return whether any two items share a group; parameters and errors are as for `read_parts`."""
     groups: set[str] = set()
     for item in _checked(path, task, limit):
         if item.group in groups:
@@ -146,7 +146,7 @@ def come_in_groups(path: ItemTables, task: Task, limit: int | None = None) -> bo
 
 
 def _checked(path: ItemTables, task: Task, limit: int | None) -> Iterator[Item]:
-    """Yield items that can be used with a task; each text that its items have must occur."""
+    """Yield items that a task can use. Each text field of the task must occur in some item."""
     fields = [set(item.fields) - OF_SAMPLES for item in task.items if task.has_text(item)]
     wanted = set.intersection(*fields) if fields else set()
     texts = set(task.text) & set[str]().union(*fields)
@@ -156,7 +156,7 @@ def _checked(path: ItemTables, task: Task, limit: int | None) -> Iterator[Item]:
         yield item
     if texts:
         raise TaskError(
-            f"{path}: no item has the field {min(texts)!r}. Judges are shown that field of task "
+            f"{path}: no item has the field {min(texts)!r}. Judges see that field of task "
             f"{task.name}, so add it."
         )
 
@@ -176,11 +176,11 @@ def _check(item: Item, path: ItemTables, task: Task, wanted: set[str]) -> None:
     if missing := sorted(wanted - item.fields.keys()):
         raise TaskError(
             f"{path}: item {item.id!r} has no field {missing[0]!r}",
-            f"Give it the fields of task {task.name}: {', '.join(sorted(wanted))}",
+            f"Add the fields of task {task.name}: {', '.join(sorted(wanted))}",
         )
     rated = task.by_id.get(item.id)
     if rated is not None and INCLUSION_PROBABILITY not in rated.fields:
         raise TaskError(
             f"{path}: item {item.id!r} is an item of task {task.name}, too",
-            "Give unlabelled items ids of their own",
+            "Use different ids for unlabelled items",
         )

@@ -1,4 +1,4 @@
-"""Ask one judge of a run about items that nobody rated, and estimate their mean."""
+"""Run one of a run's judges on items that nobody rated, and estimate their mean."""
 
 from __future__ import annotations
 
@@ -73,73 +73,75 @@ if TYPE_CHECKING:
 
 FOLDER = "estimates"
 DEFAULT_LEVEL = 0.95
-MIN_PAIRS = 10  # with a negative choice, below which beta is not estimated
-MIN_LABELLED = 10  # rated items, below which nothing is estimated
+MIN_PAIRS = 10  # pairs with a negative choice, needed to estimate beta
+MIN_LABELLED = 10  # rated items needed for an estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimation:
-    """What a judge says of items that nobody rated.
+    """Estimate from a judge's answers for items that nobody rated.
 
     Attributes
     ----------
     path : Path
-        Folder of the verdicts, a run folder per part; the same command goes on there.
+        Folder of the verdicts, with a run folder per part. The same command continues there.
     task, judge : str
-        Names.
+        Names of the task and the judge.
     quantity : Quantity
-        What the mean is of.
+        The quantity to average.
     mean : PopulationMean or None
-        None until all items were asked about and enough replies are usable.
+        The estimated mean; None until the judge was run on all items and enough replies are usable.
     above_tau : (low, high) or None
-        Bounds of the share of items on which at least tau of the raters are positive, see
-        `share_above`; few raters per item bias any single number. None for mean scores.
+        Bounds for the share of items on which at least tau of the raters are positive, see
+        `share_above`. A single number would be biased with few raters per item. None for mean
+        scores.
     likeness : Transfer or None
-        Whether the labelled items look like the unlabelled ones; None if they were drawn with
-        known probabilities and need not. With strata, they are compared within each.
+        Comparison of the labelled items with the unlabelled ones, within strata if there are any.
+        None if the labelled items were drawn with known probabilities, so that they can differ.
     n_unlabelled : int
-        Items that were asked about.
+        Number of items on which the judge was run.
     n_groups : int
-        Groups of these items; 0 if they don't come in groups.
+        Number of groups of these items; 0 if they don't come in groups.
     is_drawn : bool
         Whether the rated items were drawn from the unlabelled ones, with known probabilities.
     n_unanswered : int
-        Of these, items without a usable answer: not positive, or with the judge's mean score.
+        Number of these items without a usable answer. They count as not positive, or get the
+        judge's mean score.
     n_left_out : int
-        Items of the task without a rating, about which the judge was not asked, or of a stratum
+        Number of the task's items without a rating or a verdict from the judge, or in a stratum
         without unlabelled items.
     n_blank : int
-        Unlabelled items that are blank, and left out.
+        Number of blank unlabelled items, which are left out.
     n_rated_too : int
-        Outputs of two systems that are rated, and left out of the unlabelled ones.
+        Number of rated outputs of two systems, which are left out of the unlabelled ones.
     strata : Strata or None
-        By which the rated items are weighted; None without.
+        Strata for weighting the rated items; None without strata.
     by_slice : EstimateBySlice or None
-        The mean by the values of a field; None if none is wanted.
+        Means by the values of a field; None if not requested.
     needed : LabelPlan or None
-        Labels that are likely to give an interval of the wanted width; None if none is wanted.
+        Labels that are likely to produce an interval of the wanted width; None if not requested.
     accepted : AcceptedShare or None
-        How many verdicts can stand without a person; None if no bound of the error is wanted.
+        Number of verdicts that can be accepted without a person; None without an error bound.
     wanted_width : float or None
-        Width for which labels are planned.
+        Interval width for which labels are planned.
     look : AnytimeLook or None
-        The interval that holds at every number of ratings; None if none is wanted.
+        Interval that stays valid at every number of ratings; None if not requested.
     beta_range : (low, high) or None
-        Where beta was said to lie: the share is then that of raters whose set holds a positive
-        option, from their forced choices.
+        Assumed range of beta. The share is then of raters whose set contains a positive option,
+        estimated from their forced choices.
     paired_beta : PairedBeta or None
-        Beta as the raters' pairs show it, where the share is estimated with that.
+        Beta from the raters' pairs, if the share is estimated with it.
     replies : Completeness
-        Counts of the replies about unlabelled items. No failed call enters a number.
+        Counts of the replies for unlabelled items. Failed calls don't enter any number.
     cost_usd : float
-        Of the replies about unlabelled items.
+        Cost of the replies for unlabelled items.
     reply_dates : ReplyDates
-        When the replies about unlabelled items were received, by day; those of earlier estimates
+        Days on which the replies for unlabelled items were received. Replies from earlier estimates
         aren't new.
     exit_code : ExitCode
-        `DONE` once all items were asked about, and enough of the replies are usable.
+        `DONE` once the judge was run on all items and enough of the replies are usable.
     stopped : str
-        Why the judge was asked no more, as a slug; "" if it was asked about all items.
+        Reason, as a slug, for stopping early; "" if the judge was run on all items.
     """
 
     path: Path
@@ -176,20 +178,20 @@ class Estimation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be estimated, and where judges are asked.
+    """Settings of an estimate, and where judges run.
 
     Attributes
     ----------
     options : EstimateOptions
-        Where beta lies, and the width for which labels are counted.
+        Options such as the range of beta and the wanted interval width.
     level : float
         Confidence level of the interval.
     n_items : int or None
-        How many items are read at most.
+        Maximum number of items to read.
     trusting : Trusting
-        At which error verdicts can stand without a person.
+        Error at which verdicts can be accepted without a person.
     limit, server, place
-        As of a run.
+        Options as for a run.
     """
 
     options: EstimateOptions
@@ -210,35 +212,35 @@ def estimate(
     observer: Observer,
     progress: Callable[[int], None],
 ) -> Estimation:
-    """Ask a judge of a run about items without ratings, and estimate their mean.
+    """Run a run's judge on items without ratings, and estimate their mean.
 
-    The items are asked about in parts, each in a run folder of its own below that of the run: what
-    was asked is kept, cached and resumed as in any run.
+    The judge runs on the items in parts. Each part has a separate run folder inside the run's
+    folder, so replies are kept, cached and resumed as in any run.
 
     Parameters
     ----------
     folder : RunFolder
-        A run that asked the judge about rated items.
+        A run of the judge on rated items.
     judge : str
-        Name of a judge that was asked in it.
+        Name of a judge in the run.
     items : Path
-        See `ItemTables`.
+        Tables of unlabelled items; see `ItemTables`.
     wanted : Wanted
-        What is estimated, and where judges are asked.
+        Settings of the estimate, and where judges run.
     observer : Observer
-        Is told why asking ends.
+        Receives the reason if the run ends.
     progress : callable
-        Is told how many items were asked about, after each part.
+        Receives the number of finished items after each part.
 
     Raises
     ------
     HarnessError
-        If the items, the judge or the run cannot be used.
+        If the items, the judge or the run can't be used.
     """
     source = compared_source(folder)
     if judge not in source.verdicts:
         names = ", ".join(source.verdicts)
-        raise RunError(f"{folder.path}: no judge {judge!r}", f"Name one of {names}")
+        raise RunError(f"{folder.path}: no judge {judge!r}", f"Use one of {names}")
     quantity = _quantity(source, wanted.options)
     all_rated = rated_items(source, judge, quantity)
     tables = _tables(items, all_rated.items, wanted.options)
@@ -329,23 +331,23 @@ def estimate(
 
 
 def _tables(items: Path, rated: Sequence[Item], options: EstimateOptions) -> ItemTables:
-    """Return the tables of unlabelled items; of two systems, without what is rated."""
+    """Return the tables of unlabelled items, without rated outputs of two systems."""
     if options.against is None:
         return ItemTables(items)
     field = options.field or ""
     if not any(item.fields.get(field) for item in rated):
         problem = f"rated items have no field {field!r}, which names their system"
-        raise OptionError("against", problem, "Add it, or name another field with {by}")
+        raise OptionError("against", problem, "Add it, or pass a different field with {by}")
     prompts = ((item.fields.get(field, "").strip(), item.group or item.id) for item in rated)
     return ItemTables(items, options.against, field, frozenset(prompts))
 
 
 def _set_field(judged: _Judged, rated: Sequence[Item], items: ItemTables, wanted: Wanted) -> None:
-    """Say by which field items are told apart; check what names systems."""
+    """Set the field that groups items, and check the field that names systems."""
     task, by = judged.task, wanted.options.field
     if compared := SystemFields.of(task, by):
         if items.against is not None:
-            problem = "each item compares two systems already"
+            problem = "each item already compares two systems"
             raise OptionError("against", problem, "Leave {against} out")
         compared.pairs_of(rated, f"task {task.name}")
         for part in read_parts(items, task, wanted.n_items):
@@ -358,15 +360,15 @@ def _set_field(judged: _Judged, rated: Sequence[Item], items: ItemTables, wanted
 
 
 def _check_systems(field: SlicedField, items: ItemTables, task: Task, limit: int | None) -> None:
-    """Refuse outputs of systems none of whose outputs are rated."""
+    """Refuse systems without any rated outputs."""
     for part in read_parts(items, task, limit):
         for item in part:
             if (system := item.fields[field.name]) not in field.frequent:
                 rated = ", ".join(field.frequent)
                 raise OptionError(
                     "against",
-                    f"{items}: there is a system {system!r}, and rated items are of {rated}",
-                    f"Name each file after its system, or its system in a field {field.name}",
+                    f"{items}: system {system!r} has no rated items (rated: {rated})",
+                    f"Name each file after its system, or add the system in a field {field.name}",
                 )
 
 
@@ -381,7 +383,7 @@ class _Judged:
         self.min_answered = min_answered
         self.replies = completeness_of((), {quantity.answers: 0}, (), min_answered)
         self.strata = strata
-        self.by_stratum: dict[str, JudgedItems] = {}  # all items are one stratum without strata
+        self.by_stratum: dict[str, JudgedItems] = {}  # without strata, all items are in one stratum
         self.field: SlicedField | None = None
         self.by_value: dict[int, JudgedItems] = {}
         self.systems: SystemVerdicts | None = None
@@ -392,7 +394,7 @@ class _Judged:
         self.dates = NO_DATES
 
     def add(self, items: Sequence[Item], folder: RunFolder) -> None:
-        """Count the verdicts of a part; items that were not asked about or failed are left out."""
+        """Count the verdicts of a part, without failed items and those that weren't run."""
         verdicts = list(verdicts_of(folder, self.fitted, with_items(self.task, items)))
         planned: dict[Elicitation, int] = {self.quantity.answers: len(items)}
         ids = {item.id for item in items}
@@ -415,7 +417,7 @@ class _Judged:
             judged.add([(items[row], values[row]) for row in rows if items[row].id in asked])
 
     def values(self, rated: Rated) -> dict[str, ValueData]:
-        """Return the values of the field with ten rated items and unlabelled ones."""
+        """Return the field's values that have ten rated items, and unlabelled ones."""
         values: dict[str, ValueData] = {}
         for place, value in enumerate(self.field.frequent if self.field else ()):
             assert self.field is not None, "it has values"
@@ -430,17 +432,17 @@ class _Judged:
 
     @property
     def n_unanswered(self) -> int:
-        """Items without a usable answer, of those the judge was run on."""
+        """Number of items without a usable answer, among those the judge was run on."""
         return sum(judged.n_unanswered for judged in self.by_stratum.values())
 
     @property
     def n(self) -> int:
-        """Items that the judge was run on."""
+        """Number of items the judge was run on."""
         return sum(judged.n for judged in self.by_stratum.values())
 
     @property
     def n_groups(self) -> int:
-        """Groups of the items, an item without one on its own; 0 if no item has a group."""
+        """Number of groups, counting an item without one as a group; 0 if no item has a group."""
         strata = self.by_stratum.values()
         names = {name for judged in strata for name in judged.by_group}
         return len(names) + sum(judged.n_alone for judged in strata) if names else 0
@@ -458,12 +460,12 @@ class _Judged:
 
 
 def with_items(task: Task, items: Sequence[Item]) -> Task:
-    """Return a task with other items, which nobody rated."""
+    """Return the task with different, unrated items."""
     return task.model_copy(update={"items": tuple(items), "ratings": (), "ignored": ()})
 
 
 def _by_stratum(items: Sequence[Item], strata: Strata | None) -> Mapping[str, list[int]]:
-    """Return the places of the items of each stratum; without strata, all are of one."""
+    """Return the positions of each stratum's items; without strata, all are in one."""
     if strata is None:
         return {"": list(range(len(items)))}
     rows: dict[str, list[int]] = {}
@@ -473,16 +475,16 @@ def _by_stratum(items: Sequence[Item], strata: Strata | None) -> Mapping[str, li
 
 
 def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
-    """Return labels and first verdicts of the rated items that the judge was asked about.
+    """Return labels and first verdicts for the rated items on which the judge was run.
 
     Items that were drawn with known probabilities have weights.
 
     Raises
     ------
     TaskError
-        If there are fewer than ten.
+        If there are fewer than ten such items.
     RunError
-        If none of the verdicts is usable: they say nothing about other items.
+        If none of the verdicts is usable, so that they carry no information about other items.
     """
     verdicts = [v for v in source.verdicts[judge] if v.outcome != "failed"]
     labels = quantity.labels(source.task, source.items)
@@ -493,7 +495,7 @@ def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
     if len(used) < MIN_LABELLED:
         raise TaskError(
             f"task {source.task.name}: {len(used)} items have ratings ({quantity.answers}) and "
-            f"verdicts of {judge}",
+            f"verdicts from {judge}",
             f"Rate at least {MIN_LABELLED}",
         )
     items = tuple(source.items[i] for i in used)
@@ -503,13 +505,13 @@ def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
     except ValueError as error:
         raise TaskError(f"task {source.task.name}: {error}") from None
     if weights is None and any(INCLUSION_PROBABILITY in item.fields for item in items):
-        weights = np.ones(len(items))  # drawn from the others all the same
+        weights = np.ones(len(items))  # still drawn from the others
     first = quantity.first_verdicts(items, verdicts)
     if np.isnan(first).all():
         raise RunError(
-            f"None of the answers of {judge} about {len(items)} rated items is usable, so its "
-            f"answers about other items would say nothing",
-            "Estimate with another judge",
+            f"None of {judge}'s answers for {len(items)} rated items is usable, so its answers for "
+            f"other items can't be corrected",
+            "Estimate with a different judge",
         )
     labelled = Labelled(
         labels[used],
@@ -521,7 +523,7 @@ def rated_items(source: Source, judge: str, quantity: Quantity) -> Rated:
 
 
 def filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
-    """Return verdicts in which items without a usable answer have a number, and that number."""
+    """Return verdicts in which a number replaces unusable answers, and that number."""
     is_missing = np.isnan(labelled.verdicts)
     answered = labelled.verdicts[~is_missing]
     number = 0.0 if quantity.kind == "share" or not answered.size else float(answered.mean())
@@ -529,17 +531,17 @@ def filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
 
 
 def pairs_of(source: Source, labelled: Labelled) -> PairedBeta:
-    """Return beta from the raters of the task who gave both a choice and a set.
+    """Return beta from the task's raters who gave both a choice and a set.
 
     Raises
     ------
     TaskError
         If there are fewer than ten such pairs with a negative choice.
     OptionError
-        If items were drawn with known probabilities, for which it is not known.
+        If items were drawn with known probabilities, which this estimate of beta doesn't support.
     """
     if labelled.weights is not None:
-        problem = "the rated items were drawn with probabilities, for which it is not known"
+        problem = "the rated items were drawn with probabilities, which it doesn't support"
         raise OptionError("paired_beta", problem, "Leave {paired_beta} out")
     task = source.task
     pairs = beta_contributions(human_table(task, source.items), task.positive)
@@ -547,7 +549,7 @@ def pairs_of(source: Source, labelled: Labelled) -> PairedBeta:
     if n_pairs < MIN_PAIRS:
         raise TaskError(
             f"task {task.name}: {n_pairs} pairs of a negative choice and a response set",
-            f"Collect at least {MIN_PAIRS}, or give a range of beta with --beta-range",
+            f"Collect at least {MIN_PAIRS}, or pass a range for beta with --beta-range",
         )
     return paired_beta(pairs[:, 0], pairs[:, 1], np.array(unit_numbers(source.items)))
 
@@ -568,7 +570,7 @@ def _mean(
 def _by_slice(
     judged: _Judged, rated: Rated, n_judges: int, wanted: Wanted, beta: PairedBeta | None
 ) -> EstimateBySlice | None:
-    """Estimate the mean of each slice, at a level at which all intervals hold together."""
+    """Estimate the mean of each slice, with intervals that are simultaneously valid."""
     if judged.systems is not None:
         comparisons = judged.systems.comparisons(rated, judged.task)
         return comparisons.estimates(wanted.level, n_judges, judged.model)
@@ -603,7 +605,7 @@ def _by_slice(
 
 
 def _quantity(source: Source, options: EstimateOptions) -> Quantity:
-    """Return what is estimated; refuse options that don't fit it."""
+    """Return the quantity to estimate, and refuse options that don't fit it."""
     given = "paired_beta" if options.paired_beta else "beta_range"
     of_sets = options.paired_beta or options.beta_range is not None
     if SystemFields.of(source.task, options.field):
@@ -617,20 +619,20 @@ def _quantity(source: Source, options: EstimateOptions) -> Quantity:
         raise OptionError(
             "n_labels",
             f"the scale itself is {quantity.bounds[1] - quantity.bounds[0]:g} wide",
-            "Give a smaller width",
+            "Pass a smaller width",
             found=options.n_labels,
         )
     return quantity
 
 
 def _n_judges(folder: RunFolder) -> int:
-    """Return how many judges were tried on the run's items."""
+    """Return the number of judges tried on the run's items."""
     tried = tried_in_run(folder)
     return tried.n if tried else len(folder.manifest.judges)
 
 
 def _kept(by_slice: EstimateBySlice, judge: str) -> Iterator[EstimatedDifference]:
-    """Yield the differences as gates read them."""
+    """Yield the differences in the form that gates read."""
     for row in by_slice.differences:
         assert row.estimate.value is not None, "a difference has a value"
         yield EstimatedDifference(
@@ -661,7 +663,7 @@ def _needed(
     n_judges: int,
     wanted: Wanted,
 ) -> LabelPlan | None:
-    """Plan labels for the mean, or by a field for the differences of all its values."""
+    """Plan labels for the mean or, with a field, for the differences between its values."""
     width, level, quantity = wanted.options.n_labels, wanted.level, judged.quantity
     if width is None:
         return None
@@ -679,7 +681,7 @@ def _needed(
 def _look(
     source: Source, judge: str, judged: _Judged, n_judges: int, wanted: Wanted
 ) -> AnytimeLook | None:
-    """Return the interval that holds for all judges tried, at every number of ratings."""
+    """Return the interval that is valid for all judges tried, at every number of ratings."""
     options, quantity = wanted.options, judged.quantity
     if options.until_width is None:
         return None
@@ -694,7 +696,7 @@ def _look(
 
 
 def _likeness(rated: Mapping[str, Rated], judged: _Judged) -> Transfer | None:
-    """Compare labelled and unlabelled items, unless the former were drawn to be unlike."""
+    """Compare labelled and unlabelled items, unless they were drawn to differ."""
     if any(own.is_drawn for own in rated.values()):
         return None
     tests = []

@@ -1,4 +1,4 @@
-"""Differences between the means of the values of a field, such as systems."""
+"""Differences between means by the value of a field, such as a system."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueDifference:
-    """The mean of one value of a field less that of another.
+    """The mean for one value of a field minus the mean for another.
 
     Attributes
     ----------
     first, second : str
-        The values; the difference is the second less the first.
+        The values; the difference is the second minus the first.
     estimate : Bounded
-        The difference, at a level at which the intervals of all differences contain theirs.
+        The difference, with an interval that is valid together with those of all other differences.
     n_rated : int
-        Rated items of both.
+        Number of rated items for both values.
     n_shared : int
-        Prompts (groups) with rated items of both.
+        Number of prompts (groups) with rated items for both values.
     """
 
     first: str
@@ -46,7 +46,7 @@ class ValueDifference:
 
 
 class MeanAt(Protocol):
-    """Estimates the mean of a stratum at a confidence level."""
+    """Function that estimates a stratum's mean at a confidence level."""
 
     def __call__(self, stratum: PopulationStratum, level: float) -> PopulationMean:
         """Return the mean with its interval."""
@@ -54,7 +54,7 @@ class MeanAt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ValueData:
-    """What there is of a value of a field.
+    """Data for one value of a field.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class ValueData:
     judged : JudgedItems
         The unlabelled ones.
     unanswered : float
-        Number of an unlabelled item without a usable answer.
+        Number for an unlabelled item without a usable answer.
     """
 
     stratum: PopulationStratum
@@ -95,31 +95,31 @@ class ValueData:
         )
 
     def sums(self, mean: PopulationMean) -> PromptSums:
-        """Return what each prompt adds to the mean."""
+        """Return each prompt's contribution to the mean."""
         own, uses_judge = self.prompted, mean.method != "labels_alone"
         return PromptSums.of(self.stratum.labelled, own.prompts, own.judged, uses_judge=uses_judge)
 
 
 def level_of_each(level: float, n: int) -> float:
-    """Return the level at which each of n intervals is taken, so that all hold together."""
+    """Return the level for each of n intervals that makes all of them simultaneously valid."""
     return 1.0 - (1.0 - level) / max(n, 1)
 
 
 def value_differences(
     values: Mapping[str, ValueData], mean_at: MeanAt, bounds: tuple[float, float], level: float
 ) -> tuple[ValueDifference, ...]:
-    """Return the differences of all pairs of values, whose intervals hold together (Bonferroni).
+    """Return the differences between all pairs of values, with simultaneous intervals (Bonferroni).
 
     Parameters
     ----------
     values : mapping of str to ValueData
-        In the order of the values.
+        Data by value, in the order of the values.
     mean_at : MeanAt
-        Estimates the mean of each.
+        Function that estimates the mean for each value.
     bounds : (low, high)
-        Least and greatest value of a mean.
+        Lowest and highest possible mean.
     level : float
-        Chance that all intervals contain their differences.
+        Probability that all intervals contain their differences.
     """
     pairs = list(combinations(values, 2))
     if not pairs:

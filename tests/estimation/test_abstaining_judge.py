@@ -68,13 +68,13 @@ def test_abstentions_count_as_not_positive_and_are_said(run):
     assert found["mean"]["estimate"]["low"] < 1 / 3 < found["mean"]["estimate"]["high"]
     assert found["likeness"]["differs"] == []
     text = invoke(*words(run)).stdout
-    assert "80 of 240 answers are not usable; they count as not positive." in text
+    assert "80 of 240 answers aren't usable. They count as not positive." in text
 
 
 def test_judge_without_a_usable_answer_is_asked_about_no_other_item(tmp_path, stub, monkeypatch):
     """Its abstentions from the rated items say that it would be paid for nothing."""
     run = run_of(["CANNOT_ASSESS"] * 3, tmp_path, stub, monkeypatch)
     n_asked = len(stub.requests())
-    with pytest.raises(HarnessError, match="None of the answers of turns about 60 rated items"):
+    with pytest.raises(HarnessError, match="None of turns's answers for 60 rated items"):
         harness.estimate(run, judge="turns", items="new.jsonl", out="runs")
     assert len(stub.requests()) == n_asked

@@ -49,9 +49,14 @@ def looked(run, *arguments):
 def test_a_look_says_the_interval_and_whether_to_stop(run):
     """Too wide for one wanted width and narrow enough for another, from the same interval."""
     go_on = looked(run, "--until-width", "0.1")
-    assert "it holds at every look" in go_on
-    assert "Not yet 10.0%: rate more items in random order, and look again." in go_on
-    assert "That is no wider than 90.0%: you can stop." in looked(run, "--until-width", "0.9")
+    assert "The interval is valid however often you look" in go_on
+    assert (
+        "The interval is still wider than 10.0%. Rate more items in random order, then rerun this."
+        in go_on
+    )
+    assert "The interval isn't wider than 90.0%, so you can stop." in looked(
+        run, "--until-width", "0.9"
+    )
     look = json.loads(looked(run, "--until-width", "0.1", "--json"))["look"]
     assert 0 <= look["low"] < look["high"] <= 1
     assert (look["n_labelled"], look["level"]) == (N, 0.95)

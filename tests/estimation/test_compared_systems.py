@@ -142,5 +142,5 @@ def test_items_that_name_no_two_systems_are_refused_before_anything_is_asked(run
     write_jsonl(run.parent.parent / "new.jsonl", [row | {"y": row["x"]} for row in rows])
     words = ("--judge", "right", "--judges-file", "judges.yaml", "--items", "new.jsonl", "-q")
     refused = invoke("estimate", run, *words, "--by", "x")
-    assert "names no two systems in x and y" in str(refused.exception)
+    assert "doesn't name two systems in x and y" in str(refused.exception)
     assert not (run / "estimates").exists()

@@ -72,7 +72,7 @@ def test_share_is_estimated_from_ratings_and_judge(run, tmp_path):
     text = invoke("estimate", run, "--judge", "lexicon", "--items", items, "--out", "runs")
     assert "Share of raters who would choose" in text.stdout
     assert "of the items (bounds; too few raters per item to narrow this)" in text.stdout
-    assert "the interval allows for the choice among 2 judges" in text.stdout
+    assert "The interval accounts for selecting this judge from 2." in text.stdout
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def test_items_that_look_different_are_said_to(run, tmp_path):
     """A warning says that the interval may not hold for items of another kind."""
     items = write_items(tmp_path / "new.jsonl", 200, text="long " * 200)
     text = invoke("estimate", run, "--judge", "lexicon", "--items", items, "--out", "runs", "-q")
-    assert "do not look like the rated ones" in text.stdout
+    assert "don't look like the rated ones" in text.stdout
 
 
 @pytest.mark.slow

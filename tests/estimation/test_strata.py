@@ -143,7 +143,9 @@ def test_languages_of_no_unlabelled_item_are_left_out(run, tmp_path):
     found = estimated(run, "--strata", "language", items="fewer.jsonl")
     assert (found["mean"]["n_labelled"], found["n_left_out"]) == (2 * RATED, RATED)
     text = invoke(*words(run, "--strata", "language", items="fewer.jsonl")).stdout
-    assert "20 items of the task have no rating or no answer of this judge, or a language" in text
+    assert (
+        "20 of the task's items have no rating or no answer from this judge, or a language" in text
+    )
 
 
 def test_items_are_compared_within_strata(run, tmp_path):
@@ -230,7 +232,7 @@ def test_one_sentence_says_what_the_interval_is_about(run):
     """A population; the items are a sample of it, and the rated ones within each stratum."""
     samples = "random samples of it."
     assert (
-        "The interval is about a population, not only these items: the 400 unlabelled items and "
+        "The interval is for a population, not only these items: the 400 unlabelled items and "
         f"the rated ones must be {samples}" in invoke(*words(run)).stdout
     )
     text = invoke(*words(run, "--strata", "language")).stdout

@@ -84,4 +84,4 @@ def test_the_page_of_estimates_tells_what_the_estimate_shows(tmp_path, monkeypat
     assert found == pytest.approx(shown, abs=100 * ROUNDING)
     truth = float(re.search(r"The truth, .*? is ([\d.]+)%", " ".join(text.split()))[1])
     assert found[1] <= truth <= found[2]
-    assert "do not look like the rated ones" not in printed
+    assert "don't look like the rated ones" not in printed
