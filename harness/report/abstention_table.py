@@ -31,7 +31,7 @@ def rate_rows(rates: AbstentionRates) -> list[tuple[str, ...]]:
 
 
 def dependence(rates: AbstentionRates) -> list[str]:
-    """Say of each judge whether its rates depend on the factors."""
+    """Describe whether each judge's rates depend on the factors."""
     return [_sentence(of_judge) for of_judge in rates.judges]
 
 

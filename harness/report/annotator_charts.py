@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.report.charts import Chart
 
 TESTS = {"t": "t-test", "wilcoxon": "signed-rank test"}
-VARIANTS: dict[tuple[str, str], str] = {  # by setting and value, "" for any
+VARIANTS: dict[tuple[str, str], str] = {  # labels by setting and value; "" is any value
     ("small_n", "t"): "t-test also for raters with few items",
     ("small_n", "skip"): "raters with few items skipped",
     ("unanswered", "exclude"): "unanswered items excluded",
@@ -30,13 +30,13 @@ MAX_RATERS = 30
 
 
 def variant_label(variant: Variant) -> str:
-    """Return what a variant of the test changes."""
+    """Return a label for the change in a variant of the test."""
     setting, value = variant.setting, variant.value
     return VARIANTS.get((setting, value)) or VARIANTS[setting, ""]
 
 
 def judges_by_advantage(v: Validation) -> list[JudgeTests]:
-    """Return the tested judges, the greatest advantage first, NA last."""
+    """Return the tested judges, greatest advantage first, NA last."""
     tests = v.replacement.judges if v.replacement else ()
     values = {result.judge: result.test.advantage.value for result in tests}
     return sorted(tests, key=lambda r: (values[r.judge] is None, -(values[r.judge] or 0)))
@@ -100,7 +100,7 @@ def winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
 
 
 def rater_charts(v: Validation) -> list[Chart]:
-    """Draw how often each judge is at least as good as each rater, and the rater as the judge."""
+    """Draw how often each judge is at least as good as each rater, and vice versa."""
     results = judges_by_advantage(v)
     return [rater_chart(result) for result in results if result.test.per_rater]
 

@@ -1,4 +1,4 @@
-"""The table of metric and beta: what each metric selects if the raters' beta were different."""
+"""The table of metric and beta: the judge each metric selects if the raters' beta differed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SELECTED_BY_GOAL = "the goal itself"
 def selection_table(
     selections: Mapping[str, SelectionOverBeta], goal: str, name_of: Callable[[str], str]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of what each metric selects by beta, the goal itself last."""
+    """Return heads and rows with the judge each metric selects by beta, the goal itself last."""
     metrics = [name for name in selections if name not in GOALS] + [goal]
     rows = []
     for metric in metrics:
@@ -42,5 +42,5 @@ def selection_table(
 
 
 def _lost(loss: float | None) -> str:
-    """Return in brackets what is lost against the best judge; "" for the best one."""
+    """Return in brackets the loss compared with the best judge; "" for the best one."""
     return "" if loss == 0 else f" ({number(loss)})"

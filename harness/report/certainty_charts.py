@@ -56,7 +56,7 @@ COEFFICIENT_HEADS = {
 
 
 def coefficient_rows(v: Validation) -> list[tuple[str, list[tuple[str, list[Estimate | None]]]]]:
-    """Return coefficients other than alpha by stratum: of the raters, then of each judge."""
+    """Return coefficients other than alpha by stratum, for the raters and then for each judge."""
     certainty = v.certainty
     if certainty is None:
         return []
@@ -77,7 +77,7 @@ def coefficient_rows(v: Validation) -> list[tuple[str, list[tuple[str, list[Esti
 
 
 def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
-    """Draw alpha in each stratum of the raters, of each judge, and of a random rater."""
+    """Draw alpha in each stratum for the raters, each judge, and a random rater."""
     strata, alpha = (v.certainty.strata, v.certainty.alpha) if v.certainty else ((), "")
     rows = {
         i: [
@@ -98,7 +98,7 @@ def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
 
 
 def held_out_charts(v: Validation) -> list[Chart]:
-    """Draw what a held-out rater agrees more with the others than each judge, per stratum."""
+    """Draw how much more a held-out rater agrees with the others than each judge, by stratum."""
     results = _ranked_results(v)
     strata = v.certainty.strata if v.certainty and results else ()
     n_ratings = [max(r.held_out[i].n_ratings for r in results) for i in range(len(strata))]
@@ -113,7 +113,7 @@ def held_out_charts(v: Validation) -> list[Chart]:
 def _over_strata(
     rows: Mapping[int, list[IntervalRow]], titles: Sequence[Titles]
 ) -> Iterator[tuple[int, Chart]]:
-    """Yield the chart of each stratum with something to show, all on one axis."""
+    """Yield a chart for each stratum with values, all on one axis."""
     ends = [end for of_stratum in rows.values() for end in interval_ends(of_stratum)]
     for i, of_stratum in rows.items():
         if is_drawn(of_stratum):
@@ -155,7 +155,7 @@ def _held_out_titles(stratum: Stratum, n_ratings: int) -> Titles:
 
 
 def stratum_words(stratum: Stratum) -> str:
-    """Return which items a stratum holds, in words."""
+    """Return a description of the items in a stratum."""
     least, below = stratum.at_least, stratum.below
     if stratum.by == "n_labels":
         return counted([round(least)], "different answer")
@@ -165,7 +165,7 @@ def stratum_words(stratum: Stratum) -> str:
 
 
 def perception_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
-    """Draw, per judge, the answers of raters and judge in each bin of the raters' answers."""
+    """Draw for each judge the raters' and its own answers, in each bin of the raters' answers."""
     bins = {human.label: human for human in v.certainty.bins} if v.certainty else {}
     return [
         (
@@ -208,9 +208,9 @@ def _bin(v: Validation, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -
 
 
 def bin_name(label: str, options: Mapping[str, str]) -> str:
-    """Name a bin, by the options in order of the scale with their labels.
+    """Name a bin, using the options in scale order with their labels.
 
-    The median of a scale of words is the position of an option.
+    The median on a scale of words is an option's position.
     """
     if label in options or numeric_keys(tuple(options)):
         return options.get(label, label)
@@ -220,7 +220,7 @@ def bin_name(label: str, options: Mapping[str, str]) -> str:
 
 
 def binned_charts(v: Validation) -> list[Chart]:
-    """Draw the binned Jensen-Shannon divergence for perception of each judge, best first."""
+    """Draw each judge's binned Jensen-Shannon divergence for perception, best first."""
     results = {result.judge: result.binned for result in _ranked_results(v)}
     measures = {judge: binned.get("js_divergence_bits") for judge, binned in results.items()}
     estimates = {judge: value for judge, value in measures.items() if value is not None}
@@ -240,7 +240,7 @@ def binned_charts(v: Validation) -> list[Chart]:
 
 
 def risk_charts(v: Validation) -> list[Chart]:
-    """Draw what each confidence is worth: risk by coverage, and agreement by confidence."""
+    """Draw risk by coverage and agreement by confidence for each kind of confidence."""
     results, charts = _ranked_results(v), []
     for score in dict.fromkeys(score for r in results for score in r.risk_coverage):
         risks = {r.judge: r.risk_coverage[score] for r in results if score in r.risk_coverage}

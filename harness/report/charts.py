@@ -36,7 +36,7 @@ VALUE = 46.0  # at the right end of an axis, for a value
 BAND_GAP = 7.0  # above a band, for its name
 DIVIDER = 10.0  # between judges and baselines
 AXIS = 34.0  # tick labels and title below an axis
-BOLD = 1.1  # how much wider than others the name of the best judge is
+BOLD = 1.1  # extra width of the best judge's name
 LINE = 13.0  # from one line of text to the next
 ROW, ROW_GAP = 22.0, 8.0  # of an interval chart, and between the dots of one row
 STRIP = 22.0  # above the lines, for regions without a height
@@ -44,13 +44,13 @@ BAR_GAP = 3.0  # between the bars of two lines
 HEIGHT = 220.0  # of a line chart between its axis and its labels
 KEY_LINE, KEY_ROW = 22.0, 17.0
 CELL, HEAT_HEAD = 30.0, 40.0
-MAX_LABEL, MAX_NARROW_LABEL = 168.0, 272.0  # row names; those of a heat map that is not wide
-DARK_SHADE = 6  # shade from which a heat map's text is light
+MAX_LABEL, MAX_NARROW_LABEL = 168.0, 272.0  # row names, and those of a narrow heat map
+DARK_SHADE = 6  # darkest shades, with light text, begin here
 
 
 @dataclass(frozen=True, slots=True)
 class Titles:
-    """Name of a chart (id and file name), title, text alternative and axis titles."""
+    """A chart's name (id and file name), title, text alternative and axis titles."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ class Chart:
     Attributes
     ----------
     name : str
-        Letters, digits and hyphens: id in the page and name of the file.
+        Id in the page and file name, from letters, digits and hyphens.
     columns, rows
         The data drawn; None is NA.
     frame : (PixelScale, PixelScale) or None
@@ -74,7 +74,7 @@ class Chart:
     stub : float
         Width at the left that holds row names and stays visible while a wide chart scrolls.
     link : str
-        Where its title leads within the page.
+        Link target of its title within the page.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Chart:
 
     @property
     def has_links(self) -> bool:
-        """Whether marks lead somewhere, so that the drawing is no single image."""
+        """Whether marks have links, so that the drawing can't be a single image."""
         return any(mark.link for mark in self.marks)
 
     @property
@@ -119,13 +119,13 @@ class IntervalRow:
     Attributes
     ----------
     kind : RowKind
-        Its style.
+        The row's style.
     reason : str
         Why the value is NA.
     line : str
-        Label at the left if not the name; consecutive rows with the same label share a line.
+        Label at the left, if it isn't the name. Consecutive rows with the same label share a line.
     link : str
-        Where the label leads within the page.
+        Link target of the label within the page.
     """
 
     name: str
@@ -167,7 +167,7 @@ def interval_chart(
     reach : sequence of float, optional
         Values that the axis must include.
     band : Band, optional
-        A range to compare the rows with, named above them.
+        A range to compare the rows with; its name appears above them.
     shows_values : bool, optional
         Write each value beside its interval.
     """
@@ -214,7 +214,7 @@ def interval_chart(
 def _row_tops(
     lines: Sequence[tuple[str, list[IntervalRow]]], names: dict[str, list[str]], top: float
 ) -> tuple[list[float], float, list[float]]:
-    """Return where each row begins, where the last ends, and where rules divide kinds of rows."""
+    """Return the start of each row, the end of the last, and the rules between kinds of rows."""
     tops, rules = [], []
     for i, (text, group) in enumerate(lines):
         if i and group[0].kind == "baseline" != lines[i - 1][1][0].kind:
@@ -226,7 +226,7 @@ def _row_tops(
 
 
 def _value_labels(group: Sequence[IntervalRow], scale: PixelScale, y: float) -> list[Mark]:
-    """Return the value of a row that stands alone, to the right of its interval and dot."""
+    """Return the value label of a row alone on its line, right of its interval and dot."""
     [first, *others] = group
     if others or first.value is None:
         return []
@@ -290,7 +290,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A coloured box from x to x; without ``y`` it lies in the strip above the lines."""
+    """A coloured box between two x; without ``y``, it lies in the strip above the lines."""
 
     x: tuple[float, float]
     style: str
@@ -308,7 +308,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlay:
-    """What a line chart shows beside its lines.
+    """Parts of a line chart other than its lines.
 
     Attributes
     ----------
@@ -349,13 +349,13 @@ def line_chart(
     series : sequence of Series
         Lines; one without points names the style of a region in the key.
     overlay : Overlay
-        What is drawn over and behind the lines.
+        Parts drawn over and behind the lines.
     reach : tuple of float
         Values of y that the axis must include.
     within : (low, high)
         Limits of the axis.
     gaps : sequence of Gap
-        Where there are no values, and why.
+        Ranges without values, and the reasons.
     ticks : sequence of (x, text)
         Labels of the x axis; round numbers by default.
     is_dated : bool
@@ -382,7 +382,7 @@ def line_chart(
         middle = min(across(x), WIDTH - len(text) * SMALL_CHARACTER / 2)
         marks.append(line(across(x), y + 6, across(x), bottom, "rule"))
         marks.append(label(middle, y + 3, text, "small rule-label", "middle"))
-    if not rules:  # rule labels would stand here
+    if not rules:  # space of the rule labels
         marks.append(label(0, TOP + 4, titles.y, "small"))
     for i, s in enumerate(series):
         aside = BAR_GAP * (i - (len(series) - 1) / 2) if s.spans else 0.0
@@ -419,7 +419,7 @@ def line_chart(
 
 @dataclass(frozen=True, slots=True)
 class HeatCells:
-    """Cells of a heat map, row by row: numbers, where a click leads, and intervals as texts."""
+    """Cells of a heat map, row by row: numbers, link targets, and intervals as texts."""
 
     values: Sequence[Sequence[float | None]]
     links: Sequence[Sequence[str]] = ()
@@ -467,7 +467,7 @@ def heat_map(
                 f", n {n}" for n in counts
             )
             link = links[i][j] if links else ""
-            title = title if link else ""  # row, column and cell say it all
+            title = title if link else ""  # the row, column and cell contain everything
             marks += _heat_cell(box, value, top, digits, title=title, link=link, span=span)
             rows.append((row, column, value, *counts, *((span,) if spans else ())))
     count_width = max((len(f"n {n}") for n in row_counts), default=0) * CHARACTER
@@ -480,9 +480,9 @@ def heat_map(
 
 
 def _row_name(name: str, width: float, y: float) -> list[Mark]:
-    """Return the name of a heat map's row, on two lines where it needs them.
+    """Return a heat map row's name, on two lines if necessary.
 
-    The whole name is the tooltip of one that is too long for that.
+    If the name is too long for two lines, the tooltip shows all of it.
     """
     lines = [name]
     if len(name) * CHARACTER > width and " " in name:
@@ -509,7 +509,7 @@ def _heat_cell(
 ) -> list[Mark]:
     x, y, width = box
     share = 0.0 if value is None or top <= 0 else min(max(value / top, 0.0), 1.0)
-    shade = round(share * 10)  # eleven classes, as the page's policy forbids inline styles
+    shade = round(share * 10)  # eleven classes, because the page's policy forbids inline styles
     place = {"x": x + 1, "y": y + 1, "width": width - 2, "height": CELL - 2, "rx": 3.0}
     kind = "na" if value is None else "on-heat" if shade >= DARK_SHADE else "in-heat"
     text = number(value, digits)
@@ -524,7 +524,7 @@ def _heat_cell(
 def _draw_series(
     series: Series, across: PixelScale, up: PixelScale, *, is_broken: bool
 ) -> list[Mark]:
-    """Draw a line, or several where it is broken; a point without neighbours is a dot."""
+    """Draw a line, or several if it is broken. A point without neighbours is a dot."""
     if is_broken:
         grouped = groupby(series.points, lambda point: point[1] is None)
         parts = [list(points) for is_gap, points in grouped if not is_gap]
@@ -542,7 +542,7 @@ def _draw_series(
 
 
 def _draw_bars(series: Series, across: PixelScale, up: PixelScale) -> list[Mark]:
-    """Draw the bars of a line, as far as the axis goes."""
+    """Draw a line's bars within the limits of the axis."""
     marks = []
     for (x, _), span in zip(series.points, series.spans, strict=False):
         if span is not None:
@@ -552,7 +552,7 @@ def _draw_bars(series: Series, across: PixelScale, up: PixelScale) -> list[Mark]
 
 
 def _draw_gap(gap: Gap, across: PixelScale, top: float, bottom: float) -> list[Mark]:
-    """Draw a gap, with the reason upright in it."""
+    """Draw a gap, with the reason as vertical text."""
     left, right = map(across, gap.x)
     middle, n = (left + right) / 2 + 4, int((bottom - top - 12) / SMALL_CHARACTER)
     text = label(middle, bottom - 6, cut(gap.reason, n), "small")
@@ -598,7 +598,7 @@ def _draw_region(region: Region, across: PixelScale, up: PixelScale, strip: floa
 
 
 def _label_levels(labels: Sequence[tuple[float, str]]) -> list[int]:
-    """Return the line of each rule's label, 0 the lowest, so that none overlap."""
+    """Return the line of each rule's label (0 is the lowest), so that none overlap."""
     ends: list[float] = []
     levels = []
     for x, text in labels:
@@ -618,5 +618,5 @@ def _key(series: Series, y: float) -> list[Mark]:
 
 
 def items_link(**filters: str) -> str:
-    """Return the fragment that opens the item table with these filters, as of `item_filters`."""
+    """Return the fragment that opens the item table with these filters; see `item_filters`."""
     return "#" + urlencode({"open": "errors", **filters}, quote_via=quote)

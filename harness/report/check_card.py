@@ -1,4 +1,4 @@
-"""The card of a judge that was checked: as text for a terminal, and as a page."""
+"""A checked judge's card, as text for a terminal and as a page."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def card_text(check: JudgeCheck) -> str:
 
 
 def headline(check: JudgeCheck) -> str:
-    """Return how often the judge's answer flips for no reason."""
+    """Return a sentence with the share of the judge's answers that flip for no reason."""
     flipped = check.flipped
     where = f"{counted([check.n_items])} of {check.task}"
     if flipped.value is None:

@@ -26,8 +26,8 @@ SAME_ON_BINARY = {"phi", *find_metric("phi", confusion.BINARY).also}  # kinds
 BINARY = 2  # options or classes
 KAPPA = "cohen_kappa(h/h)"
 
-MAX_CELLS = 12  # of a confusion matrix that are written out
-MOST = 4  # confusions named of a larger one
+MAX_CELLS = 12  # cells of a confusion matrix that are all written
+MOST = 4  # confusions named for a larger matrix
 MAX_NA = 6  # undefined coefficients that are named
 
 
@@ -38,11 +38,11 @@ class Practice:
     Attributes
     ----------
     instruction : str
-        What it asks for.
+        The instruction of the practice.
     state : str
-        Whether this run gives it; "not needed" where it does not apply.
+        Whether this run satisfies it; "not needed" if it doesn't apply.
     text : str
-        The value of this run, or what is missing.
+        This run's value, or the missing part.
     """
 
     instruction: str
@@ -51,7 +51,7 @@ class Practice:
 
 
 def checklist(v: Validation) -> tuple[Practice, ...]:
-    """Return each of the eleven practices with the values of a run, or what is missing."""
+    """Return each of the eleven practices with a run's values, or the missing parts."""
     practices = []
     for instruction, answer in PRACTICES:
         if not v.task.options and answer in OF_OPTIONS:
@@ -94,7 +94,7 @@ def _confusion(v: Validation) -> PracticeAnswer:
 
 
 def _cells(confusion: Confusion) -> str:
-    """Write every cell that is not 0, or of many those most often confused."""
+    """Write every nonzero cell, or the most frequent confusions if there are many."""
     cells = list(confusion.pairs())
     if len(cells) <= MAX_CELLS:
         return ", ".join(f"{human} as {judge} {about(n)}" for human, judge, n in cells)

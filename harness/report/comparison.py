@@ -43,7 +43,7 @@ SECTIONS = (
     ("paired", "Paired differences"),
     ("differences", "Differences in setup"),
 )
-MAX_CHANGED = 100  # answers that the page lists
+MAX_CHANGED = 100  # maximum number of answers on the page
 TESTS = {"mcnemar": "McNemar's test", "sign": "sign test", "": "no test"}
 FEW = " [NA]: the runs differ on fewer than six items."
 SAMPLED = (
@@ -64,7 +64,7 @@ def comparison(
     paired: RunComparison,
     changed: Sequence[ChangedAnswer] = (),
 ) -> str:
-    """Render two runs as one page, the earlier one first; ``changed`` are the answers that differ.
+    """Render two runs as one page, earlier run first; ``changed`` has the differing answers.
 
     It begins with both recommendations and the items that changed.
     """
@@ -103,7 +103,7 @@ def comparison_text(
     *,
     details: bool = False,
 ) -> str:
-    """Return the paired differences for a terminal: a table, and a sentence for each judge.
+    """Return the paired differences for a terminal, as a table and a sentence for each judge.
 
     ``details`` adds the other metrics, and a table of each judge's value in either run.
     """
@@ -127,7 +127,7 @@ def comparison_text(
 
 
 def scope(names: tuple[str, str], paired: RunComparison) -> str:
-    """Say which items are compared, and by whose ratings."""
+    """Describe the compared items and the ratings used."""
     if not paired.n_shared:
         return "No item is in both runs, so nothing can be compared."
     items = (
@@ -148,7 +148,7 @@ def scope(names: tuple[str, str], paired: RunComparison) -> str:
 
 
 def _bases(judges: Mapping[str, Sequence[str]]) -> str:
-    """Say what the values of judges rest on, once where it is the same for all."""
+    """Describe the basis of the judges' values, only once if all share it."""
     if len(judges) == 1:
         return f"on {next(iter(judges))}"
     return "; ".join(f"{', '.join(names)} on {same}" for same, names in judges.items())
@@ -157,7 +157,7 @@ def _bases(judges: Mapping[str, Sequence[str]]) -> str:
 def value_tables(
     names: tuple[str, str], validations: tuple[Validation, Validation]
 ) -> dict[str, list[tuple[str, ...]]]:
-    """Return each judge's value in its own run by what ranks there, with heads `VALUE_HEADS`."""
+    """Return each judge's value in its own run by the ranking metric, with heads `VALUE_HEADS`."""
     return {
         f"{capitalized(v.evidence.display_name)}, {side} run ({name}), {compared_on(v)}": [
             (
@@ -192,7 +192,7 @@ def _replies(n_replies: float) -> str:
 
 
 def changes(paired: RunComparison) -> list[str]:
-    """Say of each judge whether it changed, by the first of its metrics that has a test."""
+    """Describe whether each judge changed, by the first of its metrics with a test."""
     tested: dict[str, PairedMetric] = {}
     for row in paired.metrics:
         if row.p_adjusted is not None:

@@ -33,11 +33,11 @@ LENIENCY = (
     ("recall", "Recall: share of the positive items that are called positive", None),
     ("marginal_drift", "Prevalence drift: share called positive minus share positive", 0.0),
 )
-FEW_COLUMNS = 8  # whose names get wider cells
+FEW_COLUMNS = 8  # columns, up to which names get wider cells
 
 
 def ranked_errors(v: Validation) -> list[JudgeErrors]:
-    """Return the error analysis of each judge, in the order of the ranking."""
+    """Return each judge's error analysis, in ranking order."""
     errors = {result.judge: result for result in v.errors.judges} if v.errors else {}
     return [errors[judge.name] for judge in v.ranked_judges if judge.name in errors]
 
@@ -82,14 +82,14 @@ def _confusion(v: Validation, judge: str, confusion: Confusion, top: float) -> C
 
 
 def _cell_link(judge: str, confusion: Confusion, i: int, j: int) -> str:
-    """Return the link to the items of a cell; "" if there are none."""
+    """Return a link to a cell's items; "" if there are none."""
     if not confusion.cells[i][j]:
         return ""
     return items_link(judge=judge, raters=confusion.human[i], answer=confusion.judge[j])
 
 
 def _cell_width(names: Sequence[str], least: float) -> float:
-    """Return a width for cells below names, which are wrapped where there are many columns."""
+    """Return the width of cells below names, which are wrapped if there are many columns."""
     if len(names) > FEW_COLUMNS:
         return least
     parts = [part for name in names for part in wrap_name(name, 110.0)]
@@ -97,7 +97,7 @@ def _cell_width(names: Sequence[str], least: float) -> float:
 
 
 def leniency_charts(v: Validation) -> list[Chart]:
-    """Draw precision, recall and prevalence drift of every judge that has them."""
+    """Draw precision, recall and prevalence drift for every judge that has them."""
     charts = []
     for name, title, reference in LENIENCY:
         estimates = {e.judge: e.leniency[name] for e in ranked_errors(v) if name in e.leniency}
@@ -114,7 +114,7 @@ def leniency_charts(v: Validation) -> list[Chart]:
     return charts
 
 
-MODE_LABELS = {  # of all options, while metrics of the same symbol compare positive with others
+MODE_LABELS = {  # over all options; metrics with the same symbol compare positive and other options
     "accuracy": "share of answers that match",
     "f1": "agreement on positive answers (F1)",
     "kappa": "agreement of answers beyond chance (kappa)",
@@ -138,9 +138,9 @@ def abstention_mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:
 
 
 def translation_charts(v: Validation) -> list[Chart]:
-    """Draw F of the raters and of each judge: the choice made, given the response set.
+    """Draw F for the raters and each judge: the chance of each choice, given the response set.
 
-    From pairs, else by maximum likelihood from independent calls.
+    F comes from pairs, or else from independent calls by maximum likelihood.
     """
     sides: list[tuple[str, HumanResult | JudgeResult]] = [("raters", v.humans)]
     sides += [(judge.name, judge) for judge in v.ranked_judges]
@@ -158,7 +158,7 @@ def _of_pairs(v: Validation, name: str, side: HumanResult | JudgeResult) -> Char
 
 
 def _by_likelihood(v: Validation, name: str) -> Chart | None:
-    """Draw F that fits independent calls of both kinds; None if there is none."""
+    """Draw the F that fits independent calls of both kinds; None if there isn't one."""
     if v.sensitivity is None:
         return None
     is_judge = name in v.sensitivity.judge_translations
@@ -179,7 +179,7 @@ def _translation(
     texts: tuple[str, str, str],
     n_endorsed: Sequence[int] = (),
 ) -> Chart:
-    """Draw one F; ``texts`` are whose it is, the title, and how it was estimated."""
+    """Draw one F; ``texts`` are its owner, the title, and the method of estimation."""
     name, title, origin = texts
     columns = list(zip(*cells, strict=True))
     defined = [i for i, column in enumerate(columns) if any(x is not None for x, _, _ in column)]

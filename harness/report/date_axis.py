@@ -1,4 +1,4 @@
-"""Dates on the axis of a chart, counted in days since 1970 (UTC)."""
+"""Dates on a chart's axis, counted in days since 1970 (UTC)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ STEPS = (
     *(1.0, 2.0, 7.0, 14.0, 28.0, 61.0, 91.0, 183.0, 365.0, 730.0, 3650.0),
 )
 MAX_TICKS = 5
-LONG_STEP = 61.0  # days from which on ticks name month and year
-LONG_WAIT = 3.0  # times the usual time between points
+LONG_STEP = 61.0  # days; for longer ranges, ticks name month and year
+LONG_WAIT = 3.0  # multiple of the usual time between points
 START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -35,7 +35,7 @@ def date_text(x: float) -> str:
 
 
 def date_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return about five times between two, each with its label: a time, a day or a month.
+    """Return about five times in a range, each with a time, day or month as its label.
 
     Examples
     --------
@@ -43,13 +43,15 @@ def date_ticks(low: float, high: float) -> list[tuple[float, str]]:
     [(20454.0, '1 Jan'), (20461.0, '8 Jan')]
     """
     step = next((step for step in STEPS if (high - low) / step < MAX_TICKS), STEPS[-1])
-    first = low if step > 1.0 else ceil(low / step - 1e-9) * step  # long steps from the first look
+    first = (
+        low if step > 1.0 else ceil(low / step - 1e-9) * step
+    )  # long steps start at the first look
     ticks = [first + i * step for i in range(floor((high - first) / step + 1e-9) + 1)]
     return [(x, _tick_text(x, step)) for x in ticks or [low]]
 
 
 def _tick_text(x: float, step: float) -> str:
-    time = START + timedelta(days=x, seconds=1)  # as sums of fractions may fall short
+    time = START + timedelta(days=x, seconds=1)  # because sums of fractions can fall short
     if step < 1.0:
         return f"{time:%H:%M}"
     month = MONTHS[time.month - 1]
@@ -57,7 +59,7 @@ def _tick_text(x: float, step: float) -> str:
 
 
 def steps_around(xs: Sequence[float]) -> list[tuple[float, float]]:
-    """Return a range around each point, halfway to its neighbours; a usual step wide at most."""
+    """Return a range around each point, halfway to its neighbours and at most a usual step wide."""
     usual = _usual_step(xs) or 1.0
     steps = [usual, *(min(after - before, usual) for before, after in pairwise(xs)), usual]
     halves = pairwise(step / 2 for step in steps)
@@ -69,7 +71,7 @@ def _usual_step(xs: Sequence[float]) -> float:
 
 
 def long_waits(xs: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Yield the ranges between dates, in days, that are much longer than usual and a day."""
+    """Yield ranges between dates, in days, that are over a day and much longer than usual."""
     usual = _usual_step(xs)
     for before, after in pairwise(xs):
         if after - before > max(LONG_WAIT * usual, 1.0):

@@ -1,4 +1,4 @@
-"""Export of a report: tables for other programs, and each chart as SVG and PNG."""
+"""Tables of a report for other programs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ INTERVAL_COLUMNS = ("low", "high", "level", "method", "unit", "estimand")
 
 
 def ranking_csv(v: Validation) -> str:
-    """Return the judges of the ranking as CSV; empty cells are NA, and ``reason`` says why.
+    """Return the ranking's judges as CSV. Empty cells are NA, with the reason in ``reason``.
 
-    ``humans`` says where the raters' response sets come from: rated, reconstructed, modelled or
+    ``humans`` is the origin of the raters' response sets: rated, reconstructed, modelled or
     assumed.
     """
     columns = [column for column in ranking_columns.COLUMNS if "csv" in column.views]
@@ -46,7 +46,7 @@ def ranking_csv(v: Validation) -> str:
 
 
 def _escape_formula(value: Raw) -> Raw:
-    """Keep a spreadsheet from running a text as a formula."""
+    """Escape a text so that a spreadsheet doesn't run it as a formula."""
     is_formula = isinstance(value, str) and value.startswith(FORMULA_STARTS)
     return f"'{value}" if is_formula else value
 
@@ -93,7 +93,7 @@ def _metric_row(judge: str, metric: str, estimate: Estimate) -> dict[str, object
     }
 
 
-PAGES: dict[str, Callable[[Validation, Details], str]] = {  # by file of a run folder
+PAGES: dict[str, Callable[[Validation, Details], str]] = {  # tables by their file in a run folder
     "report.html": page,
     "ranking.csv": lambda v, _: ranking_csv(v),
     "judge-card.md": judge_card,
@@ -101,7 +101,7 @@ PAGES: dict[str, Callable[[Validation, Details], str]] = {  # by file of a run f
 
 
 def arrow_table(v: Validation) -> pa.Table:
-    """Return every metric of every judge, a row each; NA is null, and ``reason`` says why."""
+    """Return a row for each judge and metric. NA is null, with the reason in ``reason``."""
     import pyarrow as pa  # noqa: PLC0415 -- takes 50 ms
 
     texts = (

@@ -1,4 +1,4 @@
-"""Numbers of a run by one flat name each, as experiment trackers log them."""
+"""A run's numbers under flat names, for experiment trackers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
 
 OTHER_CHARACTERS = re.compile(r"[^\w.-]+")
-MOST_CHARACTERS = 120  # of a part of a name; trackers allow 250 in all
-ENDS = ("low", "high")  # of intervals
+MOST_CHARACTERS = 120  # characters of a name's part; trackers allow 250 in total
+ENDS = ("low", "high")  # suffixes for interval ends
 
 
 def flat_metrics(v: Validation) -> dict[str, float]:
-    """Return every defined number of a validation, by a name that experiment trackers accept.
+    """Return every defined number of a validation, under a name that experiment trackers accept.
 
     A name is ``judge/metric``, or ``raters/metric`` for the agreement among raters, with letters,
     digits, ``_``, ``.`` and ``-`` in each part: ``lexicon/mse_srs_srs``. The ends of intervals
@@ -28,7 +28,7 @@ def flat_metrics(v: Validation) -> dict[str, float]:
     Parameters
     ----------
     v : Validation
-        Of a run or of verdicts.
+        Validation of a run or of verdicts.
     """
     rows = metric_table(v)
     judges = short_names(str(row["judge"]) for row in rows)
@@ -43,7 +43,7 @@ def flat_metrics(v: Validation) -> dict[str, float]:
 
 
 def short_names(texts: Iterable[str]) -> dict[str, str]:
-    """Return a name for each text, of letters, digits, ``_``, ``.`` and ``-``; no two are alike."""
+    """Return a unique name for each text, from letters, digits, ``_``, ``.`` and ``-``."""
     names: dict[str, str] = {}
     for text in dict.fromkeys(texts):
         plain = OTHER_CHARACTERS.sub("_", text.replace("->", "_to_")).strip("_.-")

@@ -1,4 +1,4 @@
-"""Numbers as text: with their intervals, or NA with the reason."""
+"""Numbers as text, with their intervals, or NA with the reason."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ BoundedNumber: TypeAlias = (
 TranslationCells: TypeAlias = "list[list[BoundedNumber]]"
 
 
-SEE_BELOW = "see below"  # a human rater at one reply, beside judges at several
+SEE_BELOW = "see below"  # if judges are compared on several replies, a human rater on one
 COMPLETENESS = ("usable_replies", "answered_fraction")
-COMPLETENESS_HEADS = ("answer rate", "items answered")  # wrap where narrow
+COMPLETENESS_HEADS = ("answer rate", "items answered")  # characters at which lines can wrap
 LEAST_P = 0.001
 TWO_MINUTES_S = 120
 HOUR_MIN = 60
@@ -40,7 +40,7 @@ CONTROL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number, or NA; what rounds to 0 has no sign."""
+    """Return a number, or NA. Numbers that round to 0 have no sign."""
     return "NA" if value is None else f"{value:z.{digits}f}"
 
 
@@ -50,7 +50,7 @@ def span(interval: Interval | None, digits: int = 3) -> str:
 
 
 def with_bounds(value: float | None, low: float | None, high: float | None, digits: int = 3) -> str:
-    """Return a number with the ends of its interval; `[NA]` where they are undefined."""
+    """Return a number with the ends of its interval, or with `[NA]` if they are undefined."""
     if value is not None and (low is None or high is None):
         return f"{number(value, digits)} [NA]"
     return f"{number(value, digits)} {bounds(low, high, digits)}".rstrip()
@@ -76,46 +76,46 @@ def p_value(p: float | None) -> str:
 
 
 def error_level(alpha: float) -> str:
-    """Return the error probability that a test allows, which is never 0."""
+    """Return a test's error probability, which is never 0."""
     return f"{alpha:.2g}"
 
 
 def p_beside(p: float | None, alpha: float) -> str:
-    """Return a p-value with the digits that tell it from a level below 0.001."""
+    """Return a p-value with enough digits to compare it with a level below 0.001."""
     if p is None or alpha >= LEAST_P or p >= LEAST_P:
         return p_value(p)
     return f"<{error_level(alpha)}" if p < alpha else f"{p:.2g}"
 
 
 def in_unit(text: str, unit: MetricUnit) -> str:
-    """Return a number with its unit, if it has one."""
+    """Return a number with its unit, if the metric has one."""
     return f"{text} {unit}".strip()
 
 
 def resting(result: Estimate, digits: int = 3) -> str:
-    """Return a number with its interval and its items, or NA with the reason."""
+    """Return a number with its interval and number of items, or NA with the reason."""
     text = estimate(result, digits)
     return text if result.value is None else f"{text} on {basis(result)}"
 
 
 def basis(result: Estimate) -> str:
-    """Return the items, and the replies per item if they are set, that a number rests on."""
+    """Return the number of items behind a value and, if set, of replies per item."""
     items = counted([result.n_used])
     return items if result.n_replies is None else f"{items}, {replies_each(result.n_replies)}"
 
 
 def reason(result: Estimate) -> str:
-    """Return why a number is NA, in words."""
+    """Return the reason why a number is NA, in words."""
     return reason_words(result.reason)
 
 
 def reason_words(code: Reason) -> str:
-    """Return why something is NA, in words; "" if it is not."""
+    """Return the reason for NA in words; "" if there is a value."""
     return REASONS[code] if code else ""
 
 
 def duration(seconds: float) -> str:
-    """Return a time in seconds, minutes, hours and minutes, or from two days on days and hours."""
+    """Return a time in seconds, minutes, hours and minutes, or (from two days) days and hours."""
     if seconds < TWO_MINUTES_S:
         return f"{seconds:.1f} s"
     minutes = round(seconds / 60)
@@ -129,31 +129,31 @@ def duration(seconds: float) -> str:
 
 
 def replies_each(n_replies: float | None) -> str:
-    """Return how many replies a metric was evaluated at; None if reply noise was removed."""
+    """Return the number of replies per item in words; None means that reply noise was removed."""
     if n_replies is None:
         return "without reply noise"
     return "one reply each" if n_replies == 1 else f"{n_replies:g} replies each"
 
 
 def counted(counts: Iterable[int], noun: str = "item") -> str:
-    """Return a count with its noun, as in 90 items, or 77 to 100 items where judges differ."""
+    """Return a count with its noun, such as 90 items, or 77 to 100 items if judges differ."""
     numbers = list(counts)
     return f"{reach(numbers)} {noun}{'' if max(numbers, default=0) == 1 else 's'}"
 
 
 def reach(counts: Iterable[int]) -> str:
-    """Return the least and the greatest count, as in 77 to 100, or 90 where they are equal."""
+    """Return the lowest and highest count, such as 77 to 100, or 90 if they are equal."""
     ends = sorted(set(counts)) or [0]
     return " to ".join(map(str, dict.fromkeys((ends[0], ends[-1]))))
 
 
 def about(count: float) -> str:
-    """Return a count of items, which ties can split, as a whole number."""
+    """Return a count of items as a whole number, because ties can split items."""
     return f"{count:.0f}" if float(count).is_integer() else f"about {max(round(count), 1)}"
 
 
 def completeness(validation: Validation, judge: str, name: str) -> Estimate:
-    """Return one of the two figures of completeness of a judge: what was counted, of how many."""
+    """Return one of a judge's two completeness figures, as a share of a total."""
     assert validation.evidence is not None, "a validation with judges has evidence"
     row = validation.evidence_of(judge)
     value, n = {
@@ -174,7 +174,7 @@ def percent(fraction: float | None) -> str:
 
 
 def share(fraction: float | None, n: int) -> str:
-    """Return a share in percent and of how many, or NA."""
+    """Return a share in percent with its total, or NA."""
     return "NA" if fraction is None else f"{percent(fraction)} of {n}"
 
 
@@ -187,17 +187,17 @@ def rank_set(ranks: tuple[int, int] | None) -> str:
 
 
 def cut(text: str, n: int) -> str:
-    """Return at most ``n`` characters of a text, the last an ellipsis where there were more."""
+    """Return at most ``n`` characters of a text, ending with an ellipsis if it was cut."""
     return text if len(text) <= n else text[: n - 1] + "…"
 
 
 def short_name(display_name: str) -> str:
-    """Return the words for a metric without its name in the field, which stands in brackets."""
+    """Return a metric's words without the bracketed name used in the literature."""
     return display_name.partition(" (")[0]
 
 
 def unique_names(display_names: Mapping[str, str]) -> dict[str, str]:
-    """Return the short name of each metric, or the display name if two short ones are the same."""
+    """Return each metric's short name, or its display name if two short names are the same."""
     short = {metric: short_name(name) for metric, name in display_names.items()}
     counts = Counter(short.values())
     return {
@@ -212,7 +212,7 @@ def level_text(confidence: float) -> str:
 
 
 def raters_covered(validation: Validation) -> str:
-    """Return whether intervals are over raters too, or for these raters and why."""
+    """Return a sentence on whether intervals cover other raters, with the reason if not."""
     reason, n_raters = validation.sampling.fixed_raters_reason, validation.humans.n_raters
     if not reason:
         return f"Intervals are over items and raters ({counted([n_raters], 'rater')})."
@@ -220,12 +220,12 @@ def raters_covered(validation: Validation) -> str:
 
 
 def control_pictures(text: str) -> str:
-    """Show control characters, which no page may contain, by their pictures."""
+    """Replace control characters, which pages can't contain, by their pictures."""
     return CONTROL.sub(picture, text)
 
 
 def headline(validation: Validation) -> str:
-    """Return what was validated, on one line."""
+    """Return one line with task, items, raters and judges, in full."""
     task, humans = validation.task, validation.humans
     items = counted([task.n_items])
     if task.n_items < task.n_items_in_task:
@@ -253,9 +253,9 @@ def brief_headline(validation: Validation) -> str:
 
 
 def compared_on(validation: Validation, *, reasons: bool = True) -> str:
-    """Return which items judges are compared on, at how many replies and which cut-off.
+    """Return the basis for comparing judges: items, replies and cut-off.
 
-    ``reasons`` says why the other items are left out.
+    ``reasons`` replaces the default words for items that are left out.
     """
     evidence = validation.evidence
     n_ranked = sum(row.ranked for row in evidence.judges) if evidence else 0
@@ -272,7 +272,7 @@ def compared_on(validation: Validation, *, reasons: bool = True) -> str:
 
 
 def _left_out(evidence: Evidence) -> str:
-    """Return how many rated items are not compared, and why."""
+    """Return the number of rated items that aren't compared, with the reasons."""
     n_ranked = sum(row.ranked for row in evidence.judges)
     one_rating = ONE_RATING[evidence.ranks_by] if evidence.ranks_by else "a rating"
     reasons = {
@@ -298,13 +298,13 @@ def percent_with_interval(rate: Estimate, n_digits: int = 0) -> str:
 
 
 def listed(names: Sequence[str], conjunction: Literal["and", "or"] = "and") -> str:
-    """Join names as in "a, b and c"."""
+    """Join names, such as "a, b and c"."""
     *first, last = names
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def choice_labels(validation: Validation) -> dict[str, str]:
-    """Return the label of each row of F: the options, and CANNOT_ASSESS where it is one."""
+    """Return the label of each row of F: the options, and CANNOT_ASSESS if it has a row."""
     labels = validation.task.options
     is_class = validation.settings.mode == "third_class"
     return {**labels, CANNOT_ASSESS: CANNOT_ASSESS} if is_class else labels
@@ -320,7 +320,7 @@ def translation_cells(side: HumanResult | JudgeResult | CommonF) -> TranslationC
 
 
 def options(validation: Validation) -> str:
-    """Return the options of a task: keys, with their labels where these differ."""
+    """Return a task's options: keys, with labels that differ from them."""
     labels = validation.task.options.items()
     return ", ".join(key if key == label else f"{key} ({label})" for key, label in labels)
 

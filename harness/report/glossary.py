@@ -1,4 +1,4 @@
-"""The glossary: words of the page and of the docs, and what the papers call them."""
+"""The glossary: terms of the page and the docs, with their names in the papers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MSE = (
 )
 KIND_OF = {metric.name: metric.kind for metric in METRICS}
 MEANINGS = "; ".join(f"{form}: {FORMS[form].meaning}" for form in COMPARED_FORMS)
-PAPER_SYMBOLS = {  # by the kind of a metric or coefficient
+PAPER_SYMBOLS = {  # symbols by the kind of a metric or coefficient
     "hit_rate": "HR; Acc in Calderon et al.",
     "cohen_kappa": "kappa",
     "krippendorff_alpha_nominal": "alpha",
@@ -47,11 +47,11 @@ class Term:
     slug : str
         Its id on the page, after "term-".
     name, meaning : str
-        As printed.
+        Name and meaning, as printed.
     words : tuple of str
-        Words of the page that are linked to it.
+        Words on the page that link to it.
     papers : str
-        Its symbol, and the paper; "" if the papers have none.
+        Its symbol and the paper; "" if the papers have none.
     """
 
     slug: str
@@ -62,7 +62,7 @@ class Term:
 
 
 def paper_symbol(name: str) -> str:
-    """Return what the papers call a metric, as in ``mse(srs/srs)``; "" if it has no symbol."""
+    """Return the papers' symbol for a metric such as ``mse(srs/srs)``; "" if there is none."""
     kind = KIND_OF.get(name, name)
     symbol = PAPER_SYMBOLS.get(kind, "")
     return f"{symbol} {name.removeprefix(kind)}".rstrip() if symbol else ""

@@ -1,4 +1,4 @@
-"""Compiled templates, kept where Python keeps compiled modules: 0.2 s of CPU less per page."""
+"""Compiled templates, stored with Python's compiled modules to save 0.2 s of CPU per page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CompiledTemplates(FileSystemBytecodeCache):
-    """Compiled templates of one folder; what cannot be read or written is compiled again."""
+    """Compiled templates of one folder. A template is compiled again if it can't be stored."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
         """Read a compiled template, if there is one."""
@@ -30,7 +30,7 @@ class CompiledTemplates(FileSystemBytecodeCache):
 
 
 def compiled_templates(templates: Path) -> CompiledTemplates | None:
-    """Return the compiled templates of a folder; None where Python writes no compiled modules."""
+    """Return a folder's compiled templates; None if Python doesn't write compiled modules."""
     if sys.dont_write_bytecode:
         return None
     return CompiledTemplates(str(Path(cache_from_source(str(templates / "compiled.py"))).parent))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class SelftestSection(TypedDict):
-    """What the report of a run shows of a self-test: sentences, and tables with charts."""
+    """A self-test in a run's report: sentences, and tables with charts."""
 
     lead: list[str]
     parts: list[dict[str, object]]
@@ -39,7 +39,7 @@ class SelftestSection(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class JudgeCalls:
-    """How one judge was called.
+    """Details of the calls to one judge.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class JudgeCalls:
     n_retried : int
         Attempts beyond the first.
     latency_s : float or None
-        Median seconds of a reply; None if none was measured.
+        Median duration of a reply in seconds; None if none was measured.
     """
 
     name: str
@@ -66,17 +66,17 @@ class Details:
     run : str
         Name of the folder; "" for verdicts from another tool.
     asking_s : float or None
-        Seconds of calls, over all sessions; None without calls.
+        Total duration of calls in seconds, over all sessions; None without calls.
     raters : dict of str to str
-        What each rater is called, by name.
+        Displayed name of each rater, by name.
     prompts : dict of str to str
         Templates by file name.
     trust : tuple of VerdictTrust
-        What `harness trust` found about judges of the run, without the single verdicts.
+        Results of `harness trust` for the run's judges, without single verdicts.
     selftest : dict or None
-        What `harness lab selftest` found on the design of the run: lines, tables and charts.
+        Results of `harness lab selftest` on the run's design: lines, tables and charts.
     search : SearchSection or None
-        What was tried in the search for a better way of asking that the run ended.
+        Section on the search for a better way of asking that ended with this run.
     """
 
     run: str = ""
@@ -106,10 +106,10 @@ def details_of(
     certainty: Certainty | None = None,
     show_raters: bool = False,
 ) -> Details:
-    """Collect what the page shows of a source besides the numbers.
+    """Collect a source's contents for the page, besides the numbers.
 
-    A run folder adds prompts, versions and how the judges were called; ``certainty`` the strata
-    that items can be filtered by. Raters keep their names only with ``show_raters``.
+    A run folder adds prompts, versions and details of calls. ``certainty`` adds the strata for
+    filtering items. Raters keep their names only with ``show_raters``.
     """
     task = source.task
     raters = pseudonyms(task.rating_columns.raters, show_raters=show_raters)
@@ -137,7 +137,7 @@ def details_of(
 
 
 def _selftest(folder: RunFolder) -> SelftestSection | None:
-    """Return the self-test of a run; None without one, or without the edge that shows it."""
+    """Return a run's self-test; None without one, or without the edge that shows it."""
     path = folder.path / SELFTEST_FILE
     if not path.exists() or not has_edge("experiments"):
         return None
@@ -145,11 +145,11 @@ def _selftest(folder: RunFolder) -> SelftestSection | None:
         return edge("experiments", ExperimentEdge).selftest_section(read_file(path, MAX_BYTES))
     except (OSError, ValueError, TooLarge) as error:
         advice = f"Delete it, or run `harness lab selftest --run {quote(str(folder.path))}` again"
-        raise RunError(f"{path}: no result of a self-test: {error}", advice) from None
+        raise RunError(f"{path}: not the result of a self-test: {error}", advice) from None
 
 
 def _search(folder: RunFolder) -> SearchSection | None:
-    """Return the search that a run ended; None without one."""
+    """Return the search that ended with a run; None without one."""
     path = folder.path / SECTION
     if not path.exists():
         return None
@@ -190,7 +190,7 @@ def _judge_calls(source: Source, folder: RunFolder | None) -> Iterable[JudgeCall
 
 
 class ExperimentEdge(Protocol):
-    """What the edge of experiments shows of a self-test."""
+    """Protocol for the part of the experiments edge that shows a self-test."""
 
     def selftest_section(self, text: bytes) -> SelftestSection:
-        """Return what the report of a run shows of a self-test."""
+        """Return the section on a self-test for a run's report."""

@@ -1,4 +1,4 @@
-"""Items with all their ratings and replies as texts, and the filters that the page has of them."""
+"""Items with all their ratings and replies as texts, and the page's filters for them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from harness.tasks.item import Elicitation
 
 
-MAX_CHARACTERS = 3_000_000  # of the ratings and replies that open in place
+MAX_CHARACTERS = 3_000_000  # characters of the ratings and replies that open in place
 MAX_TEXT = 240
 MAX_FULL_TEXT = 6000
 MAX_REPLY = 600
-MAX_TALLIES = 1000  # that are remembered: most items are answered like others
-ANSWER_SIZE = 25  # characters of a rating or a reply in the page besides its text
+MAX_TALLIES = 1000  # remembered texts: most items have the same answers as others
+ANSWER_SIZE = 25  # a rating's or reply's characters in the page besides its text
 NOT_ASKED = "not_asked"
-TIMES = "\N{MULTIPLICATION SIGN}"  # before a count in a row of the table
+TIMES = "\N{MULTIPLICATION SIGN}"  # before a count in a table row
 DIGITS = 4
 AGREEMENT = {"agrees": "as most raters", "differs": "other than most raters"}
 NUMERIC = re.compile(r"[-+]?\d+([.,]\d+)?")
@@ -42,7 +42,7 @@ CLASS_WORDS = {"CANNOT_ASSESS": "cannot assess"}
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """One rating or reply; ``name`` is that of the rater or judge."""
+    """One rating or reply, with the ``name`` of the rater or judge."""
 
     name: str
     elicitation: Elicitation
@@ -51,7 +51,7 @@ class ShownAnswer:
 
     @property
     def size(self) -> int:
-        """Characters that it adds to the page, about."""
+        """Approximate number of characters that it adds to the page."""
         return len(self.text) + len(self.reply) + ANSWER_SIZE
 
 
@@ -62,14 +62,14 @@ class JudgeCell:
     Attributes
     ----------
     text : str
-        How often each answer was given, one line per elicitation.
+        Count of each answer, one line per elicitation.
     classes : tuple of int
-        The most frequent of `ItemTable.classes`; several where tied.
+        The most frequent of `ItemTable.classes`; several if tied.
     outcomes : tuple of str
-        Of its replies; ``not_asked`` where there is none.
+        Outcomes of its replies; ``not_asked`` if there are none.
     agreement : str
-        "agrees" where its most common choice is one of the raters', "differs" where it is none
-        of them, "" if either side made no choice.
+        "agrees" if its most common choice is one of the raters', "differs" if it isn't, "" if
+        either side made no choice.
     """
 
     text: str
@@ -89,13 +89,13 @@ class ItemRow:
     raters : str
         Number of raters per answer, most common first, one line per elicitation.
     classes : tuple of int
-        The raters' most common of `ItemTable.classes`; several where tied.
+        The raters' most common of `ItemTable.classes`; several if tied.
     strata, slices : tuple of int
-        Strata, and `ItemTable.slices`, that hold it.
+        Strata and `ItemTable.slices` that contain it.
     disagreement : float or None
         Share of the pairs of the raters' forced choices that differ; None below two choices.
     judges : tuple of JudgeCell
-        In the table's order of judges.
+        A cell for each judge, in the table's order of judges.
     """
 
     id: str
@@ -109,9 +109,9 @@ class ItemRow:
 
     @property
     def n_judges_apart(self) -> int | None:
-        """Judges whose most common choice is none of the raters' most common.
+        """Number of judges whose most common choice isn't one of the raters' most common.
 
-        None if no judge and rater made a choice.
+        The number is None if no judge and rater made a choice.
         """
         if not any(cell.agreement for cell in self.judges):
             return None
@@ -128,7 +128,7 @@ class FullItem:
 
     @property
     def size(self) -> int:
-        """Characters that it adds to the page, about."""
+        """Approximate number of characters that it adds to the page."""
         return len(self.text) + sum(answer.size for answer in (*self.raters, *self.judges))
 
 
@@ -139,17 +139,17 @@ class ItemTable:
     Attributes
     ----------
     judges : tuple of str
-        Their names.
+        Names of the judges.
     classes : tuple of str
-        What answers are counted as: options, CANNOT_ASSESS, and for judges ``refused``,
-        ``invalid`` and ``failed``.
+        Classes of answers: options, CANNOT_ASSESS, and for judges ``refused``, ``invalid`` and
+        ``failed``.
     rows : tuple of ItemRow
-        Those of `AnsweredItems`.
+        Rows for the items of `AnsweredItems`.
     n_items : int
-        Items of the task or the run.
+        Number of items in the task or the run.
     full : tuple of FullItem
-        The first items of the table with all ratings and replies; fewer than ``rows`` where these
-        exceed `MAX_CHARACTERS`.
+        The table's first items with all ratings and replies; fewer than ``rows`` if these exceed
+        `MAX_CHARACTERS`.
     slices : tuple of str
         Names of the slices of the items.
     keys : tuple of (str, str)
@@ -176,11 +176,11 @@ def item_table(
     Parameters
     ----------
     answers : AnsweredItems
-        Items with what raters and judges answered.
+        Items with the raters' and judges' answers.
     raters : mapping of str to str, optional
-        What raters are called, see `harness.report.pseudonyms`; their own names by default.
+        Raters' displayed names, see `harness.report.pseudonyms`; their own names by default.
     by_key : bool, optional
-        Whether rows have the keys of options if these are shorter than their labels.
+        Whether rows use options' keys if these are shorter than their labels.
     """
     task, labels, called = answers.task, option_labels(answers.task), raters or {}
     keys = _keys(task) if by_key else ()
@@ -232,7 +232,7 @@ def _judge_cell(answers: JudgeAnswers, labels: Mapping[str, str], *, is_open: bo
 
 
 def _reply_text(verdict: GivenVerdict) -> str:
-    """Return a reply, which says in which order the answers were where that was turned back."""
+    """Return a reply, with a note if the answers were shown in the other order."""
     order = "(answers shown in the other order) " if verdict.swapped else ""
     return order + cut(verdict.text, MAX_REPLY)
 
@@ -240,7 +240,7 @@ def _reply_text(verdict: GivenVerdict) -> str:
 def _full_items(
     answers: AnsweredItems, ratings: Sequence[Sequence[ShownAnswer]], labels: Mapping[str, str]
 ) -> Iterator[FullItem]:
-    """Yield items with all ratings and replies while these fit into the page."""
+    """Yield items with all ratings and replies, as many as fit into the page."""
     size = 0
     for row, of_raters in zip(answers.rows, ratings, strict=True):
         replies = [
@@ -257,7 +257,7 @@ def _full_items(
 
 
 def _counted(answers: list[ShownAnswer]) -> list[ShownAnswer]:
-    """Join equal answers to one, with how often it was given."""
+    """Join equal answers into one, with their count."""
     if len({answer.name for answer in answers}) == len(answers):  # quick: one reply of each judge
         return answers
     return [
@@ -267,7 +267,7 @@ def _counted(answers: list[ShownAnswer]) -> list[ShownAnswer]:
 
 
 def answer_text(value: object, labels: Mapping[str, str]) -> str:
-    """Return a value as text: an option, a set in braces, or a set and the choice from it."""
+    """Return a value as text: an option, a set in braces, or a set and its choice."""
     match value:
         case None:
             return ""
@@ -280,17 +280,17 @@ def answer_text(value: object, labels: Mapping[str, str]) -> str:
 
 
 def quoted_number(text: str) -> str:
-    """Return an option with quotation marks where it could be taken for a count."""
+    """Return an option, in quotation marks if it looks like a count."""
     return f'"{text}"' if NUMERIC.fullmatch(text) else text
 
 
 def option_labels(task: Task) -> dict[str, str]:
-    """Return the label of each option, its key where it has none."""
+    """Return the label of each option, or its key if it has none."""
     return {option.key: quoted_number(option.label or option.key) for option in task.options}
 
 
 def _keys(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return the options whose keys are short enough to replace their labels, with these."""
+    """Return the options with keys short enough to replace their labels, with both."""
     pairs = [(option.key, option.label or option.key) for option in task.options]
     are_short = sum(len(key) for key, _ in pairs) < sum(len(label) for _, label in pairs)
     return tuple(pairs) if are_short else ()
@@ -303,9 +303,9 @@ def _verdict_text(verdict: GivenVerdict, labels: Mapping[str, str]) -> str:
 
 @lru_cache(MAX_TALLIES)
 def _tally(answers: tuple[tuple[str, str], ...], *, is_open: bool) -> str:
-    """Count answers, given as elicitation and text, on one line per elicitation.
+    """Count answers (pairs of elicitation and text), on one line per elicitation.
 
-    The most frequent first; numbers of an open scale in their order.
+    The most frequent answers come first, but numbers on an open scale are sorted by value.
     """
     if is_open:
         return _open_tally([text for _, text in answers])
@@ -325,7 +325,7 @@ def _tally(answers: tuple[tuple[str, str], ...], *, is_open: bool) -> str:
 
 
 def _open_tally(answers: Sequence[str]) -> str:
-    """Count numbers, in their order, or texts, the most frequent first."""
+    """Count numbers, sorted by value, or texts, the most frequent first."""
     counts = Counter(answers)
     try:
         order = sorted(counts, key=float)
@@ -337,7 +337,7 @@ def _open_tally(answers: Sequence[str]) -> str:
 
 
 def item_text(item: Item, task: Task) -> str:
-    """Return what judges are shown of an item; of an image, its name."""
+    """Return an item's text as judges see it, with an image's file name."""
     parts = [item.fields[name] for name in task.text if item.fields.get(name)]
     if task.image and (name := item.fields.get(task.image)):
         parts.append(f"(image: {name})")
@@ -345,16 +345,16 @@ def item_text(item: Item, task: Task) -> str:
 
 
 def item_block(table: ItemTable) -> dict[str, object]:
-    """Return the rows, the texts and classes they refer to, and the items in full.
+    """Return the rows, their texts and classes, and the items in full.
 
-    A row is id, text, raters, disagreement, judges apart, strata, slices and a cell per judge;
-    raters, strata, slices and cells are indices. An item in full is its text (null where the row
-    holds all of it) and four indices of texts for each rating and each reply: name, elicitation,
-    answer and reply.
+    A row contains id, text, raters, disagreement, number of judges that disagree, strata, slices
+    and a cell per judge. Raters, strata, slices and cells are indices. An item in full contains its
+    text (null if the row has all of it) and four indices of texts for each rating and reply: name,
+    elicitation, answer and reply.
     """
     raters, strata, slices, cells, texts = (
         defaultdict[Hashable, int](count().__next__) for _ in range(5)
-    )  # the index of each value, in the order of their first use
+    )  # index of each value, in order of first use
     rows = [
         [
             row.id,
@@ -398,7 +398,7 @@ def _full(item: FullItem, row: ItemRow, texts: dict[Hashable, int]) -> list[obje
 
 
 class ItemFilter(NamedTuple):
-    """A filter of the item table: its name in the address, its label, and values with words."""
+    """A filter for the item table: its name in the URL, its label, and its values with labels."""
 
     name: str
     label: str
@@ -406,7 +406,7 @@ class ItemFilter(NamedTuple):
 
 
 def item_filters(v: Validation, table: ItemTable) -> list[ItemFilter]:
-    """Return the filters with the values that occur in the table; one of a single value is none."""
+    """Return the filters with the values in the table, without filters of a single value."""
     cells = [cell for row in table.rows for cell in row.judges]
     raters = {index for row in table.rows for index in row.classes}
     answers = {index for cell in cells for index in cell.classes}

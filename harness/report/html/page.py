@@ -1,4 +1,4 @@
-"""A validation as one HTML file that needs no network and runs no script but its own."""
+"""A validation as one HTML file that doesn't use the network and only runs its own script."""
 
 from __future__ import annotations
 
@@ -77,18 +77,18 @@ SECTIONS = {
 }
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
 PAGE_SIZE = 10
-STATIC_ROWS = PAGE_SIZE  # if no script runs
+STATIC_ROWS = PAGE_SIZE  # items shown if no script runs
 
 
 def page(v: Validation, details: Details | None = None) -> str:
-    """Render the page; everything that comes from the task or a judge is escaped.
+    """Render the page, with all content from the task or a judge escaped.
 
     Parameters
     ----------
     v : Validation
-        The numbers shown.
+        The numbers to show.
     details : Details, optional
-        Items, prompts and provenance; the page says where they are missing.
+        Items, prompts and provenance; the page notes missing parts.
     """
     v = named_as_in_reports(v, details.raters if details else None)
     has_grid = v.sensitivity and v.sensitivity.grid
@@ -159,7 +159,7 @@ def page(v: Validation, details: Details | None = None) -> str:
 
 
 def _sections(v: Validation, details: Details | None) -> list[str]:
-    """Return the sections that have something to show."""
+    """Return the sections that have content."""
     has_data = {
         "search": details and details.search,
         "race": v.race,
@@ -176,7 +176,7 @@ def _sections(v: Validation, details: Details | None) -> list[str]:
 
 
 def _first_screen(v: Validation, details: Details | None) -> dict[str, object]:
-    """Return the verdict, its reasons and checks, the numbers, and what to do next."""
+    """Return the verdict, its reasons and checks, the numbers, and the next steps."""
     band = judge_charts.human_band(v.evidence) if v.evidence else None
     return {
         "verdict": summary(v)[0],
@@ -194,7 +194,7 @@ def _first_screen(v: Validation, details: Details | None) -> dict[str, object]:
 
 
 def _tables(v: Validation) -> dict[str, TitledRows]:
-    """Return the tables of what a validation has beside the ranking."""
+    """Return a validation's tables other than the ranking."""
     tables = {"Criteria": rubric_table(v, v.rubric)} if v.rubric else {}
     if v.scores:
         tables |= {"Scores": score_table(v.scores), "Scores by certainty": strata_table(v.scores)}
@@ -204,7 +204,7 @@ def _tables(v: Validation) -> dict[str, TitledRows]:
 
 
 def _ranking(v: Validation) -> dict[str, object]:
-    """Return each judge on its own items."""
+    """Return each judge's value on its own items."""
     if v.ranking is None:
         return {}
     kinds = judge_charts.judge_kinds(v)
@@ -232,7 +232,7 @@ def _table_axis(v: Validation) -> list[Mark]:
 
 
 def _bounds(v: Validation) -> dict[str, object]:
-    """Return judge, goal and bound, free per item and for one beta; or why all are NA."""
+    """Return judge, goal and bound, free per item and for one beta, or the reason if all are NA."""
     kinds = (v.sensitivity.bounds, v.sensitivity.common_bounds) if v.sensitivity else ()
     rows = [
         (judge, GOAL_WORDS.get(goal, goal), bound)
@@ -253,7 +253,7 @@ def _bounds(v: Validation) -> dict[str, object]:
 
 
 def _selections(v: Validation) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Return the table of metric and beta of each goal, at every other beta."""
+    """Return each goal's table of metric and beta, at every second beta."""
     selections = v.sensitivity.selections if v.sensitivity else {}
     goals = {goal: GOAL_WORDS.get(goal, goal) for goal in GOALS if goal in selections}
     name_of = partial(judge_charts.metric_label, v)
@@ -298,9 +298,9 @@ class Action:
     Attributes
     ----------
     parts : tuple of (str, bool)
-        Its text in pieces; True for a command to copy.
+        Pieces of its text, with True for a command to copy.
     link, link_text : str
-        A filtered list of items on the page; "" for none.
+        Link to a filtered list of items on the page, and its text; "" for none.
     """
 
     parts: tuple[tuple[str, bool], ...] = ()
@@ -325,7 +325,7 @@ def _action(v: Validation, details: Details | None, sentence: str) -> Action:
 
 
 def _n_wrong(details: Details | None, judge: str) -> int:
-    """Count the listed items on which most of a judge's replies differ from most raters'."""
+    """Count the listed items on which most of a judge's replies differ from most raters."""
     if details is None or judge not in details.items.judges:
         return 0
     j = details.items.judges.index(judge)

@@ -1,4 +1,4 @@
-"""Rendering of pages: templates, colours, glossary terms and the data behind charts."""
+"""Rendering of pages, with templates, colours, glossary terms and the charts' data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POLICY = (
 )
 
 
-DATA_DIGITS = 6  # of the numbers behind a chart
+DATA_DIGITS = 6  # digits of the numbers behind a chart
 
 
 COLOURS = re.compile(r"--(\w+): light-dark\((#\w+), (#\w+)\)")
@@ -102,13 +102,13 @@ def standalone_svg(chart: Chart) -> str:
 
 
 def _light(style: str) -> str:
-    """Return a style sheet with its variables replaced by the light colours."""
+    """Return a style sheet with its variables replaced by light colours."""
     colours = {name: light for name, light, _ in COLOURS.findall(_read("colours.css"))}
     return _VARIABLE.sub(lambda match: colours[match[1]], style)
 
 
 def block_json(value: object) -> str:
-    """Return JSON that cannot end the script element it stands in."""
+    """Return JSON that can't end the script element around it."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -141,14 +141,14 @@ def _environment() -> Environment:
 
 
 def _code(text: str) -> Markup:
-    """Escape a text and set what stands between backticks as code."""
+    """Escape a text and format the parts between backticks as code."""
     from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
 
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 -- escaped before
 
 
 def _terms(text: str) -> Markup:
-    """Escape a text and link the first use of each term to the glossary, its meaning as tooltip."""
+    """Escape a text and link each term's first use to the glossary, with a tooltip."""
     from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
 
     linked: set[str] = set()
@@ -165,7 +165,7 @@ def _terms(text: str) -> Markup:
 
 
 def _dots(text: str) -> str:
-    """Draw small counts, as dots. The script of the page does the same."""
+    """Draw small counts as dots. The page's script does the same."""
     return _COUNT.sub(lambda count: "●" * int(count[1]), text)
 
 
@@ -179,7 +179,7 @@ def _breakable(text: str) -> Markup:
 def _chart_rows(chart: Chart) -> str:
     """Return the data of a chart as JSON, for the table that the script makes.
 
-    A text is the list of its index in ``texts``.
+    A text is replaced by a list with its index in ``texts``.
     """
     texts: dict[str, int] = {}
     rows = [
@@ -198,7 +198,7 @@ def _chart_rows(chart: Chart) -> str:
 
 
 def _symbol(name: str) -> str:
-    """Return the name of a metric, and what the papers call it."""
+    """Return a metric's name, with the papers' symbol."""
     symbol = paper_symbol(name)
     return f"{name}; in the papers {symbol}" if symbol else name
 

@@ -1,4 +1,4 @@
-"""Numbers of the first screen, and summaries of the folded sections."""
+"""Numbers on the first screen, and summaries of the collapsed sections."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ if TYPE_CHECKING:
     from harness.report.html.details import Details
     from harness.stats import Estimate
 
-MAX_NAMES = 3  # judges listed in one rank; more are counted
+MAX_NAMES = 3  # judges named for one rank; further ones are counted
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A number of the first screen and what it means."""
+    """A number on the first screen, with its meaning."""
 
     value: str
     meaning: str
 
 
 def figures(v: Validation) -> list[Headline]:
-    """Return how often the first judge agrees with a rater, how close it is to one, and its cost.
+    """Return the first judge's agreement with a rater, its closeness to one, and its cost.
 
-    Empty where no judge is compared.
+    The result is empty if no judge is compared.
     """
     if v.evidence is None or v.decision.leader is None:
         return []
@@ -65,7 +65,7 @@ def figures(v: Validation) -> list[Headline]:
 
 
 def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
-    """Return how often answers agree with another rater's, else how often they decide the same."""
+    """Return the rate of agreement with another rater, else the rate of equal decisions."""
     assert v.evidence is not None
     agreeing = v.evidence.share_agreeing
     if agreeing is not None and agreeing.judge is not None and agreeing.human is not None:
@@ -89,7 +89,7 @@ def _percent_span(estimate: Estimate) -> str:
 
 
 def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
-    """Return how much closer to the raters than a rater it is, or further; else its interval."""
+    """Return its distance from the raters compared with a rater's, or else its interval."""
     assert v.evidence is not None
     human, check = row.human, v.decision.checks[ONE_HUMAN.kind]
     if human is not None and human.difference is not None:
@@ -107,7 +107,7 @@ def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
     if interval is None:
         return Headline("unsure", "too few items for an interval")
     level = level_text(v.settings.confidence)
-    meaning = f"{v.evidence.display_name}, {level} interval; a human rater cannot be compared"
+    meaning = f"{v.evidence.display_name}, {level} interval; a human rater can't be compared"
     return Headline(f"{number(interval.low)} to {number(interval.high)}", meaning)
 
 
@@ -136,7 +136,7 @@ def _per_thousand(usd: float | None) -> str:
 
 
 def chart_note(v: Validation, band: Band | None) -> str:
-    """Return how to read bars, the band of a human rater, and grey rows."""
+    """Explain bars, a human rater's band, and grey rows."""
     leader = v.decision.leader or ""
     judges = v.evidence.judges if v.evidence else ()
     is_chosen = len(judges) > 1 or v.race
@@ -151,7 +151,7 @@ def chart_note(v: Validation, band: Band | None) -> str:
 def section_results(
     v: Validation, practices: Sequence[Practice], details: Details | None
 ) -> dict[str, str]:
-    """Return the result of each folded section in a line."""
+    """Return the result of each collapsed section on one line."""
     complete = sum(practice.state != "missing" for practice in practices)
     return {
         "search": details.search.lead[-1] if details and details.search else "",
@@ -164,7 +164,7 @@ def section_results(
         "checks": _checked(v) if v.checks else "",
         "errors": _errors(v),
         "selftest": details.selftest["lead"][2] if details and details.selftest else "",
-        "provenance": f"{complete} of {len(practices)} items of the checklist complete",
+        "provenance": f"{complete} of {len(practices)} checklist items complete",
     }
 
 
@@ -223,7 +223,7 @@ def _sensitivity(v: Validation) -> str:
 
 
 def _strata(v: Validation) -> str:
-    """Name the strata where the first judge agrees best and worst with the raters."""
+    """Name the strata in which the first judge agrees best and worst with the raters."""
     certainty, leader = v.certainty, v.decision.leader
     if certainty is None:
         return "not computed"
@@ -259,7 +259,7 @@ def _annotator_test(v: Validation) -> str:
 
 
 def _errors(v: Validation) -> str:
-    """Name the confusion that the first judge makes most often; count items without options."""
+    """Name the first judge's most frequent confusion, or count items if there are no options."""
     if not v.task.options:
         return counted([v.task.n_items])
     errors = next((e for e in ranked_errors(v) if e.judge == v.decision.leader), None)
@@ -277,7 +277,7 @@ def _errors(v: Validation) -> str:
 
 
 def no_sweep_reason(v: Validation) -> str:
-    """Return why there is no sweep over beta; "" if there is one."""
+    """Return the reason if there is no sweep over beta; "" if there is one."""
     if v.sensitivity is None:
         return "not computed for this validation"
     reason = v.sensitivity.reason
@@ -287,7 +287,7 @@ def no_sweep_reason(v: Validation) -> str:
 
 
 def changes(v: Validation) -> list[str]:
-    """State what would change the decision, or why that is not known."""
+    """Describe changes that would alter the decision, or why they are unknown."""
     return [*_by_beta(v), *_by_goal(v)] if v.judges else []
 
 
@@ -296,13 +296,13 @@ def _by_beta(v: Validation) -> list[str]:
         return []
     if v.sensitivity.grid is None:
         reason = no_sweep_reason(v)
-        return [f"Sensitivity to beta is not known: {reason}."] if reason else []
+        return [f"Sensitivity to beta isn't known: {reason}."] if reason else []
     if v.decision.not_distinguishable:
         return []
     lines = []
     for goal, even in v.sensitivity.break_evens.items():
         if goal == CONSISTENCY and v.decision.break_even is not None:
-            continue  # the decision says it
+            continue  # the decision already states it
         name, differs = GOAL_WORDS.get(goal, goal), differs_at_beta(v, goal)
         share = f" (at the raters' beta {differs})" if differs else ""
         pieces = [
