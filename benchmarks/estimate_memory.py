@@ -43,7 +43,7 @@ def peak_mb(folder: Path, n: int) -> float:
     place = ["--out", "runs", "--quiet"]
     _call(folder, "run", "--task", "toxicity", "--judges", "lexicon", *place)
     done = _call(folder, "estimate", "--judge", "lexicon", "--items", "items.jsonl", *place)
-    if f"about {n:,} unlabelled ones" not in done.stdout:
+    if f"for {n:,} unlabelled ones" not in done.stdout:
         raise RuntimeError(f"not all items were asked about: {done.stdout}")
     return int(done.stderr.split()[-1]) / 1e6
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from harness.analysis.improvement import Candidate, Improvement
 
 HEADS = ("way of asking", "round", "items", "replies", "cost", "left after")
-SAME_COST = 0.05  # a ratio nearer to 1 is no other cost
-SECTION = "search.json"  # in the folder of the run whose report has the section
-MOST_LINES = 8  # of the wording in a terminal
+SAME_COST = 0.05  # ratios closer to 1 count as the same cost
+SECTION = "search.json"  # file in the folder of the run with the section
+MOST_LINES = 8  # lines of the wording in a terminal
 
 
 class SearchSection(msgspec.Struct, frozen=True, kw_only=True):
-    """What the report of a run shows of the search that it ended."""
+    """Section of a run's report on the search that ended with the run."""
 
     lead: tuple[str, ...]
     heads: tuple[str, ...]
@@ -31,7 +31,7 @@ class SearchSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def section_of(improvement: Improvement) -> SearchSection:
-    """Return what was tried, at which cost, and what the best gained."""
+    """Return a section with the attempts, their costs, and the best one's gain."""
     return SearchSection(
         lead=tuple(_gained(improvement)),
         heads=HEADS,
@@ -41,9 +41,9 @@ def section_of(improvement: Improvement) -> SearchSection:
 
 
 def render(improvement: Improvement, *, details: bool = False) -> str:
-    """Return what was tried, what it gained, and the recommendation.
+    """Return the attempts, their gain and the recommendation as text.
 
-    ``details`` adds the wording, and all of the recommendation.
+    ``details`` adds the wording and the full recommendation.
     """
     blocks = [
         _headline(improvement),
@@ -82,14 +82,14 @@ def _gained(improvement: Improvement) -> Iterator[str]:
         "way of asking on every development item."
     )
     if improvement.ending == "stopped":
-        yield f"The search has not ended. Go on with: `{improvement.resume}`"
+        yield f"The search hasn't ended. Continue with: `{improvement.resume}`"
         return
     if improvement.ending == "improved":
         yield f"Improvement found: {improvement.best}. {_share(improvement)}"
     elif improvement.ending == "no_claim":
         yield from _unclaimed(improvement)
     elif improvement.gain is None:
-        unused = " The held-out items are not used." if improvement.n_held_out else ""
+        unused = " The held-out items weren't used." if improvement.n_held_out else ""
         yield (
             f"No improvement found: {_others(improvement)} no better than {improvement.judge} on "
             f"the development items.{unused}"
@@ -107,7 +107,7 @@ def _others(improvement: Improvement) -> str:
 
 
 def _share(improvement: Improvement) -> str:
-    """Say on how many items of 100 each way of asking agrees with a rater, and the interval."""
+    """Report on how many of 100 items each way of asking agrees with a rater, with the interval."""
     gain = improvement.gain
     assert gain is not None
     before, after = (f"{100 * share:.0f}" for share in (gain.before, gain.after))
@@ -170,7 +170,7 @@ def _unclaimed(improvement: Improvement) -> Iterator[str]:
 
 
 def _wording(improvement: Improvement) -> Iterator[str]:
-    """Yield how the prompt of the best differs."""
+    """Yield the differences in the best one's prompt."""
     changes = improvement.changes
     if changes:
         yield f"The prompt of {improvement.best} differs from that of {improvement.judge}:"
@@ -188,8 +188,8 @@ def _recommended(improvement: Improvement, *, details: bool) -> list[str]:
 
 
 def _shares(improvement: Improvement) -> str:
-    """Say how the error is divided between the gain and the recommendation."""
-    gain = "The gain was tested at an error of 0.04."
+    """Describe the error rates for testing the gain and the recommendation."""
+    gain = "The gain was tested at an error rate of 0.04."
     if improvement.is_improvement:
-        return f"{gain} It's significant, so the recommendation is tested at all of 0.05."
+        return f"{gain} It's significant, so the recommendation is tested at 0.05."
     return f"{gain} It isn't significant, so the recommendation is tested at 0.01."

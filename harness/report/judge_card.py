@@ -1,4 +1,4 @@
-"""A paragraph for a paper, in Markdown and in LaTeX, and the one-page judge card."""
+"""A paragraph for a paper in Markdown and LaTeX, and the one-page judge card."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ _BREAKS = re.compile(r"[\t\r\n\u2028\u2029]+")
 
 
 def latex(text: str) -> str:
-    """Escape a text so that LaTeX prints it and runs nothing."""
+    """Escape a text so that LaTeX prints it without running anything."""
     return "".join(_LATEX.get(c, c) for c in _on_one_line(text))
 
 
 def markdown(text: str) -> str:
-    """Escape a text so that Markdown prints it: no markup, no link, no HTML, no new line."""
+    """Escape a text so that Markdown prints it without markup, links, HTML or new lines."""
     return _MARKDOWN.sub(r"\\\1", _on_one_line(text))
 
 
@@ -68,7 +68,7 @@ def _on_one_line(text: str) -> str:
 
 
 def paragraph(v: Validation) -> str:
-    """Return a paragraph on method and results for a methods section."""
+    """Return a paragraph on methods and results for a paper."""
     s, h = v.settings, v.humans
     raters = counted([h.n_raters], "human rater")
     about = f"{counted([v.task.n_items])} of the task {v.task.name} ({v.task.property}; "
@@ -105,7 +105,7 @@ def paragraph(v: Validation) -> str:
 
 
 def _sets_of_raters(v: Validation) -> list[str]:
-    """Say where the raters' response sets come from, where it is not from them."""
+    """Describe the origin of the raters' response sets if the raters didn't give them."""
     sets, beta = v.humans.sets, v.humans.beta
     if sets.origin == "assumed":
         return [f"Their response sets follow from an assumed beta of {v.settings.beta:g}."]
@@ -128,7 +128,7 @@ def _result(v: Validation, judge: JudgeResult) -> str:
 
 
 def _value(v: Validation, judge: JudgeResult) -> str:
-    """Return the metric that ranks, with the items and replies that it is of."""
+    """Return the ranking metric, with its numbers of items and replies."""
     result = judge.metrics[v.ranking_metric]
     if result.value is None:
         return f"{estimate(result)} (not ranked)"
@@ -136,7 +136,7 @@ def _value(v: Validation, judge: JudgeResult) -> str:
 
 
 def judge_card(v: Validation, d: Details | None = None) -> str:
-    """Return a page of Markdown to publish with an evaluation that used the judge."""
+    """Return a Markdown page to publish with an evaluation that used the judge."""
     v = named_as_in_reports(v, d.raters if d else None)
     lines = [
         f"# Judge card: {markdown(v.task.name)}",

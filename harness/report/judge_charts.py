@@ -1,4 +1,4 @@
-"""Charts of the ranking and of every metric; order, style and labels of judges in all charts."""
+"""Charts of the ranking and every metric, with judges' order, style and labels in all charts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MEASURES = {
 
 
 OTHER = "Further"
-GROUPS = {  # families of metrics, and what they compare
+GROUPS = {  # families of metrics, and their comparisons
     "Downstream": "What the judge is used for: deciding item by item, and estimating how many are "
     "positive.",
     "Continuous multi-label": "How likely each option is to be found reasonable, compared option "
@@ -67,14 +67,14 @@ GROUPS = {  # families of metrics, and what they compare
 
 
 class MetricRow(NamedTuple):
-    """A metric in the table of all metrics, with an inline chart of each judge's value."""
+    """A row in the table of all metrics, with an inline chart for each judge's value."""
 
     name: str
     charts: dict[str, list[Mark]]
 
 
 class MetricGroup(NamedTuple):
-    """The metrics of a family that have a value; others are in ``undefined``, by reason."""
+    """A family's metrics that have a value; others are in ``undefined``, by reason."""
 
     title: str
     rows: list[MetricRow]
@@ -82,7 +82,7 @@ class MetricGroup(NamedTuple):
 
 
 def grouped(v: Validation, names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the members of each group of `GROUPS` that holds any of these metrics."""
+    """Return the metrics in each of `GROUPS` that contains any of them."""
     members: dict[str, list[str]] = {title: [] for title in GROUPS}
     for name in names:
         metric = v.metric(name)
@@ -106,7 +106,7 @@ def judge_kinds(v: Validation) -> dict[str, RowKind]:
 
 
 def judge_styles(v: Validation) -> dict[str, str]:
-    """Return the CSS classes of colour and dash of each judge."""
+    """Return each judge's CSS classes for colour and dash."""
     styles = {}
     for i, judge in enumerate(v.ranked_judges):
         repeat = f" d{i // N_STYLES}" if i >= N_STYLES else ""
@@ -115,7 +115,7 @@ def judge_styles(v: Validation) -> dict[str, str]:
 
 
 def interval_row(name: str, estimate: Estimate, kind: RowKind = "judge") -> IntervalRow:
-    """Return an estimate as a row of an interval chart."""
+    """Return an estimate as a row for an interval chart."""
     interval = estimate.interval
     low, high = (interval.low, interval.high) if interval else (None, None)
     why = "" if estimate.value is not None else reason(estimate)
@@ -123,7 +123,7 @@ def interval_row(name: str, estimate: Estimate, kind: RowKind = "judge") -> Inte
 
 
 def judge_rows(v: Validation, estimates: Mapping[str, Estimate]) -> list[IntervalRow]:
-    """Return estimates of judges as rows of an interval chart, unranked judges grey."""
+    """Return judges' estimates as rows for an interval chart, with unranked judges in grey."""
     kinds = judge_kinds(v)
     return [interval_row(judge, result, kinds[judge]) for judge, result in estimates.items()]
 
@@ -131,7 +131,7 @@ def judge_rows(v: Validation, estimates: Mapping[str, Estimate]) -> list[Interva
 def judge_lines(
     v: Validation, curves: Mapping[str, tuple[Sequence[float], Sequence[float | None]]]
 ) -> list[Series]:
-    """Return the x and y of judges as lines of a chart, for those that have any."""
+    """Return lines for a chart from judges' x and y, for judges that have any."""
     styles = judge_styles(v)
     return [
         Series(judge, tuple(zip(x, y, strict=True)), styles[judge])
@@ -141,19 +141,19 @@ def judge_lines(
 
 
 def metric_intervals(v: Validation, metric: str) -> list[IntervalRow]:
-    """Return every judge's value of a metric, in the order of the ranking."""
+    """Return every judge's value for a metric, in ranking order."""
     judges = [judge for judge in v.ranked_judges if metric in judge.metrics]
     return judge_rows(v, {judge.name: judge.metrics[metric] for judge in judges})
 
 
 def slug(text: str) -> str:
-    """Return a text as part of a file name and of an id."""
+    """Return a text in a form suitable for file names and ids."""
     ascii_only = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
     return "-".join(part for part in ascii_only.split("-") if part)
 
 
 def unique_slug(name: str) -> str:
-    """Return the slug of a user's name, with a hash where different names may share it."""
+    """Return a slug for a user's name, with a hash if different names could share it."""
     plain = slug(name)
     if plain == name:
         return plain
@@ -197,19 +197,19 @@ def _baseline_rows(evidence: Evidence) -> list[IntervalRow]:
 
 
 def human_band(evidence: Evidence) -> Band | None:
-    """Return the interval of a human rater on the judges' axis; None if it is open."""
+    """Return a human rater's interval on the judges' axis; None if it is open."""
     if evidence.human_low is None or evidence.human_high is None:
         return None
     return Band("human rater", evidence.human_low, evidence.human_high)
 
 
 def described(rows: Iterable[IntervalRow]) -> str:
-    """Return the rows of an interval chart in words."""
+    """Return an interval chart's rows in words."""
     return "; ".join(row.description for row in rows)
 
 
 def ranking_scale(v: Validation) -> PixelScale:
-    """Return the axis of the metric that ranks, each judge on the items that it answered."""
+    """Return the axis for the ranking metric, with each judge on the items that it answered."""
     rows = [interval_row(judge.name, judge.own) for judge in v.judges]
     return PixelScale.around(
         interval_ends(rows), 12.0, TABLE_CHART_WIDTH - 12.0, within=_limits(rows)
@@ -217,7 +217,7 @@ def ranking_scale(v: Validation) -> PixelScale:
 
 
 def metric_groups(v: Validation) -> list[MetricGroup]:
-    """Return the rows of the table of all metrics, group by group."""
+    """Return the rows for the table of all metrics, group by group."""
     groups = grouped(v, v.judges[0].metrics) if v.judges else {}
     return [_metric_group(v, title, names) for title, names in groups.items()]
 
@@ -234,7 +234,7 @@ def _metric_group(v: Validation, title: str, names: Sequence[str]) -> MetricGrou
 
 
 def _inline_charts(v: Validation, metric: str) -> dict[str, list[Mark]]:
-    """Draw every judge's value of a metric on one axis, a chart for each judge."""
+    """Draw every judge's value for a metric on a shared axis, in a chart for each judge."""
     rows = metric_intervals(v, metric)
     scale = PixelScale.around(
         interval_ends(rows), 6.0, INLINE_CHART_WIDTH - 6.0, within=_limits(rows)
@@ -243,58 +243,58 @@ def _inline_charts(v: Validation, metric: str) -> dict[str, list[Mark]]:
 
 
 def is_drawn(rows: Sequence[IntervalRow]) -> bool:
-    """Whether a chart of these rows shows anything: not when all are NA, or all are equal."""
+    """Whether a chart of these rows is informative: not all NA, and not all equal."""
     values = [(row.value, row.low, row.high) for row in rows if row.value is not None]
     return len(values) == 1 or len(set(values)) > 1
 
 
 def metric_label(v: Validation, name: str) -> str:
-    """Return the display name of a metric, or of a coefficient of agreement."""
+    """Return the display name of a metric or a coefficient of agreement."""
     if metric := v.metric(name):
         return metric.display_name
     return MEASURES.get(name, name.replace("_", " "))
 
 
 def rater_label(name: str) -> str:
-    """Return the name of a coefficient of agreement among raters, or among judges."""
+    """Return the name of a coefficient of agreement among raters or judges."""
     return MEASURES.get(name, name.replace("_", " "))
 
 
 def option_label(v: Validation, key: str) -> str:
-    """Return the label of an option; other answers stay as they are."""
+    """Return an option's label, or any other answer unchanged."""
     return v.task.options.get(key, key)
 
 
 def is_defined(v: Validation, metric: str) -> bool:
-    """Return whether a metric has a value for some judge."""
+    """Return whether a metric has a value for any judge."""
     estimates = (judge.metrics.get(metric) for judge in v.judges)
     return any(estimate is not None and estimate.value is not None for estimate in estimates)
 
 
 def arrow(v: Validation, name: str) -> str:
-    """Return which end of a metric is better, as an arrow, and its unit."""
+    """Return an arrow for a metric's better end, and its unit."""
     metric = v.metric(name)
     return f"{ARROWS[metric.better]} {metric.unit}".strip() if metric else ""
 
 
 def n_undefined(groups: Iterable[MetricGroup]) -> int:
-    """Return how many metrics are NA for every judge."""
+    """Return the number of metrics that are NA for every judge."""
     return sum(len(names) for group in groups for names in group.undefined.values())
 
 
 def other_names(v: Validation, name: str) -> tuple[str, ...]:
-    """Return other coefficients that are the same number as a metric on such data."""
+    """Return other coefficients that equal a metric on such data."""
     metric = v.metric(name)
     return metric.also if metric else ()
 
 
 def n_items_used(v: Validation, metric: str, judges: Iterable[str]) -> list[int]:
-    """Return the number of items that each of these judges' values uses, where it has one."""
+    """Return the number of items behind each of these judges' values, if they have one."""
     estimates = (v.judge(name).metrics.get(metric) for name in judges)
     return [e.n_used for e in estimates if e is not None and e.value is not None]
 
 
 def _limits(rows: list[IntervalRow]) -> tuple[float, float]:
-    """Keep an axis from crossing 0 where no value does."""
+    """Limit an axis at 0 if no value crosses it."""
     values = [x for row in rows for x in (row.value, row.low) if x is not None]
     return (0.0 if min(values, default=0.0) >= 0 else -math.inf, math.inf)

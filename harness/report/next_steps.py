@@ -1,4 +1,4 @@
-"""Next steps: what to do after a recommendation, one sentence each."""
+"""Next steps after a recommendation, one sentence each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TRY_OTHERS = "Try another judge, prompt or way of asking."
 
 
-READ_ERRORS = {  # by whether there is one judge
+READ_ERRORS = {  # words by whether there is only one judge
     is_alone: f'Read the items that {who} wrong: the report lists them under "Where is it wrong?".'
     for is_alone, who in ((True, "it gets"), (False, "they get"))
 }
@@ -42,20 +42,20 @@ LIMIT_COST = " To limit the cost, add --max-cost."
 BY_ASKED = "Leave out --metric to rank by the ratings that the judges gave."
 
 
-OTHER_METRIC = {  # where a metric that was named cannot rank, by the reason
+OTHER_METRIC = {  # steps if a chosen metric can't rank, by reason
     "positional_raters": "Leave out --metric, because other metrics don't need the raters' names.",
     "forced_choice_not_asked": BY_ASKED,
     "response_set_not_asked": BY_ASKED,
 }
 
 
-OTHER_RATINGS: dict[str, tuple[str, str]] = {  # by why a judge has no rank: what ranks instead
+OTHER_RATINGS: dict[str, tuple[str, str]] = {  # what ranks instead, by a judge's reason for NA
     "forced_choice_not_asked": ("response_set", "response sets"),
     "response_set_not_asked": ("forced_choice", "forced choices"),
 }
 
 
-UNNAMED = {  # metrics that rank where none is named
+UNNAMED = {  # metrics that rank by default
     primary_metric("response_set"),
     primary_metric("forced_choice"),
     primary_metric("forced_choice", ordinal=True),
@@ -72,9 +72,9 @@ WATCH_IT = (
 
 
 def next_steps(v: Validation) -> list[str]:
-    """Return what to do next; never empty.
+    """Return the next steps, which are never empty.
 
-    Replies that cannot be read come first: more items or raters would not help.
+    Unreadable replies come first, because more items or raters wouldn't help.
     """
     if v.decision.verdict not in RECOMMENDING and (readable := first_step(v)):
         return [readable]
@@ -95,15 +95,15 @@ def next_steps(v: Validation) -> list[str]:
 
 
 def _first_run(v: Validation) -> str:
-    """Say how a task without verdicts gets some."""
+    """Explain how to get verdicts for a task."""
     if not v.location.task:
         return "Run a judge on it."
     command = f"harness run --task {quote(v.location.task)} --judges NAME"
-    return f"Run a judge on it: `{command}`. For NAME, take one that `harness judges` lists."
+    return f"Run a judge on it: `{command}`. Replace NAME with a judge from `harness judges`."
 
 
 def _answering(v: Validation) -> str:
-    """Say what to do if no judge gave an answer, else nothing."""
+    """Yield the next step if no judge gave an answer."""
     if not nothing_answered(v):
         return ""
     if not v.location.run:
@@ -112,11 +112,11 @@ def _answering(v: Validation) -> str:
 
 
 def _searching(v: Validation) -> list[str]:
-    """Say how to search for a better way of asking the first judge, if it can be asked again."""
+    """Suggest a search for a better way of asking the first judge, if it can be run again."""
     leader = v.decision.leader
     if leader is None or not v.location.run or not v.task.options:
         return []
-    if v.evidence and v.evidence.held_out:  # the end of a search, or of a confirmation
+    if v.evidence and v.evidence.held_out:  # a run that ended a search or a confirmation
         return []
     judge = v.judge(leader)
     if judge.kind == "external" or judge.is_control:
@@ -126,7 +126,7 @@ def _searching(v: Validation) -> list[str]:
 
 
 def _using(v: Validation) -> str:
-    """Say how the judge is used, with the command that watches it if it can be asked again."""
+    """Explain how to use the judge, with the command to watch it if it can be run again."""
     leader = v.judge(v.decision.leader or "")
     if leader.kind == "external" or not v.location.run:
         return USE_IT
@@ -134,14 +134,14 @@ def _using(v: Validation) -> str:
 
 
 def other_metric_step(v: Validation) -> str:
-    """Say what to do where the metric that was named cannot rank, else nothing."""
+    """Return the next step if the chosen metric can't rank, else ""."""
     if v.decision.leader is not None or v.ranking_metric in UNNAMED:
         return ""
     return OTHER_METRIC.get(v.judge(v.decision.unranked[0]).own.reason, "")
 
 
 def _other_ratings_step(v: Validation) -> str:
-    """Say how judges can be ranked that were not asked for the ratings that rank, else nothing."""
+    """Suggest other ratings to rank by if judges lack the ratings that rank."""
     if v.decision.leader is not None or not v.decision.unranked:
         return ""
     first = v.judge(v.decision.unranked[0])
@@ -155,13 +155,13 @@ def _other_ratings_step(v: Validation) -> str:
 
 
 def nothing_answered(v: Validation) -> bool:
-    """Return whether judges were asked and none gave an answer."""
+    """Return whether judges were run and none gave an answer."""
     planned = sum(judge.n_replies("planned") for judge in v.judges)
     return planned > 0 and not any(judge.n_replies("answered") for judge in v.judges)
 
 
 def _resuming(v: Validation) -> str:
-    """Say that a run is to be resumed whose judges lack replies; "" if that would not help."""
+    """Suggest resuming a run whose judges lack replies; "" if that wouldn't help."""
     asked = [judge for judge in v.judges if judge.kind != "external"]
     missing = [judge.n_replies("not_asked") + judge.n_replies("failed") for judge in asked]
     if v.decision.reason != "too_few_answered" or not any(missing):
@@ -175,19 +175,19 @@ def _resuming(v: Validation) -> str:
 
 
 def next_line(v: Validation) -> str:
-    """Return all that can be done next, in a line."""
+    """Return all next steps on one line."""
     return f"Next: {' '.join(next_steps(v))}"
 
 
 def first_step_line(v: Validation) -> str:
-    """Return what to do next in a line, without the alternatives to a search."""
+    """Return the next steps on one line, without alternatives to a search."""
     steps = next_steps(v)
     is_search = v.decision.verdict == "none" and steps[:1] == _searching(v)
     return f"Next: {' '.join(steps[:1] if is_search else steps)}"
 
 
 def _steps(v: Validation) -> list[str]:
-    """Say what to collect where the answer is not firm."""
+    """Yield steps to collect more data if the result isn't firm."""
     step, parts = v.decision.next_step, []
     if step.n_items_needed is not None:
         parts.append(
@@ -206,7 +206,7 @@ def _steps(v: Validation) -> list[str]:
 
 
 def _rating_command(v: Validation) -> str:
-    """Return the command with which a rater gives both forms of answers, if the task takes any."""
+    """Return the command for a rater to give both forms of answers, if the task allows it."""
     if not v.location.takes_ratings:
         return ""
     task = quote(v.location.task)
@@ -215,7 +215,7 @@ def _rating_command(v: Validation) -> str:
 
 
 def _missing_replies(v: Validation) -> list[str]:
-    """Say that replies of the first judge are missing or could not be used."""
+    """Report that the first judge's replies are missing or couldn't be used."""
     step, parts = v.decision.next_step, []
     if step.n_missing:
         parts.append(
@@ -228,7 +228,7 @@ def _missing_replies(v: Validation) -> list[str]:
 
 
 def _break_even(v: Validation) -> str:
-    """Say from which share of such ratings another judge is best; "" if none is."""
+    """Report the share of such ratings above which a different judge is best; "" without one."""
     even = v.decision.break_even
     if even is None or len(even.pieces) == 1:
         return ""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def notebook_table(v: Validation) -> str:
     """Return verdict and ranking as HTML; without judges, the inter-rater agreement.
 
-    A human rater is a sentence below the table where judges are compared at several replies.
-    Names come from tasks and judges and are escaped.
+    If judges are compared on several replies, a sentence below the table describes a human rater.
+    Names from tasks and judges are escaped.
     """
     table = ranking_table(v, "notebook")
     heads, rows = agreement_table(v) if v.evidence is None else (table.heads, table.cells)

@@ -1,4 +1,4 @@
-"""Raters are people: what is made to be passed on calls them r1, r2 and so on."""
+"""Pseudonyms r1, r2 and so on for raters, who are people, in files to pass on."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Part = TypeVar("Part")
 
 PSEUDONYM = re.compile(r"r\d+")
 OF_RATERS = {"rater", "raters", "untested"}  # fields with names of raters, as values or keys
-COPYING = "copies_a_rater"  # check whose rival is a rater
+COPYING = "copies_a_rater"  # check that compares with a rater
 
 
 def pseudonyms(names: Iterable[str], *, show_raters: bool = False) -> dict[str, str]:
-    """Return what each rater is called in a report.
+    """Return each rater's name in a report.
 
     Parameters
     ----------
     names : iterable of str
         The raters' names in the ratings.
     show_raters : bool
-        Whether they keep these names. They do, too, if all are r and a number already.
+        Whether raters keep these names. They also keep them if each is already r and a number.
     """
     ordered = sorted(set(names))
     if show_raters or all(map(PSEUDONYM.fullmatch, ordered)):
@@ -43,9 +43,9 @@ def with_pseudonyms(part: Part, shown: Mapping[str, str]) -> Part:
     Parameters
     ----------
     part : Validation or a part of one
-        Texts are replaced only in fields that hold raters.
+        Object to change. Only fields with raters are replaced.
     shown : mapping of str to str
-        See `pseudonyms`.
+        Names to show, from `pseudonyms`.
     """
     if all(name == other for name, other in shown.items()):
         return part
@@ -53,12 +53,12 @@ def with_pseudonyms(part: Part, shown: Mapping[str, str]) -> Part:
 
 
 def named_as_in_reports(v: Validation, raters: Mapping[str, str] | None) -> Validation:
-    """Return a validation whose raters are called as given, or r1, r2 and so on for None."""
+    """Return a validation with the given names for raters; for None, r1, r2 and so on."""
     return with_pseudonyms(v, pseudonyms(raters_in(v)) if raters is None else raters)
 
 
 def raters_in(part: object) -> set[str]:
-    """Return the names of the raters that a validation, or a part of one, holds."""
+    """Return the raters' names in a validation or a part of one."""
     return set(_names(part))
 
 
@@ -86,7 +86,9 @@ def _renamed_field(part: object, name: str, shown: Mapping[str, str]) -> object:
     if name not in OF_RATERS and not is_rival:
         return _renamed(value, shown)
     if isinstance(value, str):
-        return value if name == "raters" else shown.get(value, value)  # the kind of the raters
+        return (
+            value if name == "raters" else shown.get(value, value)
+        )  # of the same type as the raters
     if isinstance(value, Mapping):
         return {shown.get(key, key): member for key, member in value.items()}
     if isinstance(value, tuple):
@@ -96,7 +98,7 @@ def _renamed_field(part: object, name: str, shown: Mapping[str, str]) -> object:
 
 
 def _renamed_in_list(text: str, shown: Mapping[str, str]) -> str:
-    """Return a warning, which ends with a list of raters, with other names for them."""
+    """Return a warning with different names in the list of raters at its end."""
     longest_first = sorted(shown, key=len, reverse=True)
     listed = re.compile(rf"(?<= )({'|'.join(map(re.escape, longest_first))})(?=,|$| \(\d+\)| had )")
     new = listed.sub(lambda match: shown[match[1]], text)
@@ -104,7 +106,7 @@ def _renamed_in_list(text: str, shown: Mapping[str, str]) -> str:
 
 
 def _same_kind(part: tuple[object, ...], members: list[object]) -> tuple[object, ...]:
-    """Return the members as the tuple was; that one if none has changed."""
+    """Return the members in the original tuple's type, or that tuple if nothing changed."""
     if all(new is old for new, old in zip(members, part, strict=True)):
         return part
     make: Callable[..., tuple[object, ...]] = type(part)
@@ -117,7 +119,9 @@ def _names(part: object, field: str = "") -> Iterator[str]:
     elif is_dataclass(part) and not isinstance(part, type):
         for member in fields(part):
             value = getattr(part, member.name)
-            if not (member.name == "raters" and isinstance(value, str)):  # the kind of the raters
+            if not (
+                member.name == "raters" and isinstance(value, str)
+            ):  # of the same type as the raters
                 yield from _names(value, member.name)
     elif isinstance(part, Mapping):
         yield from part if field in OF_RATERS else []

@@ -1,4 +1,4 @@
-"""A race of judges as text: what it found, who left when, and what it saved."""
+"""A race between judges as text: its result, the dropped judges, and its savings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADS = ("judge", "items", "replies", "of", "left after", "replies by then", "co
 
 
 def found(race: RaceResult) -> str:
-    """Return what a race found, with its error rate; or that it did not end."""
+    """Return a race's result with its error rate, or a note that it didn't end."""
     if race.unfit:
         why = "is a control" if race.unfit == "control" else f"is {race.unfit}"
         return f"No judge is returned: {race.leader} has the lowest loss, and it {why}."
@@ -33,16 +33,16 @@ def found(race: RaceResult) -> str:
     others = [row.judge for row in race.judges if row.left_at_items is None]
     why = "The cost limit ended the race first" if race.over_budget else "The race has not ended"
     so_far = f"{listed(left)} left, and " if left else ""
-    return f"{why}: {so_far}the best may be any of {listed(others)}."
+    return f"{why}: {so_far}the best could be any of {listed(others)}."
 
 
 def _with_one_reply(race: RaceResult) -> str:
-    """Say that a race compares single replies, if judges give several and a ranking uses them."""
+    """Note that a race compares single replies, if judges give several and a ranking uses them."""
     return " with one reply per item" if race.n_replies > 1 else ""
 
 
 def saved(race: RaceResult) -> str:
-    """Return what was asked, beside what all judges on all items would have been."""
+    """Return the race's replies and cost, compared with running all judges on all items."""
     text = f"Used {race.n_calls:,} ({share_asked(race)}) of the "
     text += f"{race.n_calls_full:,} replies needed to run every judge on all "
     text += f"{race.n_items:,} rated items"
@@ -52,12 +52,12 @@ def saved(race: RaceResult) -> str:
 
 
 def share_asked(race: RaceResult) -> str:
-    """Return the share of all replies that the race asked for."""
+    """Return the share of all replies that the race requested."""
     return percent(race.n_calls / race.n_calls_full)
 
 
 def basis(race: RaceResult) -> str:
-    """Return what judges lost on an item, and on which items."""
+    """Return the definition of the loss on an item, and the items used."""
     drawn = f"{counted([race.n_items])}"
     if race.n_groups is not None:
         drawn += f" in {counted([race.n_groups], 'group')}, drawn whole"
@@ -69,7 +69,7 @@ def basis(race: RaceResult) -> str:
 
 
 def not_compared(race: RaceResult) -> str:
-    """Return why judges are not compared further; "" if the one returned was asked the rest."""
+    """Return why judges aren't compared further; "" if the winner ran on the remaining items."""
     if race.completed:
         return (
             f"Only {race.judge} was run on the remaining items, so only {race.judge} is "
@@ -83,9 +83,9 @@ def not_compared(race: RaceResult) -> str:
 
 
 def next_step(race: RaceResult, location: Location) -> str:
-    """Return what to do after a race that leaves judges without a validation."""
+    """Return the next step after a race that leaves judges without a validation."""
     if race.unfit:
-        return "Race judges that answer, or correct what keeps these from answering."
+        return "Race judges that answer, or fix the cause that keeps these from answering."
     command = location.command_to_resume()
     if race.ending is None:
         higher = ", with a higher `--max-cost`" if race.over_budget else ""
@@ -96,12 +96,12 @@ def next_step(race: RaceResult, location: Location) -> str:
 
 
 def race_lines(race: RaceResult) -> list[str]:
-    """Return the race in sentences, what it found first."""
+    """Return the race in sentences, starting with its result."""
     return [found(race), *_dropped(race), saved(race), basis(race), not_compared(race)]
 
 
 def _dropped(race: RaceResult) -> list[str]:
-    """Say which judges were dropped and why, a line for each."""
+    """Yield a line for each dropped judge, with the reason."""
     return [
         f"{name} was dropped, so the result is about the other judges. {why}."
         for name, why in race.dropped.items()
@@ -109,7 +109,7 @@ def _dropped(race: RaceResult) -> list[str]:
 
 
 def race_table(race: RaceResult) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the heads and rows of the judges: what they were asked, and when they left."""
+    """Return heads and rows of the judges, with their replies and the time they were dropped."""
     return HEADS, [_row(row) for row in race.judges]
 
 

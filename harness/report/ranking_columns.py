@@ -1,4 +1,4 @@
-"""The columns of the ranking, each declared once: terminal, notebook, page, card and CSV follow."""
+"""The ranking's columns, declared once for terminal, notebook, page, card and CSV."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ NARROW: tuple[RankingView, ...] = ("terminal", "notebook")
 
 @dataclass(frozen=True, slots=True)
 class RankingCell:
-    """What a column says of a row.
+    """A column's cell for a row.
 
     Attributes
     ----------
     short : str
-        For terminal and notebook, which are narrow.
+        Text for terminal and notebook, which are narrow.
     full : str
-        With its interval, or the reason of NA; as ``short`` if it is "".
+        Text with its interval or the reason for NA; if "", ``short`` is used.
     rests_on : str
-        Items and replies behind it, for the card: elsewhere the caption has them.
+        Items and replies behind it, for the card. In other views, the caption has them.
     """
 
     short: str
@@ -58,7 +58,7 @@ class RankingCell:
     rests_on: str = ""
 
     def text(self, view: RankingView) -> str:
-        """Return the text of a view."""
+        """Return the text for a view."""
         text = self.short if view in NARROW else self.full or self.short
         return f"{text} {self.rests_on}".strip() if view == "card" else text
 
@@ -73,21 +73,21 @@ class RankingColumn:
     Attributes
     ----------
     head : str or function of the validation
-        Its head on page and card.
+        Head on page and card.
     short_head : str or function of the validation
-        Its head in terminal and notebook; as ``head`` if it is "".
+        Head in terminal and notebook; if "", ``head`` is used.
     cell : function of the validation and a judge
-        What it says of a judge.
+        Cell for a judge.
     other : function of a row
-        What it says of a human rater or a baseline.
+        Cell for a human rater or a baseline.
     raw : dict of str to function of the validation and a judge
-        Its columns of the CSV, with their values.
+        CSV columns, with their values.
     views : tuple of str
-        Which views draw it.
+        Views that draw it.
     kind : str
-        "name" names the row; "number" is aligned to the right where there is room.
+        "name" names the row; "number" is right-aligned if there is room.
     empty : frozenset of str
-        Short cells that say nothing: no view draws a column that has no other cell.
+        Short cells without information. A column that only has such cells isn't drawn.
     """
 
     head: Head
@@ -100,17 +100,17 @@ class RankingColumn:
     empty: frozenset[str] = frozenset({"", "NA"})
 
     def head_in(self, v: Validation, view: RankingView) -> str:
-        """Return the head of a view."""
+        """Return the head for a view."""
         head = (view in NARROW and self.short_head) or self.head
         return head if isinstance(head, str) else head(v)
 
     def cell_of(self, v: Validation, row: RankingRow) -> RankingCell:
-        """Return what it says of a row."""
+        """Return the cell for a row."""
         return self.other(row) if row.judge is None else self.cell(v, row.judge)
 
 
 def raw_estimate(of: EstimateOf, value: str, ends: str) -> dict[str, RawOf]:
-    """Return the columns of the CSV for an estimate: its value and the ends of its interval."""
+    """Return an estimate's CSV columns: its value and the ends of its interval."""
 
     def raw_end(name: Literal["low", "high"]) -> RawOf:
         def raw(v: Validation, judge: RankedJudge) -> Raw:
@@ -127,7 +127,7 @@ def raw_estimate(of: EstimateOf, value: str, ends: str) -> dict[str, RawOf]:
 
 
 def percent_or_reason(result: Estimate) -> RankingCell:
-    """Return a share: whole percents, with the interval and the items, or NA with the reason."""
+    """Return a share in whole percents with its interval and items, or NA with the reason."""
     if result.value is None:
         return RankingCell("NA", f"NA ({reason(result)})")
     return RankingCell(f"{result.value:.0%}", percent_with_interval(result), f"of {_items(result)}")
@@ -160,7 +160,7 @@ def _metric(v: Validation) -> str:
 
 
 def _flips(v: Validation, judge: RankedJudge) -> RankingCell:
-    """Return the share of verdicts that hidden instructions flip; nothing without a check."""
+    """Return the share of verdicts that hidden instructions flip; an empty cell without a check."""
     flipped = _flipped(v, judge)
     if flipped is None:
         return NOTHING
@@ -320,18 +320,18 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class RankingTable:
-    """The ranking as a view draws it.
+    """The ranking, as drawn in a view.
 
     Attributes
     ----------
     columns : list of RankingColumn
-        From left to right.
+        Columns from left to right.
     heads : list of str
-        One for each column.
+        Head of each column.
     rows : list of RankingRow
-        From top to bottom.
+        Rows from top to bottom.
     cells : list of list of str
-        By row, then column.
+        Cells by row, then column.
     """
 
     columns: list[RankingColumn]
@@ -343,9 +343,9 @@ class RankingTable:
 def ranking_table(
     v: Validation, view: RankingView, *, with_all_baselines: bool = True
 ) -> RankingTable:
-    """Return the ranking as a view draws it, without columns that have nothing to say.
+    """Return the ranking for a view, without columns that have no information.
 
-    Without all baselines, it has the one that the first judge must beat.
+    Unless all baselines are requested, it only has the one that the first judge must beat.
     """
     rows = [row for row in ranking_rows(v) if _is_drawn(row, view)]
     if not with_all_baselines and (strongest := _strongest_baseline(v)):
@@ -372,5 +372,5 @@ def _strongest_baseline(v: Validation) -> str:
 
 
 def _is_drawn(row: RankingRow, view: RankingView) -> bool:
-    """Return whether a row is in a view: judges in all, an undefined baseline on the page alone."""
+    """Return whether a view shows a row: all show judges, only the page undefined baselines."""
     return row.judge is not None or (view != "card" and (row.is_defined or view == "page"))

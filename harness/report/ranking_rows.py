@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RankedJudge:
-    """What only a judge's row has.
+    """Fields that only a judge's row has.
 
     Attributes
     ----------
     evidence : JudgeEvidence
-        On common footing, with completeness.
+        Evidence on the same items and number of replies, with completeness.
     alike : Estimate
-        Share of the items decided as the raters do.
+        Share of items with the same decision as the raters.
     """
 
     result: JudgeResult
@@ -48,11 +48,11 @@ class RankingRow:
     kind : str
         "best", "tied", "judge" or "unranked", see `judge_kinds`; "baseline" of others.
     value : str
-        The metric that ranks, with its interval, of others than judges.
+        Ranking metric with its interval, for rows other than judges.
     judge : RankedJudge or None
-        None of others.
+        Judge in the row; None in other rows.
     is_defined : bool
-        Whether it has a value, or says why it has none.
+        Whether the row has a value, or the reason for NA.
     """
 
     name: str
@@ -63,7 +63,7 @@ class RankingRow:
 
 
 def ranking_rows(v: Validation) -> list[RankingRow]:
-    """Return the judges in order, a human rater where there is one, and the baselines."""
+    """Return the judges in order, a human rater if there is one, and the baselines."""
     evidence = v.evidence
     if evidence is None:
         return []
@@ -85,7 +85,7 @@ def ranking_rows(v: Validation) -> list[RankingRow]:
 
 
 def missing_intervals(v: Validation) -> str:
-    """Say why the value of a judge in the ranking has no interval; "" if each has one."""
+    """Explain why judges in the ranking have no interval; "" if each has one."""
     names: dict[str, list[str]] = {}
     for row in v.evidence.judges if v.evidence else ():
         result = row.estimate
@@ -95,7 +95,7 @@ def missing_intervals(v: Validation) -> str:
 
 
 def agreement_table(v: Validation) -> tuple[list[str], list[list[str]]]:
-    """Return heads and cells of the inter-rater agreement."""
+    """Return heads and cells for inter-rater agreement."""
     agreement = v.humans.defined_agreement.items()
     rows = [[name, estimate(result), str(result.n_used)] for name, result in agreement]
     return ["inter-rater agreement", "value", "items"], rows
@@ -121,25 +121,26 @@ CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
 
 
 def decided_alike(v: Validation, judge: JudgeResult) -> Estimate:
-    """Return the share of items that a judge decides as the raters do.
+    """Return the share of items on which a judge makes the same decision as the raters.
 
-    Where decisions are undefined, the share that it answers as most raters do. NA without options.
+    If decisions are undefined, use the share of items with the raters' most common answer. The
+    result is NA without options.
     """
     nothing = Estimate(value=None, reason="no_options", n_used=0)
     return judge.metrics.get(CONSISTENCY if _is_decided(v) else HIT_RATE, nothing)
 
 
 def alike_words(v: Validation) -> str:
-    """Return what the items of `decided_alike` are."""
+    """Return words for the items of `decided_alike`."""
     return "decided as the raters do" if _is_decided(v) else "answered as most raters do"
 
 
 def same_words(v: Validation) -> str:
-    """Return the name of the share that `decided_alike` returns."""
+    """Return the name for the share that `decided_alike` returns."""
     return "same decision" if _is_decided(v) else "same answer"
 
 
 def _is_decided(v: Validation) -> bool:
-    """Return whether decisions of raters and of some judge are defined."""
+    """Return whether decisions are defined for the raters and for some judge."""
     estimates = (judge.metrics.get(CONSISTENCY) for judge in v.judges)
     return any(estimate is not None and estimate.value is not None for estimate in estimates)

@@ -1,4 +1,4 @@
-"""Write the report of a run from its folder."""
+"""Reports of runs, written from their folders."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class ReportFiles:
     Attributes
     ----------
     files : tuple of Path
-        The page first.
+        Files, starting with the page.
     charts : Path or None
         The folder of charts; None if none were requested.
     svg_only : str
-        Why no chart is also a PNG; "" if all are.
+        Reason why charts aren't also PNG files; "" if they are.
     comparison : RunComparison or None
-        Of two runs; None for one.
+        Comparison of two runs; None for one run.
     text : str
         The comparison for a terminal.
     """
@@ -57,7 +57,7 @@ class ReportFiles:
 
     @property
     def lines(self) -> list[str]:
-        """The comparison, a line for each file, and a last line for the charts."""
+        """The comparison, a line for each file, and a last line on the charts."""
         lines = [*filter(None, [self.text]), *map(str, self.files)]
         if self.charts is not None:
             kinds = f"SVG only: {self.svg_only}" if self.svg_only else "SVG and PNG"
@@ -68,14 +68,14 @@ class ReportFiles:
 def report_run(
     folder: RunFolder, *, charts: Path | None = None, show_raters: bool = False
 ) -> ReportFiles:
-    """Write the page, the ranking, the judge card and all metrics of a run; charts on request.
+    """Write a run's page, ranking, judge card and metrics, and its charts on request.
 
     Raters are called r1, r2 and so on, or by their names with ``show_raters``.
 
     Raises
     ------
     HarnessError
-        If the folder cannot be read or a file cannot be written.
+        If the folder can't be read or a file can't be written.
     """
     source = source_of(folder)
     v = validation_of(folder, source)
@@ -88,7 +88,7 @@ def report_run(
 def report_source(
     source: Source, file: Path, *, charts: Path | None = None, show_raters: bool = False
 ) -> ReportFiles:
-    """Validate a source that is not a run, and write its page; charts on request.
+    """Validate a source that isn't a run, and write its page, and charts on request.
 
     Raters are called as by `report_run`.
 
@@ -141,10 +141,11 @@ def report_comparison(
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:
-    """Return the validation in ``metrics.json``; where it is none of this log, compute it again.
+    """Return the validation in ``metrics.json``, recomputed if it doesn't match the log.
 
-    What was computed is written, unless another version of the schema wrote the file: that one is
-    kept. Beginnings of unreadable replies and of items, which the file lacks, are the source's.
+    A recomputed validation is written, unless a different version of the schema wrote the file,
+    which is then kept. Beginnings of unreadable replies and of items aren't in the file, so they
+    come from the source.
     """
     stored = stored_validation(folder)
     if stored is not None:
@@ -163,9 +164,10 @@ def validation_of(folder: RunFolder, source: Source) -> Validation:
 
 
 def stored_validation(folder: RunFolder) -> Validation | None:
-    """Return the validation in ``metrics.json`` of a run.
+    """Return the validation in a run's ``metrics.json``.
 
-    None if the file or the log has changed, or another version of the schema wrote it.
+    The result is None if the file or the log has changed, or a different version of the schema
+    wrote it.
     """
     data = folder.read_metrics()
     if data is None:

@@ -1,4 +1,4 @@
-"""The decision in sentences: which judge to use, on what evidence, and what to collect next."""
+"""The recommendation in sentences, with its evidence and the data to collect next."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ if TYPE_CHECKING:
     from harness.stats import Difference
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
 
-FIRST = (verdict, because, quality, commonest_error, worst_slice)  # lines of every result
+FIRST = (verdict, because, quality, commonest_error, worst_slice)  # lines that every result has
 OUTCOMES: tuple[CountedOutcome, ...] = ("abstained", "refused", "invalid", "failed", "not_asked")
 NO_TEST = {"positional_raters", "too_few_raters", "too_few_choices", "no_forced_choices"}
 MAX_CHANGES = 3
 HALF = 0.5
 QUESTIONS = ("whether", "if", "how", "what", "which", "who", "why", "the", "a", "an")
-MAX_UNTESTED = 5  # raters that are named
+MAX_UNTESTED = 5  # maximum number of named raters
 
 
 def sentences(v: Validation, *, texts: bool = True) -> list[str]:
-    """Return the decision and its evidence, one thought each; the first says what to do.
+    """Return the decision and its evidence as sentences, starting with the recommendation.
 
-    ``texts`` quotes an item, where the run keeps texts.
+    ``texts`` adds a quoted item, if the run keeps texts.
     """
     if v.decision.reason == "raced" and v.race:
         return [*race_lines(v.race), *_texts(v, next_line, _notice)]
@@ -84,7 +84,7 @@ def sentences(v: Validation, *, texts: bool = True) -> list[str]:
 
 
 def summary(v: Validation) -> list[str]:
-    """Return the verdict, why, how good the judge is, other judges that may do, the next step."""
+    """Return the verdict, its reason, the judge's quality, alternatives and the next step."""
     if v.decision.leader is None:
         return sentences(v)
     return _texts(v, *FIRST, _tried, _not_left_out, _others, first_step_line, _notice)
@@ -98,7 +98,7 @@ def optional_sentences(v: Validation) -> list[str]:
 
 
 def verdict_and_step(v: Validation) -> list[str]:
-    """Return the verdict, why, and the next step."""
+    """Return the verdict, its reason and the next step."""
     if v.decision.leader is None:
         return sentences(v)
     return _texts(v, verdict, because, first_step_line, _notice)
@@ -110,12 +110,12 @@ def reasons(v: Validation) -> list[str]:
         return race_lines(v.race)[1:]
     if v.decision.leader is None:
         return []
-    why = partial(because, missing=False)  # a checklist shows it
+    why = partial(because, missing=False)  # the checklist already shows this
     return _texts(v, why, *FIRST[2:], _tried, _others)
 
 
 def further_evidence(v: Validation) -> list[str]:
-    """Return the sentences that the first screen of a page does not show."""
+    """Return the sentences that a page's first screen doesn't show."""
     if v.decision.leader is None:
         return []
     tests = (_annotator_test, passed_sentences)
@@ -149,12 +149,12 @@ def _undefined(v: Validation) -> str:
 
 
 def _closeness(v: Validation) -> str:
-    """Say how close the judge is to the raters where the first lines do not."""
+    """Describe the judge's closeness to the raters if the first lines don't."""
     return closeness(v) if agreement(v) else ""
 
 
 def _tried(v: Validation) -> str:
-    """Say which judges were tried on these items before, and what a new ledger forgets."""
+    """Describe judges tried on these items before, and those that a new ledger leaves out."""
     evidence, leader = v.evidence, v.decision.leader
     assert evidence is not None
     parts = []
@@ -178,7 +178,7 @@ def _tried(v: Validation) -> str:
 
 
 def _series(evidence: Evidence, leader: str) -> str:
-    """Say that some items were used before, and how many judges were tried on them."""
+    """Describe the earlier use of these items, with the number of judges tried on them."""
     n, n_before = evidence.n_tried, evidence.n_tried_before
     if n_before and (n - n_before > 1 or evidence.n_contending):
         return f"{n} judges were tried on these items, {n_before} of them before this run"
@@ -188,12 +188,12 @@ def _series(evidence: Evidence, leader: str) -> str:
 
 
 def property_words(text: str) -> str:
-    """Return the property of a task as an object of "tell": a question, a noun, or quoted."""
+    """Return a task's property as the object of "tell": a question, a noun, or quoted."""
     return text if text.split(" ", 1)[0].lower() in QUESTIONS else f"\u201c{text}\u201d"
 
 
 def _evidence(v: Validation) -> str:
-    """Give the leader's number on the shared items, and what it is compared with."""
+    """Report the leader's value on the shared items, and the baselines."""
     evidence, ranking = v.evidence, v.ranking
     assert evidence is not None
     assert ranking is not None
@@ -221,7 +221,7 @@ def _evidence(v: Validation) -> str:
 
 
 def _others(v: Validation) -> str:
-    """Name the judges that are not significantly different, and those without a rank."""
+    """Name judges that aren't significantly different, and judges without a rank."""
     decision, parts = v.decision, []
     close, equivalent = decision.not_distinguishable, decision.next_step.equivalent
     within = f"equivalent within {number(decision.next_step.worth)}"
@@ -242,7 +242,7 @@ def _others(v: Validation) -> str:
 
 
 def _cheaper(v: Validation) -> str:
-    """Say which judge that is not significantly different costs least, if it costs less."""
+    """Name the cheapest judge that isn't significantly different, if it costs less."""
     assert v.decision.leader is not None
     own = v.judge(v.decision.leader).cost.usd_per_answered
     costs = {name: v.judge(name).cost.usd_per_answered for name in v.decision.not_distinguishable}
@@ -258,7 +258,7 @@ def _cheaper(v: Validation) -> str:
 
 
 def _differences(v: Validation) -> str:
-    """Say how much worse each judge is that is not significantly different."""
+    """Describe how much worse each judge is that isn't significantly different."""
     rows = v.evidence.judges if v.evidence else ()
     differences = {row.judge: row.difference for row in rows if row.difference}
     close = [name for name in v.decision.not_distinguishable if name in differences]
@@ -274,13 +274,13 @@ def _differences(v: Validation) -> str:
 
 
 def _is_same(difference: Difference) -> bool:
-    """Return whether two judges score the same, in all resamples too where there are any."""
+    """Return whether two judges score the same, and in all resamples if there are any."""
     interval = difference.interval
     return difference.value == 0 and (interval is None or interval.low == interval.high == 0)
 
 
 def _unranked(v: Validation, names: Sequence[str]) -> str:
-    """Say who is not ranked: for answering too little, or for an undefined metric."""
+    """Name judges without a rank, because they answered too little or their metric is undefined."""
     assert v.evidence is not None
     parts, needed = [], f"{v.evidence.min_answered:.0%}"
     silent = [
@@ -302,20 +302,20 @@ def _unranked(v: Validation, names: Sequence[str]) -> str:
 
 
 def _times(evidence: Evidence) -> str:
-    """Say how many usable replies make an item answered, unless it is one."""
+    """Describe how many usable replies an answered item needs, unless it's one."""
     if evidence.n_replies is None:
         return " at least twice"
     return "" if evidence.n_replies == 1 else f" {evidence.n_replies:g} times"
 
 
 def _answered_part(v: Validation, name: str, fraction: float | None) -> str:
-    """Return a judge with the share it answered and the outcomes of its other replies."""
+    """Return a judge's name, with the share it answered and its other replies' outcomes."""
     outcomes = why_na(v.judge(name)) if fraction is None else _not_answered(v.judge(name))
     return f"{name} {percent(fraction)} ({outcomes})" if outcomes else f"{name} {percent(fraction)}"
 
 
 def why_na(judge: JudgeResult) -> str:
-    """Say why a judge has no rank, and the outcomes of its replies where it answered nothing."""
+    """Explain why a judge has no rank, with its replies' outcomes if it gave no answer."""
     text = reason(judge.own)
     if judge.n_replies("answered"):
         return text
@@ -324,19 +324,19 @@ def why_na(judge: JudgeResult) -> str:
 
 
 def _not_answered(judge: JudgeResult) -> str:
-    """Count the outcomes of the replies that are no answer."""
+    """Count the outcomes of replies that aren't answers."""
     outcomes = not_answered(judge)
     return f"{outcomes} of {judge.n_replies('planned')} replies" if outcomes else ""
 
 
 def not_answered(judge: JudgeResult) -> str:
-    """Count the replies that are no answer, by outcome; "" if all are."""
+    """Count replies that aren't answers by outcome; "" if all are answers."""
     totals = {outcome: judge.n_replies(outcome) for outcome in OUTCOMES}
     return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
 
 
 def _beta(v: Validation) -> str:
-    """Say at which beta of the raters another judge is best, of those that are distinguishable."""
+    """Report the raters' beta from which a different, distinguishable judge is best."""
     even, close = v.decision.break_even, v.decision.not_distinguishable
     if even is None:
         return ""
@@ -356,7 +356,7 @@ def _beta(v: Validation) -> str:
 
 
 def differs_at_beta(v: Validation, goal: str) -> str:
-    """Say how firm the best judge is at the raters' beta; "" if that is not known."""
+    """Describe how certain the best judge is at the raters' beta; "" if unknown."""
     best = v.sensitivity.best_at_beta.get(goal) if v.sensitivity else None
     if best is None or best.differs_share is None:
         return ""
@@ -366,7 +366,7 @@ def differs_at_beta(v: Validation, goal: str) -> str:
 
 
 def _usual(v: Validation) -> str:
-    """Say what selecting by hit rate or kappa would have cost, where that is shown to cost."""
+    """Report the cost of selecting by hit rate or kappa, if there's evidence of a cost."""
     metrics: dict[str, list[str]] = {}
     for choice in v.decision.usual_choices:
         metric = choice.regret.metric
@@ -385,7 +385,7 @@ def _picked(choice: UsualChoice) -> str:
 
 
 def _annotator_test(v: Validation) -> str:
-    """Say whether the annotator test allows the leader to replace a rater."""
+    """Report whether the annotator test allows the leader to replace a rater."""
     section, check = v.replacement, v.decision.checks[ANNOTATOR_TEST.kind]
     if check.reason in NO_TEST:
         return f"No annotator test: {why_open(v, check)}."
@@ -410,24 +410,24 @@ def _annotator_test(v: Validation) -> str:
 
 
 def _without_raters(v: Validation) -> str:
-    """Say that the judge doesn't copy a rater, or why that wasn't checked."""
+    """Report that the judge doesn't copy a rater, or why that wasn't checked."""
     return " ".join(filter(None, (passed_sentences(v), _not_left_out(v))))
 
 
 def _not_left_out(v: Validation) -> str:
-    """Say why it was not checked whether the evidence rests on a single rater."""
+    """Explain why the check for evidence from only one rater is missing."""
     check = v.decision.checks[COPIES_A_RATER.kind]
     if v.decision.verdict == "none" or check.reason not in COPIES_A_RATER.why_open:
         return ""
     if v.evidence and v.evidence.untested_copies:
         if v.evidence.states_independence:
             return f"Your task.yaml states that {INDEPENDENT.open}."
-        return f"Copies of a rater were not tested for: {why_open(v, check)}."
-    return f"Whether this rests on a single rater was not checked: {why_open(v, check)}."
+        return f"There was no test for copies of a rater: {why_open(v, check)}."
+    return f"Whether this rests on a single rater wasn't checked: {why_open(v, check)}."
 
 
 def tested_raters(test: DecidingAnnotatorTest) -> str:
-    """Count the raters that a judge was tested against, and name those that it was not."""
+    """Count the raters that a judge was tested against, and name the others."""
     panel, unbeaten = test.panel, test.counted_as_unbeaten
     left_out = tuple(rater for rater in test.untested if rater not in unbeaten)
     notes = (("not tested", left_out), ("without a test, so counted as not beaten", unbeaten))
@@ -440,13 +440,13 @@ def tested_raters(test: DecidingAnnotatorTest) -> str:
 
 
 def _some(raters: Sequence[str]) -> str:
-    """List the first raters, and count the others."""
+    """List the first raters and count the others."""
     n_more = len(raters) - MAX_UNTESTED
     return listed([*raters[:MAX_UNTESTED], *([f"{n_more} more"] if n_more > 0 else ())])
 
 
 def _published(v: Validation) -> str:
-    """Return the leader's values of the published procedure, under the names of the paper."""
+    """Return the leader's values from the published procedure, under the paper's names."""
     tests = v.replacement.judges if v.replacement else ()
     for result in tests:
         if result.judge == v.decision.leader:

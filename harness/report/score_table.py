@@ -1,4 +1,4 @@
-"""Judges that give numbers: how these order items, as tables and a chart of scores by rating."""
+"""Order of items by numeric judges' scores: tables, and a chart of scores by rating."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INF = float("inf")
 
 
 def score_table(scores: Scores) -> TitledRows:
-    """Return title, heads and rows: how the scores of each judge order items."""
+    """Return a table with each judge's measures for ordering items: title, heads and rows."""
     rows = [
         [
             judge.judge,
@@ -70,7 +70,7 @@ def _title(scores: Scores) -> str:
 
 
 def strata_table(scores: Scores, *, intervals: bool = True) -> TitledRows:
-    """Return title, heads and rows: the measures of each judge by the raters' certainty."""
+    """Return a table of each judge's measures by the raters' certainty: title, heads and rows."""
     rows = [
         [judge.judge, stratum.name, str(stratum.n_items), *_cells(stratum, intervals=intervals)]
         for judge in scores.judges
@@ -89,7 +89,7 @@ def _cells(stratum: ScoreStratum, *, intervals: bool) -> list[str]:
 
 
 def score_charts(v: Validation, scores: Scores) -> list[Chart]:
-    """Return a chart per judge: the quartiles of its scores at each median rating."""
+    """Return a chart per judge with the quartiles of its scores at each median rating."""
     return [_chart(v, scores, judge) for judge in scores.judges if judge.by_median]
 
 
@@ -110,7 +110,7 @@ def _chart(v: Validation, scores: Scores, judge: ScoredJudge) -> Chart:
 
 
 def _label(v: Validation, scores: Scores, median: float) -> str:
-    """Return a median rating as the option, or the two options, that it stands for."""
+    """Return the option, or the two options, that a median rating represents."""
     options = scores.options
     if not options or (v.task.scale == "ordinal" and numeric_keys(options)):
         return f"{median:g}"

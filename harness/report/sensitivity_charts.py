@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from harness.stats import Regret
     from harness.stats.indeterminacy.sensitivity import BreakEven
 
-DIGITS = 6  # of the numbers that the sliders step through
+DIGITS = 6  # digits of the sliders' values
 RANK_CELL, REGRET_CELL = 64.0, 84.0
-HALF_STEP = 0.025  # of tau, where only one cut-off was computed
+HALF_STEP = 0.025  # steps of tau, if only one cut-off was computed
 
 
 def curve_charts(v: Validation) -> list[Chart]:
-    """Draw decision consistency and absolute bias of each judge over beta, at the run's tau."""
+    """Draw each judge's decision consistency and absolute bias over beta, at the run's tau."""
     grid = swept_grid(v)
     if grid is None:
         return []
@@ -64,13 +64,13 @@ def _defined(rows: Iterable[Sequence[float | None]]) -> list[float]:
 
 
 def unsigned(goal: str, values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Return values without their signs where 0 is best; NA stays NA."""
+    """Return values without signs if 0 is best; NA stays NA."""
     metric = find_metric(goal, METRICS)
     return tuple(None if value is None else float(metric.unsigned(value)) for value in values)
 
 
 def nearest_index(grid: Sequence[float], value: float) -> int:
-    """Return the index of the grid point nearest to a value."""
+    """Return the index of the closest grid point to a value."""
     return min(range(len(grid)), key=lambda i: abs(grid[i] - value))
 
 
@@ -124,7 +124,7 @@ def _curves(
 
 
 def measured_dots(v: Validation, goal: str) -> list[Dot]:
-    """Return each judge's goal by the raters' own response sets, at their beta; none without."""
+    """Return each judge's goal on the raters' own response sets, if they have any."""
     beta, grid = v.humans.beta.value, swept_grid(v)
     if beta is None or grid is None or v.humans.sets.origin != "rated":
         return []
@@ -143,7 +143,7 @@ def measured_dots(v: Validation, goal: str) -> list[Dot]:
 
 
 def grid_items(v: Validation) -> str:
-    """Return how many items the judges' values at every beta and tau use, in words."""
+    """Return the number of items behind the judges' values at every beta and tau, in words."""
     grid = v.sensitivity.grid if v.sensitivity else None
     return counted(surface.n_items for surface in grid.judges.values()) if grid else ""
 
@@ -157,7 +157,7 @@ def _names(winners: Sequence[str]) -> str:
 
 
 def best_by_beta(even: BreakEven | None) -> str:
-    """Return which judge is best over which range of beta, in words."""
+    """Return the best judge for each range of beta, in words."""
     if even is None or not even.pieces:
         return ""
     parts = [f"{_names(p.winners)} from {p.low:.3f} to {p.high:.3f}" for p in even.pieces]
@@ -173,7 +173,7 @@ def swept_grid(v: Validation) -> Grid | None:
 
 
 def slider_grid(v: Validation) -> dict[str, object] | None:
-    """Return the computed values that the page's sliders step through."""
+    """Return the computed values for the page's sliders."""
     grid = swept_grid(v)
     if grid is None:
         return None
@@ -196,7 +196,7 @@ def _rounded(rows: Sequence[Sequence[float | None]]) -> list[list[float | None]]
 
 
 def region_charts(v: Validation) -> list[Chart]:
-    """Draw which judge is best over beta and tau, for each goal."""
+    """Draw the best judge over beta and tau for each goal."""
     if v.sensitivity is None or swept_grid(v) is None:
         return []
     return [_regions(v, goal, evens) for goal, evens in v.sensitivity.regions.items() if evens]
@@ -238,7 +238,7 @@ def _regions(v: Validation, goal: str, evens: Sequence[BreakEven]) -> Chart:
 
 
 def regret_charts(v: Validation) -> list[Chart]:
-    """Draw the regret of choosing by each metric for each goal."""
+    """Draw the regret of selecting by each metric, for each goal."""
     if v.choosing is None or not v.choosing.regret:
         return []
     goals = v.choosing.goals
@@ -272,7 +272,7 @@ def regret_charts(v: Validation) -> list[Chart]:
 
 
 def regret_rows(v: Validation) -> list[tuple[str, str, Regret, str, str]]:
-    """Return metric, goal, regret and the items used for both, where a metric has any regret."""
+    """Return metric, goal, regret and number of shared items, for metrics with any regret."""
     if v.choosing is None:
         return []
     regrets, judges = v.choosing.regret, v.choosing.candidates

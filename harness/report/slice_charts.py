@@ -23,7 +23,7 @@ NOT_NEGATIVE = (0.0, inf)
 
 
 class _ChartWords(NamedTuple):
-    """What a chart says of the measure that compares a judge with raters."""
+    """Words for a chart's measure of a judge against raters."""
 
     title: str
     alt: str
@@ -51,7 +51,7 @@ CHART_WORDS: dict[ComparedMeasure, _ChartWords] = {
 
 @dataclass(frozen=True, slots=True)
 class SlicedView:
-    """A judge by slice as the page shows it: a chart, and a table with its note."""
+    """A judge by slice on the page: a chart, and a table with its note."""
 
     judge: str
     note: str
@@ -77,7 +77,7 @@ def _is_drawn(of_judge: SlicedJudge) -> bool:
 
 
 def _chart(v: Validation, of_judge: SlicedJudge) -> Chart:
-    """Draw the agreement of a judge in each slice with its interval, and that of a rater."""
+    """Draw a judge's and a rater's agreement in each slice, with intervals."""
     assert v.slices is not None, "a judge has slices"
     kind, compared = judge_kinds(v)[of_judge.judge], v.slices.compared
     rows = [
@@ -89,7 +89,7 @@ def _chart(v: Validation, of_judge: SlicedJudge) -> Chart:
     titles = Titles(
         name=f"slices-{unique_slug(of_judge.judge)}",
         title=f"{words.title}, by slice: {of_judge.judge}",
-        alt=f"{words.alt}, in each slice. The slice that is worst beside the other items is "
+        alt=f"{words.alt}, in each slice. The slice that lags the other items most is "
         f"first.{named}",
         x=f"{words.axis} (uncoloured: a rater)",
     )
@@ -100,7 +100,7 @@ def _chart(v: Validation, of_judge: SlicedJudge) -> Chart:
 def _rows(
     judge: str, row: JudgeSlice, kind: RowKind, compared: ComparedMeasure
 ) -> Iterator[IntervalRow]:
-    """Yield the judge and a rater in a slice, on one line."""
+    """Yield the judge's and a rater's row in a slice, on one line."""
     name = slice_name(row.field, row.value)
     line = f"{name} ({row.n_items})"
     link = items_link(judge=judge, slice=name)

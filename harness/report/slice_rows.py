@@ -1,4 +1,4 @@
-"""Slices of a judge as rows of a table, worst first, for the terminal and the page."""
+"""A judge's slices as table rows, worst first, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.analysis.item_slices import ComparedMeasure, JudgeSlice, SlicedMeasure
 
 FURTHER_HEADS = ("disagreement", "answered", "signed error")
-MAX_SLICE = 44  # characters of a field and its value
+MAX_SLICE = 44  # characters of a field name and its value
 N_IN_TERMINAL = 5  # columns
 COMPARED_HEADS: dict[ComparedMeasure, str] = {
     "agreement": "agrees",
@@ -31,17 +31,17 @@ COMPARED_WORDS: dict[ComparedMeasure, str] = {
 
 
 def slice_name(field: str, value: str) -> str:
-    """Return field and value of a slice on one line."""
+    """Return a slice's field and value on one line."""
     return cut(visible(f"{field}: {value}"), MAX_SLICE)
 
 
 def worst_first(rows: tuple[JudgeSlice, ...]) -> list[JudgeSlice]:
-    """Return the slices by how much less a judge agrees there than on the other items."""
+    """Return the slices, sorted by the judge's deficit in agreement against other items."""
     return sorted(rows, key=_difference)
 
 
 def _difference(row: JudgeSlice) -> float:
-    """Return how much better the judge is there, by the first measure that is defined."""
+    """Return how much better the judge is in a slice, by the first defined measure."""
     for name, sign in _ORDERED_BY.items():
         measure = row.measures.get(name)
         if measure is not None and measure.difference.value is not None:
@@ -49,7 +49,7 @@ def _difference(row: JudgeSlice) -> float:
     return inf
 
 
-_ORDERED_BY: dict[SlicedMeasure, int] = {  # 1 where more is better
+_ORDERED_BY: dict[SlicedMeasure, int] = {  # 1 if more is better
     "agreement": 1,
     "similarity": 1,
     "distance": -1,
@@ -58,7 +58,7 @@ _ORDERED_BY: dict[SlicedMeasure, int] = {  # 1 where more is better
 
 
 def slice_table(v: Validation, judge: str) -> tuple[str, list[str], list[list[str]]] | None:
-    """Return title, heads and rows: a judge in each slice, worst first; None without slices."""
+    """Return a table of a judge by slice, worst first: title, heads, rows; None without slices."""
     of_judge = v.slices.of(judge) if v.slices else None
     if of_judge is None:
         return None
@@ -78,7 +78,7 @@ def slice_table(v: Validation, judge: str) -> tuple[str, list[str], list[list[st
 
 
 def terminal_slice_table(v: Validation) -> tuple[str, list[str], list[list[str]]] | None:
-    """Return title, heads and rows of the first judge's agreement by slice, for 80 columns."""
+    """Return a table of the first judge's agreement by slice, for 80 columns."""
     table = slice_table(v, v.decision.leader or "")
     if table is None:
         return None
@@ -88,7 +88,7 @@ def terminal_slice_table(v: Validation) -> tuple[str, list[str], list[list[str]]
 
 
 def slices_note(v: Validation, judge: str) -> str:
-    """Say what is compared, how many slices there are, and which values are pooled."""
+    """Describe the comparison, the number of slices, and the pooled values."""
     assert v.slices is not None
     pooled = [
         f"{field.n_pooled} of {visible(field.name)}" for field in v.slices.fields if field.n_pooled
@@ -103,12 +103,12 @@ def slices_note(v: Validation, judge: str) -> str:
 
 
 def shown(value: float | None, compared: ComparedMeasure) -> str:
-    """Return a value as it is shown: agreement in percent, others as numbers."""
+    """Return a value for display: agreement in percent, others as numbers."""
     return percent(value) if compared == "agreement" else number(value, 2)
 
 
 def _compared(row: JudgeSlice, compared: ComparedMeasure) -> tuple[str, ...]:
-    """Return the judge and a rater by the measure that compares them, each with its difference."""
+    """Return the judge's and a rater's values of the comparing measure, with differences."""
     sides = [
         (side.value, side.difference) for side in (row.measures.get(compared), row.human) if side
     ]
@@ -117,7 +117,7 @@ def _compared(row: JudgeSlice, compared: ComparedMeasure) -> tuple[str, ...]:
 
 
 def _others(row: JudgeSlice) -> tuple[str, str, str]:
-    """Return the metric that ranks, the answered fraction and the signed error."""
+    """Return the ranking metric, the answered fraction and the signed error."""
     measures = row.measures
     disagreement, error = measures.get("disagreement"), measures.get("signed_error")
     return (

@@ -1,4 +1,4 @@
-"""Charts of published figures on the page of a study, a panel per task."""
+"""Charts for a study's page that follow published figures, with a panel per task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.report.charts import Chart
     from harness.stats.subsets.certainty_mix import CertaintyMix
 
-STYLES = 8  # of lines
+STYLES = 8  # line styles
 NAMES = {
     RATERS: "raters among themselves",
     HELD_OUT: "one rater, with the others' label",
@@ -45,7 +45,7 @@ CERTAINTY_NOTE = (
 def figure_groups(
     figures: Mapping[str, TaskFigures], validations: Mapping[str, Validation]
 ) -> list[tuple[str, str, list[Chart], list[str]]]:
-    """Return heading, note, charts, and why a task has none, of each figure; keys are tasks."""
+    """Return each figure's heading, note, charts and reasons for missing ones, by task."""
     items = [
         (task, found.items, reason_words(found.items_reason)) for task, found in figures.items()
     ]

@@ -48,8 +48,8 @@ GOALS = {
     "decision_consistency": "share of items with the same decision",
     "prevalence_bias": "estimated share of positive items",
 }
-STYLES = 8  # of lines
-TAUS = (0.1, 0.3, 0.5, 0.7, 0.9)  # lines of the prevalence
+STYLES = 8  # line styles
+TAUS = (0.1, 0.3, 0.5, 0.7, 0.9)  # maximum number of lines for the prevalence
 DECISION_HEADS = (
     "task",
     "items",
@@ -102,7 +102,7 @@ def defined_goals(study: Study) -> dict[str, str]:
 
 
 def _standing(leader: JudgeEvidence | None, n_rated: int) -> tuple[str, ...]:
-    """Return the value of the first judge, what it rests on, and how complete the judge is."""
+    """Return the first judge's value, its basis, and the judge's completeness."""
     if leader is None:
         return ("NA", "", share(None, 0), share(None, 0))
     return (
@@ -114,7 +114,7 @@ def _standing(leader: JudgeEvidence | None, n_rated: int) -> tuple[str, ...]:
 
 
 def decision_rows(study: Study, names: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Return one row per task, in the order of `DECISION_HEADS`."""
+    """Return one row per task, with columns in the order of `DECISION_HEADS`."""
     return [
         (
             row.task,
@@ -132,7 +132,7 @@ def decision_rows(study: Study, names: Mapping[str, str]) -> list[tuple[str, ...
 
 
 def beta_rows(study: Study) -> list[tuple[str, ...]]:
-    """Return beta-hat of each judge in each task, in the order of `BETA_HEADS`."""
+    """Return each judge's beta-hat in each task, with columns in the order of `BETA_HEADS`."""
     tasks = {row.task: place for place, row in enumerate(study.tasks)}
     judges = {row.judge: place for place, row in reversed(list(enumerate(study.betas)))}
     ordered = sorted(study.betas, key=lambda row: (judges[row.judge], tasks[row.task]))
@@ -150,7 +150,7 @@ def beta_rows(study: Study) -> list[tuple[str, ...]]:
 def regret_table(
     study: Study, goal: str, names: Mapping[str, str]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of the regret: a row per metric, a column per task, and the mean."""
+    """Return heads and rows for the regret, with a row per metric, a column per task, a mean."""
     tasks = [row.task for row in study.tasks]
     rows = [
         [
@@ -166,7 +166,7 @@ def regret_table(
 
 
 def _prevalence_chart(task: str, prevalence: Prevalence) -> Chart:
-    """Draw the share of positive items by beta, a line per cut-off."""
+    """Draw the share of positive items by beta, with a line per cut-off."""
     rows = dict(zip(prevalence.taus, prevalence.shares, strict=True))
     series = [
         Series(f"tau {tau:g}", tuple(zip(prevalence.betas, rows[tau], strict=True)), f"j{place}")
@@ -187,7 +187,7 @@ def _prevalence_chart(task: str, prevalence: Prevalence) -> Chart:
 
 
 def names_in(study: Study, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the name that each metric of a study has in its tables and charts: no two alike."""
+    """Return a unique name for each metric in a study's tables and charts."""
     shown = [row.metric for row in study.tasks]
     shown += [row.metric for row in study.regrets]
     shown += [curve.metric for curve in study.curves]
@@ -198,12 +198,12 @@ def names_in(study: Study, names: Mapping[str, str]) -> dict[str, str]:
 
 
 def metric_name(metric: str, names: Mapping[str, str]) -> str:
-    """Return the name of a metric in a study: see `names_in`."""
+    """Return a metric's name in a study; see `names_in`."""
     return names.get(metric, metric)
 
 
 def beta_charts(study: Study) -> list[Chart]:
-    """Draw beta-hat of the raters and of each judge with its interval, a chart per task."""
+    """Draw beta-hat for the raters and each judge with its interval, in a chart per task."""
     charts = []
     for task in study.tasks:
         rows = [interval_row("raters", task.beta, "rater")]
@@ -262,7 +262,7 @@ def study_page(
 def _chart(
     goal: str, title: str, curves: Sequence[RegretCurve], names: Mapping[str, str]
 ) -> Chart | None:
-    """Draw the mean regret of each metric over the raters' beta; None if no task has any."""
+    """Draw each metric's mean regret over the raters' beta; None if no task has any."""
     drawn = [curve for curve in curves if curve.goal == goal]
     if not drawn:
         return None

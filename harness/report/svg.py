@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 CHARACTER = 7.2  # mean width of a character at 12 px
 SMALL_CHARACTER = 6.6  # at 11 px
 INVISIBLE = 1e-9
-NEAR = 0.02  # of the span of the values: how far an axis goes beyond them
+NEAR = 0.02  # share of the values' span that an axis adds beyond them
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One SVG element; ``title`` is its tooltip, ``link`` where a click leads within the page."""
+    """One SVG element; ``title`` is its tooltip, ``link`` its target within the page."""
 
     tag: str
     attributes: Mapping[str, str]
@@ -49,8 +49,8 @@ class PixelScale:
     ) -> PixelScale:
         """Return a scale from one round number to another around the finite values.
 
-        It stays ``within`` limits, unless these leave no span. With ``ends_near``, its upper end is
-        not round but just above the highest value.
+        The scale stays ``within`` limits, unless these leave no span. With ``ends_near``, its upper
+        end is just above the highest value instead of round.
         """
         finite = [v for v in values if v is not None and math.isfinite(v)] or [0.0, 1.0]
         low, high = min(finite), max(finite)
@@ -82,7 +82,7 @@ def _round_step(span: float) -> float:
 def mark(
     tag: str, classes: str, attributes: Mapping[str, float | str], text: str = "", title: str = ""
 ) -> Mark:
-    """Return an SVG element of a class, its lengths with two decimals."""
+    """Return an SVG element of a class, with lengths rounded to two decimals."""
     written = {
         name: value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
         for name, value in attributes.items()
@@ -101,13 +101,13 @@ def label(x: float, y: float, text: str, classes: str, anchor: str = "start") ->
 
 
 def path(points: Sequence[tuple[float, float]], classes: str, name: str = "") -> Mark:
-    """Return straight lines from point to point."""
+    """Return straight lines between consecutive points."""
     steps = " L".join(f"{x:.2f} {y:.2f}" for x, y in points)
     return mark("path", classes, {"d": f"M{steps}", "data-of": name})
 
 
 def clip(text: str, width: float) -> str:
-    """Shorten a text in its middle to fit a width, as long names often differ at their ends."""
+    """Shorten a text in its middle to fit a width, because long names often differ at the ends."""
     n = max(int(width / CHARACTER + INVISIBLE), 2)
     tail = (n - 1) // 2
     return text if len(text) <= n else f"{text[: n - 1 - tail]}…{text[len(text) - tail :]}"

@@ -52,14 +52,14 @@ READING = (
     "F-hat is the chance of each choice, given the response set. Sets of one option leave no "
     "choice, so they aren't listed."
 )
-POPULATION_METRICS = {  # estimate what infinitely many raters would give
+POPULATION_METRICS = {  # estimates for infinitely many raters
     "mse(s/s)": "mse_without_rater_noise(s/s)",
     "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
 }
 
 
 def translation_text(v: Validation, judge: JudgeResult) -> str:
-    """Return F-hat from pairs, else by maximum likelihood from independent calls, or NA."""
+    """Return F-hat from pairs, or else by maximum likelihood from independent calls, or NA."""
     if judge.F is not None:
         n_endorsed = judge.n_endorsed
         reasons: list[Reason] = ["never_endorsed"] * len(v.task.response_sets)
@@ -79,7 +79,7 @@ def _columns(
     reasons: Sequence[Reason],
     n_endorsed: tuple[int, ...] = (),
 ) -> Iterator[str]:
-    """Yield each set of several options with its choices, then how many are NA and why."""
+    """Yield each set of several options with its choices, then the number of NA with reasons."""
     undefined: Counter[str] = Counter()
     labels = choice_labels(v)
     for i, (keys, shares) in enumerate(
@@ -103,7 +103,7 @@ def _columns(
 
 
 def rubric_table(v: Validation, rubric: RubricResult, *, intervals: bool = True) -> TitledRows:
-    """Return title, heads and rows: by criterion and level, the kappa of each judge, best first."""
+    """Return a table of each judge's kappa by criterion and level, best first."""
     share = "all criteria are met"
     if rubric.threshold < 1.0:
         share = f"the criteria met have at least {rubric.threshold:.0%} of the weight"
@@ -111,7 +111,7 @@ def rubric_table(v: Validation, rubric: RubricResult, *, intervals: bool = True)
     rows = []
     for row in rubric.rows:
         if row.level == "two_stage" and not intervals:
-            continue  # the values are those of level micro
+            continue  # the values are for level micro
         weight = "" if row.weight is None else f"{row.weight:g}"
         met = "" if row.met is None else percent(row.met)
         kappas = [row.kappa[judge] for judge in judges]
@@ -123,7 +123,7 @@ def rubric_table(v: Validation, rubric: RubricResult, *, intervals: bool = True)
 
 
 def second_questions_table(asked: SecondQuestions) -> TitledRows:
-    """Return title, heads and rows: by judge, how often it was asked again, and its two ranks."""
+    """Return a table of each judge's share of second questions, and its two ranks."""
     rows = [
         [
             judge.judge,
@@ -158,10 +158,9 @@ def render(
     Parameters
     ----------
     validation : Validation
-        Every number shown.
+        Every number to show.
     details : bool, optional
-        Add how intervals are made, the outcomes and costs of replies, and the rest of what bears
-        on the decision.
+        Add the interval method, the outcomes and costs of replies, and the remaining evidence.
     width : int, optional
         Columns of the screen, which tables use.
     most_lines : int, optional
@@ -280,7 +279,7 @@ def _ranking(validation: Validation, *, details: bool, width: int, n_cut: int = 
 
 
 def _further_tables(validation: Validation) -> Iterator[TitledRows]:
-    """Yield the tables of what a validation has beside the ranking."""
+    """Yield a validation's tables other than the ranking."""
     if validation.scores:
         yield strata_table(validation.scores, intervals=False)
     if validation.second_questions:
@@ -290,7 +289,7 @@ def _further_tables(validation: Validation) -> Iterator[TitledRows]:
 
 
 def cost_lines(validation: Validation) -> Iterator[str]:
-    """Yield what each judge cost in this run, and the cost of one answered verdict."""
+    """Yield each judge's cost in this run, and the cost of one answered verdict."""
     for judge in validation.judges:
         cost = judge.cost
         if not (cost.n_paid + cost.n_from_store) or (cost.usd == 0 and not cost.usd_per_answered):
@@ -308,7 +307,7 @@ def cost_lines(validation: Validation) -> Iterator[str]:
 
 
 def _legend(validation: Validation, ranking: Ranking) -> list[str]:
-    """Say how the intervals are made, what they cover, and which metric has the other estimand."""
+    """Describe the intervals' method and coverage, and the metric with the other estimand."""
     metric = validation.metric(ranking.metric)
     estimand = metric.estimand if metric else DESIGN_VALUE
     level = level_text(validation.settings.confidence)
@@ -330,7 +329,7 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
 
 
 def _translations(validation: Validation) -> list[str]:
-    """Return F-hat of each judge, with how to read it; nothing without options."""
+    """Return each judge's F-hat with an explanation; nothing without options."""
     if not validation.task.options:
         return []
     lines = [f"F-hat: {j.name} {translation_text(validation, j)}." for j in validation.judges]
@@ -370,7 +369,7 @@ def verdict_paragraph(validation: Validation) -> str:
 
 
 def prevalence_lines(v: Validation) -> Iterator[str]:
-    """Yield the raters' share of positive items, each judge's bias, and what one beta misses."""
+    """Yield the raters' share of positive items, each judge's bias, and the limits of one beta."""
     prevalence = v.humans.prevalence
     if prevalence is None:
         return
@@ -395,7 +394,7 @@ def prevalence_lines(v: Validation) -> Iterator[str]:
 
 
 def missed_line(v: Validation) -> str:
-    """Say that one beta for all items does not describe the raters' sets; "" where it may."""
+    """Warn that one beta for all items doesn't describe the raters' sets; "" if it could."""
     prevalence = v.humans.prevalence
     if prevalence is None or not prevalence.is_missed:
         return ""

@@ -1,4 +1,4 @@
-"""Tables and paragraphs for a terminal, drawn by rich."""
+"""Tables and paragraphs for a terminal, drawn with rich."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDTH = 80
 GAP = 2
 NUMBER = re.compile(r"\S+ \[[^]]*\]|\d+ \(\d+-\d+\)")  # with an interval, a rank with its range
 CODE = re.compile("`[^`]+`")
-UNBROKEN = "\0"  # stands for a blank that is no end of a line
+UNBROKEN = "\0"  # replaces a blank that can't end a line
 WORDS = TextWrapper(width=WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
@@ -28,15 +28,15 @@ def draw_table(
 ) -> str:
     """Return a table as text.
 
-    Texts of several words are wrapped between words. Names, numbers and their intervals are never
-    broken or cut: a table that holds a longer one is wider than ``width``.
+    Texts of several words wrap between words. Names, numbers and their intervals are never broken
+    or cut, so a table with a longer one is wider than ``width``.
 
     Parameters
     ----------
     heads : sequence of str
         One for each column.
     rows : sequence of sequence of str
-        Cells in the order of the heads. Control characters become pictures.
+        Cells in the order of the heads. Control characters are replaced by pictures.
     width : int, optional
         Columns of the screen that the lines keep to.
     styled : bool, optional
@@ -76,7 +76,7 @@ def draw_table(
 def _fitted(
     naturals: Sequence[int], bodies: Sequence[int], floors: Sequence[int], room: int
 ) -> list[int]:
-    """Narrow columns until they fit: heads are wrapped first, then the widest texts."""
+    """Narrow columns until they fit, wrapping heads first and then the widest texts."""
     widths = list(naturals)
     for least in ([max(pair) for pair in zip(bodies, floors, strict=True)], floors):
         while sum(widths) > room:
@@ -94,7 +94,7 @@ def paragraph(text: str) -> str:
 
 
 def _is_text(cell: str) -> bool:
-    """Return whether a cell may be wrapped: several words that are no number with its interval."""
+    """Return whether a cell can wrap: several words that aren't a number with its interval."""
     return " " in cell.strip() and not NUMBER.fullmatch(cell.strip())
 
 

@@ -1,4 +1,4 @@
-"""Verdicts that can stand, and the items that a person must rate, as tables."""
+"""Tables of accepted verdicts, and of the items that a person must rate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMS = {"majority": "forced_choice", "rater": "forced_choice", "set": "response
 
 
 def accepted_csv(result: VerdictTrust) -> str:
-    """Return a row for each verdict; `harness validate --verdicts` reads the file, too."""
+    """Return a row for each verdict, in a format that `harness validate --verdicts` also reads."""
     rows = [
         {
             "item": verdict.item,

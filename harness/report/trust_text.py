@@ -1,4 +1,4 @@
-"""In words: which verdicts of a judge can stand without a person."""
+"""Text about a judge's verdicts that can be accepted without a person."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ TESTS = {
 
 
 def trust_text(result: VerdictTrust) -> str:
-    """Return the accepted verdicts, the evidence and what is left as lines of text."""
+    """Return lines of text on accepted verdicts, the evidence, and the remaining items."""
     return "\n".join(map(paragraph, trust_lines(result)))
 
 
 def trust_lines(result: VerdictTrust) -> Iterator[str]:
-    """Yield what can stand, the evidence and what raters do, a sentence or two each."""
+    """Yield a sentence or two each on accepted verdicts, the evidence, and the raters' error."""
     bound = f"{result.max_error:.3g}"
     claim = f"at most {100 * result.max_error:.3g}% of them {ERRORS[result.error_kind]}"
     if result.n_accepted:
@@ -66,7 +66,7 @@ def trust_lines(result: VerdictTrust) -> Iterator[str]:
 
 
 def _why(result: VerdictTrust, bound: str) -> str:
-    """Say why no verdict is accepted."""
+    """Explain why no verdict is accepted."""
     if result.reason == "too_few_items":
         return (
             f"Even without a single error, {counted([result.n_tested], 'tested item')} can't show "
@@ -78,7 +78,7 @@ def _why(result: VerdictTrust, bound: str) -> str:
 
 
 def _evidence(result: VerdictTrust) -> Iterator[str]:
-    """Say what was tested, on which items, and by which confidence."""
+    """Describe the test, its items, and the confidence used."""
     if result.error is not None:
         n_errors = percent(result.error)
         yield (
@@ -94,14 +94,14 @@ def _evidence(result: VerdictTrust) -> Iterator[str]:
     else:
         yield _confidence(result)
     if result.n_judges > 1:
-        yield f"This allows for the choice among {result.n_judges} judges."
+        yield f"This accounts for selecting the judge from {result.n_judges}."
     if result.n_items > result.n_answered:
         n = result.n_items - result.n_answered
         yield f"{counted([n])} without a single answer of the judge can't be accepted."
 
 
 def _confidence(result: VerdictTrust) -> str:
-    """Say which confidence decides, from where on, and how it was chosen."""
+    """Describe the deciding confidence, its threshold, and its selection."""
     text = f"Confidence: {SIGNALS[result.signal]}"
     if result.signal == "combined":
         weights = [f"{NAMES[name]} {number(weight, 2)}" for name, weight in result.weights.items()]
@@ -115,7 +115,7 @@ def _confidence(result: VerdictTrust) -> str:
 
 
 def _raters(result: VerdictTrust) -> Iterator[str]:
-    """Say how often raters err by the same rule, and what that means for the bound."""
+    """Report how often raters err by the same rule, and its meaning for the bound."""
     if result.raters_error is None:
         yield "With one rater per item, nothing shows how often raters themselves differ."
         return

@@ -1,4 +1,4 @@
-"""Unreadable replies in sentences: how many, why, and what to try; and examples of them."""
+"""Unreadable replies in sentences: their number, causes, possible fixes, and examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REWORD = "a different wording (`prompts:` in judges.yaml)"
 
 
 def sentence(replies: UnreadableReplies) -> str:
-    """Say how many replies of a judge are unreadable, and why."""
+    """Report the number of a judge's unreadable replies, with their causes."""
     causes = ", ".join(f"{cause} ({n})" for cause, n in replies.causes.items())
     parts = [
         f"{n} of {n_asked} {RATINGS[elicitation]}"
@@ -31,7 +31,7 @@ def sentence(replies: UnreadableReplies) -> str:
 
 
 def attempts(replies: UnreadableReplies) -> str:
-    """Say what to try; "" if nothing is known to help."""
+    """Suggest fixes; "" if nothing is known to help."""
     commands = [*replies.options, *(f"{replies.judge}@{name}" for name in replies.strategies)]
     tries = [f"`{command}`" for command in commands]
     tries += [PARSER] if replies.reasoning_only else []
@@ -43,7 +43,7 @@ def attempts(replies: UnreadableReplies) -> str:
 
 
 def example_lines(replies: UnreadableReplies) -> list[str]:
-    """Return examples as indented lines, control characters as pictures."""
+    """Return examples as indented lines, with control characters as pictures."""
     return [f"    - {visible(text)}" for text in replies.examples]
 
 
@@ -54,9 +54,9 @@ def worth_reading(v: Validation) -> list[UnreadableReplies]:
 
 
 def first_step(v: Validation) -> str:
-    """Say how to make the replies readable that the recommendation depends on, else nothing.
+    """Suggest how to make replies readable if the recommendation depends on them.
 
-    At least half of what was not answered must be unreadable.
+    At least half of the missing answers must be unreadable replies.
     """
     return " ".join(_step(replies) for replies in worth_reading(v) if _is_cause(v, replies))
 

@@ -1,8 +1,8 @@
 """The first lines of a result in plain words, for the terminal and the first screen of the page.
 
-In this order: may a judge be used, and which; why, in two numbers; how often it agrees with another
-rater; its most common error, with an example; in which slice it is weakest; how close it is to
-the raters. Each check of the recommendation is a template, filled in.
+The lines cover, in this order: whether to use a judge, and which; the reason, in two numbers; its
+rate of agreement with another rater; its most common error, with an example; its weakest slice; its
+closeness to the raters. Each check of the recommendation fills in a template.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def verdict(v: Validation) -> str:
-    """Say whether a judge may be used, and which; with an assumed beta, under which assumption."""
+    """State whether to use a judge, and which, with the assumption if beta is assumed."""
     leader, assumed = v.decision.leader, ""
     assert leader is not None, "without one, nothing is decided"
     if v.settings.beta is not None:
@@ -62,7 +62,7 @@ def verdict(v: Validation) -> str:
 
 
 def because(v: Validation, *, missing: bool = True) -> str:
-    """Compare the best judge with a baseline, after what is ``missing`` for the verdict "use"."""
+    """Compare the best judge with a baseline, after the parts ``missing`` for the verdict "use"."""
     check = v.decision.checks[BEATS_BASELINES.kind]
     assert v.evidence is not None
     parts = []
@@ -87,7 +87,7 @@ def because(v: Validation, *, missing: bool = True) -> str:
 
 
 def baseline_words(v: Validation, name: str) -> str:
-    """Return a baseline as what it does, with the answer that it always gives."""
+    """Describe a baseline's behaviour, with the answer that it always gives."""
     rows = v.evidence.baselines if v.evidence else ()
     answers = next((row.answers for row in rows if row.name == name), ())
     if len(answers) != 1:
@@ -96,15 +96,15 @@ def baseline_words(v: Validation, name: str) -> str:
 
 
 def quoted_option(v: Validation, key: str) -> str:
-    """Return the label of an option in quotation marks."""
+    """Return an option's label in quotation marks."""
     words = "cannot assess" if key == CANNOT_ASSESS else v.task.options.get(key, key)
     return f'"{words}"'
 
 
 def quality(v: Validation) -> str:
-    """Say how often the first judge agrees with another rater, else how close it is to one.
+    """Report how often the first judge agrees with another rater, else how close it is to one.
 
-    If a judge fails and items have one rater each, say what their ratings can't show.
+    If a judge fails and items have one rater each, report the limits of such ratings.
     """
     if v.decision.verdict == "none" and has_single_ratings(v):
         return "With one rater per item, the ratings can't show how often raters differ."
@@ -123,9 +123,9 @@ def raters_say(v: Validation) -> str:
 
 
 def agreement(v: Validation) -> str:
-    """Say how often the first judge agrees with another rater, and how often a rater does.
+    """Report how often the first judge agrees with another rater, and how often a rater does.
 
-    "" where no item has two forced choices and one of the judge.
+    The result is "" if no item has two forced choices and one from the judge.
     """
     agreeing = v.evidence.share_agreeing if v.evidence else None
     if agreeing is None or agreeing.judge is None or agreeing.human is None:
@@ -139,7 +139,7 @@ def agreement(v: Validation) -> str:
 
 
 def _more(v: Validation, agreeing: HumanReference) -> str:
-    """Return the interval of the difference of a rater and the judge, in items of 100."""
+    """Return the interval for the difference between a rater and the judge, in items per 100."""
     if agreeing.low is None or agreeing.high is None:
         return "no interval: fewer than five items or groups; "
     low, high = round(100 * agreeing.low), round(100 * agreeing.high)
@@ -153,9 +153,9 @@ def _more(v: Validation, agreeing: HumanReference) -> str:
 
 
 def commonest_error(v: Validation, *, texts: bool = True) -> str:
-    """Name the error that the first judge makes most often, with one item; "" without any.
+    """Name the first judge's most common error, with one item; "" without any.
 
-    ``texts`` quotes the beginning of the item, where the run keeps texts.
+    ``texts`` adds the item's beginning, if the run keeps texts.
     """
     rows = v.errors.judges if v.errors else ()
     row = next((row for row in rows if row.judge == v.decision.leader), None)
@@ -173,7 +173,7 @@ def commonest_error(v: Validation, *, texts: bool = True) -> str:
 
 
 def worst_slice(v: Validation) -> str:
-    """Name the slice in which the first judge is shown to agree less; "" without any."""
+    """Name the slice with evidence that the first judge agrees less; "" without any."""
     of_judge = v.slices.of(v.decision.leader or "") if v.slices else None
     if v.slices is None or of_judge is None or of_judge.worst_row is None:
         return ""
@@ -211,12 +211,12 @@ RATER: dict[ComparedMeasure, str] = {
 
 
 def slice_words(field: str, value: str) -> str:
-    """Return a slice as what its items have in common."""
+    """Describe a slice by its items' common field."""
     return f'items with {visible(field)} "{visible(value)}"'
 
 
 def closeness(v: Validation) -> str:
-    """Say whether the first judge is closer to the raters than another rater is."""
+    """Report whether the first judge is closer to the raters than another rater is."""
     check = v.decision.checks[ONE_HUMAN.kind]
     human = v.evidence.judges[0].human if v.evidence else None
     if human is None or human.difference is None or check.passed is None:
@@ -233,9 +233,10 @@ def closeness(v: Validation) -> str:
 
 
 def human_pair(v: Validation) -> str:
-    """Compare the leader with a rater at one reply each, where judges are compared at several.
+    """Compare the leader with a rater at one reply each, if judges are compared on several.
 
-    "" where they are compared at one reply: a human rater then stands among them.
+    The result is "" if judges are compared on one reply, because a human rater then is listed among
+    them.
     """
     if v.evidence is None or v.decision.leader is None or not v.evidence.human_is_apart:
         return ""
@@ -246,7 +247,7 @@ def human_pair(v: Validation) -> str:
 
 
 def _pair(evidence: Evidence, human: HumanReference) -> str:
-    """Return the difference from a human rater, with both values where no table shows them."""
+    """Return the difference from a human rater, with both values if no table shows them."""
     difference = f"difference {with_bounds(human.difference, human.low, human.high)}"
     on_items = f"{difference} on {counted([human.n_items])}"
     if not evidence.human_is_apart:
@@ -259,22 +260,22 @@ def _is_alone(v: Validation) -> bool:
     return sum(row.value is not None for row in v.evidence.judges) == 1
 
 
-NOT_NEEDED = "not_needed"  # as the verdict is "none" anyway
+NOT_NEEDED = "not_needed"  # because the verdict is "none" anyway
 CheckOutcome: TypeAlias = Literal["passed", "failed", "open"]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """A row of the checklist of the recommendation.
+    """A row in the recommendation's checklist.
 
     Attributes
     ----------
     name : str
-        What the judge must do.
+        Requirement for the judge.
     state : str
-        Whether it does; "open" if that can't be decided.
+        Whether the judge meets it; "open" if undecided.
     why : str
-        Numbers of a failed check, or why it can't be decided; "" if ``name`` says enough.
+        Numbers of a failed check, or the reason it's undecided; "" if ``name`` is enough.
     """
 
     name: str
@@ -283,7 +284,7 @@ class CheckRow:
 
 
 def check_rows(v: Validation) -> list[CheckRow]:
-    """Return the checks that decide about the first judge; none if no judge comes first."""
+    """Return the checks for recommending the first judge; none without a first judge."""
     checks = v.decision.checks
     if v.decision.leader is None or not checks:
         return []
@@ -309,7 +310,7 @@ def _check_row(v: Validation, row: CheckOfUse) -> CheckRow:
 
 
 def missing_words(v: Validation, kind: str) -> str:
-    """Say that a check is not passed, or why it cannot be decided."""
+    """State that a check failed, or why it's undecided."""
     check = v.decision.checks[kind]
     said = _filled(v, check, check_of_use(kind).template(check, v))
     why = why_open(v, check) if check.passed is None else ""
@@ -317,31 +318,31 @@ def missing_words(v: Validation, kind: str) -> str:
 
 
 def passed_sentences(v: Validation) -> str:
-    """Say what is shown by checks that are passed and have a sentence for that."""
+    """Yield the sentences of passed checks that have one."""
     checks = ((row, v.decision.checks.get(row.kind)) for row in all_checks())
     templates = ((c, row.template(c, v)) for row, c in checks if c is not None and c.passed)
     return " ".join(_filled(v, check, template) for check, template in templates if template)
 
 
 def step_words(v: Validation, kind: str) -> str:
-    """Say what would settle a check that is not passed."""
+    """Describe a way to settle a check that didn't pass."""
     check = v.decision.checks[kind]
     return _filled(v, check, check_of_use(kind).step(check, v))
 
 
 def why_open(v: Validation, check: Check) -> str:
-    """Say why a check cannot be decided; "" if nothing is known."""
+    """Explain why a check can't be decided; "" if unknown."""
     text = reason_words_of(check_of_use(check.kind), check.reason)
     return _filled(v, check, text)
 
 
 def reason_words_of(row: CheckOfUse, reason: CheckReason) -> str:
-    """Return a reason in the words of a check, to be filled in; "" for none."""
+    """Return a reason in the words of a check, as a template; "" without one."""
     return row.why_open.get(reason) or REASONS.get(cast("Reason", reason), "")
 
 
 def _filled(v: Validation, check: Check, template: str) -> str:
-    """Put numbers and names into a template."""
+    """Fill numbers and names into a template."""
     return template.format(
         n=check.n,
         items=counted([check.n]),
@@ -356,7 +357,7 @@ def _filled(v: Validation, check: Check, template: str) -> str:
 
 
 def _of_annotator_test(v: Validation) -> dict[str, str]:
-    """Return wins less losses of the leader, and the eps with which it passes."""
+    """Return the leader's wins minus losses, and the eps with which it would pass."""
     section = v.replacement
     test = v.evidence.judges[0].annotator_test if v.evidence else None
     if test is None or section is None:

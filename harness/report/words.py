@@ -1,4 +1,4 @@
-"""Words for the names that results use: reasons of NA, checks, baselines, metrics, settings."""
+"""Words for names in results: reasons for NA, checks, baselines, metrics, settings."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ BASELINE_WORDS = {
     "mean": "always giving the mean of all ratings",
     "median": "always giving the median of all ratings",
 }
-REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is NA
+REASONS: dict[Reason, str] = {  # reasons why a value, an interval or a section is NA
     "no_items": "no item has both sides",
     "no_overlap": "no item has ratings to compare",
     "not_shared": "not all judges answered the item",

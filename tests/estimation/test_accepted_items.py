@@ -87,7 +87,7 @@ def test_an_estimate_of_sets_has_no_single_answers(tmp_path, monkeypatch):
     write_jsonl(Path("new.jsonl"), [{"id": "n", "text": "You fool."}])
     done = invoke(*words("lexicon", "--max-error", 0.1))
     assert done.exit_code == 2
-    assert "only single answers can stand" in " ".join(done.output.split())
+    assert "only single answers can be accepted" in " ".join(done.output.split())
 
 
 @pytest.mark.slow

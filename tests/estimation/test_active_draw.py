@@ -104,7 +104,7 @@ def test_more_items_than_there_are_cannot_be_drawn(run, tmp_path):
     estimated(run)
     result = call_harness(*DRAW, "--budget", "500", "--as", "drawn", "--run", run, cwd=tmp_path)
     assert result.returncode == 2
-    assert f"{N_NEW} items. Draw {N_NEW} at most" in result.stderr
+    assert f"{N_NEW} items. Draw at most {N_NEW}" in result.stderr
 
 
 def test_probabilities_of_a_sample_were_ignored(run, tmp_path):

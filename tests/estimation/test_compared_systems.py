@@ -101,7 +101,7 @@ def test_the_text_says_what_a_difference_is_and_gates_read_it(run):
     text = estimated(run, "--by", "x")
     assert "How often systems are preferred, with 95% confidence for all 3 systems at once:" in text
     assert "owl - fox" in text
-    assert "corrected for each pair on its own" in text
+    assert "corrected separately for each pair" in text
     assert invoke("gate", run, "--require", "difference(owl,hen):lower > 0").exit_code == 0
     assert set(read_differences(RunFolder.open(run))["right"]) == {
         *("difference(owl,fox)", "difference(fox,owl)"),

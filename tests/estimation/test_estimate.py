@@ -262,7 +262,7 @@ def test_beta_comes_from_the_pairs_of_the_raters(paired, tmp_path):
     assert estimate["value"] == pytest.approx(known["value"])
     assert estimate["low"] < known["low"] < known["high"] < estimate["high"]
     text = invoke("estimate", *arguments, "--paired-beta", "--out", "runs", "-q").stdout
-    assert f"beta is {beta:.2f}, from {n_pairs} raters' pairs" in text
+    assert f"beta is {beta:.2f}, from {n_pairs} rater pairs" in text
 
 
 def test_beta_of_no_pairs_is_refused(run, tmp_path):
@@ -279,7 +279,7 @@ def test_beta_of_no_pairs_is_refused(run, tmp_path):
     [
         (("--judge", "lexicon", "--paired-beta", "--beta-range", "0.1,0.2"), "estimated or given"),
         (("--judge", "lexicon", "--n-labels", "1"), "the scale itself is 1 wide"),
-        (("--judge", "nobody"), "no judge 'nobody'. Name one of lexicon, random"),
+        (("--judge", "nobody"), "no judge 'nobody'. Use one of lexicon, random"),
         (("--judge", "lexicon", "--beta-range", "0.5,0.1"), "two ordered values"),
         (("--judge", "lexicon", "--n-labels", "2"), "n-labels"),
     ],

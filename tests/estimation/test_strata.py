@@ -313,7 +313,7 @@ def test_items_with_a_new_value_are_in_no_slice(run, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--by", "tongue"), "rated items have no such field. Name one of language"),
+        (("--by", "tongue"), "rated items have no such field. Use one of language"),
         (("--by", "language", "--strata", "language"), "Leave --strata or --by out"),
         (("--by", "language", "--until-width", "0.2"), "Leave --until-width or --by out"),
     ],

@@ -76,7 +76,7 @@ def test_systems_are_compared_on_the_prompts_that_both_answered(run):
     text = estimated(run, "--by", "system")
     assert "\nWith 95% confidence:\ndifference " in text
     assert f"{row['second']} - {row['first']}" in text
-    assert "corrected for each value on its own" in text
+    assert "corrected separately for each value" in text
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_two_files_of_outputs_are_paired_by_their_ids(run):
     assert both["n_rated_too"] == 20
     [of_one], [of_two] = one["differences"], both["by_slice"]["differences"]
     assert of_two == of_one
-    assert "20 outputs are rated, and left out" in invoke(*words, "--against", "other.jsonl").stdout
+    assert "20 outputs are rated, and so left out" in invoke(*words, "--against", "other.jsonl").stdout
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_two_files_of_outputs_are_paired_by_their_ids(run):
     [
         (("--items", "none.jsonl", "--against", "old.jsonl"), "none.jsonl"),
         (("--items", "old.jsonl", "--against", "old.jsonl"), "of system 'old' appears twice"),
-        (("--items", "old.jsonl", "--against", "third.jsonl"), "a system 'third'"),
+        (("--items", "old.jsonl", "--against", "third.jsonl"), "system 'third' has no"),
         (("--items", "old.jsonl", "--against", "other.jsonl", "--by", "group"), "no field 'group'"),
         (("--items", "old.jsonl", "--against", "other.jsonl", "--strata", "system"), "strata"),
     ],

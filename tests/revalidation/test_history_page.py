@@ -127,7 +127,7 @@ def test_at_most_40_looks_are_drawn_unless_all_are_asked_for(history, tmp_path):
     page = tmp_path / "page.html"
     invoke("history", folder, "--page", page)
     html = page.read_text("utf-8")
-    assert "160 earlier rounds are not shown." in html
+    assert "160 earlier rounds aren't shown." in html
     assert html.count('<th scope="row">200 <small') == 1
     assert '<th scope="row">160 <small' not in html
 

@@ -1,1 +1,1 @@
-"""Pages that this computer serves to itself: the list of runs, and two runs side by side."""
+"""Pages for use on this computer only: the list of runs, and two runs side by side."""

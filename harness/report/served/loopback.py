@@ -1,7 +1,7 @@
-"""Pages served on loopback, to the holder of a token alone.
+"""Pages served on loopback, only to the holder of a token.
 
-Who opens the printed address exchanges its token, once, for a cookie that other sites cannot send.
-Requests that name another host (DNS rebinding) or come from another origin are refused.
+Opening the printed address exchanges its token, once, for a cookie that other sites can't send.
+Requests with a different host (DNS rebinding) or origin are rejected.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ HEADERS = {
 
 @dataclass(slots=True)
 class Access:
-    """Who may use a page: the holder of the token, then of the cookie's secret.
+    """Access to a page, for the holder of the token and then of the cookie's secret.
 
     Attributes
     ----------
@@ -55,33 +55,33 @@ class Access:
 
     port: int
     command: str
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))  # "" once exchanged
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))  # "" after the exchange
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     @property
     def address(self) -> str:
-        """The address to open."""
+        """Address to open."""
         return f"http://{LOOPBACK}:{self.port}/?token={self.token}"
 
     @property
     def cookie(self) -> str:
-        """Name of the cookie: browsers send cookies to all ports of a host."""
+        """Name of the cookie, with the port because browsers send cookies to all ports."""
         return f"{self.command}-{self.port}"
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Hosts under which the page may be asked for."""
+        """Host names that requests can use."""
         return f"{LOOPBACK}:{self.port}", f"localhost:{self.port}"
 
     def exchange(self, token: str) -> bool:
-        """Return whether a token is right, and use it up."""
+        """Return whether a token is right, and invalidate it."""
         is_right = bool(self.token) and _equal(token, self.token)
         if is_right:
             self.token = ""
         return is_right
 
     def refusal(self, request: web.Request) -> str:
-        """Return why a request is refused; "" if it is not."""
+        """Return why a request is rejected; "" if it isn't."""
         printed = f"the address that `harness {self.command}` printed"
         if request.headers.getall("Host", []) not in [[host] for host in self.hosts]:
             return f"Wrong host. Open {printed}."
@@ -102,14 +102,14 @@ def _equal(text: str, secret: str) -> bool:
 
 
 def guarded_application(access: Access, routes: Routes) -> web.Application:
-    """Return the application that serves a page.
+    """Return the application for serving a page.
 
     Parameters
     ----------
     access : Access
-        Who may use it.
+        Access to the page.
     routes : callable
-        Adds its routes to the router it gets.
+        Function that adds routes to a router.
     """
     from aiohttp import web  # noqa: PLC0415 -- costs 100 ms; only when the page is served
 
@@ -152,7 +152,7 @@ def response(
     location: str = "",
     policy: str = "",
 ) -> web.Response:
-    """Return a response; ``policy`` takes the place of the page's content security policy."""
+    """Return a response; ``policy`` replaces the page's content security policy."""
     from aiohttp import web  # noqa: PLC0415 -- costs 100 ms; only when the page is served
 
     headers = {"Location": location, "Content-Security-Policy": policy}
@@ -161,7 +161,7 @@ def response(
 
 
 def colours() -> str:
-    """Return the style sheet with the colours of the report."""
+    """Return the style sheet with the report's colours."""
     return (files("harness.report.html") / "static/colours.css").read_text(encoding="utf-8")
 
 
@@ -175,11 +175,11 @@ async def serve_page(
     command : str
         Command that serves it: ``annotate``.
     routes : callable
-        Adds its routes to the router it gets.
+        Function that adds routes to a router.
     port : int
-        Where to listen on loopback; 0 for any free port.
+        Port on loopback; 0 for any free port.
     announce : callable
-        Gets the address to open.
+        Function that receives the address to open.
 
     Raises
     ------
@@ -191,7 +191,7 @@ async def serve_page(
     try:
         listener = socket.create_server((LOOPBACK, port))
     except OSError as error:
-        raise TaskError(f"port {port} cannot be used ({error.strerror}). Name another.") from None
+        raise TaskError(f"port {port} can't be used ({error.strerror}). Pass another.") from None
     access = Access(listener.getsockname()[1], command)
     runner = web.AppRunner(
         guarded_application(access, routes), access_log=None, shutdown_timeout=SHUTDOWN_S

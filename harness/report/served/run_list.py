@@ -1,4 +1,4 @@
-"""The list of runs: what each is about, how far it is, and what its report says first."""
+"""The list of runs, with each one's task, progress and main result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STATE_WORDS = {
 
 
 class RunRow(TypedDict):
-    """A run in the list; texts are empty and numbers None if the folder does not say them."""
+    """A run in the list. Texts are empty and numbers None if the folder lacks them."""
 
     name: str
     task: str
@@ -67,7 +67,7 @@ class _Decision(msgspec.Struct):
 
 
 class _Numbers(msgspec.Struct):
-    """The part of ``metrics.json`` that the list shows."""
+    """Fields of ``metrics.json`` for the list."""
 
     decision: _Decision
     judges: tuple[_Judge, ...]
@@ -110,7 +110,7 @@ def _row(folder: RunFolder) -> RunRow:
 
 
 def _numbers(folder: RunFolder) -> _Numbers | None:
-    """Return the numbers of a run; None if its file is absent, changed or of another version."""
+    """Return a run's numbers; None if its file is absent, changed or from a different version."""
     data = folder.read_metrics()
     try:
         return None if data is None else _DECODE(data)
@@ -119,7 +119,7 @@ def _numbers(folder: RunFolder) -> _Numbers | None:
 
 
 def _cost(numbers: _Numbers) -> str:
-    """Return the cost of the judges whose price is known, and who the others are."""
+    """Return the cost of judges with a known price, and the names of the others."""
     known = [judge.cost.usd for judge in numbers.judges if judge.cost.usd is not None]
     unknown = [judge.name for judge in numbers.judges if judge.cost.usd is None]
     total = f"${sum(known):.4f}"
@@ -140,7 +140,7 @@ def _progress(folder: RunFolder) -> tuple[int | None, int | None]:
 
 
 def _changed(path: Path) -> str:
-    """Return when a file was written to, to the second; "" if there is none."""
+    """Return a file's modification time to the second; "" if there is no file."""
     try:
         time = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except OSError:

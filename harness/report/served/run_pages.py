@@ -1,4 +1,4 @@
-"""The page of `harness view`: its files, and what its script asks for."""
+"""The page of `harness view`: its files, and the data for its script."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-MOST_OPEN = 4  # runs whose items are kept
-REPORT_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"  # beside its own
+MOST_OPEN = 4  # runs whose items stay in memory
+REPORT_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"  # besides its own
 
 
 class RunPages:
@@ -48,7 +48,7 @@ class RunPages:
         self._items = lru_cache(MOST_OPEN)(partial(_run_items, show_raters=show_raters))
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
-        """Add what the page asks for."""
+        """Add the page's routes."""
         for path in self._files:
             router.add_get(path, self._send_file)
         router.add_get("/runs", self._runs)
@@ -65,7 +65,7 @@ class RunPages:
         return _json({"runs": rows, "warning": visible(warning)})
 
     async def _report(self, request: web.Request) -> web.Response:
-        """Send a report without the page's origin: a run folder may be anybody's."""
+        """Send a report without the page's origin, because a run folder can come from anybody."""
         try:
             folder = self._folder(request.match_info["run"])
             text = read_file(folder.path / "report.html").decode(errors="replace")
@@ -94,7 +94,7 @@ class RunPages:
         )
 
     def _folder(self, name: str) -> RunFolder:
-        """Return the run of a name; a name is not a path."""
+        """Return the run with a name, which can't be a path."""
         for folder in list_runs(self._out).readable:
             if folder.path.name == name:
                 return folder
@@ -102,7 +102,7 @@ class RunPages:
 
 
 def _run_items(path: Path, verdicts_hash: str, *, show_raters: bool) -> RunItems:
-    """Read the items of a run; the hash of its log tells versions apart."""
+    """Read a run's items; the log's hash distinguishes versions."""
     del verdicts_hash
     return RunItems.of(RunFolder.open(path), show_raters=show_raters)
 

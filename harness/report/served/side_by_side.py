@@ -1,4 +1,4 @@
-"""Two runs by item: what each judge answered before and now. It computes nothing itself."""
+"""Two runs by item, with each judge's answers before and now, without new computations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AnswerCell(TypedDict):
-    """What a judge answered to an item, as the item table of its report shows it."""
+    """A judge's answers to an item, as in the report's item table."""
 
     text: str
     outcomes: list[str]
@@ -29,7 +29,7 @@ class AnswerCell(TypedDict):
 
 
 class JudgePair(TypedDict):
-    """The answers of a judge before and now; None in a run that doesn't have the judge."""
+    """A judge's answers before and now; None in a run without the judge."""
 
     judge: str
     before: AnswerCell | None
@@ -60,7 +60,7 @@ class SideBySide(TypedDict):
 
 
 class ChangedAnswer(NamedTuple):
-    """An item that a judge answers differently in the second run, and what raters answered."""
+    """An item that a judge answers differently in the second run, with the raters' answers."""
 
     item: str
     text: str
@@ -71,7 +71,7 @@ class ChangedAnswer(NamedTuple):
 
 
 class GivenAnswer(TypedDict):
-    """A rating, or a reply and the answer that was read in it."""
+    """A rating, or a reply with the answer parsed from it."""
 
     name: str
     elicitation: Elicitation
@@ -90,7 +90,7 @@ class FullPair(TypedDict):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunItems:
-    """The items of a run, as its report shows them."""
+    """A run's items, as in its report."""
 
     name: str
     items: tuple[Item, ...]
@@ -103,7 +103,7 @@ class RunItems:
         Raises
         ------
         HarnessError
-            If the folder cannot be read, or is that of a probe.
+            If the folder can't be read, or belongs to a probe.
         """
         source = source_of(folder)
         raters = pseudonyms(source.task.rating_columns.raters, show_raters=show_raters)
@@ -141,7 +141,7 @@ def side_by_side(first: RunItems, second: RunItems) -> SideBySide:
 
 
 def changed_answers(runs: SideBySide) -> list[ChangedAnswer]:
-    """Return the items that a judge of both runs answers differently now."""
+    """Return items on which the answers of judges in both runs differ."""
     return [
         ChangedAnswer(item["id"], item["text"], pair["judge"], *_texts(pair), item["raters"])
         for item in runs["items"]
@@ -185,7 +185,7 @@ def _judge_pair(
 
 
 def _is_same(before: JudgeCell, now: JudgeCell, tables: tuple[ItemTable, ItemTable]) -> bool:
-    """Return whether a judge's answers are the same, or its most common choice if it only chose.
+    """Return whether a judge's answers (or its most common choice, without sets) are the same.
 
     Two runs can have different numbers of replies per item.
     """

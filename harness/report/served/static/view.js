@@ -24,7 +24,7 @@ async function ask(path) {
     element("problem").textContent = content?.problem || "";
     return response.ok ? content : null;
   } catch {
-    element("problem").textContent = "The command no longer runs. Start `harness view` again and open the address that it prints.";
+    element("problem").textContent = "The command isn't running any more. Start `harness view` again and open the address that it prints.";
     return null;
   }
 }
@@ -165,7 +165,7 @@ function replies(item) {
       lists.append(answerList("Raters", full.raters), answerList("Before", full.before), answerList("Now", full.now));
       block.append(make("p", full.text, "text full"), lists);
     } else {
-      block.append(make("p", "The report of these runs leaves the replies of this item out.", "quiet"));
+      block.append(make("p", "The reports of these runs leave out this item's replies.", "quiet"));
     }
     details.append(block);
   });
