@@ -68,30 +68,30 @@ def audit_task(
     Parameters
     ----------
     task : Task
-        What is audited.
+        Task to audit.
     verdicts : Path, optional
         Verdicts of judges, as for `harness.runs.sources.source_on_task`, by default the
-        ``verdicts.csv`` of the task's folder. With them, findings are ordered by what leaving
-        their items or raters out does to the verdict and the equals.
+        ``verdicts.csv`` of the task's folder. With verdicts, findings are ordered by their
+        effect on the verdict and the equals if their items or raters are left out.
     name : str, optional
         Name or path of the task in the commands of the findings; by default its name.
     seed : int
-        Of the resampling of the validations.
+        Seed for resampling in the validations.
 
     Returns
     -------
     Audit
-        Findings and facts of the raters.
+        Findings, and facts about the raters.
 
     Raises
     ------
     HarnessError
-        If the verdicts cannot be read, or are of a run of other items.
-        If there are verdicts, and the task has no options.
+        If the verdicts can't be read, or come from a run on other items.
+        If there are verdicts but the task has no options.
 
     Notes
     -----
-    On a scale without options, the checks that need none are made.
+    On a scale without options, only the checks that don't need options run.
     """
     if task.is_open and verdicts is None:
         return _open_audit(task, name)
@@ -122,7 +122,7 @@ def audit_task(
 def _audited_verdicts(
     path: Path | None, source: Source | None, evidence: Evidence | None, *, is_named: bool
 ) -> AuditedVerdicts | None:
-    """Return the verdicts of an audit with their judges, the best first if they are ranked."""
+    """Return an audit's verdicts and judges, with the best first if judges are ranked."""
     if path is None or source is None:
         return None
     ranked = [row.judge for row in evidence.judges] if evidence else []
@@ -131,7 +131,7 @@ def _audited_verdicts(
 
 
 def _open_audit(task: Task, name: str | None) -> Audit:
-    """Check a task without options: texts, copies of raters, and items of a single rater."""
+    """Check a task without options: texts, copied ratings, and items with a single rater."""
     findings = [
         *_duplicate_findings(task),
         *label_findings(task),
@@ -148,10 +148,10 @@ def _open_audit(task: Task, name: str | None) -> Audit:
 
 
 def suspected_raters(task: Task) -> dict[str, FindingKind]:
-    """Return the raters whom the audit suspects, with the kind of the finding.
+    """Return the raters that the audit suspects, with the kind of finding.
 
-    Who always gives the same answer, deviates from the others, changes over time, agrees
-    unusually often with another rater, or is another's copy.
+    A suspected rater always gives the same answer, deviates from the rest, changes over time,
+    agrees unusually often with another rater, or is another rater's copy.
     """
     if task.rater_ids != "real":
         return {}
@@ -170,9 +170,9 @@ def suspected_raters(task: Task) -> dict[str, FindingKind]:
 
 
 def _single_answers(source: Source) -> Iterator[tuple[str, IntArray]]:
-    """Yield each judge with the option that it chose most often for each item of the task.
+    """Yield each judge with its most common option for each item of the task.
 
-    -1 where there is none, or several.
+    An item without one such option gets -1.
     """
     number = {item.id: i for i, item in enumerate(source.task.items)}
     places = [number[item.id] for item in source.items]
@@ -205,32 +205,32 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
         yield _of_clusters(
             exact,
             "duplicate_items",
-            "with the text of another item",
+            "with the same text as another item",
             why=why,
-            action="Keep the first of each.",
+            action="Keep the first item of each group of duplicates.",
         )
     if across:
         yield _of_clusters(
             across,
             "duplicates_across_groups",
-            "equal or nearly equal to an item of another group",
-            why="Groups are resampled as if independent, which these are not.",
-            action="Keep the first of each, or put them into the same group.",
+            "equal or nearly equal to an item in another group",
+            why="Groups are resampled as if they were independent, but these aren't.",
+            action="Keep the first item of each, or put them into the same group.",
         )
     near = [cluster for cluster in near if _n_groups(task, cluster) != 1]
     if near:
         yield _of_clusters(
             near,
             "near_duplicate_items",
-            f"with at least {SIMILAR:.0%} of the 5-character pieces of another",
+            f"with at least {SIMILAR:.0%} of the 5-character pieces in common with another",
             why=why,
-            action="Keep the first of each, or give the items of a cluster the same 'group', so "
+            action="Keep the first item of each, or give a cluster's items the same 'group', so "
             "that they are resampled together.",
         )
 
 
 def _n_groups(task: Task, cluster: Cluster) -> int:
-    """Return the number of groups of a cluster's items; 0 if an item has none."""
+    """Return the number of groups among a cluster's items; 0 if an item has none."""
     groups = {task.by_id[item].group for item in cluster}
     return 0 if None in groups else len(groups)
 
@@ -259,8 +259,8 @@ def _pattern_findings(task: Task) -> Iterator[Finding]:
     yield Finding(
         kind="secrets_or_personal_data",
         what=f"{counted([len(items)])} matching a pattern of secrets or personal data ({counts})",
-        why="Hosted judges receive the texts, and runs and reports hold them.",
-        action="Look at the items; replace what is real before a judge is asked.",
+        why="Hosted judges receive these texts, and runs and reports contain them.",
+        action="Check the items. Replace real data before you run a judge on them.",
         n=len(items),
         items=items,
     )

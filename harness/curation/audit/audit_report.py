@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from harness.report.charts import Chart
 
 
-SHOWN = 5  # ids of a finding
-MAX_SHORT = 2  # findings in words, in the short output
+SHOWN = 5  # ids shown for a finding
+MAX_SHORT = 2  # findings in words in the short output
 MORE = "Add --details for every finding in words, the raters, and what wasn't checked."
 MOST_RATERS = 20
 TITLES = {
@@ -48,14 +48,14 @@ TITLES = {
     "wide_intervals": "wide intervals",
     "too_few_items": "too few items",
 }
-SHOWN_ON_PAGE = 200  # ids of a finding
+SHOWN_ON_PAGE = 200  # ids shown for a finding on the page
 SECTIONS = (("summary", "Summary"), ("findings", "Findings"), ("raters", "Raters"))
 
 
 def audit_text(audit: Audit, *, details: bool = False) -> str:
-    """Render an audit: a table of findings, and what to do about the first.
+    """Render an audit as a table of findings, and how to address the first ones.
 
-    ``details`` adds each finding in words, the raters, and what was not checked.
+    ``details`` adds each finding in words, the raters, and the checks that didn't run.
     """
     parts = [f"{audit.task}: {counts_of(audit)}"]
     if audit.decision is not None:
@@ -82,7 +82,7 @@ def audit_text(audit: Audit, *, details: bool = False) -> str:
 
 
 def counts_of(audit: Audit) -> str:
-    """Return the numbers of items, raters and ratings in words."""
+    """Return the numbers of items, raters and ratings as a phrase."""
     counts = ((audit.n_items, "item"), (audit.n_raters, "rater"), (audit.n_ratings, "rating"))
     return ", ".join(counted([n], noun) for n, noun in counts)
 
@@ -107,12 +107,12 @@ def _effect(effect: Effect | None) -> str:
 
 
 def outcome_words(verdict: DecisionVerdict, equals: Sequence[str]) -> str:
-    """Return a verdict with the judges that are equals."""
+    """Return a verdict and its equal judges as a phrase."""
     return f"{verdict} {first_names(equals, ' or ')}" if equals else verdict
 
 
 def decision_words(verdict: DecisionVerdict, judge: str | None) -> str:
-    """Return a verdict with the judge it names."""
+    """Return a verdict and its judge as a phrase."""
     return verdict if judge is None else f"{verdict} {judge}"
 
 
@@ -128,7 +128,7 @@ def _words(number: int, finding: Finding, *, details: bool) -> str:
 
 
 def places_of(finding: Finding) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what a finding is about: ids by items, raters or options."""
+    """Return a finding's ids by items, raters and options."""
     places = {
         "items": finding.left_out_items,
         "raters": finding.raters,
@@ -138,7 +138,7 @@ def places_of(finding: Finding) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def first_names(names: Sequence[str], separator: str = ", ") -> str:
-    """Write the first names of a list, and how many more there are."""
+    """Write a list's first names and the number of the rest."""
     more = f" and {len(names) - SHOWN:,} more (--json)" if len(names) > SHOWN else ""
     return f"{separator.join(names[:SHOWN])}{more}"
 
@@ -149,7 +149,7 @@ def capitalized(text: str) -> str:
 
 
 def compared_raters(raters: Sequence[RaterFacts]) -> list[RaterFacts]:
-    """Return the raters who share items with two others, least agreement first."""
+    """Return the raters who share items with two others, in ascending order of agreement."""
     compared = [fact for fact in raters if fact.agreement is not None]
     return sorted(compared, key=lambda fact: (fact.agreement or 0.0) - (fact.expected or 0.0))
 
@@ -157,7 +157,7 @@ def compared_raters(raters: Sequence[RaterFacts]) -> list[RaterFacts]:
 def _raters(raters: Sequence[RaterFacts]) -> str:
     ordered = compared_raters(raters)
     if not ordered:
-        return "No rater shares an item with two others: none is compared."
+        return "No rater shares an item with two others, so raters can't be compared."
     rows = [list(_rater_row(fact)) for fact in ordered[:MOST_RATERS]]
     heads = ["rater", "items", "agreement", "expected", "p", ""]
     more = len(raters) - len(rows)
@@ -181,7 +181,7 @@ def remark_of(fact: RaterFacts) -> str:
 
 
 def audit_page(audit: Audit) -> str:
-    """Render an audit as a page; texts of items do not stand in it."""
+    """Render an audit as a page without any texts of items."""
     compared = compared_raters(audit.raters)
     n = len(audit.findings)
     return render(

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Task
 
-MIN_LEFT = 2  # items
+MIN_LEFT = 2  # fewest items left for a validation
 MIN_RATINGS = 3
-AGREED = 0.8  # share of an item's raters
+AGREED = 0.8  # share of an item's raters who count as agreeing
 MIN_JUDGES = 2
 
 
 def with_effects(findings: Sequence[Finding], source: Source, baseline: Evidence) -> list[Finding]:
-    """Return findings with their effects, those that change the verdict first.
+    """Return findings with their effects; those that change the verdict come first.
 
-    Then come those that change which judges are equals, those that change the metric that ranks
-    most, and those without an effect; ties stay in their order.
+    Next are findings that change the equal judges, then those that change the ranking metric
+    most, then those without an effect. Ties keep their order.
     """
     measured = [replace(f, effect=_effect(f, source, baseline)) for f in findings]
     return sorted(measured, key=_importance)
@@ -78,7 +78,7 @@ def _effect(finding: Finding, source: Source, baseline: Evidence) -> Effect | No
 
 
 def task_without(task: Task, items: set[str], raters: set[str]) -> Task:
-    """Return a task without some items and raters, nor items that nobody rated then."""
+    """Return a task without some items and raters, and without items left unrated by that."""
     ratings = [r for r in task.ratings if r.rater not in raters and r.item not in items]
     rated = {rating.item for rating in ratings}
     kept = tuple(item for item in task.items if item.id in rated)
@@ -92,7 +92,7 @@ def task_without(task: Task, items: set[str], raters: set[str]) -> Task:
 
 
 def source_without(source: Source, items: set[str], raters: set[str]) -> Source:
-    """Return a source without some items and raters, nor items that nobody rated then."""
+    """Return a source without some items and raters, and without items left unrated by that."""
     others = source.task.by_id.keys() - {item.id for item in source.items}
     task = task_without(source.task, items | others, raters)
     ids = {item.id for item in task.items}
@@ -114,10 +114,10 @@ def _largest_change(evidence: Evidence | None, baseline: Evidence) -> float | No
 
 
 def suspected_errors(source: Source) -> Iterator[Finding]:
-    """Find items on which raters agree, and all good judges agree on another option.
+    """Find items on which raters agree on one option and all good judges on another.
 
-    A judge is good where the lower end of the interval of its agreement with the raters' most
-    frequent options exceeds the share of the most common one. At least two are needed.
+    A judge is good if the lower end of the interval for its agreement with the raters' most
+    common options exceeds the share of the single most common option. At least two are needed.
     """
     human = human_table(source.task, source.items)
     counts = human.forced_choice
@@ -141,9 +141,9 @@ def suspected_errors(source: Source) -> Iterator[Finding]:
             kind="suspected_rating_errors",
             what=f"{len(items):,} items on which at least {AGREED:.0%} of the raters agree and all "
             f"{len(good)} good judges agree on another option",
-            why="Either the ratings are wrong or the judges make the same error; the decision "
-            "depends on which.",
-            action="Have them rated again by people who see neither answer.",
+            why="Either the ratings are wrong or the judges make the same error. The decision "
+            "depends on which is true.",
+            action="Have new raters rate these items without seeing either answer.",
             n=len(items),
             items=items,
         )
@@ -158,7 +158,7 @@ def usual_answers(source: Source) -> Iterator[tuple[str, FloatArray]]:
 
 
 def _lower_bound(source: Source, human_modes: FloatArray, judge_modes: FloatArray) -> float:
-    """Return the lower end of the interval of a judge's hit rate, over groups; 0 without any."""
+    """Return the lower end of a judge's hit-rate interval over groups; 0 without groups."""
     hits = (human_modes * judge_modes).sum(axis=1)
     answered = np.flatnonzero(~np.isnan(hits)).tolist()
     units = {source.items[i].unit for i in answered}

@@ -47,23 +47,23 @@ PAIRED = ("excess_agreement", "identical_raters")  # kinds that name raters in p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What leaving the items or ratings of a finding out does to the decision.
+    """Effect of leaving out a finding's items or ratings on the decision.
 
     Attributes
     ----------
     verdict : str
-        The verdict without them.
+        Verdict without these items or ratings.
     equals : tuple of str
-        The best judge, and those that are not significantly different from it; none where the
+        The best judge, and those not significantly different from it; none if the
         verdict is "none".
     changes_verdict, changes_equals : bool
-        Whether the verdict, and which judges are equals, is another than with them.
+        Whether the verdict, and the list of equal judges, differs from the one with everything.
     n_items : int
-        Items left.
+        Number of items left.
     largest_change : float or None
-        Of the value of the metric that ranks, over the ranked judges; None if it is NA.
+        Largest change in the ranking metric's value among ranked judges; None if NA.
     metric : str
-        The metric that ranks.
+        The ranking metric.
     """
 
     verdict: DecisionVerdict
@@ -77,24 +77,24 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A finding: what, where, why it matters and what to do.
+    """A finding with its place, its importance and an action.
 
     Attributes
     ----------
     kind : str
-        Which check found it.
+        The check that found it.
     what, why, action : str
-        Sentences; they hold ids and counts, never texts of items.
+        Sentences with ids and counts, but never texts of items.
     n : int
-        How many items, raters or options it is about.
+        Number of items, raters or options concerned.
     items, raters, options : tuple of str
-        All of them; of pairs of raters, the two of each in turn.
+        All ids concerned; for pairs of raters, both raters of each pair in turn.
     clusters : tuple of tuple of str
-        Items that are duplicates of each other, the first in file order first.
+        Items that duplicate each other, in file order.
     effect : Effect or None
-        None without verdicts, or where nothing can be left out.
+        None without verdicts, or if nothing can be left out.
     command : str
-        The command that acts on it.
+        Command that acts on the finding.
     """
 
     kind: FindingKind
@@ -111,37 +111,37 @@ class Finding:
 
     @property
     def left_out_items(self) -> tuple[str, ...]:
-        """Items to leave out: of duplicates, all but the first."""
+        """Items to leave out: all of them, or all but the first of duplicates."""
         if self.clusters:
             return tuple(item for cluster in self.clusters for item in cluster[1:])
         return self.items
 
     @property
     def left_out_raters(self) -> tuple[str, ...]:
-        """Raters to leave out: of pairs, the second."""
+        """Raters to leave out: all of them, or the second of each pair."""
         return self.raters[1::2] if self.kind in PAIRED else self.raters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaterFacts:
-    """A rater against the others.
+    """A rater compared with the others.
 
     Attributes
     ----------
     n_ratings : int
-        Forced choices of the rater.
+        Number of the rater's forced choices.
     n_items : int
-        Items that two others rated as well, on which the agreement rests.
+        Items also rated by two others, which the agreement is computed from.
     agreement : float or None
-        Mean share of the others' choices that are the rater's; None without such items.
+        Mean share of the others' choices that match the rater's; None without such items.
     low, high : float or None
-        Exact interval (95 %) of the agreement, over groups where the task has them.
+        Exact 95 % interval for the agreement, over groups if the task has any.
     expected : float or None
-        Mean agreement of all raters of the same items.
+        Mean agreement of all raters on the same items.
     p_adjusted : float or None
-        Chernoff bound of the permutation test for a lower agreement, adjusted by Holm.
+        Chernoff bound on the p-value of the permutation test for lower agreement, Holm-adjusted.
     always : str
-        The option that the rater always chose; "" for who varies.
+        The option that the rater always chose; "" for varying choices.
     """
 
     rater: str
@@ -157,7 +157,7 @@ class RaterFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotChecked:
-    """A check that was not possible, and why."""
+    """A check that couldn't run, and the reason."""
 
     check: str
     reason: str
@@ -165,18 +165,18 @@ class NotChecked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """Findings of an audit, those that change the verdict first, then those that change the equals.
+    """An audit's findings: those that change the verdict, then those that change the equals.
 
     Attributes
     ----------
     content_hash : str
-        Of the task's content.
+        Hash of the task's content.
     decision : str or None
-        The verdict with everything; None without verdicts.
+        The verdict with all items and ratings; None without verdicts.
     equals : tuple of str
-        As in `Effect`, with everything.
+        As in `Effect`, with all items and ratings.
     verdicts : str or None
-        File of the verdicts.
+        File with the verdicts.
     """
 
     schema_version: int = 1
@@ -194,7 +194,7 @@ class Audit:
 
     @classmethod
     def of(cls, task: Task, findings: Iterable[Finding], not_checked: Iterable[NotChecked]) -> Self:
-        """Return the audit of a task without verdicts and facts of raters."""
+        """Return the audit of a task without verdicts and rater facts."""
         return cls(
             task=task.name,
             content_hash=task.content_hash,

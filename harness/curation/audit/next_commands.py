@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from harness.curation.audit.finding import Finding, FindingKind
 
-DROP: tuple[FindingKind, ...] = (  # what the finding is about can be left out
+DROP: tuple[FindingKind, ...] = (  # findings whose items or raters can be left out
     "duplicate_items",
     "duplicates_across_groups",
     "near_duplicate_items",
@@ -39,7 +39,7 @@ LABELS: tuple[FindingKind, ...] = (
     "labels_one_letter_apart",
     "answers_without_content",
 )
-PAIRS_WANTED = 100  # for an estimate of beta
+PAIRS_WANTED = 100  # pairs needed to estimate beta
 # Placeholders, explained in a comment behind the command:
 FILE = "FILE: verdicts of {judges}"
 TABLE = "TABLE: the table you imported"
@@ -47,16 +47,16 @@ TABLE = "TABLE: the table you imported"
 
 @dataclass(frozen=True, slots=True)
 class AuditedVerdicts:
-    """Verdicts of judges that an audit used.
+    """The judges' verdicts that an audit used.
 
     Attributes
     ----------
     path : Path
-        The file.
+        File with the verdicts.
     judges : tuple of str
-        Its judges, the best first.
+        Judges in the file, the best first.
     is_named : bool
-        Whether the user named the file; commands that take the task's own by default then repeat
+        Whether the user named the file. If so, commands that use the task's own by default name
         it.
     """
 
@@ -73,14 +73,14 @@ class AuditedVerdicts:
 def with_commands(
     findings: Iterable[Finding], task: str, verdicts: AuditedVerdicts | None
 ) -> list[Finding]:
-    """Return findings with the command that acts on each.
+    """Return findings, each with a command that acts on it.
 
     Parameters
     ----------
     task : str
         Name or path of the task, as the command line takes it.
     verdicts : AuditedVerdicts or None
-        What the audit used.
+        Verdicts that the audit used.
     """
     name, new = shlex.quote(task), shlex.quote(name_of_copy(task))
     return [replace(f, command=_command(f, name, new, verdicts)) for f in findings]
@@ -102,7 +102,7 @@ def _command(finding: Finding, task: str, new: str, verdicts: AuditedVerdicts | 
 
 
 def _rated_next(finding: Finding, named: str) -> str:
-    """Return the options of what is rated next; "" if the finding doesn't ask for ratings."""
+    """Return the options for the ratings to collect next; "" if the finding needs none."""
     if finding.kind in RATE_AGAIN:
         return f"--budget {2 * len(finding.items)} --finding {finding.kind}{named}"
     if finding.kind in RATE_MORE:
@@ -111,7 +111,7 @@ def _rated_next(finding: Finding, named: str) -> str:
 
 
 def _on_judges(verdicts: AuditedVerdicts | None, n: int) -> str:
-    """Return the options of a plan for one or two judges; of more, for the best."""
+    """Return a plan's options for one or two judges, the best if there are more."""
     if verdicts is None or len(verdicts.judges) < n:
         return f" --verdicts FILE  # {FILE.format(judges='one judge' if n == 1 else 'two judges')}"
     if len(verdicts.judges) == n:
@@ -121,7 +121,7 @@ def _on_judges(verdicts: AuditedVerdicts | None, n: int) -> str:
 
 
 def _on_labels(finding: Finding) -> str:
-    """Return the option of the import that reads the labels as they should be."""
+    """Return the import option that reads the labels correctly."""
     if finding.kind == "unused_options":
         return "--options LABELS"
     if finding.kind == "answers_without_content":

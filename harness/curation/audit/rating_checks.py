@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 LEVEL = 0.05  # chance of any false flag among interchangeable raters
-MIN_DIFFERENCE = 0.05  # of the agreement; below, a rater is not flagged
-FEW_ITEMS = 30  # fewer get no t-test in the annotator test
+MIN_DIFFERENCE = 0.05  # smallest difference in agreement that is flagged
+FEW_ITEMS = 30  # raters with fewer items get no t-test in the annotator test
 IGNORED = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class RatedChoices:
-    """Forced choices of a task as numbers, and the names of the raters."""
+    """A task's forced choices as numbers, and the names of the raters."""
 
     choices: RaterChoices
     raters: tuple[str, ...]
 
     @classmethod
     def of(cls, task: Task) -> RatedChoices:
-        """Number items, raters and options in their order; abstentions are left out."""
+        """Number items, raters and options in their order, without abstentions."""
         ratings = (r for r in task.ratings if r.elicitation == "forced_choice")
         rows = [r for r in ratings if r.value != CANNOT_ASSESS]
         raters = tuple(dict.fromkeys(rating.rater for rating in rows))
@@ -64,7 +64,7 @@ class RatedChoices:
 
 
 def single_rater_items(task: Task) -> Iterator[Finding]:
-    """Find items that a single rater rated."""
+    """Find items with only one rater."""
     raters: dict[str, set[str]] = defaultdict(set)
     for rating in task.ratings:
         raters[rating.item].add(rating.rater)
@@ -73,25 +73,23 @@ def single_rater_items(task: Task) -> Iterator[Finding]:
         yield Finding(
             kind="single_rater_items",
             what=f"{counted([len(items)], 'item')} rated by a single person",
-            why="They say nothing about how much raters disagree, nor whether a judge may "
-            "replace a rater.",
-            action="Collect a second and a third rating of them.",
+            why="They don't show how much raters disagree, or whether a judge can replace a rater.",
+            action="Collect a second and third rating for each.",
             n=len(items),
             items=items,
         )
 
 
 def option_findings(task: Task) -> Iterator[Finding]:
-    """Find options that nobody chose, and options or foreign labels that are spelt alike."""
+    """Find options that nobody chose, and options or foreign labels with similar spelling."""
     used = Counter(key for rating in task.ratings for key in rating.labels)
     unused = tuple(option.key for option in task.options if not used[option.key])
     if unused:
         yield Finding(
             kind="unused_options",
             what=f"{counted([len(unused)], 'option')} of {len(task.options)} never chosen",
-            why="Judges may choose them all the same, and are then wrong by construction.",
-            action="Ask whether raters were offered them; remove from task.yaml those they were "
-            "not.",
+            why="Judges can still choose them, and are then always wrong.",
+            action="Ask whether raters could choose them. If not, remove them from task.yaml.",
             n=len(unused),
             options=unused,
         )
@@ -101,7 +99,7 @@ def option_findings(task: Task) -> Iterator[Finding]:
         yield Finding(
             kind="options_spelt_twice",
             what=f"{counted([len(names)], 'label')} that differ by case or punctuation only",
-            why="Ratings of the same answer are split, so raters seem to disagree.",
+            why="Ratings with the same answer are split, so raters seem to disagree.",
             action="Merge each pair into one option.",
             n=len(names),
             options=names,
@@ -109,7 +107,7 @@ def option_findings(task: Task) -> Iterator[Finding]:
 
 
 def spelt_twice(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return pairs of (option key, other key or ignored label) that differ by spelling alone."""
+    """Return pairs of (option key, other key or ignored label) that differ only in spelling."""
     first: dict[str, str] = {}
     pairs = []
     labels = [(option.key, option.label) for option in task.options]
@@ -122,7 +120,7 @@ def spelt_twice(task: Task) -> tuple[tuple[str, str], ...]:
 
 
 def few_item_raters(task: Task) -> Iterator[Finding]:
-    """Find raters of fewer than 30 items."""
+    """Find raters with fewer than 30 items."""
     rated = dict.fromkeys((rating.rater, rating.item) for rating in task.ratings)
     n_items = Counter(rater for rater, _ in rated)
     few = tuple(rater for rater, n in n_items.items() if n < FEW_ITEMS)
@@ -133,7 +131,7 @@ def few_item_raters(task: Task) -> Iterator[Finding]:
             "items",
             why="The annotator test has little power against them, and their agreement with the "
             "others is uncertain.",
-            action=f"Give them more items, {FEW_ITEMS} at least, or read the annotator test "
+            action=f"Assign them more items, at least {FEW_ITEMS}, or read the annotator test "
             "without them.",
             n=len(few),
             raters=few,
@@ -141,7 +139,7 @@ def few_item_raters(task: Task) -> Iterator[Finding]:
 
 
 def rater_facts(task: Task, rated: RatedChoices) -> tuple[RaterFacts, ...]:
-    """Compare each rater with the others: agreement, interval and tests."""
+    """Compare each rater with the others for agreement, interval and tests."""
     choices = rated.choices
     deviation = rater_deviation(choices)
     option, p_same = same_answer_p_values(choices)
@@ -174,16 +172,16 @@ def _or_none(values: FloatArray, j: int) -> float | None:
 
 
 def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
-    """Find raters who always answer alike or agree less than interchangeable ones."""
+    """Find raters who always give one answer or agree less than interchangeable ones."""
     facts = tuple(facts)
     same = tuple(fact.rater for fact in facts if fact.always)
     if same:
         yield Finding(
             kind="same_answer_raters",
-            what=f"{counted([len(same)], 'rater')} always chose the same option, where "
-            f"interchangeable raters would not (chance of any false flag: at most {LEVEL:.0%})",
+            what=f"{counted([len(same)], 'rater')} always chose the same option, but "
+            f"interchangeable raters wouldn't (chance of any false flag: at most {LEVEL:.0%})",
             why="Such ratings carry no information about the items.",
-            action="Ask whether they rated in earnest; leave their ratings out if not.",
+            action="Ask whether they took the task seriously. If not, leave their ratings out.",
             n=len(same),
             raters=same,
         )
@@ -195,24 +193,24 @@ def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
             what=f"{len(low)} of {counted([len(facts)], 'rater')} {agree} "
             "less with the others than interchangeable raters would (chance of any false flag: at "
             f"most {LEVEL:.0%})",
-            why="They may have misread the instructions; or they see what the others do not.",
-            action="Read some of their items with them before anything is left out.",
+            why="They might have misread the instructions, or notice details that the others miss.",
+            action="Read some of their items with them before you leave anything out.",
             n=len(low),
             raters=low,
         )
 
 
 def pair_findings(rated: RatedChoices, judges: Iterable[tuple[str, IntArray]]) -> Iterator[Finding]:
-    """Find raters who agree with each other, or with a judge, more than with anybody else."""
+    """Find raters who agree unusually often with one other rater or a judge."""
     names = rated.raters
     pairs = _significant(excess_agreement(rated.choices), 1)
     if pairs:
         yield Finding(
             kind="excess_agreement",
             what=_pairs_in_words([(names[p.first], names[p.second], p) for p in pairs]),
-            why="They may have worked together or used the same source, and then count as one "
-            "rater; or they see what the others do not.",
-            action="Ask how they rated before anybody is left out, the others included.",
+            why="They might have worked together or used the same source. If so, they count as one "
+            "rater. They might also notice details that the others miss.",
+            action="Ask them and the other raters how they rated before you leave anyone out.",
             n=len(pairs),
             raters=tuple(names[j] for p in pairs for j in (p.first, p.second)),
         )
@@ -226,9 +224,9 @@ def pair_findings(rated: RatedChoices, judges: Iterable[tuple[str, IntArray]]) -
         yield Finding(
             kind="excess_agreement_with_judge",
             what=_pairs_in_words(like),
-            why="The rater may have used such a model, or the judge may have been made from these "
-            "ratings; what it gains by them says nothing about other raters.",
-            action="Ask how the rater worked and the judge was made, or collect another rater.",
+            why="The rater might have used such a model, or the judge might be based on these "
+            "ratings. Agreement gained that way doesn't carry over to other raters.",
+            action="Ask how the rater worked and the judge was made, or add another rater.",
             n=len(like),
             raters=tuple(dict.fromkeys(rater for rater, _, _ in like)),
         )
@@ -245,24 +243,24 @@ def _significant(pairs: Iterable[ExcessAgreement], n_tests: int) -> list[ExcessA
 
 def _pairs_in_words(pairs: Iterable[tuple[str, str, ExcessAgreement]]) -> str:
     agreements = "; ".join(
-        f"{first} and {second} agree on {pair.agreement:.0%} of {pair.n_items:,} items, and with "
-        f"nobody else on more than {pair.next_highest:.0%}"
+        f"{first} and {second} agree on {pair.agreement:.0%} of {pair.n_items:,} items, but with "
+        f"no one else on more than {pair.next_highest:.0%}"
         for first, second, pair in pairs
     )
     return f"{agreements} (chance of any false flag: at most {LEVEL:.0%})"
 
 
 def is_low(fact: RaterFacts) -> bool:
-    """Return whether a rater's agreement is significantly lower, by at least 0.05."""
+    """Return whether a rater's agreement is significantly lower by at least 0.05."""
     if fact.p_adjusted is None or fact.agreement is None or fact.expected is None:
         return False
     return fact.p_adjusted <= LEVEL and fact.expected - fact.agreement >= MIN_DIFFERENCE
 
 
 def rating_times(task: Task) -> dict[tuple[str, str], float]:
-    """Return when forced choices were made, by item and rater, in seconds since 1970.
+    """Return times of forced choices, by item and rater, in seconds since 1970.
 
-    Ratings without a time, or whose ``rated_at`` is no ISO 8601 time, are left out.
+    Ratings without an ISO 8601 time in ``rated_at`` are left out.
     """
     times: dict[tuple[str, str], float] = {}
     for r in task.ratings:
@@ -289,8 +287,8 @@ def drift_findings(
             kind="drifting_raters",
             what=f"{counted([len(drifting)], 'rater')} whose agreement with the others changes "
             f"over time: {trends} (correlation; chance of any false flag: at most {LEVEL:.0%})",
-            why="They tire, or learned the task while rating, so early and late ratings differ.",
-            action="Have the less agreeing part of their items rated again.",
+            why="They tired, or learned the task while rating, so early and late ratings differ.",
+            action="Get new ratings for the part of their items with less agreement.",
             n=len(drifting),
             raters=tuple(raters[j] for j in drifting),
         )

@@ -1,4 +1,4 @@
-"""Checks of response sets, of raters who gave the same answers, and of labels and answers."""
+"""Checks of response sets, of raters with the same answers, and of labels and answers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from harness.tasks import Rating, Task
 
 LEVEL = 0.05  # chance of any false flag among interchangeable raters
-MIN_SHARED = 30  # items that raters with the same answers must have rated
-MIN_WORD = 4  # letters of a label; of shorter ones many differ by a letter
-RARE = 0.05  # share of the ratings, up to which a label may be a slip
+MIN_SHARED = 30  # fewest items on which raters' answers are compared
+MIN_WORD = 4  # fewest letters in a label; many shorter ones differ by a letter
+RARE = 0.05  # largest share of ratings for a label that can be a typo
 NO_ANSWERS = frozenset(
     {
         *("asd", "asdf", "asdfg", "qwe", "qwer", "qwerty", "zxcv", "hjkl", "jkl"),
@@ -35,7 +35,7 @@ NO_LETTERS = re.compile(r"[\W_]*|(\w)\1\1+")
 
 
 def set_findings(task: Task) -> Iterator[Finding]:
-    """Find pairs whose choice lies outside of the set, and raters who always give such sets."""
+    """Find choices outside the rater's own set, and raters whose sets are always alike."""
     yield from _choices_outside(task)
     if task.rater_ids == "real":
         n_options = len(task.options)
@@ -44,14 +44,14 @@ def set_findings(task: Task) -> Iterator[Finding]:
             "sets_of_everything",
             lambda members: len(members) == n_options,
             what="accepted all options on every item",
-            action="Ask whether they read the items; leave their ratings out if not.",
+            action="Ask whether they read the items. If not, leave their ratings out.",
         )
         yield from _always(
             task,
             "sets_of_one_option",
             lambda members: len(members) == 1,
             what="accepted a single option on every item",
-            action="Ask whether they took the set for a choice, and have them rate again.",
+            action="Ask whether they thought the set was a choice. If so, have them rate again.",
         )
 
 
@@ -74,10 +74,10 @@ def _choices_outside(task: Task) -> Iterator[Finding]:
         )
         yield Finding(
             kind="choice_outside_set",
-            what=f"{counted([len(outside)], 'choice')} outside of the rater's own set, of "
+            what=f"{counted([len(outside)], 'choice')} outside the rater's own set, among "
             f"{counted([n_pairs], 'pair')}",
-            why="Choice and set contradict each other, so the pair is left out of F and beta.",
-            action="Have the items rated again: the set first, then a choice from it.",
+            why="Choice and set contradict each other, so the pair doesn't count for F and beta.",
+            action="Get new ratings for the items: first the set, then a choice from it.",
             n=len(outside),
             items=tuple(dict.fromkeys(rating.item for rating in outside)),
             raters=tuple(dict.fromkeys(rating.rater for rating in outside)),
@@ -92,7 +92,7 @@ def _always(
     what: str,
     action: str,
 ) -> Iterator[Finding]:
-    """Find raters all of whose sets match, where those of interchangeable raters would not."""
+    """Find raters whose sets all match, if interchangeable raters' sets wouldn't."""
     rows = [
         r for r in task.ratings if r.elicitation == "response_set" and not isinstance(r.value, str)
     ]
@@ -114,9 +114,9 @@ def _always(
     if always:
         yield Finding(
             kind=kind,
-            what=f"{counted([len(always)], 'rater')} {what}, where interchangeable raters would "
-            f"not (chance of any false flag: at most {LEVEL:.0%})",
-            why="Such sets say nothing about which options are reasonable.",
+            what=f"{counted([len(always)], 'rater')} {what}, but interchangeable raters wouldn't "
+            f"(chance of any false flag: at most {LEVEL:.0%})",
+            why="Such sets don't show which options are reasonable.",
             action=action,
             n=len(always),
             raters=always,
@@ -124,7 +124,7 @@ def _always(
 
 
 def identical_raters(task: Task) -> Iterator[Finding]:
-    """Find raters who rated the same items, 30 at least, and gave the same answers to all."""
+    """Find raters with the same answers to the same items, if there are at least 30."""
     answers: dict[str, dict[tuple[str, str], str | tuple[str, ...]]] = defaultdict(dict)
     for r in task.ratings:
         answers[r.rater][r.item, r.elicitation] = r.value
@@ -139,18 +139,18 @@ def identical_raters(task: Task) -> Iterator[Finding]:
         names = "; ".join(" and ".join(raters) for raters in groups)
         yield Finding(
             kind="identical_raters",
-            what=f"the same answers to all items, {MIN_SHARED} at least: {names}",
-            why="One column may be a copy of the other, and a copy counts as a second rater.",
-            action="Compare them with the table they came from; leave copies out.",
+            what=f"the same answers to all of at least {MIN_SHARED} items: {names}",
+            why="One column could be a copy of the other, and a copy counts as a second rater.",
+            action="Compare them with the original table. Leave copies out.",
             n=len(pairs),
             raters=tuple(name for pair in pairs for name in pair),
         )
 
 
 def label_findings(task: Task) -> Iterator[Finding]:
-    """Find rare labels one letter apart from another, and those that are no answer.
+    """Find rare labels one letter apart from another, and answers without content.
 
-    On a scale of texts, those are the raters' texts themselves.
+    On a text scale, the labels are the raters' texts.
     """
     ratings = (*task.ratings, *task.ignored)
     used = Counter(key for rating in ratings for key in rating.labels)
@@ -173,8 +173,8 @@ def label_findings(task: Task) -> Iterator[Finding]:
             kind="labels_one_letter_apart",
             what=f"{counted([len(labels)], 'label')} one letter apart, one of them rare: "
             + "; ".join(f"{first} and {second}" for first, second in slips),
-            why="One may be a slip of the other, so raters seem to disagree.",
-            action="Read ratings with the rare label, and give it the name of the other if so.",
+            why="One could be a typo of the other, which makes raters appear to disagree.",
+            action="Read ratings with the rare label. If it's a typo, rename it to the other.",
             n=len(labels),
             options=labels,
         )
@@ -186,9 +186,9 @@ def label_findings(task: Task) -> Iterator[Finding]:
         yield Finding(
             kind="answers_without_content",
             what=f"{counted([n], 'rating')} whose answer says nothing: {', '.join(empty)}",
-            why="They were probably typed to get to the next item, and other ratings of these "
-            "raters may be, too.",
-            action="List them under 'ignore_labels', and look at the other answers of their "
+            why="Raters probably typed them to get to the next item, and could have rated other "
+            "items that way too.",
+            action="List them under 'ignore_labels', and check the other answers from these "
             "raters.",
             n=n,
             raters=_raters_of(ratings, set(empty)),
@@ -201,7 +201,7 @@ def _raters_of(ratings: Sequence[Rating], labels: set[str]) -> tuple[str, ...]:
 
 
 def _one_letter_apart(first: str, second: str) -> bool:
-    """Whether one letter is wrong, missing or swapped with its neighbour, but for the first."""
+    """Return whether one letter, not the first, is wrong, missing or swapped."""
     short, long = sorted((first, second), key=len)
     if len(long) - len(short) > 1 or short == long or short[0] != long[0]:
         return False
@@ -216,6 +216,6 @@ def _one_letter_apart(first: str, second: str) -> bool:
 
 
 def _is_no_answer(name: str) -> bool:
-    """Whether an answer holds no word, a key that was held down, or a row of the keyboard."""
+    """Return whether an answer has no letters, one key held down, or a keyboard row."""
     text = name.strip().casefold()
     return text in NO_ANSWERS or NO_LETTERS.fullmatch(text) is not None

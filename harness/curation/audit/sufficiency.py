@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 POWER = 0.8
 LEVEL = 0.05
-WIDE = 0.05  # half a width
+WIDE = 0.05  # half width above which an interval is wide
 
 
 def sufficiency_findings(
     task: Task, rated: RatedChoices, evidence: Evidence | None
 ) -> Iterator[Finding]:
-    """Find what there is too little of for the numbers that a validation rests on."""
+    """Find numbers in the validation that rest on too few data."""
     yield from _specification(task)
     yield from _annotator_power(task, rated)
     yield from _interval_width(rated)
@@ -42,7 +42,7 @@ def sufficiency_findings(
             kind="too_few_items",
             what=f"{evidence.n_items:,} items, where {needed:,} detect a difference of "
             f"{evidence.margin:g} between the first two judges in 80 % of data sets",
-            why="With fewer, the better of two judges often stays unproven.",
+            why="With fewer items, you often can't prove which of two judges is better.",
             action=f"Rate {n_missing:,} more items, or pass a larger --worth to "
             "`harness validate`.",
             n=n_missing,
@@ -55,8 +55,8 @@ def _specification(task: Task) -> Iterator[Finding]:
         return
     yield Finding(
         kind="not_fully_specified",
-        what="raters may find several options reasonable, and gave forced choices alone",
-        why="Forced choices do not determine what raters would accept, so the best judge may "
+        what="raters may find several options reasonable, but gave only forced choices",
+        why="Forced choices don't show which options raters would accept, so the best judge can "
         "depend on an assumed beta.",
         action=result.advice,
         n=len(task.items),
@@ -64,7 +64,7 @@ def _specification(task: Task) -> Iterator[Finding]:
 
 
 def _annotator_power(task: Task, rated: RatedChoices) -> Iterator[Finding]:
-    """Compute how often a judge like the raters passes against the median rater."""
+    """Compute the power of a judge like the raters against the median rater."""
     choices = rated.choices
     if task.rater_ids != "real" or not len(choices.item):
         return
@@ -84,10 +84,10 @@ def _annotator_power(task: Task, rated: RatedChoices) -> Iterator[Finding]:
     action = f"With {needed or 0:,} items per rater, it's 80 % before that adjustment."
     yield Finding(
         kind="low_annotator_power",
-        what=f"a judge that rates like the raters passes against a rater of {n:,} items (the "
+        what=f"a judge that rates like the raters passes against a rater with {n:,} items (the "
         f"median) with a probability of {power:.0%}",
-        why=f"At margin {eps:g} the annotator test would often miss that such a judge may replace "
-        "a rater; adjusting for several raters lowers the power further.",
+        why=f"At margin {eps:g} the annotator test would often miss that such a judge can replace "
+        "a rater. Adjusting for several raters lowers the power further.",
         action=action if needed else "Set a larger eps, if you can accept one.",
         n=max((needed or n) - n, 0),
     )
@@ -100,15 +100,15 @@ def _interval_width(rated: RatedChoices) -> Iterator[Finding]:
         yield Finding(
             kind="wide_intervals",
             what=f"a share of {n:,} items or groups is known to within {half:.2f} at worst (95 %)",
-            why="Differences between judges below this are rarely proven.",
-            action=f"Rate more items: {items_for_width(WIDE):,} independent ones give {WIDE:g}.",
+            why="Smaller differences between judges can rarely be proven.",
+            action=f"Rate more items: {items_for_width(WIDE):,} independent ones reach {WIDE:g}.",
             n=n,
         )
 
 
 @cache
 def items_for_width(half: float) -> int:
-    """Return the least n at which no interval of a share of n items has a greater half width."""
+    """Return the smallest n for which no interval for a share of n items is wider."""
     n = 1
     while _half_width(n) > half:
         n += 1

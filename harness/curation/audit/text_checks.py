@@ -1,4 +1,4 @@
-"""Items with equal or nearly equal texts (MinHash and banding), secrets and personal data."""
+"""Items with equal or similar texts (MinHash and banding), secrets and personal data."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 SIMILAR = 0.8  # Jaccard similarity of the sets of shingles, in every field
 LAST_SINGLE = 4  # the last digit whose double has one digit
-SHINGLE = 5  # characters
+SHINGLE = 5  # characters per shingle
 BANDS, ROWS = 8, 4  # 98 % of the pairs at similarity 0.8 meet in a band
 MIN_EQUAL = 16  # of 32 numbers of a signature; at similarity 0.8 fewer in 3 of 100,000 pairs
 CHUNK = 200_000  # characters hashed at once
-N_PAIRS = 100_000  # whose signatures are compared at once
+N_PAIRS = 100_000  # pairs whose signatures are compared at once
 SEPARATORS = re.compile(r"[\W_]+")
 PRIMES = np.array([0x100000001B3**i % 2**64 for i in range(SHINGLE)], dtype=np.uint64)
 Cluster = tuple[str, ...]
 
 
 def duplicates(task: Task, items: Sequence[Item]) -> tuple[list[Cluster], list[Cluster]]:
-    """Return clusters of items whose texts are equal, and of those that are nearly equal.
+    """Return clusters of items with equal texts, and of items with similar texts.
 
-    Clusters hold ids in file order, of items with the same criterion. Letter case, punctuation and
-    spaces do not count. Near duplicates have a Jaccard similarity of at least 0.8 between the sets
-    of 5-character shingles of every field that judges are shown.
+    A cluster contains ids in file order, of items with the same criterion. Case, punctuation and
+    spaces don't count. Near duplicates have a Jaccard similarity of at least 0.8 between the sets
+    of 5-character shingles of every field that judges see.
     """
     by_text: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for item in items:
@@ -60,7 +60,7 @@ def _similar_pairs(texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[int, int]
     if not texts:
         return
     columns = list(zip(*texts, strict=True))
-    varied = max(columns[1:], key=lambda column: len(set(column)))  # context that items share: no
+    varied = max(columns[1:], key=lambda column: len(set(column)))  # not a shared context
     rows = [i for i, text in enumerate(varied) if len(text) >= SHINGLE]
     signatures = _signatures([varied[i] for i in rows])
     for i, j in _candidates(signatures):
@@ -86,7 +86,7 @@ def _signatures(texts: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[int]:
-    """Yield the ends of runs of texts of about 200,000 characters."""
+    """Yield the ends of text groups with about 200,000 characters each."""
     n_characters = 0
     for i, text in enumerate(texts, 1):
         n_characters += len(text)
@@ -96,7 +96,7 @@ def _chunks(texts: Sequence[str]) -> Iterator[int]:
 
 
 def _shingles(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return hashes of all shingles of all texts, and where each text's begin."""
+    """Return hashes of all shingles of all texts, and the start of each text's hashes."""
     joined = "".join(texts)
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     windows = np.lib.stride_tricks.sliding_window_view(codes.astype(np.uint64), SHINGLE)
@@ -112,7 +112,7 @@ def _shingles(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int6
 
 
 def _candidates(signatures: NDArray[np.uint64]) -> Iterator[list[int]]:
-    """Yield neighbours among the texts that are equal in a band, if enough numbers are equal."""
+    """Yield neighbours among texts that match in a band and in enough numbers."""
     met = []
     for band in range(BANDS):
         bucket = signatures[:, band * ROWS : (band + 1) * ROWS] @ PRIMES[1 : ROWS + 1]
@@ -142,7 +142,7 @@ def _jaccard(first: str, second: str) -> float:
 
 
 def _components(n: int, pairs: Iterator[tuple[int, int]]) -> list[list[int]]:
-    """Return the connected components of more than one member, in order."""
+    """Return the connected components with more than one member, in order."""
     edges = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
     graph = coo_array((np.ones(len(edges)), edges.T), shape=(n, n))
     component = connected_components(graph, directed=False)[1]
@@ -153,7 +153,7 @@ def _components(n: int, pairs: Iterator[tuple[int, int]]) -> list[list[int]]:
 
 
 def _passes_luhn(text: str) -> bool:
-    """Return whether the check digit of a card number is right."""
+    """Return whether a card number's check digit is right."""
     digits = [int(digit) for digit in text if digit.isdecimal()]
     doubled = [2 * digit - 9 * (digit > LAST_SINGLE) for digit in digits[-2::-2]]
     return len(set(digits)) > 1 and (sum(digits[::-2]) + sum(doubled)) % 10 == 0
@@ -166,17 +166,17 @@ def _is_iban(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What a kind of secret or personal data looks like.
+    """Pattern for one kind of secret or personal data.
 
     Attributes
     ----------
     regex : re.Pattern
-        Of what may be one. Where its first character is rare, a lookbehind stands after that
-        character: `re` then searches for it alone, which is quicker.
+        Pattern of candidates. If its first character is rare, a lookbehind follows that
+        character, because `re` then searches for only that character, which is faster.
     is_valid : callable
-        Whether a match is one.
+        Returns whether a candidate is valid.
     literal : str
-        Stands in each match: a text without it is not searched, which is quicker.
+        Text in every match. Texts without it aren't searched, which is faster.
     """
 
     regex: re.Pattern[str]
@@ -216,7 +216,7 @@ PATTERNS: Mapping[str, Pattern] = {
 
 
 def items_by_pattern(items: Iterable[Item]) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Return, by kind of secret or personal data, the number of matches and the items with any."""
+    """Return the number of matches and the items with any, by kind of secret or data."""
     n_matches: Counter[str] = Counter()
     matching: dict[str, list[str]] = {}
     for item in items:
