@@ -58,7 +58,7 @@ class RateRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateTest:
-    """Permutation tests of whether rates depend on a factor.
+    """Permutation tests for dependence of rates on a factor.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class _Factor(NamedTuple):
 
 
 class _Replies(NamedTuple):
-    """Replies in one row per item and elicitation, with the shares that were lost."""
+    """Replies, with one row per item and elicitation: shares that abstained or were unreadable."""
 
     item: IntArray
     elicitation: IntArray

@@ -32,7 +32,7 @@ def values_of(scale: OptionScale) -> dict[str, str | float]:
 
 
 def panel_of(task: Task, items: Sequence[str], read: Callable[[str], Hashable]) -> Panel:
-    """Return the ratings of some items without abstentions, each converted from its text."""
+    """Return the ratings of some items, converted from text, without abstentions."""
     columns = task.rating_columns
     rows = columns.rows_of(items)
     kept = np.flatnonzero((rows >= 0) & columns.of_answers(is_choice))
@@ -67,13 +67,13 @@ def why_no_test(task: Task, judges: Sized) -> Reason:
 
 
 def design_of(task: Task, scale: OptionScale) -> AltTestDesign:
-    """Return the annotator test's design: equal labels, or numbers on ordered scales."""
+    """Return the annotator test's design, which scores labels, or numbers on ordered scales."""
     score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
     return AltTestDesign(score=score, eps=eps_of(task))
 
 
 def eps_of(task: Task) -> float:
-    """Return the annotator test's margin: from task.yaml, or set by the kind of raters."""
+    """Return the annotator test's margin from task.yaml, or the default for the kind of raters."""
     settings = task.alt_test
     return EPS[task.raters] if settings is None or settings.eps is None else settings.eps
 

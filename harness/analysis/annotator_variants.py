@@ -53,7 +53,7 @@ class Annotators:
         One value per item for each judge that was asked for choices: the median of its samples, or
         their mode with ties drawn. An item without samples is unanswered.
     n_tied : mapping of judge to int
-        Items on which a mode was drawn.
+        Number of items on which a mode was drawn.
     """
 
     p: Prepared
@@ -74,10 +74,10 @@ class Annotators:
         return f"Annotators({self.panel!r}, {len(self.verdicts)} judges)"
 
     def at_replies(self, n_replies: float, judges: Collection[str]) -> tuple[float, Self]:
-        """Return the replies per item that some judges are tested on, and their verdicts on these.
+        """Return the replies per item for a test of some judges, and their verdicts on these.
 
-        The number is what the judge with the fewest replies gave to most items, and at most
-        ``n_replies``. The seed decides which of a judge's replies are used.
+        The number is the one that the judge with the fewest replies reached on most items, and at
+        most ``n_replies``. The seed decides which of a judge's replies are used.
         """
         tables = [table for table in self.p.judges if table.name in judges]
         replies = {
@@ -157,8 +157,8 @@ class Variant:
     value : str
         Its new value: ``t`` (the t-test) or ``skip``; ``exclude``, as published; ``ipw`` (items
         weighted by the inverse share of their label); ``rank_neg_rmse`` (ranks, on ordered scales)
-        or ``weights`` (the less a disagreement costs, the more similar); the rater; the field; ""
-        for the quality.
+        or ``weights`` (a lower cost of disagreement means more similarity); the rater; the field;
+        "" for the quality.
     """
 
     setting: VariantSetting
@@ -167,7 +167,7 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Setting and value on a line."""
+        """Setting and value on one line."""
         return f"{self.setting}={self.value}" if self.value else self.setting
 
 
@@ -268,7 +268,7 @@ def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, Combine
 def rater_correlations(annotators: Annotators) -> dict[str, Estimate]:
     """Return each judge's mean correlation with the raters on ordered scales, or nothing.
 
-    The mean over raters is "Pears" of Calderon et al. 2025, table 2; its "Acc" is the hit rate.
+    The mean over raters is "Pears" in Calderon et al. 2025, table 2. Their "Acc" is the hit rate.
     """
     if annotators.scale.numbers is None:
         return {}

@@ -1,4 +1,4 @@
-"""The grid of betas over which goals and regions are evaluated."""
+"""Grid of betas at which goals and regions are evaluated."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def grid_of(
 def grid_betas(
     regions: Mapping[str, Sequence[BreakEven]], tau: float
 ) -> tuple[tuple[float, ...], int]:
-    """Return the steps and break points, the run's tau first if there are too many."""
+    """Return the steps and break points. If there are too many, the run's tau has priority."""
     steps = [step / STEPS for step in range(STEPS + 1)]
     at_tau, elsewhere = set[float](), set[float]()
     for rows in regions.values():

@@ -86,7 +86,7 @@ class BestAtBeta:
     judges : tuple of str
         The best candidates; several if tied.
     differs_share : float or None
-        Share of the resamples of items in which none of them is the best; None without resamples.
+        Share of resamples of items in which none of ``judges`` is the best; None without resamples.
     """
 
     beta: float
@@ -117,7 +117,7 @@ class Sensitivity:
     regions : dict of str to tuple of BreakEven
         The betas at which each judge wins, by goal, with one entry per tau of ``grid``.
     grid : Grid or None
-        A grid for exploring other values.
+        Values on a grid of beta and tau, for exploration.
     bounds, common_bounds : dict of str to dict of str to Bound
         Bounds by judge and goal. If the raters gave no response sets, they cover every way in which
         choices may hide options, item by item, and every beta that is the same for all items. If
@@ -273,7 +273,7 @@ def _selected(
 
 
 def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestAtBeta]:
-    """Find the best candidate at the raters' beta, in the data and in resamples."""
+    """Find the best candidates at the raters' beta, in the data and in resamples."""
     beta = p.own.human_translation.beta.value
     if beta is None or not judges:
         return {}

@@ -1,4 +1,4 @@
-"""Sentences about what choices and pairs show about decisions at a cut-off."""
+"""Sentences on the implications of choices and pairs for decisions at a cut-off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_NAMED = 3  # differences
 
 
 def notes_on_bounds(sensitivity: Sensitivity) -> Iterator[str]:
-    """Yield sentences on what is settled, and what is not, if pairs represent all items' sets."""
+    """Yield sentences on settled and open questions, if pairs represent all items' sets."""
     bounds = {
         judge: goals["decision_consistency"]
         for judge, goals in sensitivity.bounds.items()

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlipRow:
-    """How often the answer differs between two replies that should agree.
+    """Frequency of different answers in two replies that should agree.
 
     Attributes
     ----------
     change : str
-        A part of the check, or ``control`` for harmless edits of the text.
+        Part of the check, or ``control`` for harmless edits to the text.
     flipped : Estimate
-        Share of the pairs of replies with different answers; ``counts`` has the pairs ``n`` and
-        those that differ ``k``. Its interval is exact with n = items.
+        Share of reply pairs with different answers. ``counts`` has the number of pairs ``n`` and of
+        differing pairs ``k``. Its interval is exact with n = items.
     to_target : Estimate or None
         For instructions in the text, the share of pairs in which the judge follows them.
     """
@@ -50,7 +50,7 @@ class JudgeCheck:
     rows : tuple of FlipRow
         Results by change.
     outcomes : dict of str to int
-        Replies by outcome; "answered" are those that could be read.
+        Replies by outcome; "answered" counts the readable ones.
     refused_parameters : tuple of str
         Parameters that the server rejects, in words with advice.
     cost_usd : float or None
@@ -80,7 +80,7 @@ class JudgeCheck:
         return f"JudgeCheck({self.judge!r}, {self.n_items} items, flipped {self.flipped.value})"
 
     def flipped_by(self, change: str) -> Estimate | None:
-        """Return how often answers differ under a change; None if the change wasn't tested."""
+        """Return the share of answers that a change flips; None if the change wasn't tested."""
         return next((row.flipped for row in self.rows if row.change == change), None)
 
     @classmethod

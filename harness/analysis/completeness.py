@@ -1,9 +1,9 @@
-"""Completeness of a judge: its planned replies, compared with those it gave.
+"""Completeness of a judge: its planned replies compared with its actual replies.
 
 planned = answered + abstained + refused + invalid + failed + not asked. Whether a judge can be
-assessed follows from these counts in `Completeness`, for runs, rounds, races and estimates, and
-never from the kind of error. A failed call isn't a reply, whatever made it fail. For replies
-without a verdict, this module says why and what to try.
+assessed follows from these counts in `Completeness`, for runs, rounds, races and estimates, and not
+from the kind of error. A failed call isn't a reply, whatever made it fail. For replies without a
+verdict, this module says why and what to try.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Completeness:
 
     @property
     def standing(self) -> JudgeStanding:
-        """Standing: not assessed without any answer, incomplete with too few or if cut short."""
+        """Standing: not assessed without answers, incomplete with too few or if cut short."""
         if not self.total("answered"):
             return "not assessed"
         is_short = any(c.answered < self.min_answered * c.planned for c in self.counts)
@@ -113,7 +113,7 @@ def completeness_of(
     planned : mapping of str to int
         Replies planned, by elicitation.
     items : collection of str
-        Ids of the items that it was planned to see. Verdicts on other items are left out.
+        Ids of the items planned for the judge. Verdicts on other items are left out.
     min_answered : float, optional
         Share of the planned replies that must be answers.
     """
@@ -122,13 +122,13 @@ def completeness_of(
 
 
 def fails_too_often(n_failed: int, n_planned: int, min_answered: float | None = None) -> bool:
-    """Return whether more calls failed than the minimum of answers allows, among those planned."""
+    """Return whether the failed calls alone reduce answers below the minimum share of the plan."""
     least = MIN_ANSWERED if min_answered is None else min_answered
     return n_failed > (1.0 - least) * n_planned
 
 
 def failure_reason(verdicts: Sequence[Verdict]) -> str:
-    """Return why most of a judge's failed calls failed; "" if none did."""
+    """Return the reason for most of a judge's failed calls; "" if none failed."""
     reasons: Counter[str] = Counter()
     for kind, n in columns_of(verdicts).n_by_kind():
         if kind.outcome == "failed":
@@ -198,7 +198,7 @@ class UnreadableReplies:
 
 
 def unreadable_replies(source: Source) -> tuple[UnreadableReplies, ...]:
-    """Return the unreadable replies of each judge that has more than a few."""
+    """Return the unreadable replies for each judge with more than a few."""
     by_judge = (_of_judge(source, facts) for facts in source.judges)
     return tuple(replies for replies in by_judge if replies is not None)
 
@@ -260,7 +260,7 @@ def _is_cut_off(verdict: Verdict) -> bool:
 
 
 def _cause(verdict: Verdict, facts: JudgeFacts, source: Source) -> str:
-    """Explain in words why a reply gives no verdict."""
+    """Return the reason that a reply has no verdict, in words."""
     if _is_cut_off(verdict):
         return f"{CUT_OFF} at {facts.max_tokens} tokens" if facts.max_tokens else CUT_OFF
     slug = verdict.reason.split(",")[0].rpartition(":")[2] or verdict.outcome

@@ -36,7 +36,7 @@ SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
 
 @dataclass(frozen=True, slots=True)
 class ComparedQuantity:
-    """A number, or an end of its interval, with or without its sign."""
+    """A number, or an end of its interval, possibly without its sign."""
 
     name: str
     end: End = "value"
@@ -110,12 +110,13 @@ class Condition:
     def read(cls, text: str) -> Self | None:
         """Read a condition; None for any other text.
 
-        A word; ``decision=VERDICT``, several verdicts separated by ``|``, or ``decision>=VERDICT``
-        for that verdict or a stronger one; or a number's name, a sign and a limit, after ``JUDGE:``
-        if it belongs to a judge, and with ``:lower`` or ``:upper`` (after the number's name or the
-        limit) if it is about an end of the interval. ``abs(NAME)`` is the number without its sign,
-        ``slice(FIELD=VALUE).MEASURE`` a slice's measure, ``difference(B,A)`` a difference between
-        two values of a field in an estimate, and ``1.5x`` a multiple.
+        A condition is a word; ``decision=VERDICT``, with several verdicts separated by ``|``, or
+        ``decision>=VERDICT`` for that verdict or a stronger one; or a number's name, a sign and a
+        limit, after ``JUDGE:`` if it belongs to a judge, and with ``:lower`` or ``:upper`` (after
+        the number's name or the limit) if it is about an end of the interval. ``abs(NAME)`` is the
+        number without its sign, ``slice(FIELD=VALUE).MEASURE`` a slice's measure,
+        ``difference(B,A)`` a difference between two values of a field in an estimate, and ``1.5x``
+        a multiple.
         """
         text = text.strip()
         if decision := OF_DECISION.fullmatch(text):

@@ -1,4 +1,4 @@
-"""The decision: which judge to use, on what evidence, and what to collect next."""
+"""The decision: the judge to use, the evidence for it, and what to collect next."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class UsualChoice:
     Attributes
     ----------
     regret : Regret
-        Its cost in the goal, significantly above 0; names the metric and the judges it picks.
+        Its cost in the goal, significantly above 0, with the metric and the judges that it picks.
     n_items : tuple of int
         Items behind the goal's values for the judges involved.
     """
@@ -72,7 +72,7 @@ class NextStep:
     more_raters : bool
         Whether no number of items detects this difference with these raters.
     equivalent : tuple of str
-        Judges whose whole interval lies within ``worth`` of the first judge.
+        Judges for which the interval of the difference from the first judge lies within ``worth``.
     advice : str
         Ratings to collect, from the advice of `Identifiability`; "" if raters gave response sets.
     n_missing, n_planned : int
@@ -243,7 +243,7 @@ def _is_open(evidence: Evidence) -> bool:
 
 
 def _is_alike(evidence: Evidence) -> bool:
-    """Return whether the second judge's whole interval lies within the margin of the first."""
+    """Return whether the interval of the first two judges' difference lies within the margin."""
     second = next((row for row in evidence.judges[1:] if row.difference), None)
     return second is not None and _within(second.difference, evidence.margin)
 

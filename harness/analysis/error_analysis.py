@@ -143,7 +143,7 @@ class JudgeErrors:
         For positive options against all others, on items that both sides answered: the judge's
         precision and recall, and the drift in prevalence.
     leniency_reason : str
-        Why there is no leniency.
+        Reason that leniency is missing.
     commonest : CommonestError or None
         Its most frequent error; None if it makes none.
     """
@@ -236,7 +236,7 @@ def _count(p: Prepared, human: FloatArray, table: RatingTable) -> _Counted:
 
 
 def _excluded(human: FloatArray, judge: FloatArray, cells: FloatArray) -> tuple[Exclusion, ...]:
-    """Explain why items lack an answer or abstention from either side, with one reason per item."""
+    """Count items without an answer or abstention from either side, under one reason each."""
     n_answers = human.shape[1]
     left = ~cells[:, :, :n_answers].any(axis=(1, 2))
     reasons: list[tuple[ExclusionReason, BoolArray]] = [

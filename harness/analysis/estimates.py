@@ -271,7 +271,7 @@ def _footing(
 def _common_items(
     source: Source, compared: Compared, metric: Metric, footing: Footing
 ) -> dict[str, CommonItems]:
-    """Return the items on which judges are compared, by elicitation; the ranking keeps its own."""
+    """Return the items on which judges are compared, by elicitation."""
     ranks, judges = ELICITATION_OF[metric.judge_form], frozenset(footing.judges)
     common: dict[str, CommonItems] = {
         ranks: CommonItems(footing.n_replies, judges, footing.items.shared)
@@ -370,7 +370,7 @@ def _evaluated(
 
 
 def is_identified(metric: Metric, sets: HumanSets) -> bool:
-    """Return whether the ratings identify a metric; one F' identifies none at a cut-off."""
+    """Return whether the ratings identify a metric. A single F' identifies none at a cut-off."""
     return not (sets.from_pairs and FORMS[metric.human_form].is_cut)
 
 

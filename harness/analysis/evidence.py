@@ -306,7 +306,7 @@ def close_to_first(footing: Footing) -> frozenset[str]:
 
 
 def worse_than_first(footing: Footing, order: Sequence[str]) -> frozenset[str]:
-    """Return the judges that the screen shows to be worse than the first in an order."""
+    """Return the judges that the screen shows to be worse than the first judge in an order."""
     if not order:
         return frozenset()
     worse = footing.clearly_better[footing.judges.index(order[0])]

@@ -106,7 +106,7 @@ class WithoutRater:
 
     @property
     def holds(self) -> bool:
-        """Whether the evidence does not rest on this rater."""
+        """Whether the evidence is sufficient without this rater."""
         return not self.unbeaten and self.passes is not False
 
 
@@ -164,8 +164,8 @@ class Evidence:
         ``n_contenders``; see `Source.level_of`.
     n_contenders : int
         Judges that can be the best: those that a simultaneous screen doesn't show to be worse than
-        the first, except controls, those that can't be compared, and those of earlier validations
-        that the first can have been chosen among.
+        the first, except controls, plus judges that can't be compared and judges from earlier
+        validations among which the first may have been selected.
     number : int
         Number of this validation among all validations on its items.
     copying : CopyTest or None
@@ -200,7 +200,7 @@ class Evidence:
     held_out : bool
         Whether the items were held out of all other runs.
     judges : tuple of JudgeEvidence
-        Ranked ones first, best first.
+        Ranked judges first, from best to worst.
     baselines : tuple of BaselineEvidence
         Computed baselines, which need no requests.
     share_agreeing : HumanReference or None
@@ -216,7 +216,7 @@ class Evidence:
         Items needed to detect a difference of the margin between the first two judges, at the
         critical value of their comparison; None if they never differ, or no number is enough.
     needs_raters : bool
-        Whether no number of items would detect it because the raters vary too much.
+        Whether no number of items would detect this difference because the raters vary too much.
     """
 
     metric: str

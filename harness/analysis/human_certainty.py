@@ -108,7 +108,7 @@ class JudgeCertainty:
     Attributes
     ----------
     held_out : tuple of HeldOutStratum
-        The judge in place of one rater, in strata defined by an item's other raters.
+        Agreement of the judge in place of one rater, in strata defined by an item's other raters.
     binned : dict of str to Estimate
         ``js_divergence_bits`` and ``js_distance_nat`` over all bins.
     risk_coverage : dict of str to RiskCoverage
@@ -117,7 +117,7 @@ class JudgeCertainty:
     risk_coverage_reason : str
         Why there is no risk-coverage curve.
     calibration : tuple of CalibrationCurve
-        One per score that the verdicts carry.
+        One curve per score in the verdicts.
     """
 
     judge: str
@@ -144,7 +144,8 @@ class Certainty:
         Options in the order of the scale.
     strata : tuple of StratumResult
         All items, then strata by percentage agreement and by number of different labels. The
-        judges' strata contain their comparisons with the raters. Items with one rating are in none.
+        judges' strata contain their comparisons with the raters. Items with one rating are in no
+        stratum.
     bins : tuple of PerceptionBin
         Nonempty bins, in order.
     """
@@ -261,7 +262,7 @@ def _of_stratum(result: StratumResult, measures: Mapping[str, Estimate]) -> dict
 
 
 def _with_reason(measures: Mapping[str, Estimate], reason: Reason) -> dict[str, Estimate]:
-    """Add the reason that no measure has a value, if none has."""
+    """Add the reason that all measures lack a value, if they do."""
     return {
         name: replace(value, reason=reason) if reason else value for name, value in measures.items()
     }

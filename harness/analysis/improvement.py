@@ -18,12 +18,12 @@ SearchEnding: TypeAlias = Literal["improved", "not_improved", "no_claim", "stopp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A way of asking that was raced.
+    """A raced way of asking the judge.
 
     Attributes
     ----------
     round : int
-        1 for the first.
+        Round, from 1.
     judge : str
         Its name, which describes its prompt.
     fingerprint : str

@@ -56,7 +56,8 @@ class JudgeFacts(Frozen):
     kind : str
         How the judge is reached; ``external`` if its verdicts come from another tool.
     is_control : bool
-        Whether it is a control, such as random answers or a word list: shown, never recommended.
+        Whether it is a control, such as random answers or a word list. Controls are shown but never
+        recommended.
     max_tokens : int or None
         Most tokens in a reply; None if unlimited or unknown.
     other_strategies : tuple of str
@@ -83,7 +84,7 @@ class TriedJudges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     number : int
         Number of the validation in its series; see `share_of_validation`.
     n : int
-        Judges that were tried so far, these included.
+        Judges tried so far, including those in this validation.
     n_before : int
         Judges tried earlier that aren't in this validation.
     n_now : int
@@ -197,7 +198,7 @@ class JudgeScores:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Verdicts, and the task and settings to validate them with.
+    """Verdicts, with the task and the settings for their validation.
 
     Attributes
     ----------
@@ -219,7 +220,7 @@ class Source:
         Result of the race, if the run's judges raced. Only a judge that was run on all items is
         then among this source's judges.
     reply_dates : ReplyDates
-        When the replies of a run were received, by day.
+        Days on which a run's replies were received.
     checks : mapping of str to JudgeCheck
         The last check without labels of each judge that was checked.
     location : Location
@@ -340,7 +341,8 @@ class HumanSets:
     by_default : bool
         Whether this origin is the default and not the user's choice.
     missing_pairs : str
-        What pairs lack to represent the choices without a set; "" if they suffice.
+        Description of the pairs that are missing to represent the choices without a set; "" if the
+        pairs suffice.
     n_pairs, n_paired_items, n_paired_raters : int
         Pairs whose choice is in their set, items with such pairs, and raters who gave both forms on
         an item.
@@ -480,7 +482,7 @@ UNWEIGHTED = (
 def sampling_weights(items: Sequence[Item]) -> FloatArray | None:
     """Return item weights from the field ``inclusion_probability``, the probability of sampling.
 
-    None if no item has the field, or all were equally likely.
+    The result is None if no item has the field, or all were equally likely.
 
     Raises
     ------
@@ -492,7 +494,7 @@ def sampling_weights(items: Sequence[Item]) -> FloatArray | None:
 
 
 def on_sampling(items: Sequence[Item], *, is_weighted: bool) -> str:
-    """Describe what the numbers for sampled items apply to; "" if items count equally."""
+    """Describe the scope of numbers from sampled items; "" if items count equally."""
     probabilities = _probabilities(items)
     weights = sampling_weights(items)
     if probabilities is None or weights is None:

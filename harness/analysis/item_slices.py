@@ -58,7 +58,7 @@ MATCHES = ("decision_consistency", "hit_rate(h/h)")  # the first that is defined
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldOfSlices:
-    """A field whose values are slices.
+    """A field whose values define slices.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class FieldOfSlices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceMeasure:
-    """One measure in a slice and on the other items.
+    """One measure, in a slice and on the other items.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class SliceMeasure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSlice:
-    """One judge in one slice.
+    """Results for one judge in one slice.
 
     Attributes
     ----------
@@ -141,8 +141,8 @@ class SlicedJudge:
     worst : int or None
         Index of the slice where the judge is shown to agree less (or be further from the raters)
         than on the other items, and by more than raters do. If there are several, the one with the
-        largest difference. Slices by certainty, criterion and position don't count, as they are
-        worse by construction.
+        largest difference. Slices by certainty, criterion and position don't count, because they
+        are worse by construction.
     """
 
     judge: str
@@ -165,8 +165,8 @@ class Slices:
         Fields that the slices come from.
     n_slices : int
         Slices that are examined together. For each measure, at the run's confidence, the intervals
-        of the values cover all slices' values at once, and the intervals of the differences all
-        differences.
+        of the values cover all slices' values at once, and the intervals of the differences cover
+        all differences.
     unit : str
         The independent unit: items, or groups of items. Intervals are for these raters.
     compared : {"agreement", "distance", "similarity"}
@@ -380,7 +380,7 @@ class Slicing(NamedTuple):
 
 
 class _OptionMeasures(NamedTuple):
-    """Values of each measure per item, if judges choose among options."""
+    """Each item's values of each measure, if judges choose among options."""
 
     p: Prepared
 

@@ -77,7 +77,7 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
 
 
 def as_probabilities(name: str, score: FloatArray) -> FloatArray:
-    """Return a score as a probability: percentages are divided by 100, logarithms undone."""
+    """Convert a score to a probability: divide percentages by 100, and undo logarithms."""
     if name == "logprob":
         return np.exp(score)
     is_percentage = name == "verbal_confidence" and np.nanmax(score, initial=0.0) > 1.0
@@ -148,7 +148,7 @@ class _Risk(TypedDict):
 
 
 def risk_of(p: Prepared, table: RatingTable) -> _Risk:
-    """Return how a judge's error falls if it answers only its most confident items."""
+    """Return the risk of a judge that answers only its most confident items."""
     human, judge = (modes(side.forced_choice.astype(np.float64)) for side in (p.human, table))
     correct = np.nan_to_num((human * judge).sum(axis=1))
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)

@@ -124,7 +124,7 @@ class HumanResult:
 
     @property
     def defined_agreement(self) -> dict[str, Estimate]:
-        """Agreement coefficients that have a value, without duplicates; all if none has a value.
+        """Agreement coefficients with a value, without duplicates; if none has one, all.
 
         If all items have equally many ratings, coefficients for unequal numbers repeat the strict
         ones.

@@ -202,7 +202,7 @@ def _pairwise_similarity(source: Source, ratings: TextRatings) -> dict[str, Esti
 def _answers(
     source: Source, read: Callable[[str], Any]
 ) -> tuple[Panel, dict[str, tuple[IntArray, list[Any]]]]:
-    """Return the ratings, and each judge's answers with their items, parsed from texts."""
+    """Return the ratings, and each judge's answers with their items, parsed from text."""
     items = tuple(item.id for item in source.items)
     place = {item: i for i, item in enumerate(items)}
     answers: dict[str, tuple[IntArray, list[Any]]] = {}

@@ -58,7 +58,7 @@ class OptionScale:
         return f"Scale({self.level}, {', '.join(self.options)})"
 
     def counts(self, table: RatingTable) -> FloatArray:
-        """Return (n, K): how often each option was chosen per item."""
+        """Return (n, K): number of times each option was chosen per item."""
         return np.asarray(table.forced_choice[:, self.order], dtype=np.float64)
 
 
@@ -69,7 +69,7 @@ def drawn_modes(
 
     Comparisons with single raters or judges need one label, so ties are broken at random. Each mode
     is equally likely, and a hash of seed, judge and item decides, independently of the other items.
-    nan if the row is empty.
+    The place is nan if the row is empty.
     """
     shares_of_modes = modes(counts)
     tied = np.flatnonzero((shares_of_modes > 0).sum(axis=1) > 1)

@@ -26,7 +26,7 @@ def plugin_metric_names() -> tuple[str, ...]:
 
 
 def plugin_metric(name: str) -> Metric:
-    """Load a metric that another distribution registers.
+    """Load a metric registered by a separate distribution.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def _is_built_in(function: Callable[..., Any]) -> bool:
 
 
 def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..., Any]:
-    """Wrap a plug-in's function to raise `PluginError`. A built-in one is returned unchanged."""
+    """Wrap a plug-in's function so that it raises `PluginError`; leave a built-in one unchanged."""
     if _is_built_in(function):
         return function
 

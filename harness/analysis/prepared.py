@@ -78,7 +78,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Prepared:
-    """Ratings and verdicts as counts, evaluated.
+    """Evaluated counts of ratings and verdicts.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Prepared:
     judges : tuple of RatingTable
         Each judge's answers, in the order of ``source.judges``.
     compared : Compared
-        The tables that the evaluation compares instead.
+        The tables that the evaluation compares instead of these.
     metric : str
         The metric that ranks.
     footing : Footing or None

@@ -65,7 +65,7 @@ class JudgeTests:
     variants : tuple of Variant
         The test with one setting changed.
     criteria : dict of str to AnnotatorSummary
-        Test on each criterion separately, if items have several.
+        Test on each criterion separately, if items have several criteria.
     combined : CombinedTest or None
         Test against raters combined as task.yaml says.
     pearson_mean_over_raters : Estimate or None
@@ -253,7 +253,7 @@ class AnnotatorTests:
 
 
 class FootingWithout(Protocol):
-    """Function that compares one judge with the baselines and a human rater, without a rater."""
+    """Function that compares one judge with the baselines and a human rater, omitting one rater."""
 
     def __call__(self, rater: str, judge: str, *, beside_human: bool) -> Footing | None:
         """Return the comparison; None if there is none."""

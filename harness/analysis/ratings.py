@@ -185,7 +185,7 @@ class _TableBuilder:
         self.exact: frozenset[AnswerKind] = frozenset()
 
     def times(self, rows: RowIndices) -> NDArray[np.int64]:
-        """Count how often each of the n rows occurs."""
+        """Return the number of times each of the n rows occurs."""
         return np.bincount(np.array(rows, dtype=np.int64), minlength=len(self.items))
 
     def add_outcomes(self, rows: RowIndices, elicitation: Elicitation, outcome: Outcome) -> None:

@@ -310,7 +310,7 @@ def _all_items(evidence: Evidence) -> Check:
 
 
 def _independent(evidence: Evidence) -> Check:
-    """Check that copies of a rater are tested for, or that task.yaml states that none exist."""
+    """Check that copies of a rater can be tested for, or that task.yaml excludes them."""
     passed = not evidence.untested_copies or evidence.states_independence or None
     return Check(
         kind="independent", passed=passed, reason="" if passed else evidence.untested_copies

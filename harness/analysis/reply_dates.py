@@ -1,4 +1,4 @@
-"""Times at which the replies behind a result were received, and the number of new ones."""
+"""Dates of the replies behind a result, and the number of new replies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ YEAR_2100 = 4102444800.0  # a later time means corrupted data
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyDates:
-    """Times at which some replies were received.
+    """Dates of some replies.
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ class Validation:
         The criteria of a rubric and their aggregates; None without one.
     scores : Scores or None
         Measures of how judges that give numbers order items; None, and not in ``metrics.json``,
-        without any.
+        without such judges.
     second_questions : SecondQuestions or None
         Frequency of second questions, and the ranking without them; None without second questions.
     unreadable : tuple of UnreadableReplies

@@ -153,7 +153,7 @@ def section(source: Source) -> Scores:
 
 
 class _Rated(NamedTuple):
-    """Ratings of items, lowest first, with strata by certainty, or the reason there are none."""
+    """Ratings of items, lowest first, with strata by certainty, or the reason for having none."""
 
     place: dict[str, int]
     units: IntArray

@@ -28,7 +28,7 @@ MEASURES: tuple[SlicedMeasure, ...] = get_args(SlicedMeasure)
 
 @dataclass(frozen=True, slots=True)
 class SliceName:
-    """The name of a measure in a slice."""
+    """Name for a measure in a slice."""
 
     field: str
     value: str

@@ -1,4 +1,4 @@
-"""Validate judges: compute every number of a run from a task and verdicts."""
+"""Validation of judges: every number of a run, from a task and verdicts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def validate(source: Source) -> Validation:
     Returns
     -------
     Validation
-        The validation, which is the same to the last digit for the same source.
+        The validation. Its numbers are the same to the last digit for the same source.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def _notes(p: Prepared) -> list[str]:
 
 
 def _on_sets_collected_since(p: Prepared) -> str:
-    """Offer to rank by response sets if forced choices rank and nearly all items have sets."""
+    """Suggest ranking by response sets if forced choices rank and nearly all items have sets."""
     columns = p.task.rating_columns
     if compares_sets(p.row) or not any(form == "response_set" for form, _ in columns.answers):
         return ""
@@ -226,7 +226,7 @@ def _on_sets_collected_since(p: Prepared) -> str:
 
 
 def _on_pairs(p: Prepared) -> str:
-    """Describe the raters' pairs' estimates, if pairs are set aside for most choices."""
+    """Describe the estimates from raters' pairs, if pairs are set aside for most choices."""
     sets, beta = p.sets, _beta_of_pairs(p)
     is_minority = 2 * sets.n_pairs < p.compared.human.forced_choice.sum()
     is_assumed = sets.origin == "assumed"
@@ -240,7 +240,7 @@ def _on_pairs(p: Prepared) -> str:
 
 
 def _beta_of_pairs(p: Prepared) -> str:
-    """Describe the pairs' estimate of the raters' beta; "" if there is none."""
+    """Describe the estimate of the raters' beta from pairs; "" if there is none."""
     beta = p.own.human_translation.beta
     if beta.value is None:
         return ""
@@ -319,7 +319,7 @@ def _judge_result(p: Prepared, facts: JudgeFacts) -> JudgeResult:
 
 
 def _effects_of_order(source: Source, replies: Sequence[Verdict]) -> EffectsOfOrder:
-    """Return the effects of the order of options and of two answers on a judge, if it varied."""
+    """Return the effects on a judge of the order of options and of two answers, if it varied."""
     effects: EffectsOfOrder = {}
     if any(kind.has_order for kind in columns_of(replies).kinds):
         effects["order_bias"] = order_bias(replies, source.items, source.settings.confidence)

@@ -40,7 +40,7 @@ SEED = 0  # of the split: the same data give the same verdicts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedItem:
-    """A verdict, and whether it can stand.
+    """A verdict, and whether it can stand without a check by a person.
 
     Attributes
     ----------
@@ -74,8 +74,8 @@ class VerdictTrust:
     error_kind : {"majority", "rater", "set"}
         Definition of an error; see `verdict_errors`.
     max_error, level : float
-        With this confidence, the mean error of the accepted verdicts in the population is at most
-        ``max_error``, if any are accepted.
+        Bound on the mean error of accepted verdicts in the population, and the confidence that the
+        bound is met if any are accepted.
     n_judges : int
         Judges among which this one was chosen; the level applies to all of them together.
     n_items, n_answered, n_accepted : int
@@ -163,7 +163,7 @@ def verdict_trust(
     judge : str
         Name of a judge with forced choices.
     max_error : float in (0, 1)
-        Bound of the mean error of accepted verdicts.
+        Bound on the mean error of accepted verdicts.
     error_kind : {"majority", "rater", "set"}
         See `verdict_errors`.
     level : float in (0, 1)

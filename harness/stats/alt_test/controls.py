@@ -239,7 +239,8 @@ def mean_rater_correlations(
 
     Notes
     -----
-    "Pears" of Calderon et al. 2025, table 2: unweighted over the raters for whom it is defined.
+    This is "Pears" in Calderon et al. 2025, table 2, without weights, over the raters for whom it
+    is defined.
     """
     rating = numbers(panel.labels, "ratings")[panel.code]
     return {

@@ -52,8 +52,8 @@ class DecidingTest:
     n, wins, losses : int
         Number of items, and of the items that the judge wins and loses.
     reason : str
-        Why ``p`` is None: "too_few_items", or "too_few_groups" with a win or loss (10, and half of
-        all groups or 20 of them).
+        Reason that ``p`` is None: "too_few_items", or "too_few_groups" with a win or loss (10, and
+        half of all groups or 20 of them).
     """
 
     p: float | None
@@ -135,7 +135,7 @@ class PanelTest:
         Number of raters in the panel, of raters who share at least ten items with the judge, and of
         those that the judge has to beat.
     reason : str
-        Why ``p`` is None: "no_items", or why most raters could not be tested.
+        Reason that ``p`` is None: "no_items", or the reason that most raters could not be tested.
     """
 
     p: float | None

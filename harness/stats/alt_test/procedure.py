@@ -398,7 +398,7 @@ class CombinedTest:
     n_pairings : int
         Number of pairings tried, at most 100.
     reason : str
-        Reason if there are none, else "".
+        Reason if there are no pairings, else "".
     """
 
     winning_rate: float | None

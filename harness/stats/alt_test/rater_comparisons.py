@@ -335,7 +335,7 @@ def share_won(rejected: BoolArray, p: FloatArray, quality: FloatArray) -> FloatA
 
 
 def option_wins(panel: Panel, design: AltTestDesign, options: Sequence[Hashable]) -> IntArray:
-    """Return, per item and rater, whether a rating counts and which options would win.
+    """Return, per item and rater, whether a rating counts and whether each option would win.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ class _Rows:
         return self._normalised(np.arange(self.log_p.shape[1]) * np.log(ratio))
 
     def _normalised(self, log_h: FloatArray) -> FloatArray:
-        """Divide by the expectation; -inf where impossible."""
+        """Divide by the expectation; -inf if impossible."""
         joint = self.log_p + log_h
         log_e = log_h - _log_sum_exp(joint)[:, None]
         return np.where(np.isfinite(self.log_p), log_e, -np.inf)

@@ -53,7 +53,7 @@ class CommonChange:
     first_look : int
         The earliest first round of their windows.
     streams : tuple of (judge, elicitation)
-        Two or more.
+        The streams, two or more.
     """
 
     look: int

@@ -58,7 +58,7 @@ class PromptSums:
     Attributes
     ----------
     labelled : mapping of str to float
-        For each prompt with labels: the deviation of the label minus the part that verdicts
+        For each prompt with labels, the deviation of the label minus the part that verdicts
         explain, summed over its items with their shares of all labelled items.
     unlabelled : mapping of str to float
         The same sum for verdicts on unlabelled items, times the slope.

@@ -1,7 +1,7 @@
 """Prediction-powered means, tuned for power.
 
 Angelopoulos, Duchi and Zrnic, PPI++: Efficient prediction-powered inference (2023). The judge's
-weight is fitted on different items than those it is applied to, so that it doesn't bias the mean.
+weight is fitted on items other than those it is applied to, so that it doesn't bias the mean.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ by a rater who would also accept a positive option, so that Omega is O + h. Over
 an unknown distribution on the triangle O, h >= 0, O + h <= 1. Choices show how often k of m are
 positive, which is the mean of the Bernstein polynomial B(k, m) at O. Pairs show the mean of h B(k,
 m - 1). If a polynomial phi of these is nowhere below w 1[O + h >= tau], its mean bounds the mean of
-the latter, without a model or an F. The smallest such mean is the bound. By duality, it is
-attained.
+that indicator times w, without a model or an F. The smallest such mean is the bound. By duality, it
+is attained.
 """
 
 from __future__ import annotations

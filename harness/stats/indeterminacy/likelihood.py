@@ -473,7 +473,8 @@ class _Shares:
         """Return the likelihood along P(negative chosen) of each set that can hide a positive.
 
         The split of that probability among the negative options, and of the rest among the positive
-        ones, is as in the fit. None if no such set occurs or there are no other negative choices.
+        ones, is as in the fit. The result is None if no such set occurs or there are no other
+        negative choices.
         """
         draws, kept = self.draws, self.draws.kept
         F, support, meets = self.fit.F[:, kept], self.support[:, kept], self.meets[kept]

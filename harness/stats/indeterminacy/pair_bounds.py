@@ -350,7 +350,7 @@ class _Bounded:
 
 
 def _both_means(totals: FloatArray) -> FloatArray:
-    """Return the mean over items, plus that over items with pairs among those with choices."""
+    """Return the mean over items plus the mean over items with pairs among those with choices."""
     of_items = ratio(totals[..., 0], totals[..., 1])
     return of_items + ratio(totals[..., 2], totals[..., 3]) * ratio(totals[..., 4], totals[..., 1])
 

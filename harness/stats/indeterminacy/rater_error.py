@@ -112,7 +112,7 @@ def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> Float
 
 @dataclass(frozen=True, slots=True)
 class Identifiability:
-    """Whether forced choices alone determine which options raters accept.
+    """Whether forced choices by themselves determine which options raters accept.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ class ClassCounts:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Nodes:
-    """Points that represent all items: (G, 3) shares of the classes, and which are positive."""
+    """Points that represent all items: (G, 3) class shares, and whether each is positive."""
 
     shares: FloatArray
     logs: FloatArray

@@ -198,9 +198,9 @@ class RaterCovariance:
 
     Notes
     -----
-    Two-way clustering: the variance over items plus that over raters, minus that over single
-    ratings, which both include (Cameron, Gelbach and Miller 2011, equation 2.11; Owen 2007 for the
-    bootstrap of crossed factors). Each component is a delete-one jackknife.
+    Two-way clustering: the variance over items plus the variance over raters, minus the variance
+    over single ratings, which both include (Cameron, Gelbach and Miller 2011, equation 2.11; Owen
+    2007 for the bootstrap of crossed factors). Each component is a delete-one jackknife.
     """
 
     raters: FloatArray
@@ -228,7 +228,7 @@ class RaterCovariance:
     def variance(self, contrast: FloatArray) -> RaterVariance | None:
         """Return the variance of the statistics' sum with a (J,) contrast.
 
-        None if one of them is undefined without some rating.
+        The result is None if a statistic is undefined without some rating.
         """
         used = np.flatnonzero(contrast)
         signs, part = contrast[used], np.ix_(used, used)

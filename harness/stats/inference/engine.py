@@ -150,7 +150,7 @@ class Engine:
         fitted : callable
             ``(n,) number of draws of each item -> (S,) values``.
         n_values : int
-            S.
+            S, the number of statistics.
         """
         blocks = self._times_of_items() if n_values else ()
         values = [fitted(times) for block in blocks for times in block]

@@ -1,4 +1,4 @@
-"""Estimates: what items contribute, and values with intervals, or NA with the reason."""
+"""Estimates: contributions of items, and values with intervals, or NA with the reason."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ def smoothed(
     then far too small, and its interval covered 49 to 90 % (20 items, prevalence 5 to 10 %). The
     added items agree on each label in equal parts, and a few differ. Adding equal parts to all
     cells instead treats an option that one side never chose as proof of no agreement, and coverage
-    was 81 to 92 %. If items are grouped, the number of items is the number of groups. The error is
-    from the infinitesimal jackknife.
+    was then 81 to 92 %. If items are grouped, the number of items is the number of groups. The
+    error is from the infinitesimal jackknife.
     """
     n_items, n_labels = float(cells.sum()), isqrt(len(cells))
     if n_units < MIN_UNITS or n_labels < MIN_VALUES or not n_items:

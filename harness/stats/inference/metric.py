@@ -117,8 +117,8 @@ class Metric:
         Group that it is shown in, as in table 1 of Guerdan et al. 2025.
     perfect : {"bound", "best", "other"}
         Value for a judge that answers exactly as the humans did. "bound" is the best bound. "best"
-        is a value that depends on the ratings and that no judge can exceed. "other" is a value that
-        a different judge can exceed.
+        is a value that depends on the ratings and that no judge can improve on. "other" is a value
+        that a different judge can improve on.
     also : tuple of str
         Other coefficients that equal this one on such data. The number is printed once.
     estimand : {"design value", "population value"}

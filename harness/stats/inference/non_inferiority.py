@@ -105,8 +105,8 @@ def non_inferiority_p(
 def student_p(estimate: ClusterMean, n: int, margin: Margin) -> float | None:
     """Test H0: the mean of n units is at least the margin, by Student's t.
 
-    The variance is at least that of the units plus one more unit at the worst value. None if the
-    error is undefined.
+    The variance is at least what it would be with one more unit at the worst value. The result is
+    None if the error is undefined.
     """
     if not isfinite(estimate.standard_error) or not estimate.degrees_of_freedom > 0:
         return None
@@ -129,7 +129,7 @@ def tilted_p(values: FloatArray, worst: float, correction: float = 0.0) -> float
     worst : float
         The largest possible value, above 0.
     correction : float, optional
-        Added to the sum of the values.
+        Number to add to the sum of the values.
 
     Returns
     -------

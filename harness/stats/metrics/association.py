@@ -77,8 +77,9 @@ def kendall_of(totals: FloatArray) -> FloatArray:
 
     Notes
     -----
-    Concordant minus discordant pairs, divided by the geometric mean of the pairs untied on either
-    side (Rao and Callison-Burch 2026, Eq. 7). Every pair is counted twice in both.
+    This is the number of concordant minus discordant pairs, divided by the geometric mean of the
+    pairs untied on either side (Rao and Callison-Burch 2026, Eq. 7). Every pair is counted twice in
+    both.
     """
     of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
     n = of_x.sum(axis=-1)

@@ -31,7 +31,8 @@ PAPER = "Gwet 2008, Br. J. Math. Stat. Psychol. 61"
 def quadratic_credit(numbers: ArrayLike) -> FloatArray:
     """Return (K, K) shares of credit: 1 for the same option, 0 for opposite ends of the scale.
 
-    1 - (x_k - x_l)^2 / (max - min)^2 of (K,) numbers, as Gwet 2014 defines quadratic weights.
+    The credit is 1 - (x_k - x_l)^2 / (max - min)^2 of (K,) numbers, as Gwet 2014 defines quadratic
+    weights.
     """
     x = np.asarray(numbers, dtype=np.float64)
     width = float(np.ptp(x)) or 1.0

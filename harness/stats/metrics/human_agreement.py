@@ -304,7 +304,7 @@ def pearson_mean_over_raters(totals: FloatArray) -> FloatArray:
 
     Notes
     -----
-    "Pears" of Calderon et al. 2025, table 2. It isn't the correlation with the mean rating.
+    This is "Pears" in Calderon et al. 2025, table 2. It isn't the correlation with the mean rating.
     """
     correlations = pearsons(totals)
     defined = ~np.isnan(correlations)

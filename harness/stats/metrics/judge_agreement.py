@@ -81,7 +81,7 @@ def error_pairs(votes: FloatArray, human: FloatArray) -> FloatArray:
     """Return (n, 6 P): 1, x, y, x^2, y^2, x y of the errors of each of the P pairs of judges.
 
     A judge's error on an item is 1 minus the (n, K) humans' share of its chosen option, which is 0
-    or 1 for a one-hot mode. Zeros if either judge or the humans gave no answer.
+    or 1 for a one-hot mode. Values are 0 if either judge or the humans gave no answer.
     """
     chosen = np.take_along_axis(human, np.nan_to_num(votes).astype(np.intp), axis=1)
     errors = np.where(np.isnan(votes), np.nan, 1.0 - chosen)

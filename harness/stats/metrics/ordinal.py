@@ -53,8 +53,8 @@ def weights(steps: Steps, K: int) -> FloatArray:
 def weighted_kappa(totals: FloatArray, disagreement: FloatArray) -> FloatArray:
     """Return weighted kappa of (..., K * K) confusion cells, human by judge.
 
-    1 - sum w p / sum w (row share x column share), where (K, K) ``disagreement`` is the cost of
-    each cell. With CANNOT_ASSESS as an extra option, K + 1.
+    It is 1 - sum w p / sum w (row share x column share), where (K, K) ``disagreement`` is the cost
+    of each cell. With CANNOT_ASSESS as an extra option, the size is K + 1.
     """
     shares = square(ratio(totals, totals.sum(axis=-1)[..., None]))
     if shares.shape[-2:] != disagreement.shape:

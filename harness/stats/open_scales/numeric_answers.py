@@ -117,7 +117,8 @@ class NumericRatings:
     def distances(self, item: IntArray, answer: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (n,) mean distances of a judge, and of one rater, from the other raters' means.
 
-        Each rating of an item is left out in turn; nan if there are fewer than two, or no answer.
+        Each rating of an item is left out in turn. Distances are nan if there are fewer than two
+        ratings, or no answer.
         """
         judge, human, used = self._without_each(self.rows_of(item, answer))
         of_judge, of_human = (

@@ -99,11 +99,11 @@ class PlantedRaters:
 
 @dataclass(frozen=True)
 class PlantedJudge:
-    """A judge that often finds the answer most raters would choose.
+    """A judge that often finds the answer that most raters would choose.
 
     With some probability, its usual reply to an item is the likeliest option; otherwise it is drawn
-    from the shares of the options. Each reply can independently differ from the usual one, and is
-    then drawn again in the same way. Judges are independent of each other on an item.
+    from the shares of the options. Each reply can independently depart from the usual one, and is
+    then drawn from the shares of the options. Judges are independent of each other on an item.
 
     Attributes
     ----------

@@ -20,8 +20,8 @@ def power_against_rater(n: int, discordance: float, eps: float, *, level: float 
     n : int
         Number of items of the rater.
     discordance : float in [0, 1]
-        Share of the items on which judge and rater differ in how well they match the others. Each
-        is closer on half of these items.
+        Share of the items on which judge and rater differ in how well they match the other raters.
+        Each is closer on half of these items.
     eps : float in (0, 1)
         Margin of the test (Calderon et al. 2025, section 3.1).
     level : float in (0, 1)

@@ -37,8 +37,8 @@ def sample_size_for_difference(
         The difference to detect, set by the user. Never use the observed difference, which would
         result in a power of about one half.
     design_effect : float, optional
-        Variance of the mean under the design, divided by that for the same number of independent
-        items.
+        Variance of the mean under the design, divided by the variance for the same number of
+        independent items.
     power : float in (0, 1), optional
         Wanted power. Its normal quantile is rounded to two digits, 0.84 for a power of 80 %.
     critical : float, optional
@@ -147,7 +147,7 @@ class AgreementMoments:
     n_items : int or None
         Number of items they are estimated from; None if they are assumed.
     design_effect : float
-        Variance of the mean over clusters of items, divided by that for the same number of
+        Variance of the mean over clusters of items, divided by the variance for the same number of
         independent items; at least 1.
     """
 
@@ -261,7 +261,7 @@ def _different(counts: IntArray) -> FloatArray:
 
 
 def _reply_products(judges: list[IntArray]) -> tuple[FloatArray, FloatArray]:
-    """Return the mean products of the same reply, or of two, or of their differences."""
+    """Return the mean products of the same reply, of two replies, or of their differences."""
     same = np.sum([_same(counts) for counts in judges], axis=0)
     different = np.sum([_different(counts) for counts in judges], axis=0)
     if len(judges) == PAIR:

@@ -71,7 +71,7 @@ class RaterChoices:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RaterDeviation:
-    """Raters compared with interchangeable ones.
+    """Each rater compared with interchangeable raters.
 
     Attributes
     ----------

@@ -125,8 +125,8 @@ MEASURES: dict[str, ScoreMeasure] = {
 def least_units(name: str) -> int:
     """Return the number of items or groups that a measure needs for an interval.
 
-    With fewer, too few intervals for correlations with medians, which have many ties, contain the
-    true value (`benchmarks/score_coverage.py`).
+    With fewer, coverage is too low for correlations with medians, which have many ties
+    (`benchmarks/score_coverage.py`).
     """
     return UNITS_FOR_MEDIANS if name.endswith("_median") else MIN_UNITS
 
@@ -135,7 +135,7 @@ def least_units(name: str) -> int:
 
 
 class TiedPairs(NamedTuple):
-    """Pairs of items: differences of their scores and of their mean ratings, (P,) each."""
+    """Pairs of items, with differences in their scores and in their mean ratings, (P,) each."""
 
     score: FloatArray
     rating: FloatArray

@@ -291,8 +291,8 @@ def primary_metric(ranks_by: AnswerKind, *, ordinal: bool = False) -> str:
     """Return the name of the metric that ranks judges by default.
 
     For response sets it is ``mse(srs/srs)``. For forced choices it is
-    ``ranked_probability_score(s/s)`` on an ordered scale, whose order ``js_divergence(s/s)``
-    ignores, and the latter on any other scale.
+    ``ranked_probability_score(s/s)`` on an ordered scale, because ``js_divergence(s/s)`` ignores
+    its order, and ``js_divergence(s/s)`` on any other scale.
     """
     if ranks_by == "response_set":
         return RANKS_WITH_SETS

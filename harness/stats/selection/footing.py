@@ -419,7 +419,7 @@ def footing_of(
     baselines: Iterable[str] = BASELINES,
     **about: Unpack[FootingFields],
 ) -> Footing:
-    """Compare values on the same resamples: rank sets, winner's interval, beaten baselines.
+    """Compare values on the same resamples: rank sets, the winner's interval, beaten baselines.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ class Scoring:
     def with_worst_answers(self, replies: Replies, n_replies: float) -> Replies | None:
         """Give each rated item without enough replies the answer with the highest loss.
 
-        None if the metric is undefined for a single item.
+        The result is None if the metric is undefined for a single item.
         """
         missing = self.rated & ~replies.answered(n_replies)
         if not missing.any():
@@ -261,7 +261,7 @@ class Scoring:
     ) -> RaterCovariance | None:
         """Return the covariances of judges and fitted baselines due to the raters.
 
-        None if a value is undefined without some rating.
+        The result is None if a value is undefined without some rating.
         """
         scored = [*replies, *(Replies.of_distribution(rows) for rows in self.fitted_baselines())]
         sides = [partial(self.sums_of_counts, side, shared, n_replies) for side in scored]

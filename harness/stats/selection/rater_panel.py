@@ -125,7 +125,7 @@ def _counted(
 
 
 def _vectors_of_counts(vectors: Vectors) -> Callable[[IntArray], FloatArray]:
-    """Return the raters' vectors as a function of their counts, shared if judges' are equal."""
+    """Return the raters' vectors by their counts; judges with the same vectors share them."""
 
     @remembered
     def of_counts(counts: IntArray) -> FloatArray:

@@ -113,7 +113,7 @@ def baseline_values(
 def best_constants(losses: FloatArray) -> BoolArray:
     """Return (B, W): the answers that are best if always given, from their (B, W) losses.
 
-    Several if tied; none if no loss is defined; nan losses are ignored.
+    There are several if tied, and none if no loss is defined. nan losses are ignored.
     """
     losses = np.where(np.isnan(losses), np.inf, losses)
     least = losses.min(axis=1, keepdims=True)

@@ -191,7 +191,7 @@ class Stratum:
             raise ValueError(f"stratum {self.name!r}: [{self.at_least}, {self.below}) is empty")
 
     def members(self, human: Counts, scale: ArrayLike | None = None) -> BoolArray:
-        """Return (n,) bool: whether each item has two ratings and is in the stratum."""
+        """Return (n,) bool: whether each item is in the stratum and has at least two ratings."""
         [inside] = members_of([self], human, scale)
         return inside
 
@@ -206,7 +206,7 @@ class Stratum:
 def members_of(
     strata: Sequence[Stratum], human: Counts, scale: ArrayLike | None = None
 ) -> list[BoolArray]:
-    """Return (n,) bool for each stratum: whether each item has two ratings and is in it."""
+    """Return (n,) bool per stratum: whether each item is in it and has at least two ratings."""
     certainty_by: dict[StratifiedBy, Callable[[], FloatArray]] = {
         "majority_share": lambda: majority_shares(human),
         "median_share": lambda: median_shares(human, scale),
@@ -332,7 +332,7 @@ def stratify(
     different = {inside.tobytes(): inside for inside in members}  # "PA = 1" is "unique = 1"
 
     def estimates(parts: _Parts, *tables: FloatArray) -> dict[bytes, _Estimates]:
-        """Return the results of each part in each of the different strata."""
+        """Return each part's results in each distinct stratum."""
         first, of_kinds = engine.of_kinds(*tables)
         sums = {
             name: [
@@ -426,8 +426,8 @@ def _judge_parts(
 ) -> dict[str, list[ItemSums]]:
     """Compare a judge with itself and with the humans.
 
-    A coefficient of modes is subtracted from the agreement among humans, on the items that the
-    judge answered.
+    The agreement among humans is computed on the items that the judge answered, so that
+    coefficients of modes can be subtracted from it.
     """
     K = h.shape[1]
     options, of_h, of_j, numbers = _labels(h, j, level, scale)
