@@ -45,6 +45,7 @@ from harness.report.words import (
     METRIC_WORDS,
     READING,
 )
+from harness.stats.inference.alpha_spending import share_of_validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -162,9 +163,11 @@ def _tried(v: Validation) -> str:
         n_items = counted([evidence.n_items], "held-out item")
         parts.append(f"Only {leader} is tested, on {n_items} that no judge was tried on before.")
     if evidence.number > 1 and not evidence.limited:
-        level = error_level(evidence.alpha)
+        of_first = (1.0 - v.settings.confidence) * share_of_validation(1)
+        level, first = error_level(evidence.alpha), error_level(of_first)
         parts.append(
-            f"{_series(evidence, leader or '')}, so each test uses an error rate of {level}."
+            f"{_series(evidence, leader or '')}, so each test uses an error rate of {level} "
+            f"instead of up to {first}."
         )
     if evidence.n_forgotten:
         verb = "isn't" if evidence.n_forgotten == 1 else "aren't"
@@ -180,10 +183,11 @@ def _tried(v: Validation) -> str:
 def _series(evidence: Evidence, leader: str) -> str:
     """Describe the earlier use of these items, with the number of judges tried on them."""
     n, n_before = evidence.n_tried, evidence.n_tried_before
+    on = "tried on these items (in all tasks that have them)"
     if n_before and (n - n_before > 1 or evidence.n_contending):
-        return f"{n} judges were tried on these items, {n_before} of them before this run"
+        return f"{n} judges were {on}, {n_before} of them before this run"
     if n_before:
-        return f"{leader} is the {ordinal(n)} judge tried on these items"
+        return f"{leader} is the {ordinal(n)} judge {on}"
     return f"{leader} is validated on some of these items for the {ordinal(evidence.number)} time"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -79,7 +80,8 @@ def test_the_fourteenth_judge_is_called_so_and_tested_strictly(task):
     shown = invoke("validate", "--task", task, "--verdicts", verdict_file(14))
     assert shown.exit_code == 0
     words = " ".join(shown.stdout.split())
-    assert "judge is the 14th judge tried on these items, so each test uses an error rate" in words
+    assert "is the 14th judge tried on these items (in all tasks that have them), so " in words
+    assert re.search(r"each test uses an error rate of [0-9.e-]+ instead of up to 0\.041\.", words)
     assert len(counted()) == 14
 
 
