@@ -1,4 +1,4 @@
-"""Batch interfaces of providers; imported only when a run uses them."""
+"""Batch interfaces of providers, imported only if a run uses them."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 def takes_batches(spec: JudgeSpec) -> bool:
-    """Return whether a judge's provider takes its requests in batches."""
+    """Return whether a judge's provider accepts its requests in batches."""
     return batch_api_of(spec) is not None
 
 
 def reserved_usd(folder: RunFolder) -> float:
-    """Return the most that the batches of a run may cost that were handed in and not collected."""
+    """Return the maximum cost of the run's batches that were submitted but not collected."""
     return sum(batch.reserved_usd for batch in BatchLedger(folder.batches).batches)
 
 
 def batched_jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> list[Job]:
-    """Return the jobs of a plan, whose judges are asked in batches where their provider takes them.
+    """Return a plan's jobs, which use batches for judges whose provider accepts them.
 
-    Of a plan that is closed, the jobs only collect what was handed in, and judges without batches
-    have none.
+    If the plan is closed, the jobs only collect submitted batches, and judges without batches have
+    no job.
 
     Raises
     ------

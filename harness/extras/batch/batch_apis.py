@@ -1,4 +1,4 @@
-"""Batch APIs of OpenAI and Anthropic; requests are written and replies read by the judge itself."""
+"""Batch APIs of OpenAI and Anthropic. The judge itself writes requests and reads replies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.files.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
 
-CALL_S = 300.0  # one exchange; a download may take this long between two pieces
+CALL_S = 300.0  # for one exchange, or between two pieces of a download
 MOST_LINE_BYTES = 8 << 20
 CLOCKS_APART_S = 300.0
 KEPT_HEADERS = frozenset({"authorization", "x-api-key", "anthropic-version", "anthropic-beta"})
@@ -29,7 +29,7 @@ BAD_REQUEST, SERVER_ERROR = 400, 500
 
 
 class BatchResult(NamedTuple):
-    """Answer to one request of a batch; None if it was not processed, with the reason."""
+    """Answer to one request of a batch, or None and a reason if it was not processed."""
 
     request: str
     answer: Response | None
@@ -37,32 +37,32 @@ class BatchResult(NamedTuple):
 
 
 class BatchApi(Protocol):
-    """Batches of one provider."""
+    """Interface to the batches of one provider."""
 
     async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, bytes]]) -> str:
-        """Hand in the bodies of requests by their hash; return the batch's id.
+        """Submit request bodies by their hash, and return the batch's id.
 
         Raises
         ------
         CallFailed
-            If the batch is not accepted, or if that is unknown; ``unsent`` if it was not requested.
+            If the batch is not accepted, or if that is unknown. ``unsent`` if no request was made.
         """
 
     async def find(self, pending: PendingBatch, taken: set[str]) -> str:
-        """Return the id of a batch that may have been received; empty if it was not."""
+        """Return the id of a batch that may have been received, or "" if it was not."""
 
     async def ended(self, batch: str) -> bool:
-        """Return whether the batch is done, one way or another."""
+        """Return whether the batch has ended, successfully or not."""
 
     def results(self, batch: str) -> AsyncIterator[BatchResult]:
         """Yield the result of each request, in any order."""
 
 
 class Http:
-    """Exchanges of JSON with one provider; redirects are refused.
+    """Client that exchanges JSON with one provider and rejects redirects.
 
-    ``headers`` are those of a request that a judge wrote; the ones that name key and version are
-    sent.
+    ``headers`` come from a request that a judge wrote. Only the headers with the key and the
+    version are sent.
     """
 
     def __init__(self, headers: Mapping[str, str]) -> None:
@@ -81,7 +81,7 @@ class Http:
     async def call(
         self, method: str, url: str, document: object = None, *, file: bytes | None = None
     ) -> JsonObject:
-        """Send JSON or a file; return the JSON object that comes back, else raise `CallFailed`."""
+        """Send JSON or a file, and return the JSON object of the response or raise `CallFailed`."""
         chunks: list[bytes] = []
         async for chunk in self._pieces(method, url, document, file):
             chunks.append(chunk)
@@ -96,7 +96,7 @@ class Http:
         return document
 
     async def lines(self, url: str) -> AsyncIterator[JsonObject]:
-        """Yield the JSON objects of a file of lines, without holding the file."""
+        """Yield the JSON objects of a file of lines, without keeping the file in memory."""
         rest = b""
         async for chunk in self._pieces("GET", url):
             *whole, rest = (rest + chunk).split(b"\n")
@@ -137,7 +137,7 @@ class Http:
             connected = False
         else:
             connected = True
-        if not connected:  # raised here: the other exception knows the key
+        if not connected:  # raised here, because the original exception contains the key
             raise CallFailed("connection_lost", retry=True)
 
     async def aclose(self) -> None:
@@ -156,14 +156,14 @@ def _object(line: bytes) -> JsonObject | None:
 
 
 class OpenAI:
-    """Batch API of OpenAI: files of requests, and batches of files."""
+    """OpenAI's batch API, with files of requests and batches of files."""
 
     def __init__(self, http: Http, url: str) -> None:
         self._http = http
         self._base = url.removesuffix("/chat/completions")
 
     async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, bytes]]) -> str:
-        """Upload the file, then create its batch, with our token in it."""
+        """Upload the file, then create its batch with our token."""
         lines = b"".join(
             b'{"custom_id":"%b","method":"POST","url":"/v1/chat/completions","body":%b}\n'
             % (key.encode(), content)
@@ -192,12 +192,12 @@ class OpenAI:
         return ""
 
     async def ended(self, batch: str) -> bool:
-        """Return whether its status is final."""
+        """Return whether the batch's status is final."""
         status = await self._http.call("GET", f"{self._base}/batches/{batch}")
         return status.get("status") in {"completed", "failed", "expired", "cancelled"}
 
     async def results(self, batch: str) -> AsyncIterator[BatchResult]:
-        """Read both files, of replies and of errors."""
+        """Read the files with replies and errors."""
         status = await self._http.call("GET", f"{self._base}/batches/{batch}")
         for name in ("output_file_id", "error_file_id"):
             if not isinstance(status.get(name), str):
@@ -213,7 +213,7 @@ class OpenAI:
 
 
 class Anthropic:
-    """Batch API of Anthropic: batches of messages."""
+    """Anthropic's batch API, with batches of messages."""
 
     def __init__(self, http: Http, url: str) -> None:
         self._http = http
@@ -221,12 +221,12 @@ class Anthropic:
 
     async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, bytes]]) -> str:
         """Send all requests at once."""
-        del pending  # there is no place for our token
+        del pending  # the API has no field for our token
         entries = [{"custom_id": key, "params": json.loads(content)} for key, content in requests]
         return _id(await self._http.call("POST", self._url, {"requests": entries}))
 
     async def find(self, pending: PendingBatch, taken: set[str]) -> str:
-        """Return a batch of that size that is not taken and not older than ours."""
+        """Return an unclaimed batch of this size that is not older than ours."""
         n_requests = len(pending.requests)
         for batch in _listed(await self._http.call("GET", f"{self._url}?limit=100")):
             counts = batch.get("request_counts")
@@ -258,7 +258,7 @@ class Anthropic:
 
 
 def batch_api_of(spec: JudgeSpec) -> Callable[[Http, str], BatchApi] | None:
-    """Return the batch API that takes a judge's requests; None if there is none."""
+    """Return the batch API for a judge's requests, or None if there is none."""
     if spec.kind == "endpoint":
         return OpenAI
     if spec.kind != "litellm":

@@ -1,4 +1,4 @@
-"""Batches of a run that were handed in and not collected; other runs do not send their requests."""
+"""Batches of a run that were submitted but not collected. Other runs do not send their requests."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ RESULTS_KEPT_S = 29 * 86400.0  # by Anthropic; by OpenAI a day longer
 
 
 class PendingBatch(NamedTuple):
-    """A batch that was or is about to be handed in.
+    """A batch that was submitted, or is about to be.
 
-    ``token`` is ours, ``created`` in seconds since 1970; ``requests`` are the hashes of its
-    requests; ``id`` is the provider's, empty while it is unknown whether the batch was received.
-    ``reserved_usd`` is the most that it may cost, under a cost limit.
+    ``token`` is ours, ``created`` is in seconds since 1970, and ``requests`` has the hashes of the
+    requests. ``id`` comes from the provider, and is empty while it is unknown whether the batch was
+    received. ``reserved_usd`` is the batch's maximum cost under a cost limit.
     """
 
     judge: str
@@ -33,29 +33,29 @@ class PendingBatch(NamedTuple):
 
 
 class BatchLedger:
-    """A run's batches whose results are not all in the log: ``batches.json``.
+    """A run's batches that have results missing from the log, kept in ``batches.json``.
 
-    What was handed in stands there before and after it is, so that a run that was ended at any
-    moment, or a day ago, waits for it again and hands nothing in twice.
+    Each batch is recorded before and after it is submitted. A run that was stopped at any moment,
+    or a day ago, therefore waits for its batches again and does not submit any twice.
 
     Parameters
     ----------
     path : Path
         The file.
     hold : callable, optional
-        Keeps the requests of all batches from being sent by other runs; see `HeldRequests.hold`.
+        Prevents other runs from sending the requests of these batches. See `HeldRequests.hold`.
 
     Raises
     ------
     RunError
-        If the file exists and cannot be read.
+        If the file exists but cannot be read.
     """
 
     def __init__(self, path: Path, hold: Callable[[Sequence[Holding]], None] | None = None) -> None:
         self.path = path
         self.batches: list[PendingBatch] = []
         self._hold = hold
-        self._left: dict[str, set[str]] = {}  # by token, the requests whose replies are not written
+        self._left: dict[str, set[str]] = {}  # requests without a written reply, by token
         if path.exists():
             try:
                 entries = json.loads(read_file(path))
@@ -69,19 +69,19 @@ class BatchLedger:
         self._hold_requests()
 
     def batch_of(self, request: str) -> PendingBatch | None:
-        """Return the batch that brings the reply to a request."""
+        """Return the batch that contains a request."""
         return next((b for b in self.batches if request in self._left[b.token]), None)
 
     def put(self, batch: PendingBatch) -> None:
-        """Record a batch, or what is now known of it."""
+        """Record a batch, or new information about it."""
         self.batches = [other for other in self.batches if other.token != batch.token] + [batch]
         self._left.setdefault(batch.token, set(batch.requests))
         self._save()
 
     def settle(self, requests: Iterable[str]) -> list[PendingBatch]:
-        """Note requests whose results are written, or which have none.
+        """Note requests whose results are written, or that have no result.
 
-        Batches of which nothing is left are removed and returned.
+        Batches without open requests are removed and returned.
         """
         settled = set(requests)
         touched = [b for b in self.batches if settled & self._left[b.token]]
@@ -93,7 +93,7 @@ class BatchLedger:
         return ended
 
     def drop(self, batch: PendingBatch) -> None:
-        """Remove a batch whose results are in the log, or that was never received."""
+        """Remove a batch if its results are in the log, or if it was never received."""
         self.batches = [other for other in self.batches if other.token != batch.token]
         self._save()
 

@@ -1,7 +1,7 @@
-"""A judge that is asked in batches, at half the price where providers offer them.
+"""A judge that runs in batches, which cost half as much if a provider offers them.
 
-A call waits until a batch brings its reply. What several calls wait for is handed in together; a
-request that an earlier session of the run handed in is waited for again.
+A call waits until a batch returns its reply. Waiting calls are submitted together. If an earlier
+session of the run submitted a request, its call waits for that batch.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ if TYPE_CHECKING:
 
 MAX_REQUESTS = 10_000
 MAX_BYTES = 64 << 20
-COMPLETE_S = 0.3  # without another call, after which what waits is handed in
-POLL_GROWTH, POLL_MAX = 1.5, 10.0  # of the wait between looks; the maximum in first waits
-LONGEST_S = 40 * 86_400.0  # a call may wait so long
+COMPLETE_S = 0.3  # without a new call before the waiting calls are submitted
+POLL_GROWTH, POLL_MAX = 1.5, 10.0  # factor between waits; the maximum, in first waits
+LONGEST_S = 40 * 86_400.0  # maximum time that a call waits
 
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """What the batched judges of a run have in common.
+    """Settings that all batched judges of a run share.
 
     Attributes
     ----------
     ledger : BatchLedger
-        Batches of the run, those that an earlier session handed in among them.
+        Batches of the run, including those from an earlier session.
     say : callable
         Receives a line for each batch.
     is_limited : bool
-        Whether the run has a limit of cost, for which the ledger says what batches may cost.
+        Whether the run has a cost limit, so that the ledger records each batch's maximum cost.
     sleep : callable
-        Waits between looks.
+        Waits between status checks.
     is_closed : bool
-        Whether only what was handed in is collected: requests in no batch are not asked.
+        Whether to collect only submitted batches, without sending new requests.
     """
 
     ledger: BatchLedger
@@ -77,14 +77,14 @@ class _Call:
 
 
 class BatchedJudge(Judge):
-    """A judge whose requests are handed in and read in batches, and written and read by itself.
+    """Wrapper that submits a judge's requests in batches. The judge writes and reads them.
 
     Parameters
     ----------
     judge : HttpJudge
-        Writes requests and reads their replies; nothing is sent over its connections.
+        Writes requests and reads replies. Its own connections send nothing.
     batching : Batching
-        Of the run.
+        Settings of the run.
     """
 
     tried_first = False
@@ -104,7 +104,7 @@ class BatchedJudge(Judge):
         self._ledger = batching.ledger
         self._waiting: dict[str, _Call] = {}  # by request hash
         self._queue: list[_Call] = []
-        self._early: dict[str, BatchResult] = {}  # results that no call waits for yet
+        self._early: dict[str, BatchResult] = {}  # results for which no call waits yet
         self._handing_in: asyncio.Task[None] | None = None
         self._collecting: dict[str, asyncio.Task[None]] = {}  # by token
         self._collected: set[str] = set()  # tokens
@@ -114,11 +114,11 @@ class BatchedJudge(Judge):
 
     @property
     def n_connections(self) -> int:
-        """Number of connections that it may need at once: its calls need none."""
+        """Number of connections needed at once. Calls do not need any."""
         return 0
 
     def request(self, unit: Unit) -> Request:
-        """Return the request for a unit; of a pair, the first turn."""
+        """Return the request for a unit. For a pair, this is the first turn."""
         return self._judge.request(unit)
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
@@ -126,7 +126,7 @@ class BatchedJudge(Judge):
         return self._judge.follow_up(request, reply)
 
     def ask_again(self, request: Request, reply: Reply, unit: Unit, kind: AnswerKind) -> Request:
-        """Return the request that asks once more; it is handed in with a later batch."""
+        """Return a repeated request, which a later batch submits."""
         return self._judge.ask_again(request, reply, unit, kind)
 
     async def prepare(self) -> None:
@@ -134,7 +134,7 @@ class BatchedJudge(Judge):
         await self._judge.prepare()
 
     async def ask(self, request: Request) -> Reply:
-        """Wait for the reply that a batch brings."""
+        """Wait for a batch to return the reply."""
         if self._has_left:
             raise NotAsked
         call = self._waiting.get(request.hash)
@@ -146,7 +146,7 @@ class BatchedJudge(Judge):
         return await asyncio.shield(call.reply)  # several calls may wait for one request
 
     async def _begin(self, call: _Call) -> None:
-        """Wait for the batch that brings a reply, or hand the request in with others."""
+        """Wait for a reply's batch, or submit the request with others."""
         batch = self._ledger.batch_of(call.request.hash)
         if batch is None and self._batching.is_closed:
             self._end([call.request.hash], None)
@@ -161,12 +161,12 @@ class BatchedJudge(Judge):
             self._collect_soon(batch)
 
     def recorded(self, replies: Sequence[Reply]) -> None:
-        """Note that replies are written; a batch whose replies all are is done with."""
+        """Note that replies are written, and remove batches whose replies are all written."""
         for batch in self._ledger.settle(reply.request for reply in replies):
             self._batching.say(f"{self.spec.name}: batch {batch.id} is in")
 
     def leave(self) -> None:
-        """Wait for no batch any more; they are waited for when the run is resumed."""
+        """Stop waiting for batches. A resumed run waits for them again."""
         self._has_left = True
         for task in (*self._collecting.values(), self._handing_in):
             if task is not None:
@@ -174,7 +174,7 @@ class BatchedJudge(Judge):
         self._end(self._waiting, None)
 
     async def aclose(self) -> None:
-        """Release connections; a batch that nothing waits for is done with."""
+        """Release connections, and drop each batch that no call waits for."""
         tasks = [*self._collecting.values(), *([self._handing_in] if self._handing_in else [])]
         await asyncio.gather(*tasks, return_exceptions=True)
         if not self._has_left:
@@ -187,7 +187,7 @@ class BatchedJudge(Judge):
         await self._judge.aclose()
 
     def _end(self, requests: Iterable[str], error: Exception | None) -> None:
-        """End the calls that wait for some requests; without an error, they are not asked now."""
+        """End the calls that wait for some requests. Without an error, they count as not sent."""
         for request in tuple(requests):
             call = self._waiting.get(request)
             if call is not None and not call.reply.done():
@@ -199,7 +199,7 @@ class BatchedJudge(Judge):
             self._handing_in = asyncio.create_task(self._hand_in_all())
 
     async def _hand_in_all(self) -> None:
-        """Hand in what waits, as soon as nothing is added to it."""
+        """Submit the waiting calls as soon as no call is being added."""
         while self._queue:
             n = len(self._queue)
             await asyncio.sleep(COMPLETE_S)
@@ -212,7 +212,7 @@ class BatchedJudge(Judge):
                 self._end([call.request.hash for call in calls], error)
 
     async def _hand_in(self, calls: Sequence[_Call]) -> None:
-        """Hand in a batch, of as many calls as it holds; the others are put back."""
+        """Submit a batch with as many calls as fit, and put the others back."""
         written = await self._judge.write_requests([call.request for call in calls])
         n_fitting = max(1, sum(n < MAX_BYTES for n in accumulate(len(w.body) for w in written)))
         calls, rest = calls[:n_fitting], calls[n_fitting:]
@@ -239,7 +239,7 @@ class BatchedJudge(Judge):
         except CallFailed as failure:
             if failure.unsent or not failure.retry:
                 self._ledger.drop(batch)
-            raise  # else it may have been received: the calls that are repeated look for it
+            raise  # otherwise it may have been received, and repeated calls search for it
         batch = batch._replace(id=batch_id)
         self._ledger.put(batch)
         n_requests = f"{len(requests)} requests"
@@ -247,7 +247,7 @@ class BatchedJudge(Judge):
         self._collect_soon(batch)
 
     def _open_api(self, written: PreparedRequest) -> BatchApi:
-        """Return the provider's batch API, at the address that any request of the judge's names."""
+        """Return the provider's batch API, at the address in the judge's requests."""
         if self._api is None:
             style = batch_api_of(self._judge.spec)
             assert style is not None
@@ -261,7 +261,7 @@ class BatchedJudge(Judge):
             self._collecting[batch.token] = asyncio.create_task(self._collect(batch))
 
     async def _collect(self, batch: PendingBatch) -> None:
-        """Wait for a batch and hand its results to the calls that wait for them."""
+        """Wait for a batch, and pass its results to the waiting calls."""
         try:
             await self._collect_results(batch)
         except (CallFailed, RunError) as error:
@@ -290,7 +290,10 @@ class BatchedJudge(Judge):
                 self._early[result.request] = result
             else:
                 answers.append((call, await self._read(call, result, batch)))
-        for call, answer in answers:  # at once: a judge that then stops has all that it paid for
+        for (
+            call,
+            answer,
+        ) in answers:  # immediately, so that a judge that stops now has every reply it paid for
             self._deliver(call, answer)
         self._ledger.settle(left)
         self._end(left, CallFailed("batch_unanswered", retry=True))
@@ -299,7 +302,7 @@ class BatchedJudge(Judge):
     async def _read(
         self, call: _Call, result: BatchResult, batch: PendingBatch
     ) -> Reply | CallFailed:
-        """Read a result; its reply is as old as the batch."""
+        """Read a result. Its reply has the age of the batch."""
         if result.answer is None:
             return CallFailed(result.reason, retry=True)
         try:
@@ -309,7 +312,7 @@ class BatchedJudge(Judge):
         return replace(reply, received_at=round(batch.created, 3))
 
     def _deliver(self, call: _Call, answer: Reply | CallFailed) -> None:
-        """Hand a result to the call that waits for it."""
+        """Pass a result to the call that waits for it."""
         if call.reply.done():
             return
         if isinstance(answer, CallFailed):
@@ -320,7 +323,7 @@ class BatchedJudge(Judge):
 
     @property
     def _polling(self) -> AsyncRetrying:
-        """What repeats a look, ever more rarely, until it is positive."""
+        """Return a retry loop that checks less and less often until the result is true."""
         first_s = self.spec.batch_poll_s
         return AsyncRetrying(
             retry=retry_if_result(lambda is_done: not is_done),
