@@ -1,4 +1,4 @@
-"""Runs on many machines that share one store; imported only when a run names one."""
+"""Runs on many machines that share one store, imported only if a run names a store."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ def open_store(
     Parameters
     ----------
     address : str
-        Of the database; its tables are created if need be.
+        Address of the database. Missing tables are created.
     run : str
         Name of the run.
     longest_call_s : float
-        The longest time that a call of the run may take.
+        Maximum duration of a call in the run.
     say : callable
-        Receives one line for each worker that holds what has been waited for.
+        Receives one line for each worker with a lock that the process has waited for.
     budget : str
-        Name of the budget that it shares; by default that of the run.
+        Name of the shared budget. By default, the name of the run.
     is_private : bool
-        Whether no run of another name finds its replies.
+        Whether runs with a different name cannot find its replies.
     folder : str
-        Name of the run folder for which it is opened.
+        Name of the run folder that uses the store.
     is_started : bool
-        Whether the process was started by the one of that folder, which counts what it pays.
+        Whether the folder's process started this one and counts its cost.
 
     Raises
     ------
     RunError
-        If the address is none, the extra is not installed, or the database cannot be used.
+        If the address is invalid, the extra is not installed, or the database cannot be used.
     """
     check_address(address)
     from harness.extras.cluster.shared_store import SharedStore  # noqa: PLC0415 -- an extra
@@ -85,7 +85,7 @@ def open_store(
 
 
 def describe_store(address: str) -> str:
-    """Return what a shared store is and holds; its tables are created.
+    """Describe a shared store and its contents, after creating missing tables.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def describe_store(address: str) -> str:
 
 
 def check_address(address: str) -> None:
-    """Refuse an address of a store that cannot be used, without connecting; see `store_address`.
+    """Reject an unusable store address without connecting. See `store_address`.
 
     Raises
     ------
@@ -116,14 +116,14 @@ def check_address(address: str) -> None:
 def session_limits(
     store: Store, limit_usd: float | None, spent_usd: float, *, is_soft: bool = False
 ) -> SessionLimits:
-    """Return budget and rate limits of a session that hold for all processes of its run.
+    """Return a session's budget and rate limits, which apply to all processes of its run.
 
-    ``spent_usd`` is what the log of this process has cost.
+    ``spent_usd`` is the cost in this process's log.
 
     Raises
     ------
     RunError
-        If other processes with this budget have another limit.
+        If other processes with this budget have a different limit.
     """
     from harness.extras.cluster.shared_limits import SharedBudget, shared_gate  # noqa: PLC0415 -- needs it
     from harness.extras.cluster.shared_store import SharedStore  # noqa: PLC0415 -- needs psycopg
@@ -138,12 +138,12 @@ def session_limits(
 def copy_replies(source: str, target: str) -> int:
     """Copy all replies of a cache folder, run folder or shared store to a cache folder or store.
 
-    A reply that the target holds is kept. Returned is how many were read.
+    Replies that the target already has are kept. Returns the number of replies read.
 
     Raises
     ------
     RunError
-        If the source does not exist, or either cannot be used.
+        If the source does not exist, or if source or target cannot be used.
     """
     if "://" not in source and not Path(source).is_dir():
         raise RunError(

@@ -1,4 +1,4 @@
-"""Connections to the PostgreSQL database of a shared store, and its tables."""
+"""Connections to a shared store's PostgreSQL database, and its tables."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ T = TypeVar("T")
 
 _QUIET = SharedBlock(lambda: silenced(("psycopg", "psycopg.pool")))
 
-CONNECTIONS = 3  # at most: for claims, for replies that wait for a disk, and for the lease
+CONNECTIONS = (
+    3  # maximum numbers of connections for claims, for replies written to disk, and for the lease
+)
 CONNECT_S = 3
-STATEMENT_S = 5.0  # longest that the server works on one statement
-EXCHANGE_S = STATEMENT_S + CONNECT_S  # longest that one exchange may take, by default
-CHECK_S = 1.0  # longest that a statement of the pool itself may take
-SCHEMA_LOCK = 7_244_118  # advisory: one process at a time creates the tables
-SCHEMA = (  # a script per version
+STATEMENT_S = 5.0  # maximum duration of one statement on the server
+EXCHANGE_S = STATEMENT_S + CONNECT_S  # default maximum duration of one exchange
+CHECK_S = 1.0  # maximum duration of a statement from the pool itself
+SCHEMA_LOCK = 7_244_118  # advisory lock, so that one process at a time creates the tables
+SCHEMA = (  # one script per version
     """
     CREATE TABLE harness_reply (
         request bytea PRIMARY KEY,
@@ -71,20 +73,20 @@ SCHEMA = (  # a script per version
 
 
 class StoreAway(CacheUnwritable):
-    """The database cannot be reached now; what was to be stored stands in the verdict log."""
+    """Error if the database cannot be reached. Unstored replies are in the verdict log."""
 
 
 class TimedConnection(psycopg.Connection):
-    """A connection that waits for no reply beyond ``ends_s``, on the monotonic clock.
+    """A connection that stops waiting for a reply at ``ends_s`` on the monotonic clock.
 
-    A server that a partition of the network has cut off sends no error, and what TCP has delivered
-    to a proxy has no timeout.
+    A server behind a network partition sends no error, and data that TCP has delivered to a proxy
+    has no timeout.
     """
 
     ends_s: float | None = None
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        """Run an exchange; raise `psycopg.OperationalError` if it takes too long."""
+        """Run an exchange, or raise `psycopg.OperationalError` if it takes too long."""
         del timeout
         left_s = CHECK_S if self.ends_s is None else self.ends_s - time.monotonic()
         return super().wait(gen, interval, left_s)
@@ -104,7 +106,7 @@ class Database:
         parameters = address.parameters | limits | {"autocommit": True}
         with ExitStack() as opened:
             opened.enter_context(_QUIET.entered())  # errors are raised
-            # Without the pool, which does not say why it cannot connect
+            # Without the pool, which doesn't report why it can't connect
             with explained(address), TimedConnection.connect(**parameters) as first:  # type: ignore[arg-type]  # libpq checks them
                 first.ends_s = time.monotonic() + EXCHANGE_S
                 configure(first)
@@ -130,10 +132,10 @@ class Database:
         Raises
         ------
         StoreAway
-            If the database cannot be reached, or did not reply in time; unknown is whether it has
-            done what was asked for.
+            If the database cannot be reached, or did not reply in time. It may still have
+            executed the call.
         RunError
-            If it refuses what was asked for.
+            If the database rejects the call.
         """
         ends_s = time.monotonic() + within_s
         wait_s = min(within_s, CONNECT_S)
@@ -155,7 +157,7 @@ class Database:
 
 
 def configure(connection: psycopg.Connection) -> None:
-    """Bound the time of each statement and transaction."""
+    """Limit the duration of each statement and transaction."""
     limit_ms = int(STATEMENT_S * 1000)
     connection.execute(
         f"SET statement_timeout = {limit_ms}; SET idle_in_transaction_session_timeout = {limit_ms}"
@@ -164,7 +166,7 @@ def configure(connection: psycopg.Connection) -> None:
 
 @contextmanager
 def explained(address: StoreAddress) -> Iterator[None]:
-    """Turn the errors of a database into one line without secrets."""
+    """Turn database errors into one line without secrets."""
     try:
         yield
     except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
@@ -179,7 +181,7 @@ def explained(address: StoreAddress) -> Iterator[None]:
 
 
 def prepare(connection: psycopg.Connection) -> None:
-    """Create the tables that are missing; safe if several processes do so at once."""
+    """Create missing tables. Several processes can do this at once."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEMA_LOCK])
         connection.execute("CREATE TABLE IF NOT EXISTS harness_schema (version integer NOT NULL)")

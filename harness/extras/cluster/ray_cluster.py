@@ -1,4 +1,4 @@
-"""Addresses of Ray clusters, and the folders and settings of one that is started here."""
+"""Addresses of Ray clusters, and folders and settings for a cluster on this machine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from harness.errors import RunError
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
-FORCE = "HARNESS_RAY_PUBLIC"  # set to 1, permits an address that anybody can reach
-SETTINGS = {  # of Ray; those that the user has set are kept
+FORCE = "HARNESS_RAY_PUBLIC"  # if 1, permits a public address
+SETTINGS = {  # Ray's settings, unless the user has set them
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "15",  # from 60: how long a cluster may be away
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "15",  # not 60, while out of reach
 }
-LOOPBACK = {  # Ray's setting that keeps all servers on loopback; by default for these systems only
+LOOPBACK = {  # Ray's setting to keep all servers on loopback, its default only on these systems
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
 }
@@ -32,24 +32,24 @@ FOLDERS = Path("/tmp")  # noqa: S108 -- sockets need short paths; a fresh folder
 
 
 def settings(address: str | None) -> dict[str, str]:
-    """Return the environment of a process that connects to a cluster, or that starts one."""
+    """Return the environment of a process that connects to a cluster or starts one."""
     fresh = LOOPBACK | {"RAY_AUTH_TOKEN": secrets.token_hex()}
     return SETTINGS | ({} if address else fresh) | os.environ
 
 
 def cluster_address(executor: str) -> str | None:
-    """Return the address of a Ray cluster; None for one that is started on this machine.
+    """Return the address of a Ray cluster, or None for a new cluster on this machine.
 
     Parameters
     ----------
     executor : str
-        ``ray`` for the cluster in $RAY_ADDRESS, else for one on this machine; or
-        ``ray://HOST:PORT`` of a Ray client server.
+        ``ray`` for the cluster in $RAY_ADDRESS or, if that is empty, one on this machine.
+        ``ray://HOST:PORT`` for a Ray client server.
 
     Raises
     ------
     RunError
-        If it is another executor, or the address is a public one.
+        If the executor is unknown, or the address is public.
     """
     if executor != "ray" and not executor.startswith("ray://"):
         raise RunError("--executor: write local, ray, or ray://HOST:PORT of a cluster.")
@@ -61,19 +61,19 @@ def cluster_address(executor: str) -> str | None:
 
 
 def require_ray() -> None:
-    """Check that Ray, and what talks to the shared store, are installed.
+    """Check that Ray and the packages for the shared store are installed.
 
     Raises
     ------
     RunError
-        If they aren't.
+        If they are not.
     """
     if find_spec("ray") is None or find_spec("psycopg") is None:
         raise RunError("--executor ray needs Ray", "Install it: pip install 'judge-harness[ray]'")
 
 
 def _check_private(address: str) -> None:
-    """Refuse an address that others can reach: they could run programs on the cluster."""
+    """Reject a public address, because others could run programs on the cluster."""
     try:
         host = urlsplit(address if "://" in address else f"//{address}").hostname or ""
         hosts = _resolve(host)

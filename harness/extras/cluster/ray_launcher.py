@@ -1,6 +1,6 @@
 """Starts processes of a run on a Ray cluster and follows them.
 
-Placement, restarts and logs are Ray's; what was paid for is guarded by the shared store alone.
+Ray handles placement, restarts and logs. Only the shared store protects paid replies.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from harness.runs.run_folder import RunFolder
 
 CONNECT_S = 15.0
-START_S = 60.0  # of a cluster on this machine
+START_S = 60.0  # for a cluster on this machine
 LOOK_S = 1.0
 PROGRAM = "from harness.extras.cluster.ray_processes import main; main()"
 
 
 class SharedRun(NamedTuple):
-    """What processes on a cluster ask, and how each opens the store: keys are named, never sent."""
+    """Work of processes on a cluster, and their access to the store. Keys are named, never sent."""
 
     plan: Plan
     open_store: Callable[[], Store]
@@ -54,14 +54,14 @@ class SharedRun(NamedTuple):
 def launcher(
     plan: Plan, folder: RunFolder, place: Place
 ) -> Callable[[Store, Observer, StopRequests], str]:
-    """Return what starts processes of a run on a cluster and follows them to their end.
+    """Return a function that starts processes of a run on a cluster and follows them to their end.
 
-    Called, it returns why they ended before their time, else "".
+    The function returns the reason if they ended early, or "".
 
     Raises
     ------
     RunError
-        If the address of the cluster cannot be used, or Ray is not installed; nothing was started.
+        If the cluster's address cannot be used, or Ray is not installed. Nothing was started.
     """
     address = cluster_address(place.executor)
     require_ray()
@@ -86,12 +86,12 @@ def launcher(
 
 
 def describe_cluster(executor: str) -> str:
-    """Return what a cluster consists of; one on this machine is started for that.
+    """Describe the resources of a cluster. A cluster on this machine is started first.
 
     Raises
     ------
     RunError
-        If it cannot be reached or started.
+        If the cluster cannot be reached or started.
     """
     address = cluster_address(executor)
     require_ray()
@@ -102,7 +102,7 @@ def describe_cluster(executor: str) -> str:
 async def _follow(
     connection: Connection, name: str, store: Store, observer: Observer, stop: StopRequests
 ) -> str:
-    """Follow processes on a cluster; return why they ended before their time, else ""."""
+    """Follow processes on a cluster, and return the reason if they ended early, or ""."""
     problems: list[str] = []
 
     def on_stop() -> None:
@@ -125,9 +125,9 @@ async def _follow(
 
 @contextmanager
 def _connected(address: str | None, run: SharedRun | None) -> Iterator[tuple[Connection, str]]:
-    """Run `ray_processes`; yield the connection to it, and what it says of the cluster.
+    """Run `ray_processes`, and yield the connection and the description of the cluster.
 
-    Ray's files lie in a folder that nobody else can enter.
+    Ray's files are in a folder that only this user can open.
     """
     prefix = f"{FOLDER}-{os.getpid()}-"
     with TemporaryDirectory(prefix=prefix, dir=FOLDERS, ignore_cleanup_errors=True) as folder:
@@ -140,7 +140,7 @@ def _connected(address: str | None, run: SharedRun | None) -> Iterator[tuple[Con
                 stderr=subprocess.DEVNULL,
                 env=settings(address),
                 pass_fds=(other.fileno(),),
-                start_new_session=True,  # an interrupt from the terminal goes to this process alone
+                start_new_session=True,  # an interrupt from the terminal reaches only this process
             ) as process,
         ):
             other.close()
@@ -150,13 +150,13 @@ def _connected(address: str | None, run: SharedRun | None) -> Iterator[tuple[Con
                     raise RunError(f"--executor: no Ray cluster {_name(address)} ({problem}).")
                 yield connection, text
             finally:
-                process.kill()  # Ray ends its actors, and a cluster that it has started
+                process.kill()  # Ray ends its actors, and the cluster if Ray started it
 
 
 def _first_message(
     connection: Connection, address: str | None, run: SharedRun | None
 ) -> tuple[str, str]:
-    """Return what is wrong with a cluster, or what it consists of."""
+    """Return a problem with a cluster, or a description of its resources."""
     seconds = CONNECT_S if address else START_S
     try:
         connection.send(run)

@@ -1,13 +1,13 @@
 """Process that connects to a Ray cluster and starts processes of a run there, as actors.
 
-It runs beside the one that the user started, since Ray ends a process that has lost its cluster.
+Ray ends a process that has lost its cluster, so this is not the process that the user started.
 
-Its arguments are a connection, a folder and an address; see `ray_launcher.PROGRAM`.
+The arguments are a connection, a folder and an address (see `ray_launcher.PROGRAM`).
 
-It receives a `SharedRun`, or None if the cluster is only described. It sends what is wrong, if
-anything, and what the cluster consists of; then what was wrong with each actor, and None at the
-end. The next message that it receives stops the actors; one more, or the end of the process that
-started it, ends it, and Ray ends its actors with it.
+The process receives a `SharedRun`, or None to only describe the cluster. It sends a problem, if
+any, and a description of the cluster. Then it sends the problem of each actor, and None at the
+end. The next message to the process stops the actors. One more message, or the end of the parent
+process, ends this process, and Ray ends its actors.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ VERSION = version("judge-harness")
 
 
 class RunProcess:
-    """Actor: one process of a run, as ``harness run`` would be; it leaves its replies in the store.
+    """Actor that works like one ``harness run`` process and puts its replies into the store.
 
-    Ray starts it again where it died.
+    Ray restarts it if it dies.
     """
 
     def __init__(self) -> None:
         self._stop = StopRequests()
 
     def run(self, installed: str, pickled: bytes) -> str:
-        """Ask what no other process asks; return what was wrong."""
+        """Send the requests that no other process sends, and return any problem."""
         if installed != VERSION:
             return f"judge-harness {VERSION} is installed there, {installed} here"
         run: SharedRun = pickle.loads(pickled)  # noqa: S301 -- of the run that started it
@@ -63,11 +63,11 @@ class RunProcess:
         return ""
 
     def stop(self) -> None:
-        """Send nothing more; calls in flight end."""
+        """Stop sending requests, and let calls in flight end."""
         self._stop.request()
 
     def _has_asked(self, run: SharedRun, folder: RunFolder) -> bool:
-        """Ask what is open; return whether that could be done: the database may be away."""
+        """Send open requests, and return whether the database could be reached."""
         try:
             ask_open_units(
                 run.plan,
@@ -84,7 +84,7 @@ class RunProcess:
 
 
 def main() -> None:
-    """Connect, start actors, and say how they ended."""
+    """Connect, start actors, and report how they ended."""
     connection, folder = Connection(int(sys.argv[1])), Path(sys.argv[2])
     run: SharedRun | None = connection.recv()
     actors: list[Any] = []
@@ -114,7 +114,7 @@ def main() -> None:
 
 
 def connect(address: str | None, folder: Path) -> Any:  # noqa: ANN401 -- Ray is untyped here
-    """Connect to a cluster, or start one whose files lie in a folder; return the module ``ray``."""
+    """Connect to a cluster, or start one with its files in a folder. Return the module ``ray``."""
     import ray  # noqa: PLC0415 -- an extra, and heavy
 
     own = {"include_dashboard": False, "object_store_memory": 200 << 20, "_temp_dir": str(folder)}
@@ -123,12 +123,12 @@ def connect(address: str | None, folder: Path) -> Any:  # noqa: ANN401 -- Ray is
 
 
 def _obey(connection: Connection, folder: Path, actors: list[Any]) -> None:
-    """Stop the actors at a message; end at the next one, or with the other process."""
+    """Stop the actors at a message, and exit at the next one or with the parent process."""
     try:
         connection.recv()
         for actor in actors:
             actor.stop.remote()
         connection.recv()
     except (EOFError, OSError):
-        shutil.rmtree(folder, ignore_errors=True)  # the other process may have been killed
+        shutil.rmtree(folder, ignore_errors=True)  # the parent process may have been killed
     os._exit(1)

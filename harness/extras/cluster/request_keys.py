@@ -1,4 +1,4 @@
-"""Keys and values of requests and replies in a database that many machines share."""
+"""Keys and values for requests and replies in a database that many machines share."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _DECODE = msgspec.json.Decoder(Reply).decode
 
 
 class RequestKeys:
-    """Keys of requests in the tables: those of one run, its ``owner``, or of all runs.
+    """Keys of requests in the tables, for one run (the ``owner``) or for all runs.
 
     Attributes
     ----------
     paid : set of str
-        Requests read so far that processes started by a run folder, ``folder``, have paid for.
+        Requests read so far that were paid for by processes of the run folder ``folder``.
     """
 
     def __init__(self, owner: str = "", folder: str = "") -> None:
@@ -39,13 +39,13 @@ class RequestKeys:
         return (int(request, 16) ^ self._mask).to_bytes(32)
 
     def request(self, key: bytes) -> str:
-        """Return the request hash of a key."""
+        """Return the request hash for a key."""
         return f"{int.from_bytes(key) ^ self._mask:064x}"
 
     def replies(
         self, rows: Iterable[tuple[bytes, bytes | None, str | None]]
     ) -> dict[str, Reply | None]:
-        """Return what rows of keys hold, by request hash; None for no reply to that request."""
+        """Return replies from rows by request hash, with None for requests without a reply."""
         replies: dict[str, Reply | None] = {}
         for key, data, folder in rows:
             request = self.request(key)

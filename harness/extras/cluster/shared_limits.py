@@ -1,7 +1,7 @@
-"""Rate limit and budget that hold for all workers of a shared store together.
+"""Rate limit and budget that all workers of a shared store have in common.
 
-Both take from the store in batches: the rate for the calls that wait now, the budget for several
-calls to come.
+Both take from the store in batches: the rate for calls that wait now, and the budget for several
+future calls.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.running.retry import RetryPolicy
 
-AHEAD_S = 2.0  # how much of a rate a worker takes ahead of its use
-POLL_S = 0.2  # between looks for what other workers return
+AHEAD_S = 2.0  # share of a rate that a worker takes in advance
+POLL_S = 0.2  # between checks for amounts that other workers return
 
 
 class SharedRate:
-    """Uses of one name that all workers of a store share; fewer than so many begin per minute."""
+    """Rate of one name that all workers of a store share, with a maximum of uses per minute."""
 
     def __init__(self, store: SharedStore, name: str, per_minute: float) -> None:
         self._store = store
@@ -38,9 +38,9 @@ class SharedRate:
         self._filling: asyncio.Task[None] | None = None
 
     async def take(self, n: float) -> float:
-        """Reserve ``n`` uses; return when they begin, on the clock of the event loop.
+        """Reserve ``n`` uses, and return their start on the event loop's clock.
 
-        Raises `NotAsked` if nothing more may be sent.
+        Raises `NotAsked` if no more calls may be sent.
         """
         loop = asyncio.get_running_loop()
         begins: asyncio.Future[float] = loop.create_future()
@@ -50,14 +50,14 @@ class SharedRate:
         return await begins
 
     def stop(self) -> None:
-        """End all that wait."""
+        """End all waiting calls."""
         while self._queue:
             _, begins = self._queue.popleft()
             if not begins.done():
                 begins.set_exception(NotAsked())
 
     async def _fill(self) -> None:
-        """Reserve for all that wait, some seconds at a time."""
+        """Reserve uses for all waiting calls, some seconds at a time."""
         loop = asyncio.get_running_loop()
         while self._queue:
             batch = self._next_batch()
@@ -85,9 +85,9 @@ class SharedRate:
 
 
 class SharedGate(RateGate):
-    """Rate limit of one judge whose requests and tokens per minute hold for all workers.
+    """Rate limit for one judge, in requests and tokens per minute of all workers together.
 
-    Calls wait while the store does not permit any; when the lease of this process has lapsed, the
+    Calls wait while the store does not permit any. If the lease of this process has lapsed, the
     judge stops.
     """
 
@@ -99,7 +99,7 @@ class SharedGate(RateGate):
         self._tokens = spec.tpm and SharedRate(store, f"tokens {name}", spec.tpm)
 
     async def enter(self, tokens: float) -> int:
-        """Wait for a place in flight, and for a share of the rate; return the call's ticket."""
+        """Wait for a place in flight and a share of the rate. Return the call's ticket."""
         ticket = await super().enter(tokens)
         try:
             await self._wait_for_share(tokens)
@@ -109,7 +109,7 @@ class SharedGate(RateGate):
         return ticket
 
     def shut(self) -> None:
-        """Let no call through any more."""
+        """Stop letting calls through."""
         super().shut()
         for rate in (self._requests, self._tokens):
             if rate:
@@ -118,7 +118,7 @@ class SharedGate(RateGate):
     async def _wait_for_share(self, tokens: float) -> None:
         for rate, n in ((self._requests, 1.0), (self._tokens, tokens)):
             late_s = BURST_S
-            while rate and late_s >= BURST_S:  # what begun too long ago has passed
+            while rate and late_s >= BURST_S:  # uses that started too long ago have passed
                 late_s = await self._take(rate, n)
         lease = self._store.lease
         while not (lease.may_send or lease.has_lapsed):
@@ -127,7 +127,7 @@ class SharedGate(RateGate):
             raise CallFailed("store_lost", stops_judge=True)
 
     async def _take(self, rate: SharedRate, n: float) -> float:
-        """Take a share of a rate and wait until it begins; return how late that is."""
+        """Take a share of a rate, wait until it starts, and return the delay."""
         begins_s = await rate.take(n)
         loop = asyncio.get_running_loop()
         if (wait_s := begins_s - loop.time()) > 0:
@@ -136,15 +136,14 @@ class SharedGate(RateGate):
 
 
 def shared_gate(store: SharedStore, judge: Judge, retry: RetryPolicy, ceiling: int) -> RateGate:
-    """Return the rate limit of a judge for all workers of a store; see `rate_gate`."""
+    """Return a judge's rate limit for all workers of a store. See `rate_gate`."""
     return SharedGate(rate_gate(judge, retry, ceiling), store, judge.spec)
 
 
 class SharedBudget(CostBudget):
-    """Budget of a run that all its workers share; each takes an allowance for some calls.
+    """Budget that all workers of a run share. Each worker takes an allowance for some calls.
 
-    ``spent_usd`` is what the run had cost when it was resumed; `SharedStore.open_budget` sets the
-    limit.
+    ``spent_usd`` is the run's cost when it was resumed. `SharedStore.open_budget` sets the limit.
     """
 
     def __init__(
@@ -164,7 +163,7 @@ class SharedBudget(CostBudget):
         store.at_close.append(self.close)
 
     async def wait_for_room(self, request: str, cost_usd: float) -> None:
-        """Wait until this call may be sent, or the budget is spent for good."""
+        """Wait until this call may be sent, or the budget is used up for good."""
         if request in self._promised_usd:
             return
         while self._lacks(cost_usd):
@@ -179,7 +178,7 @@ class SharedBudget(CostBudget):
     def reserve(
         self, judge: str, request: str, cost_usd: float, most_usd: float | None = None
     ) -> CallBill:
-        """Return a context that uses what was promised to this call, else raise `BudgetSpent`."""
+        """Return a context that uses this call's promised amount, or raise `BudgetSpent`."""
         del cost_usd
         promised_usd = self._promised_usd.pop(request, None)
         if promised_usd is None:
@@ -187,17 +186,17 @@ class SharedBudget(CostBudget):
         return CallBill(self, judge, promised_usd, most_usd)
 
     def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
-        """Replace what was reserved for a call by what it cost; the rest may be used again."""
+        """Replace a call's reservation with its actual cost, and free the rest."""
         super().book(reserved_usd, cost_usd, is_known=is_known)
         self._allowance_usd += reserved_usd - cost_usd
         self._note_held()
 
     def stop_waiting(self) -> None:
-        """Let no call wait any more: nothing is sent."""
+        """End all waiting, because no more calls are sent."""
         self._is_stopped = True
 
     async def is_held_by_others(self) -> bool:
-        """Return whether other processes of the run hold something, or the store is away."""
+        """Return whether other processes of the run have allowances, or the store is away."""
         try:
             held_usd = await asyncio.to_thread(self._store.held_by_others)
         except StoreAway:
@@ -205,7 +204,7 @@ class SharedBudget(CostBudget):
         return held_usd > NOTHING_USD
 
     async def return_allowance(self) -> None:
-        """Return what is left of the allowance while no call is to come: others may need it."""
+        """Return the rest of the allowance if no call is expected, because others may need it."""
         async with self._exchange:
             if returned_usd := self._take_all():
                 try:
@@ -217,19 +216,19 @@ class SharedBudget(CostBudget):
         self._note_held()
 
     def close(self) -> None:
-        """Return what is left of the allowance."""
+        """Return the rest of the allowance."""
         if left_usd := self._take_all():
             self._store.exchange_budget(left_usd, inf)
 
     def _take_all(self) -> float:
-        """Take what is left of the allowance, and what was promised to calls that were not sent."""
+        """Take the rest of the allowance, and the amounts promised to unsent calls."""
         left_usd = self._allowance_usd + sum(self._promised_usd.values())
         self._allowance_usd = 0.0
         self._promised_usd.clear()
         return left_usd
 
     def _lacks(self, cost_usd: float) -> bool:
-        """Return whether a call has to wait for another allowance."""
+        """Return whether a call has to wait for a new allowance."""
         return self._allowance_usd < cost_usd and not (self.exhausted or self._is_stopped)
 
     async def _exchange_allowance(self, cost_usd: float) -> None:
@@ -249,10 +248,10 @@ class SharedBudget(CostBudget):
             await asyncio.sleep(0 if self.exhausted else POLL_S)
 
     def _kept_usd(self) -> float:
-        """Return what calls hold that are in flight or about to be."""
+        """Return the amount for calls in flight or about to be sent."""
         return self.reserved_usd + sum(self._promised_usd.values())
 
     def _note_held(self) -> None:
-        """Tell the lease what is held; after an exchange, which does so itself, not during one."""
+        """Report the held amount to the lease, but not during an exchange, which does so itself."""
         if not self._exchange.locked():
             self._store.lease.held_usd = self._allowance_usd + self._kept_usd()

@@ -1,4 +1,4 @@
-"""Request locks in a shared store: rows that belong to the lease of a process."""
+"""Request locks in a shared store, which are rows that belong to a process's lease."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ HOLDER = (
 
 
 class SharedLocks:
-    """Locks on requests, claimed in batches; a claim brings the stored replies.
+    """Locks on requests, claimed in batches. A claim also returns the stored replies.
 
-    What is released is removed by the thread of the lease. ``say`` receives one line for each
-    worker that holds what has been waited for.
+    The lease's thread removes released locks. ``say`` receives one line for each worker with a
+    lock that the process has waited for.
     """
 
     def __init__(self, lease: WorkerLease, keys: RequestKeys, say: Callable[[str], None]) -> None:
@@ -53,10 +53,10 @@ class SharedLocks:
         lease.background.append(self._remove_released)
 
     def claim(self, requests: Sequence[str]) -> dict[str, Reply | None]:
-        """Lock those requests that nobody holds; return them with the replies that are stored.
+        """Lock the free requests, and return them with the stored replies.
 
-        None while the store is away. When the lease has lapsed all are granted: the rate limit lets
-        none through and says so.
+        Returns None while the store is away. If the lease has lapsed, all requests are granted,
+        because the rate limit then stops every call and reports why.
         """
         if self._lease.has_lapsed:
             return dict.fromkeys(requests)
@@ -70,19 +70,19 @@ class SharedLocks:
             return {}
 
     def release(self, requests: Iterable[str]) -> None:
-        """Give the right back, soon."""
+        """Release the locks soon."""
         with self._mutex:
             released = self._held.intersection(requests)
             self._held -= released
             self._released |= released
 
     def forget(self, requests: Iterable[str]) -> None:
-        """Note that locks were removed with the storing of their replies."""
+        """Note that locks were removed when their replies were stored."""
         with self._mutex:
             self._held.difference_update(requests)
 
     def report_holder(self, request: str) -> None:
-        """Report the worker that holds a request, unless it was reported before."""
+        """Report the worker with the lock on a request, unless it was reported before."""
         key = self._keys.key(request)
         try:
             row = self._lease.ask(lambda c: c.execute(HOLDER, [key], binary=True).fetchone())
@@ -97,9 +97,9 @@ class SharedLocks:
             )
 
     def _claim(self, connection: Connection, requests: Sequence[str]) -> dict[str, Reply | None]:
-        """Insert locks and, in a later statement, look up which are ours and have a reply.
+        """Insert locks, and then find our locks and their replies in a second statement.
 
-        Rows of ours that hold no reply are removed, so that what is received now can be stored.
+        Our rows without a reply are removed, so that new replies can be stored.
         """
         keys = sorted(map(self._keys.key, requests))
         connection.execute(CLAIM, (keys, self._lease.id))
@@ -118,7 +118,7 @@ class SharedLocks:
         return replies
 
     def _remove_released(self) -> None:
-        """Remove the locks that were released."""
+        """Remove the released locks."""
         with self._mutex:
             released = list(self._released)
         if released:

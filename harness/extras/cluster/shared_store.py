@@ -1,8 +1,8 @@
-"""Shared store: the replies of runs on many machines, in PostgreSQL.
+"""Shared store for the replies of runs on many machines, in PostgreSQL.
 
-A reply is looked up after its lock was taken, in the same exchange, and is stored before its call
-counts as ended. While the database cannot be reached nothing is claimed and nothing is sent, and
-replies wait to be stored.
+A reply is looked up in the same exchange that takes its lock, and is stored before its call
+counts as ended. While the database cannot be reached, the store does not claim or send requests,
+and replies wait to be stored.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Reply
     from harness.judging.storage.reply_store import SharedProgress
 
-PAGE = 1000  # replies that are copied at a time
+PAGE = 1000  # replies copied at a time
 PUT_AGAIN_S = 0.5  # after the database was away
 FIND = (
     "SELECT request, reply, folder FROM harness_reply "
     "WHERE request = ANY(%b) AND octet_length(reply) <= %s"
 )
-STORE = (  # in one statement: a transaction that is cut off would hold its locks
+STORE = (  # in one statement, because an interrupted transaction would keep its locks
     "WITH stored AS (INSERT INTO harness_reply (request, reply, folder) "
     "SELECT *, %s::text FROM unnest(%b::bytea[], %b::bytea[]) ON CONFLICT DO NOTHING) "
     "DELETE FROM harness_lock WHERE request = ANY(%b) AND worker = %s"
@@ -70,11 +70,11 @@ HELD_IN_RUN = (
     "SELECT coalesce(sum(held_usd), 0) FROM harness_worker "
     "WHERE run = %s AND worker <> %s AND expires > clock_timestamp()"
 )
-ALLOWANCES = 32  # what is left of a budget is taken in so many parts
+ALLOWANCES = 32  # parts into which the rest of a budget is split
 
 
 class SharedStore:
-    """A `Store` in PostgreSQL that runs on many machines share; see `open_store`."""
+    """A `Store` in PostgreSQL, shared by runs on many machines. See `open_store`."""
 
     def __init__(
         self,
@@ -97,12 +97,12 @@ class SharedStore:
         self.at_close: list[Callable[[], None]] = []
 
     def get(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
-        """Return stored replies by request hash; none while the database is away.
+        """Return stored replies by request hash, or nothing while the database is away.
 
         Raises
         ------
         RunError
-            If the database refuses to be read.
+            If the database rejects the query.
         """
         keys = [self._keys.key(request) for _, request in requests]
         replies: dict[str, Reply | None] = {}
@@ -114,7 +114,7 @@ class SharedStore:
         return self._keys.replies(connection.execute(FIND, (keys, MAX_REPLY_BYTES), binary=True))
 
     async def put(self, replies: Sequence[Reply]) -> None:
-        """Store replies together with those that wait; return when they are on the disk there."""
+        """Store replies, including waiting ones, and return once they are on the server's disk."""
         self._unstored += replies
         waiting = set(map(id, replies))
         async with self._is_storing:
@@ -128,7 +128,7 @@ class SharedStore:
                     del self._unstored[: len(batch)]
 
     def flush(self) -> str:
-        """Store what could not be stored before; return why that is not possible, else ""."""
+        """Store the replies that could not be stored before, and return an error or ""."""
         if self._unstored:
             try:
                 self.add_many(self._unstored)
@@ -138,12 +138,12 @@ class SharedStore:
         return ""
 
     def add_many(self, replies: Sequence[Reply]) -> None:
-        """Store replies under the hash of their request and release these; none is ever replaced.
+        """Store replies by request hash, without replacing any, and release their requests.
 
         Raises
         ------
         StoreAway
-            If they could not be stored now; a later call may succeed.
+            If they could not be stored now. A later call may succeed.
         """
         rows = sorted((self._keys.key(r.request), _ENCODE(r)) for r in replies)
         keys, values = [key for key, _ in rows], [value for _, value in rows]
@@ -153,14 +153,14 @@ class SharedStore:
         self._locks.forget(reply.request for reply in replies)
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
-        """Claim requests that nobody else holds; those whose reply is stored come back with it."""
+        """Claim unlocked requests, and return stored replies with them."""
         claimed = self._locks.claim([request for _, request in requests])
         stored = {request: reply for request, reply in claimed.items() if reply is not None}
         self._locks.release(stored)
         return Claim(set(claimed).difference(stored), stored, {})
 
     def count_paid(self, request: str) -> bool:
-        """Whether processes that this one started paid for a stored reply; True once for each."""
+        """Return whether a child process paid for a stored reply, which is True once per reply."""
         is_paid = self._payer is None and request in self._keys.paid
         self._keys.paid.discard(request)
         return is_paid
@@ -170,11 +170,11 @@ class SharedStore:
         self._locks.release(requests)
 
     def report_holder(self, request: str) -> None:
-        """Name the process that holds a request, once."""
+        """Report the process with the lock on a request, once."""
         self._locks.report_holder(request)
 
     def shared_progress(self) -> SharedProgress:
-        """Return what all processes of this run have done, as of about a second ago."""
+        """Return the progress of all processes of this run, about a second old."""
         return self.lease.progress
 
     def replies(self) -> Iterator[Reply]:
@@ -185,25 +185,25 @@ class SharedStore:
             last = rows[-1][0]
 
     def describe(self) -> tuple[str, int, int]:
-        """Return the server's version, about how many replies it holds, and the other workers."""
+        """Return the server's version, its approximate number of replies, and the other workers."""
         row = self.lease.ask(lambda c: c.execute(DESCRIBE, [self.lease.id]).fetchone())
         version, n_replies, n_workers = row or ("", 0, 0)
         return str(version), max(0, int(n_replies)), int(n_workers)
 
     def take_rate(self, name: str, seconds: float) -> float:
-        """Reserve the next ``seconds`` of what all workers may use; return when they begin.
+        """Reserve the next ``seconds`` of the shared rate, and return their start.
 
-        In seconds from now; for any thread.
+        The start is in seconds from now. Any thread can call this.
         """
         return self.lease.exchange(lambda c: _take_rate(c, name, seconds))
 
     def open_budget(self, limit_usd: float | None, spent_usd: float) -> None:
-        """Take part in the budget of this name; ``spent_usd`` is what the log here has cost.
+        """Join the budget of this name. ``spent_usd`` is the cost in the local log.
 
         Raises
         ------
         RunError
-            If the budget has a limit, and this process none or a lower one.
+            If the budget has a limit, and this process has no limit or a lower one.
         """
         name = self.lease.budget
         if limit_usd is None:
@@ -222,24 +222,23 @@ class SharedStore:
     def exchange_budget(
         self, returned_usd: float, needed_usd: float, kept_usd: float = 0.0
     ) -> tuple[float, float]:
-        """Return what is left of an allowance and take another; for any thread.
+        """Return the rest of an allowance, and take a new one. Any thread can call this.
 
-        Kept is what calls in flight hold of it. The second value is what the budget would have
-        room for if other workers returned all that they hold; the allowance is at least what is
-        needed, or 0.
+        Calls in flight keep their part. The allowance is at least the required amount, or 0. The
+        second value is the amount available if other workers returned their allowances.
         """
         return self.lease.exchange(
             lambda c: _exchange_budget(c, self.lease, returned_usd, needed_usd, kept_usd)
         )
 
     def held_by_others(self) -> float:
-        """Return what other processes of this run hold of the budget, in USD; for any thread."""
+        """Return the USD held by other processes of this run. Any thread can call this."""
         place = (self.lease.run, self.lease.id)
         [held_usd] = self.lease.exchange(lambda c: c.execute(HELD_IN_RUN, place).fetchone()) or [0]
         return float(held_usd)
 
     def close(self) -> None:
-        """Release everything."""
+        """Release all locks, and close the store."""
         for close in self.at_close:
             with suppress(RunError):
                 close()
@@ -272,6 +271,8 @@ def _exchange_budget(
         allowance_usd = max(needed_usd, room_usd / ALLOWANCES) if needed_usd <= room_usd else 0.0
         connection.execute(TAKE_BUDGET, (allowance_usd - returned_usd, lease.budget))
         lease.held_usd = kept_usd + allowance_usd
-        connection.execute(HOLD, (lease.held_usd, lease.id))  # at once: others count on it
+        connection.execute(
+            HOLD, (lease.held_usd, lease.id)
+        )  # immediately, because others rely on it
         held = connection.execute(HELD, (lease.budget, lease.id)).fetchone()
     return allowance_usd, room_usd + (held[0] if held else 0.0)

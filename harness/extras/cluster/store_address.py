@@ -1,4 +1,4 @@
-"""Address of a shared store: parsing, and parameters of the connection."""
+"""Parser for the address of a shared store, and its connection parameters."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from harness.errors import RunError
 from harness.loading import variables_set
 
 SCHEMES = ("postgresql://", "postgres://")
-VARIABLE = "HARNESS_STORE"  # the whole address, password included
+VARIABLE = "HARNESS_STORE"  # the whole address, including the password
 SECRETS = ("password", "sslpassword", "oauth_client_secret")
 VERIFIED = "verify-full"
 
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Where a shared store is: the name is shown, parameters of libpq may hold a password."""
+    """Address of a shared store. Its name is shown, but libpq parameters may contain a password."""
 
     name: str
     parameters: dict[str, str] = field(repr=False)
 
     def hide(self, message: str) -> str:
-        """Return the first line of a message of libpq, without the password."""
+        """Return the first line of a libpq message, without the password."""
         line = message.strip().partition("\n")[0]
         for name in SECRETS:
             if secret := self.parameters.get(name):
@@ -38,14 +38,14 @@ class StoreAddress:
 def store_address(text: str) -> StoreAddress:
     """Return the address that ``--store`` names.
 
-    What it leaves out comes from libpq's environment variables, service file and password file, or
-    altogether from $HARNESS_STORE where it is ``postgresql://`` alone.
+    Missing parts come from libpq's environment variables, service file and password file. If the
+    address is just ``postgresql://``, all of it comes from $HARNESS_STORE.
 
     Raises
     ------
     RunError
-        If it is none, holds a password, or would connect to another machine without checking its
-        certificate.
+        If the address is invalid, contains a password, or would connect to a different machine
+        without checking its certificate.
     """
     if not text.startswith(SCHEMES):
         raise RunError(
@@ -78,14 +78,14 @@ def store_address(text: str) -> StoreAddress:
 def _parsed(text: str, source: str) -> dict[str, str]:
     try:
         return {name: str(value) for name, value in conninfo_to_dict(text).items()}
-    except ProgrammingError:  # its message may repeat a password
+    except ProgrammingError:  # the message may repeat a password
         raise RunError(
             f"{source}: cannot be read. Write postgresql://HOST:PORT/DATABASE."
         ) from None
 
 
 def _defaults() -> dict[str, str]:
-    """Return what the environment and the service file say."""
+    """Return the values from the environment and the service file."""
     try:
         options = Conninfo.get_defaults()
     except Exception:  # noqa: BLE001 -- psycopg has no narrower error for a bad service file
@@ -98,7 +98,7 @@ def _defaults() -> dict[str, str]:
 
 
 def _is_local(parameters: dict[str, str]) -> bool:
-    """Return whether all hosts are this machine; a host without address counts by its name."""
+    """Return whether all hosts are this machine. A host without an address counts by its name."""
     hosts = (parameters.get("hostaddr") or parameters.get("host") or "/").split(",")
     return all(map(_is_loopback, hosts))
 

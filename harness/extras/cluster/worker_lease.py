@@ -1,8 +1,7 @@
 """Lease of one process on a shared store, renewed by a thread.
 
-The lease is a row whose expiry is set and compared by the clock of the database alone. Whoever
-waits for a lock removes rows that have expired, and with them their locks; the owner of a row that
-was removed sends nothing more.
+Only the database's clock sets and checks the expiry of the lease's row. A process that waits for
+a lock removes expired rows with their locks. The owner of a removed row stops sending requests.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-RESTART_S = 10.0  # after the database has started, in which no lease is removed
-LEASE_MARGIN_S = 10.0  # of the lease beyond the longest call
-ASK_S = 1.0  # that the event loop waits for the database; its calls' deadlines go on meanwhile
-CONTACT_S = 5.0  # nothing is sent when the lease was not renewed for so long
+RESTART_S = 10.0  # after the database starts, when no lease is removed
+LEASE_MARGIN_S = 10.0  # by which the lease outlasts the longest call
+ASK_S = 1.0  # maximum wait of the event loop, during which calls' deadlines continue
+CONTACT_S = 5.0  # without a renewal for this long, no call is sent
 RENEW_EVERY_S = 1.0
 TICK_S = 0.1
 REGISTER = (
@@ -42,7 +41,7 @@ RENEW = (
     "UPDATE harness_worker SET expires = clock_timestamp() + make_interval(secs => %s), "
     "held_usd = %s WHERE worker = %s"
 )
-REMOVE_EXPIRED = (  # but not while workers find their way back after a restart
+REMOVE_EXPIRED = (  # but not while workers reconnect after a restart
     "DELETE FROM harness_worker WHERE expires < clock_timestamp() "
     "AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s)"
 )
@@ -55,26 +54,26 @@ COUNT = (
 
 
 class WorkerLease:
-    """The lease of this process, and its way to the database, whose tables are created if need be.
+    """Lease of this process, with its database connection. Missing tables are created.
 
-    The lease is longer than ``longest_call_s``. The run is named for others who wait, and processes
-    of one run count the replies that they stored together.
+    The lease is longer than ``longest_call_s``. Waiting processes see the name of the run, and
+    processes of one run count their stored replies together.
 
     Attributes
     ----------
     is_away : bool
-        Whether the database could not be reached; set by whoever notices, reset by the next
-        renewal.
+        Whether the database could not be reached. Any user of the lease can set this, and the
+        next renewal resets it.
     has_lapsed : bool
         Whether the lease expired and was removed.
     background : list of callable
-        Called by the thread of the lease about every `TICK_S`.
+        Functions that the lease's thread calls about every `TICK_S`.
     held_usd : float
-        What this process holds of its budget.
+        Budget that this process holds.
     n_uncounted : int
-        Replies that it stored and that are not counted yet.
+        Stored replies of this process that are not counted yet.
     progress : SharedProgress
-        What all processes of the run have done.
+        Progress of all processes of the run.
     """
 
     def __init__(self, address: StoreAddress, run: str, budget: str, longest_call_s: float) -> None:
@@ -103,15 +102,15 @@ class WorkerLease:
 
     @property
     def may_send(self) -> bool:
-        """Whether this lease, which outlasts a call, was just renewed."""
+        """Whether this lease was renewed recently enough to outlast a call."""
         return time.monotonic() - self._renewed_s < CONTACT_S
 
     def ask(self, action: Callable[[Connection], T]) -> T:
-        """Run an exchange of at most `ASK_S`, for the thread of the event loop; see `exchange`."""
+        """Run an exchange of at most `ASK_S` from the event loop's thread. See `exchange`."""
         return self.exchange(action, ASK_S)
 
     def exchange(self, action: Callable[[Connection], T], within_s: float = EXCHANGE_S) -> T:
-        """Run an exchange unless the database is away; see `Database.exchange`."""
+        """Run an exchange unless the database is away. See `Database.exchange`."""
         if self.is_away:
             raise StoreAway(f"{self.name}: the store cannot be reached")
         try:
@@ -121,7 +120,7 @@ class WorkerLease:
             raise
 
     def close(self) -> None:
-        """End the lease, and with it all locks."""
+        """End the lease and all its locks."""
         self._ended.set()
         self._renewal.join()
         with suppress(RunError):
@@ -134,7 +133,7 @@ class WorkerLease:
         self._count(connection)
 
     def _count(self, connection: Connection) -> None:
-        """Add what was stored here to what its run has stored, and read that."""
+        """Add this process's stored replies to the run's count, and read the count."""
         n = self.n_uncounted
         row = connection.execute(COUNT, {"run": self.run, "n": n}).fetchone()
         self.n_uncounted -= n
@@ -167,7 +166,7 @@ class WorkerLease:
         self.is_away = False
 
     def _extend(self, connection: Connection) -> int:
-        """Extend this lease and remove those that have expired; return 0 if this one was."""
+        """Extend this lease, and remove expired ones. Return 0 if this one was removed."""
         renewal = (self.lease_s, self.held_usd, self.id)
         n_renewed = connection.execute(RENEW, renewal).rowcount
         connection.execute(REMOVE_EXPIRED, [RESTART_S])
