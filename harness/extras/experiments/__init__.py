@@ -1,4 +1,4 @@
-"""Simulations, self-tests and the published synthetic experiments; imported when used."""
+"""Simulations, self-tests and the published synthetic experiments, imported when used."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from harness.extras.experiments.simulation import ExperimentRow
     from harness.report.charts import Chart
 
-STYLES = 8  # of lines
-COLUMN = 92.0  # of a heat map, in pixels
+STYLES = 8  # of line charts
+COLUMN = 92.0  # size of a heat map, in pixels
 WITHIN = (-1.0, 1.0)  # of every quantity
 QUANTITIES = {
     "consistency_spearman": "Rank correlation with consistency",
@@ -68,7 +68,7 @@ def figures_page(figures: Mapping[int, Sequence[ExperimentRow]], size: Size, see
 
 
 def figure_charts(figure: int, rows: Sequence[ExperimentRow]) -> list[Chart]:
-    """Draw a figure: lines over ratings per item, else a heat map of metrics, else intervals."""
+    """Draw a figure as lines over ratings per item, as a heat map of metrics, or as intervals."""
     charts = []
     for quantity in dict.fromkeys(row.quantity for row in rows):
         chosen = [row for row in rows if row.quantity == quantity]
@@ -85,7 +85,7 @@ def figure_charts(figure: int, rows: Sequence[ExperimentRow]) -> list[Chart]:
 
 
 def _over_ratings(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
-    """Draw a line per metric over the ratings per item, or per cut-off where no judge is chosen."""
+    """Draw a line over ratings per item for each metric, or cut-off if none selects."""
     quantity, scenario = _words(rows[0].quantity), rows[0].scenario
     ratings = list(dict.fromkeys(row.n_ratings for row in rows))
     lines: dict[str, list[ExperimentRow]] = {}
@@ -146,7 +146,7 @@ def _by_metric(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
 
 
 def _by_setting(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
-    """Draw the mean of each setting, and one standard error to either side."""
+    """Draw each setting's mean with one standard error to either side."""
     quantity = _words(rows[0].quantity)
     drawn = []
     for setting in dict.fromkeys(row.scenario for row in rows):
@@ -162,7 +162,7 @@ def _by_setting(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
 
 
 def _span(mean: tuple[float | None, float | None]) -> tuple[float, float] | None:
-    """Return one standard error to either side of a mean."""
+    """Return the range of one standard error to either side of a mean."""
     value, error = mean
     return None if value is None or error is None else (value - error, value + error)
 

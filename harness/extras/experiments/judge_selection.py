@@ -1,4 +1,4 @@
-"""Downstream performance of judges chosen by each metric, in simulated populations."""
+"""Downstream performance of judges that each metric selects, in simulated populations."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ CUT_FORMS = frozenset(form for form, aggregation in FORMS.items() if aggregation
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell:
-    """Metrics of every judge in one population, and their true downstream performance.
+    """Metrics of every judge in one population, with the true downstream performance.
 
     Attributes
     ----------
     values : (T, M, J) array
-        The metrics as estimated, per cut-off.
+        Estimated metrics per cut-off.
     consistency, bias : (T, J) arrays
-        The judges' decision consistency and prevalence bias in the population, against the raters
-        without error.
+        The judges' decision consistency and prevalence bias in the population, compared with
+        raters without error.
     """
 
     values: FloatArray
@@ -68,14 +68,14 @@ def standard_scenarios(
 ) -> dict[str, Scenario]:
     """Return the settings of the main experiment (Guerdan et al. 2025, figure 4).
 
-    Fully specified; symmetric and asymmetric selection effects, of the raters the second of
-    ``Gammas``, of the judges the first; random and additive rater error on top of the asymmetric
-    ones.
+    The settings are: fully specified, symmetric selection effects, asymmetric selection effects
+    (raters have the second of ``Gammas``, judges the first), and the asymmetric effects with random
+    or additive rater error.
 
     Raises
     ------
     ValueError
-        If ``space`` does not allow a Gamma; three options or more allow 2.
+        If ``space`` does not allow a Gamma. Three options or more allow 2.
     """
     least, most = Gammas
     up, down = gamma_for(space, most), gamma_for(space, least)
@@ -97,7 +97,7 @@ def judge_values(
     tau: float,
     positive: Sequence[str],
 ) -> FloatArray:
-    """Evaluate metrics of all judges at once: (M, J).
+    """Evaluate metrics of all judges at once, as an (M, J) array.
 
     ``judges`` has J * n rows, judge by judge, for the n items of ``human``.
     """
@@ -130,10 +130,10 @@ def run_cell(
     taus: Sequence[float] = TAUS,
     rows: Sequence[Metric] = METRICS,
 ) -> Cell:
-    """Estimate every metric from a sample of a population, beside the true downstream performance.
+    """Estimate every metric from a population's sample, and get the true downstream performance.
 
     ``n_ratings`` is None for the population itself. Metrics that do not depend on the cut-off are
-    worked out once.
+    computed once.
     """
     human, judges = population.human, population.judges
     if n_ratings is not None:
@@ -160,11 +160,11 @@ def selection_experiment(
     rows: Sequence[Metric] = METRICS,
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Choose judges by each metric in many populations and measure how they perform.
+    """Select judges by each metric in many populations, and measure their performance.
 
-    Per metric: "consistency" and "absolute_bias" of the chosen judge, and the rank correlations of
-    the judges by the metric and by each goal (Guerdan et al. 2025, figures 4, 5, 10, 13 and 14).
-    Settings are those of `repeat`.
+    For each metric, rows have the "consistency" and "absolute_bias" of the selected judge, and the
+    rank correlation between the metric and each goal over judges (Guerdan et al. 2025, figures 4,
+    5, 10, 13 and 14). See `repeat` for the settings.
     """
 
     def measure(
@@ -187,7 +187,7 @@ def selection_experiment(
 
 
 def _outcome(cell: Cell, t: int, m: int, row: Metric) -> dict[str, float]:
-    """Measure the judge chosen by a metric; nan where it chooses none."""
+    """Measure the judge that a metric selects, with nan if it selects none."""
     losses = row.losses(cell.values[t, m])
     chosen = chosen_by(losses)
     if not chosen.any():
@@ -203,9 +203,9 @@ def _outcome(cell: Cell, t: int, m: int, row: Metric) -> dict[str, float]:
 
 
 def spearman(first: FloatArray, second: FloatArray) -> float:
-    """Rank correlation of two (J,) arrays, ties at their mean rank; nan where either is constant.
+    """Return the rank correlation of two (J,) arrays, or nan if either is constant.
 
-    Entries that are nan on either side are left out.
+    Ties get their mean rank. Entries that are nan on either side are left out.
     """
     from scipy.stats import rankdata  # noqa: PLC0415 -- takes a while to load
 

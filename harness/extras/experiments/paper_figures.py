@@ -1,7 +1,7 @@
-"""The published synthetic experiments as tables: their settings, metrics and quantities.
+"""The published synthetic experiments as tables, with settings, metrics and quantities.
 
-Guerdan et al. 2025, section 6 and appendix D. Means over populations drawn here: the shape of the
-figures, not their third digit.
+They come from Guerdan et al. 2025, section 6 and appendix D. Means are over newly drawn
+populations, so they reproduce the shape of the figures, but not their third digit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RepeatSettings(TypedDict):
     taus: Sequence[float]
 
 
-N_OPTIONS = 4  # of the underspecified task: every set of them may be accepted
+N_OPTIONS = 4  # of the underspecified task, in which raters can accept any set of them
 LETTERS = "ABCDEFGHIJ"  # names of options
 GAMMAS = (0.5, 1.0, 2.0)
 EPSILONS = (0.0, 0.2, 0.4)
@@ -59,21 +59,21 @@ RANKINGS = ("hit_rate(h/h)", "cohen_kappa(h/h)", "js_divergence(s/s)", "mse(srs/
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatingModel:
-    """The rating model of the experiments; by default the paper's.
+    """Rating model of the experiments, by default the paper's.
 
     Attributes
     ----------
     n_options : int
-        K, of the underspecified task.
+        K in the underspecified task.
     set_size : int or None
-        Most options of a response set; None for all.
+        Maximum number of options in a response set, or None for all.
     sets : tuple of str or None
-        The response sets, if not all of a size: "AC" holds the first option and the third.
+        The response sets, if not all sets of a size. "AC" contains the first and third option.
     Gammas, epsilons, etas : tuple of float
-        Selection effects, and sizes and skews of rater error, that are compared. The standard
-        settings take the least and greatest Gamma.
+        Selection effects, and sizes and skews of rater error, to compare. The standard
+        settings use the smallest and largest Gamma.
     error : (float, float)
-        Size and skew of the rater error of the standard settings.
+        Size and skew of rater error in the standard settings.
     taus : tuple of float
         Cut-offs.
     """
@@ -88,7 +88,7 @@ class RatingModel:
     taus: tuple[float, ...] = TAUS
 
     def space(self) -> OptionSpace:
-        """Return the options, and the sets that may be accepted.
+        """Return the options and the possible response sets.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class RatingModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How much is simulated.
+    """Size of a simulation.
 
     Attributes
     ----------
@@ -114,9 +114,9 @@ class Size:
     n_items, n_judges : int
         Per population.
     ratings : tuple of int
-        Human ratings per item that are compared.
+        Numbers of human ratings per item to compare.
     model : RatingModel
-        What raters and judges are drawn from.
+        Model of raters and judges.
     """
 
     n_populations: int = 20
@@ -146,7 +146,7 @@ def _sized(scenarios: Mapping[str, Scenario], size: Size) -> dict[str, Scenario]
 
 
 def _effects(size: Size) -> dict[str, Scenario]:
-    """Every pair of selection effects of humans and judges."""
+    """Return every pair of selection effects for humans and judges."""
     space = size.model.space()
     gammas = {Gamma: gamma_for(space, Gamma) for Gamma in size.model.Gammas}
     scenarios = {
@@ -160,7 +160,7 @@ def _effects(size: Size) -> dict[str, Scenario]:
 
 
 def _errors(size: Size, *, judges: float = 1.0) -> dict[str, Scenario]:
-    """Rater error of every size and skew on top of every selection effect of the humans."""
+    """Return every rater error, combined with every selection effect of the humans."""
     space = size.model.space()
     scenarios = {
         f"Gamma {Gamma:g}, epsilon {epsilon:g}, eta {eta:g}": Scenario(
@@ -188,7 +188,7 @@ def _chosen(
     quantities: Sequence[str],
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Return some quantities of judges that are chosen by metrics, one after the other."""
+    """Return some quantities of the judges that metrics select, one after the other."""
     rows = selection_experiment(scenarios, ratings, rows=_rows_of(metrics), **settings)
     return [row for quantity in quantities for row in rows if row.quantity == quantity]
 
@@ -203,7 +203,7 @@ def _raters(size: Size, settings: RepeatSettings) -> list[ExperimentRow]:
     named = {
         name.split(",")[0]: scenario
         for name, scenario in _effects(size).items()
-        if scenario.gamma_human == scenario.gamma_judge  # the judges play no part
+        if scenario.gamma_human == scenario.gamma_judge  # the judges do not matter
     }
     sampled = sampling_experiment(named, size.ratings, **settings)
     return [*sampled, *prevalence_experiment(named, **settings)]
@@ -211,9 +211,9 @@ def _raters(size: Size, settings: RepeatSettings) -> list[ExperimentRow]:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What a figure shows, and how its rows are made of sizes, and of seed and populations.
+    """Contents of a figure, and the function that computes its rows from size and seed.
 
-    ``has_errors`` says whether rater error plays a part.
+    ``has_errors`` is True if rater error matters.
     """
 
     title: str
@@ -221,7 +221,7 @@ class Experiment:
     has_errors: bool = True
 
     def rows(self, seed: int, size: Size) -> list[ExperimentRow]:
-        """Redo the experiment; ``seed`` determines every draw."""
+        """Repeat the experiment. ``seed`` determines every draw."""
         return self.make(
             size, {"seed": seed, "n_populations": size.n_populations, "taus": size.model.taus}
         )

@@ -1,4 +1,4 @@
-"""A user's design with a planted truth: estimated from a task or given, and drawn."""
+"""A user's design with a planted truth, which is estimated from a task or specified by options."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from harness.tasks.item import Rating as HumanRating
 
 PlantedAnswer: TypeAlias = "str | tuple[str, ...]"  # an option, or a response set
-AGREEMENT = 0.75  # of the best judge with a rater, where there is no task
+AGREEMENT = 0.75  # of the best judge with a rater, if there is no task
 
 
 @dataclass(frozen=True)
 class DesignJudge:
-    """A judge of a design, and how often it is asked about an item."""
+    """A judge of a design, and its number of replies per item."""
 
     name: str
     planted: PlantedJudge
@@ -44,21 +44,21 @@ class Design:
     Attributes
     ----------
     task : Task
-        Options, metric, margins and names of raters; its ratings are not used.
+        Source of options, metric, margins and raters' names. Its ratings are not used.
     elicitation : {"forced_choice", "response_set"}
-        What is drawn: the ratings that rank.
+        Kind of ratings to draw, which rank the judges.
     raters : PlantedRaters
-        What raters answer.
+        Model of the raters' answers.
     abstention : float
-        Share of the raters' answers that abstain.
+        Share of abstentions among the raters' answers.
     of_item, of_rater : (R,) arrays
-        Which ratings are made: places of the items, and of the raters.
+        Indices of the item and the rater for each rating.
     n_items : int
-        Items of a data set.
+        Number of items in a data set.
     judges : tuple of DesignJudge
-        From the task's verdicts, or as given.
+        Judges from the task's verdicts or from options.
     notes : tuple of str
-        What the design leaves out of the task.
+        Parts of the task that the design leaves out.
     """
 
     task: Task
@@ -73,17 +73,17 @@ class Design:
 
     @property
     def answers(self) -> tuple[PlantedAnswer, ...]:
-        """What raters and judges answer: options, or response sets."""
+        """Possible answers of raters and judges, either options or response sets."""
         return answers_of(self.task, self.elicitation)
 
     @property
     def n_calls(self) -> int:
-        """Replies of all judges to a data set."""
+        """Number of replies of all judges to a data set."""
         return self.n_items * sum(judge.n_replies for judge in self.judges)
 
     @property
     def cost_usd(self) -> float | None:
-        """Cost of these replies; None if a price is not known."""
+        """Cost of these replies, or None if a price is unknown."""
         costs = [j.cost_usd for j in self.judges]
         if any(cost is None for cost in costs):
             return None
@@ -92,12 +92,12 @@ class Design:
         )
 
     def with_judges(self, planted: Sequence[PlantedJudge]) -> Design:
-        """Return the design with other judges under the same names."""
+        """Return the design with different judges under the same names."""
         judges = [replace(j, planted=p) for j, p in zip(self.judges, planted, strict=True)]
         return replace(self, judges=tuple(judges))
 
     def repeated(self, times: int) -> Design:
-        """Return the design with so many times the items, rated in the same way."""
+        """Return the design with a multiple of its items, rated in the same way."""
         shift = np.repeat(np.arange(times) * self.n_items, len(self.of_item))
         return replace(
             self,
@@ -114,7 +114,7 @@ class Design:
         return chances, chosen
 
     def draw(self, seed: Sequence[int], *, n_resamples: int = N_RESAMPLES) -> Source:
-        """Draw ratings and verdicts, as a source of a validation."""
+        """Draw ratings and verdicts as a source for validation."""
         rng = np.random.default_rng(list(seed))
         chances, chosen = self.choices(rng)
         items = tuple(Item(f"i{i:06}", {"text": f"item {i}"}) for i in range(self.n_items))
@@ -175,19 +175,19 @@ class Design:
 
 
 def answers_of(task: Task, elicitation: AnswerKind) -> tuple[PlantedAnswer, ...]:
-    """Return the options of a task, or its response sets."""
+    """Return a task's options, or its response sets."""
     if elicitation == "response_set":
         return task.space.sets
     return tuple(option.key for option in task.options)
 
 
 def given_design(options: SelftestOptions) -> Design:
-    """Return the design that options describe: two options, every rater rates every item.
+    """Return a design of two options from command options. Every rater rates every item.
 
     Raises
     ------
     TaskError
-        If raters or judges cannot agree so often.
+        If raters or judges cannot agree this often.
     """
     raters = _raters((options.prevalence, 1.0 - options.prevalence), options.rater_agreement)
     task = Task(
@@ -215,7 +215,7 @@ def given_design(options: SelftestOptions) -> Design:
 def given_judges(
     raters: PlantedRaters, options: SelftestOptions, agreement: float
 ) -> tuple[DesignJudge, ...]:
-    """Return the judges that options describe, best first; ``agreement`` of it if they do not."""
+    """Return the judges from options, best first. ``agreement`` is the best judge's default."""
     best = agreement if options.agreement is None else options.agreement
     return tuple(
         DesignJudge(
@@ -234,14 +234,14 @@ def given_judges(
 
 
 def design_of(source: Source, options: SelftestOptions) -> Design:
-    """Estimate the design of a task from the ratings that rank, and its judges from their verdicts.
+    """Estimate a task's design from the ranking's ratings, and its judges from their verdicts.
 
     Raises
     ------
     OptionError
-        If an option says what the task or its verdicts do.
+        If an option repeats something that the task or its verdicts specify.
     TaskError
-        If the task has no options, or too few ratings to tell how often raters agree.
+        If the task has no options, or too few ratings to estimate how often raters agree.
     """
     options.check(has_verdicts=bool(source.verdicts))
     task = source.task
@@ -298,7 +298,7 @@ def _left_out(source: Source) -> Iterable[str]:
 
 
 def _key(answer: PlantedAnswer) -> Hashable:
-    """Return an option, or what two orders of the same set have in common."""
+    """Return an option, or a key that is the same for every order of a set."""
     return answer if isinstance(answer, str) else frozenset(answer)
 
 
@@ -309,7 +309,7 @@ def _of_form(verdicts: Iterable[Verdict], form: AnswerKind) -> list[Verdict]:
 def _counts(
     ratings: Iterable[HumanRating], places: Mapping[str, int], codes: Mapping[Hashable, int]
 ) -> tuple[IntArray, int]:
-    """Count the answers, (n, K), and those that abstain."""
+    """Count the answers as an (n, K) array, and the abstentions."""
     counts, n_abstained = np.zeros((len(places), len(codes)), dtype=np.int64), 0
     for rating in ratings:
         if _key(rating.value) in codes:
@@ -320,7 +320,7 @@ def _counts(
 
 
 def _answer_of(value: object) -> Hashable:
-    """Return the key of a verdict's value; that of no answer for any other."""
+    """Return the key of a verdict's value, or the key of no answer if it has none."""
     if isinstance(value, str):
         return value
     return frozenset(value) if isinstance(value, list | tuple | frozenset) else None
@@ -379,7 +379,7 @@ def _judge(
     abstention: float,
     to_reach: bool = False,
 ) -> PlantedJudge:
-    """Return a judge; with ``to_reach`` the nearest one that there is."""
+    """Return a judge, or with ``to_reach`` the nearest possible one."""
     if to_reach:
         room = 1.0 - raters.by_chance
         fidelity = ((self_consistency - raters.by_chance) / room) ** 0.5 if room > EXACT else 1.0

@@ -24,11 +24,11 @@ def sampling_experiment(
     ratings: Sequence[int],
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Compare decisions and prevalence from a few ratings with those of the whole population.
+    """Compare decisions and prevalence from a few ratings with the whole population.
 
-    "consistency" of decisions and "prevalence_difference", sample less population, on the
-    multi-label vectors of the raters as observed, by number of ratings first (Guerdan et al. 2025,
-    figures 6, left, and 15). Settings are those of `repeat`.
+    Rows have the "consistency" of decisions and the "prevalence_difference" (sample minus
+    population) for the observed raters' multi-label vectors, ordered by number of ratings (Guerdan
+    et al. 2025, figures 6, left, and 15). See `repeat` for the settings.
     """
     rows = repeat(_compare_sample, scenarios, ratings, **settings)
     return sorted(rows, key=lambda row: row.n_ratings or 0)
@@ -59,10 +59,11 @@ def prevalence_experiment(
     scenarios: Mapping[str, Scenario],
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Compare the prevalence that forced choices show with that of response sets without error.
+    """Compare prevalence from forced choices with prevalence from response sets without error.
 
-    "prevalence_bias": share of items with O >= tau less share with Omega* >= tau (Guerdan et al.
-    2025, figures 6, right, and 12). No ratings are drawn; settings are those of `repeat`.
+    "prevalence_bias" is the share of items with O >= tau minus the share with Omega* >= tau
+    (Guerdan et al. 2025, figures 6, right, and 12). No ratings are drawn. See `repeat` for the
+    settings.
     """
 
     def measure(
@@ -84,10 +85,10 @@ def error_experiment(
     rows: Sequence[Metric] = METRICS,
     **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
-    """Compare the ranking of judges against raters with error and against the same without.
+    """Compare rankings of judges against the same raters with and without error.
 
-    "spearman": per metric, the rank correlation of the judges (Guerdan et al. 2025, figure 11). No
-    ratings are drawn; settings are those of `repeat`.
+    "spearman" is the rank correlation of the judges for each metric (Guerdan et al. 2025, figure
+    11). No ratings are drawn. See `repeat` for the settings.
     """
 
     def measure(

@@ -1,4 +1,4 @@
-"""Whether the analysis is right on a user's design: planted truths, drawn and analysed often."""
+"""Test of the analysis on a user's design, with repeated draws from planted truths."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     Analysis: TypeAlias = Callable[[Source], Validation]
 
 ClaimKind: TypeAlias = Literal["choice", "power", "size", "coverage"]
-Held: TypeAlias = dict[tuple[ClaimKind, str], bool]  # what held in a data set; absent: undefined
+Held: TypeAlias = dict[
+    tuple[ClaimKind, str], bool
+]  # what was right in a data set, without undefined entries
 N_DATA_SETS, N_QUICK = 500, 25
-LARGE = 10_000  # items of the data set that stands for the truth, at least
-LARGER = 20  # times the items of the design, at least
+LARGE = 10_000  # minimum items of the data set that defines the truth
+LARGER = 20  # minimum multiple of the design's items
 LARGE_RESAMPLES = 20  # its intervals are not used
 N_BISECTIONS = 25
 TRUTH, PLANTED, GUESSING, TIED, MARGIN = range(5)  # first word of a seed
@@ -53,25 +55,25 @@ USE, BASELINE, REPLACE, NEXT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """How often something held.
+    """How often a claim or interval was right.
 
     Attributes
     ----------
     kind : str
-        "choice": of the right judge; "power": of a claim that is true; "size": of one that is
-        false; "coverage": of an interval.
+        "choice" of the right judge, "power" for a true claim, "size" for a false claim, or
+        "coverage" of an interval.
     name : str
-        What was chosen, claimed or estimated.
+        The choice, claim or estimate.
     world : str
-        What was planted.
+        Planted truth of the data sets.
     n_held, n : int
-        Data sets in which it held, and in which it was defined.
+        Data sets in which it was right, and in which it was defined.
     share : float or None
         None if it was never defined.
     interval : Interval or None
-        Exact, for the number of data sets.
+        Exact interval for the number of data sets.
     reason : str
-        Why there is no share.
+        Reason for a missing share.
     """
 
     kind: ClaimKind
@@ -86,7 +88,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedTruth:
-    """What is true of a judge: its metric in the limit of many items."""
+    """A judge's true metric, in the limit of many items."""
 
     judge: str
     value: float | None
@@ -97,38 +99,38 @@ class PlantedTruth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selftest:
-    """How the analysis does on a design.
+    """Results of the analysis on a design.
 
     Attributes
     ----------
     task : str
-        Of which the design is.
+        Task with the design.
     n_items, n_raters, n_ratings : int
-        Of a data set.
+        Numbers per data set.
     shares_of_answers : dict of str to float
-        Planted, of all ratings.
+        Planted shares of all ratings.
     rater_agreement, abstention : float
-        Planted, of the raters.
+        Planted values for the raters.
     metric : str
-        That ranks.
+        Metric that ranks.
     truths : tuple of PlantedTruth
-        Of the judges, best first.
+        True values of the judges, best first.
     shares : tuple of Share
-        What held, and how often.
+        How often each claim or interval was right.
     regret, regret_error : float or None
-        Mean of what the first judge lacks to the best, in the metric, and its standard error.
+        Mean difference between the first judge's metric and the best one, with standard error.
     n_regret : int
-        Data sets behind it.
+        Data sets with a regret.
     n_data_sets : int
         Data sets of each kind.
     n_large : int
-        Items of the data set that stands for the truth.
+        Items of the large data set that defines the truth.
     n_calls : int
-        Replies that a data set needs.
+        Replies needed per data set.
     cost_usd : float or None
-        Their cost; None if a price is not known.
+        Cost of these replies, or None if a price is unknown.
     notes : tuple of str
-        What the design leaves out.
+        Parts of the task that the design leaves out.
     """
 
     task: str
@@ -152,12 +154,12 @@ class Selftest:
     notes: tuple[str, ...]
 
     def share(self, kind: ClaimKind, name: str, world: str = "") -> Share:
-        """Return one share: of what is planted in a world, or the first of its kind and name.
+        """Return the share for a planted world, or the first share of this kind and name.
 
         Raises
         ------
         KeyError
-            If there is none of this kind and name.
+            If there is no share of this kind and name.
         """
         for row in self.shares:
             if (row.kind, row.name) == (kind, name) and world in {"", row.world}:
@@ -169,7 +171,7 @@ class Selftest:
 class _Truth:
     values: dict[str, float]  # of every statistic, by name
     losses: dict[str, float]  # of the judges by the metric that ranks
-    claims: dict[str, dict[str, bool]]  # by check, whether it is true of each judge
+    claims: dict[str, dict[str, bool]]  # by check, whether each judge passes it
 
     @property
     def best(self) -> float:
@@ -183,31 +185,32 @@ def selftest(
     analyse: Analysis = validate,
     **options: Any,  # noqa: ANN401 -- see its signature
 ) -> Selftest:
-    """Test the whole analysis on a design like yours, where the truth is planted.
+    """Test the whole analysis on a design like yours, with a planted truth.
 
-    Data sets are drawn with the design of a task (items, who rates what, shares of options,
-    agreement, abstention, and judges as their verdicts show them) or with the one that options
-    describe. Each is analysed as `validate` does. Claims that are false are planted apart: judges
-    that guess, judges that are all alike, and judges that are worse than a rater by the margin.
+    Data sets have the design of a task (items, who rates what, shares of options, agreement,
+    abstention, and judges as in their verdicts) or a design from options. Each data set is analysed
+    as in `validate`. Separate data sets make claims false: judges guess, judges are all equally
+    good, or judges are worse than a rater by the margin.
 
     Parameters
     ----------
     task : str, Task or Source, optional
-        Whose design is tested; a source has verdicts, too. By default the options describe one.
+        Task with the design to test. A source also has verdicts. By default, the options
+    describe a design.
     analyse : callable, optional
-        ``Source -> Validation``: the analysis that is tested; it must be picklable unless
-        ``processes`` is 1.
+        Analysis to test, ``Source -> Validation``. It must be picklable unless ``processes``
+        is 1.
     **options
 
     Returns
     -------
     Selftest
-        The same for the same seed, whatever the number of processes.
+        Results that depend on the seed, but not on the number of processes.
 
     Raises
     ------
     HarnessError
-        If the task cannot tell a design, or raters and judges cannot agree so often.
+        If the task is not enough for a design, or raters and judges cannot agree this often.
     """
     source = None if task is None else _source(task)
     wanted, seed = read_options(SelftestOptions, options), read_options(Seed, options).seed
@@ -225,7 +228,7 @@ def _source(task: str | Task | Source) -> Source:
 def run_selftest(
     design: Design, options: SelftestOptions, seed: int, analyse: Analysis = validate
 ) -> Selftest:
-    """Draw and analyse data sets of a design; see `selftest`."""
+    """Draw and analyse data sets of a design. See `selftest`."""
     n_data_sets = options.data_sets or (N_QUICK if options.quick else N_DATA_SETS)
     large = design.repeated(ceil(max(LARGE, LARGER * design.n_items) / design.n_items))
     reference = validate(large.draw((TRUTH, seed), n_resamples=LARGE_RESAMPLES))
@@ -304,18 +307,18 @@ def _truth_of(design: Design, planted: PlantedJudge, name: str, truth: _Truth) -
 
 
 def _guessing(design: Design) -> Design:
-    """Return the design with judges that answer alike whatever the item."""
+    """Return the design with judges whose answers do not depend on the item."""
     return design.with_judges([replace(judge.planted, insight=0.0) for judge in design.judges])
 
 
 def _tied(design: Design) -> Design:
-    """Return the design with copies of its first judge, who err independently."""
+    """Return the design with copies of its first judge that make independent errors."""
     first = design.judges[0]
     return replace(design, judges=tuple(replace(first, name=j.name) for j in design.judges))
 
 
 def _losing(design: Design, seed: int) -> Callable[[PlantedJudge], float]:
-    """Return how much more often than it wins a judge loses to a rater, less the margin eps."""
+    """Return how often a judge loses to a rater minus how often it wins, minus the margin eps."""
     large = design.repeated(ceil(LARGE / design.n_items))
     eps = eps_of(design.task)
 
@@ -332,16 +335,16 @@ def _losing(design: Design, seed: int) -> Callable[[PlantedJudge], float]:
 def _at_margin(design: Design, seed: int) -> Design | None:
     """Return the design with judges that lose to each rater by exactly the margin.
 
-    That is, on the share eps of the items more than they win. None where even guessing judges lose
-    by less, or the best judges by more, or no two raters rate the same item; and of response sets,
-    which the annotator test doesn't compare.
+    Such judges lose on a share eps of the items more than they win. Returns None if even guessing
+    judges lose by less, the best judges lose by more, or no two raters rate the same item. Also
+    returns None for response sets, which the annotator test does not compare.
     """
     if design.elicitation == "response_set":
         return None
     lost, first = _losing(design, seed), design.judges[0].planted
     low, high = 0.0, 1.0
     if not lost(replace(first, insight=high)) < 0.0 < lost(replace(first, insight=low)):
-        return None  # nan where nothing is compared
+        return None  # nan if nothing is compared
     for _ in range(N_BISECTIONS):
         middle = (low + high) / 2.0
         is_worse = lost(replace(first, insight=middle)) > 0.0
@@ -351,7 +354,7 @@ def _at_margin(design: Design, seed: int) -> Design | None:
 
 
 def _share_lost(design: Design, chosen: IntArray, reply: IntArray) -> float:
-    """Return how much more often a rater agrees better with the others than the reply does."""
+    """Return how often a rater agrees better with other raters, minus how often the reply does."""
     K = len(design.answers)
     made = chosen >= 0
     item, choice = design.of_item[made], chosen[made]
@@ -369,7 +372,7 @@ def _share_lost(design: Design, chosen: IntArray, reply: IntArray) -> float:
 
 @dataclass(frozen=True)
 class _World:
-    """What is planted, what is measured there, and by which analysis."""
+    """Planted truth, with the measurements and the analysis for it."""
 
     number: int
     design: Design
@@ -378,7 +381,7 @@ class _World:
     analyse: Analysis
 
     def data_set(self, seed: int, replicate: int) -> tuple[int, Held, float | None]:
-        """Draw and analyse one: what held, and the regret of its first judge."""
+        """Draw and analyse a data set. Return what was right, and the first judge's regret."""
         truth = self.truth
         validation = self.analyse(self.design.draw((self.number, seed, replicate)))
         leader = validation.decision.leader
@@ -405,7 +408,7 @@ def _planted(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Clai
 
 
 def _differences_hold(validation: Validation, truth: _Truth) -> bool | None:
-    """Return whether all intervals hold; None if there is none, or a judge has no true value."""
+    """Return whether all intervals are right, or None without intervals or true values."""
     rows, held = validation.evidence.judges if validation.evidence else (), []
     for difference in (row.difference for row in rows if row.difference):
         pair = {difference.judge, difference.reference}
@@ -439,7 +442,7 @@ def _of_margin(
 
 
 def _claimed(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[ClaimKind, str], bool]]:
-    """Yield what is claimed of the first judge, as power where it is true of it, else as size."""
+    """Yield claims about the first judge, as power if they are true and as size if not."""
     decision = validation.decision
     leader = decision.leader
     if leader is None or leader not in truth.losses:
@@ -462,7 +465,7 @@ def _claimed(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Clai
 
 
 def _claims(reference: Validation, design: Design, seed: int) -> dict[str, dict[str, bool]]:
-    """Say what is true of each judge, in the limit of many items."""
+    """Return which claims are true of each judge, in the limit of many items."""
     evidence, losses = reference.evidence, _losses(reference)
     assert evidence is not None
     least = min(
@@ -518,17 +521,17 @@ def _intervals(validation: Validation) -> Iterator[tuple[str, tuple[float, float
 
 
 def metric_of(judge: str) -> str:
-    """Return what the value of a judge on the metric that ranks is called among the claims."""
+    """Return the name of a judge's value on the ranking metric among the claims."""
     return f"metric of {judge}"
 
 
 def difference_of(judge: str) -> str:
-    """Return what its difference from a human rater is called."""
+    """Return the name of a judge's difference from a human rater."""
     return f"difference of {judge} from a human rater"
 
 
 def of_raters(coefficient: str) -> str:
-    """Return what a coefficient of agreement among raters is called."""
+    """Return the name of a coefficient of agreement among raters."""
     return f"{coefficient} of the raters"
 
 

@@ -53,7 +53,7 @@ def selftest_page(result: Selftest) -> str:
 
 
 def selftest_section(text: bytes) -> SelftestSection:
-    """Return what the report of a run shows of a self-test.
+    """Return the section on a self-test in a run's report.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def selftest_section(text: bytes) -> SelftestSection:
     Raises
     ------
     ValueError
-        If it is none.
+        If the text is not a self-test.
     """
     from harness.extras.experiments.self_test import Selftest  # noqa: PLC0415 -- starts the analysis
 
@@ -72,7 +72,7 @@ def selftest_section(text: bytes) -> SelftestSection:
 
 
 def _parts(result: Selftest) -> list[dict[str, object]]:
-    """Return the tables and charts of each kind of share, the planted judges first."""
+    """Return the planted judges, then the tables and charts for each kind of share."""
     planted: dict[str, object] = {
         "id": "planted",
         "head": "Planted judges",

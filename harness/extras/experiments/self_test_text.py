@@ -38,7 +38,7 @@ def _parts(result: Selftest) -> Iterator[str]:
 
 
 def lead(result: Selftest) -> list[str]:
-    """Return the design, what is planted, and how many data sets are drawn."""
+    """Return the design, the planted truth, and the number of data sets."""
     options = ", ".join(f"{key} {share:.0%}" for key, share in result.shares_of_answers.items())
     rated = f"{result.n_items} items, {result.n_raters} raters, {result.n_ratings} ratings"
     agreed = f"two raters agree {result.rater_agreement:.1%}, {result.abstention:.1%} abstain"
@@ -51,12 +51,12 @@ def lead(result: Selftest) -> list[str]:
 
 
 def judge_heads(result: Selftest) -> tuple[str, ...]:
-    """Return the heads of `judge_rows`."""
+    """Return the column heads of `judge_rows`."""
     return ("judge", "agrees with a rater", result.metric, "abstains", "replies")
 
 
 def judge_rows(result: Selftest) -> list[tuple[str, ...]]:
-    """Return what is planted of each judge."""
+    """Return the planted values of each judge."""
     return [
         (
             row.judge,
@@ -70,7 +70,7 @@ def judge_rows(result: Selftest) -> list[tuple[str, ...]]:
 
 
 def shown_shares(result: Selftest, kind: ClaimKind) -> list[Share]:
-    """Return the shares of a kind; of the many intervals, those of what ranks and of agreement."""
+    """Return the shares of one kind. For coverage, only those of the ranking and of agreement."""
     judges = [truth.judge for truth in result.truths]
     main = {DIFFERENCES, *map(metric_of, judges), *map(difference_of, judges)}
     main |= {*map(of_raters, FLEISS)}
@@ -91,7 +91,7 @@ def share_line(row: Share) -> tuple[str, ...]:
 
 
 def last_lines(result: Selftest) -> list[str]:
-    """Return expected regret, cost, and what the design leaves out."""
+    """Return the expected regret, the cost, and the parts that the design leaves out."""
     regret = "NA"
     if result.regret is not None:
         error = "NA" if result.regret_error is None else f"{result.regret_error:.4f}"

@@ -14,7 +14,7 @@ OF_JUDGES = {"n_judges", "agreement", "gap", "self_consistency", "abstention", "
 
 
 class SelftestOptions(Quick, Samples):
-    """The design that is tested, where no task says it, and how often."""
+    """The tested design, unless a task specifies it, and the number of data sets."""
 
     samples: int | None = option(
         None,
@@ -68,14 +68,14 @@ class SelftestOptions(Quick, Samples):
     processes: int = option(2, "Processes that analyse data sets.", ge=1, le=256)
 
     def check(self, *, has_verdicts: bool) -> None:
-        """Refuse options of a design that a task has, and of judges that verdicts show."""
+        """Reject options for a design if there is a task, and for judges if there are verdicts."""
         leave_out(self.model_fields_set & OF_DESIGN, "the task has a design of its own")
         if has_verdicts:
             leave_out(self.model_fields_set & OF_JUDGES, "verdicts show how judges answer")
 
 
 class TestedVerdicts(VerdictFile):
-    """The verdicts, or the run, whose design is tested."""
+    """The verdicts or the run with the tested design."""
 
     verdicts: Path | None = option(None, "Verdicts that show how its judges answer.")
     run: str | None = option(
@@ -85,7 +85,7 @@ class TestedVerdicts(VerdictFile):
     )
 
     def check(self, task: str | None) -> None:
-        """Refuse a run beside a task or verdicts, and verdicts without a task."""
+        """Reject a run together with a task or verdicts, and verdicts without a task."""
         if self.run is not None:
             leave_out(self.model_fields_set - {"run"}, "a run has verdicts of its own")
             if task is not None:

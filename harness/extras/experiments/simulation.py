@@ -1,4 +1,4 @@
-"""Populations of raters and judges drawn from the rating model, and samples of their ratings."""
+"""Populations of raters and judges from the rating model, and samples of their ratings."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from harness.stats.data.arrays import TOLERANCE, FloatArray, frozen, ratio
 from harness.stats.indeterminacy.rater_error import error_matrix, selection_effect
 
 TAUS = (0.3, 0.5, 0.7)
-MANY = 1e9  # ratings per item that stand for a population: what is added to counts vanishes
-STEEPEST = 50.0  # greatest gamma looked for: exp(-50) is as good as never
+MANY = 1e9  # ratings per item for a population, so many that additions to counts vanish
+STEEPEST = 50.0  # largest gamma in the search: exp(-50) is practically never
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One setting of the experiment. Items are decided by the first option of the space.
+    """One setting of the experiment. The first option of the space decides about items.
 
     Attributes
     ----------
     space : OptionSpace
-        Options and response sets; fully specified or not.
+        Options and response sets, fully specified or not.
     epsilon, eta : float
-        Rater error and its skew; see `error_matrix`.
+        Rater error and its skew. See `error_matrix`.
     gamma_human, gamma_judge : float
-        Strength of forced-choice selection effects; see `selection_matrix`.
+        Strength of forced-choice selection effects. See `selection_matrix`.
     n_items, n_judges : int
-        How many are drawn.
+        Numbers of items and judges to draw.
     sigma : (float, float)
-        Least and greatest deviation of a judge from the raters.
+        Smallest and largest deviation of a judge from the raters.
     """
 
     space: OptionSpace
@@ -46,7 +46,7 @@ class Scenario:
 
     @property
     def option(self) -> str:
-        """The option by which items are decided."""
+        """The option that decides about items."""
         return self.space.options[0]
 
 
@@ -57,17 +57,17 @@ class Population:
     Attributes
     ----------
     scenario : Scenario
-        From which it was drawn.
+        Scenario of the population.
     E : (V, V) array
         Rater error.
     F_human : (K, V) array
-        How the raters' sets become choices.
+        Translation from the raters' sets to choices.
     stable : Distributions
-        Of the raters without error: theta*, and what F would make of it.
+        Distributions of raters without error: theta*, and theta* translated by F.
     human : Distributions
-        Of the raters as observed.
+        Distributions of the observed raters.
     judges : Distributions
-        J * n rows: the items of the first judge, then of the second, and so on.
+        J * n rows, with the items of the first judge, then of the second, and so on.
     """
 
     scenario: Scenario
@@ -85,7 +85,7 @@ class Population:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sample:
-    """Estimates from a finite number of ratings, rows as in `Population`."""
+    """Estimates from a finite number of ratings, with rows as in `Population`."""
 
     human: Distributions
     judges: Distributions
@@ -95,15 +95,15 @@ class Sample:
 
 
 def selection_matrix(space: OptionSpace, gamma: float) -> FloatArray:
-    """Return F (K, V) for raters whose choice from a set decays in the options' order.
+    """Return F (K, V) for raters who choose later options of a set less often.
 
-    F[k, v] is proportional to exp(-gamma r), r the rank of option k in set v, 0 for the option that
-    is named first (Guerdan et al. 2025, section 6). Positive gamma: options that come first are
-    chosen more often; 0: all alike.
+    F[k, v] is proportional to exp(-gamma r). Here r is the rank of option k in set v, which is 0
+    for the first option (Guerdan et al. 2025, section 6). With a positive gamma, raters choose
+    earlier options more often. With 0, they choose all options equally often.
     """
     ranks = space.membership.cumsum(axis=0) - 1
     last = space.membership.sum(axis=0) - 1
-    exponent = -gamma * ranks - max(0.0, -gamma) * last  # at most 0: no overflow
+    exponent = -gamma * ranks - max(0.0, -gamma) * last  # at most 0, so that it cannot overflow
     weights = np.where(space.membership, np.exp(np.minimum(exponent, 0.0)), 0.0)
     return np.asarray(weights / weights.sum(axis=0), dtype=np.float64)
 
@@ -114,7 +114,8 @@ def gamma_for(space: OptionSpace, Gamma: float) -> float:
     Raises
     ------
     ValueError
-        If no strength does; the message says which Gamma can be had. Two options reach 1.5 at most.
+        If no strength does. The message names the possible Gammas. Two options reach at most
+    1.5.
     """
     from scipy.optimize import brentq  # noqa: PLC0415 -- takes a while to load
 
@@ -132,10 +133,10 @@ def gamma_for(space: OptionSpace, Gamma: float) -> float:
 
 
 def project(points: FloatArray) -> FloatArray:
-    """Move each row to the nearest probability distribution: (..., V) to (..., V).
+    """Move each row to the nearest probability distribution, (..., V) to (..., V).
 
-    Euclidean projection onto the simplex: what is above a common level is kept, the level being
-    such that it sums to 1.
+    This is the Euclidean projection onto the simplex. It keeps the amounts above a common level,
+    for which these amounts sum to 1.
     """
     V = points.shape[-1]
     falling = -np.sort(-points, axis=-1)
@@ -149,7 +150,7 @@ def project(points: FloatArray) -> FloatArray:
 def draw_population(scenario: Scenario, rng: np.random.Generator) -> Population:
     """Draw raters and judges (Guerdan et al. 2025, section 6 and appendix D.1).
 
-    theta* is uniform on the simplex; a judge's theta is theta* with normal noise, projected back.
+    theta* is uniform on the simplex. A judge's theta is theta* with normal noise, projected back.
     Judges make no errors.
     """
     space, n, J = scenario.space, scenario.n_items, scenario.n_judges
@@ -181,15 +182,14 @@ def draw_sample(
 ) -> Sample:
     """Draw a few ratings of every item and estimate the distributions from them.
 
-    ``n_ratings`` counts human forced choices per item, and pairs per calibration item;
-    ``n_samples`` calls of each elicitation per judge and item; ``n_calibration`` further items on
-    which humans gave both a set and a choice.
+    ``n_ratings`` is the number of human forced choices per item, and of pairs per calibration item.
+    ``n_samples`` is the number of calls for each elicitation, judge and item. ``n_calibration`` is
+    the number of additional items on which humans gave both a set and a choice.
 
-    O is counted, and so is the judges' theta. The humans' theta is F' O, F' counted on the
-    calibration items: nothing of the true F, E or theta is used. nan where an item was given an
-    option that no calibration pair holds. This is the estimator of Guerdan et al. 2025, appendix
-    D.1, with F' estimated rather than known. E is not identified from single ratings, so omega is
-    that of the raters as observed.
+    O and the judges' theta are counts. The humans' theta is F' O, with F' counted on the
+    calibration items, so the true F, E and theta are never used. Values are nan if an item has an
+    option without any calibration pair. This is the estimator of Guerdan et al. 2025, appendix D.1,
+    with an estimated F'. Single ratings do not identify E, so omega is for the observed raters.
     """
     space, human, judges = population.scenario.space, population.human, population.judges
     fresh = rng.dirichlet(np.ones(len(space.sets)), n_calibration) @ population.E.T
@@ -219,7 +219,7 @@ def _distributions(space: OptionSpace, O: FloatArray, theta: FloatArray, n: floa
 
 
 def _safe(rows: FloatArray) -> FloatArray:
-    """Scale rows to sum to 1 whatever rounding left, as the multinomial draw insists on."""
+    """Scale rows to sum to 1 in spite of rounding, as the multinomial draw requires."""
     return np.asarray(rows / rows.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
@@ -230,19 +230,19 @@ class ExperimentRow:
     Attributes
     ----------
     quantity : str
-        What is measured.
+        Measured quantity.
     scenario : str
         The setting.
     metric : str
-        By which judges were selected or ranked; "" if no judge is.
+        Metric that selected or ranked the judges, or "" without judges.
     n_ratings : int or None
-        Human ratings per item; None for infinitely many.
+        Human ratings per item, or None for infinitely many.
     tau : float
         Cut-off.
     value, standard_error : float or None
-        Mean over the populations and its error; None if undefined.
+        Mean over the populations and its standard error, or None if undefined.
     n_populations : int
-        Populations in which it is defined.
+        Populations in which the value is defined.
     """
 
     quantity: str
@@ -255,7 +255,7 @@ class ExperimentRow:
     n_populations: int
 
 
-Values: TypeAlias = dict[tuple[str, str], float]  # by quantity and metric; nan where undefined
+Values: TypeAlias = dict[tuple[str, str], float]  # by quantity and metric, nan if undefined
 Measure: TypeAlias = Callable[
     [Population, int | None, np.random.Generator, Sequence[float]], list[Values]
 ]
@@ -272,10 +272,11 @@ def repeat(
 ) -> list[ExperimentRow]:
     """Measure populations of each scenario, the same ones for every number of ratings.
 
-    ``measure`` takes a population, the number of ratings (None for infinitely many), an rng for
-    them and the cut-offs; it returns the values at each cut-off. The seed determines everything:
-    each scenario and population has its own stream, so that adding one changes no other. Rows come
-    by scenario, number of ratings, cut-off, and quantity and metric as they are measured.
+    ``measure`` takes a population, the number of ratings (None for infinitely many), an rng for the
+    ratings, and the cut-offs. It returns the values at each cut-off. The seed determines
+    everything. Each scenario and population has a separate stream, so adding one does not change
+    the rest. Rows are sorted by scenario, number of ratings and cut-off, then by order of
+    measurement.
     """
     table = []
     for s, (name, scenario) in enumerate(scenarios.items()):
@@ -307,9 +308,10 @@ def repeat(
 
 
 def over_cutoffs(rows: Sequence[ExperimentRow]) -> tuple[float | None, float | None]:
-    """Return the mean over cut-offs and its standard error; None if undefined.
+    """Return the mean over cut-offs and its standard error, or None if undefined.
 
-    The error is at most the mean of theirs, as if the cut-offs of a population erred alike.
+    The error is at most the mean of the cut-offs' errors, as if all cut-offs of a population had
+    the same error.
     """
     values = [row.value for row in rows if row.value is not None]
     errors = [row.standard_error for row in rows if row.standard_error is not None]

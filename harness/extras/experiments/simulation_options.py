@@ -21,7 +21,7 @@ LISTS = ("sets", "gammas", "epsilons", "etas", "taus")
 
 
 class SimulationOptions(Quick):
-    """The rating model that is simulated; by default the paper's."""
+    """The simulated rating model, by default the paper's."""
 
     populations: int | None = option(
         None, "Populations per setting; 20 by default, 3 if quick.", ge=2
@@ -50,7 +50,7 @@ class SimulationOptions(Quick):
         Raises
         ------
         HarnessError
-            If options do not go together, or have no effect on these figures.
+            If options conflict, or have no effect on these figures.
         """
         self._check(figures)
         paper = RatingModel()
