@@ -1,4 +1,4 @@
-"""Flip rates of verdicts on perturbed items, against the verdicts on unchanged ones."""
+"""Flip rates of verdicts on perturbed items, compared with verdicts on unchanged items."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ class _Frozen(BaseModel):
 class FlipRates(_Frozen):
     """Changes of verdicts, as shares of pairs of an unchanged and a perturbed item.
 
-    A pair is an item, a perturbation and a sample, where the unchanged item was answered and the
-    perturbed one got a reply. The ``counts`` of each estimate hold ``n`` (pairs) and ``k`` (pairs
-    counted); ``n_used`` counts items. Intervals are exact with n = items, which holds however
-    strongly the pairs of an item depend on each other.
+    A pair is an item, a perturbation and a sample, if the unchanged item was answered and the
+    perturbed item got a reply. The ``counts`` of each estimate have ``n`` (all pairs) and ``k``
+    (changed pairs). ``n_used`` counts items. Intervals are exact with n = items, so they are valid
+    however strongly an item's pairs depend on each other.
 
     Attributes
     ----------
     flipped : Estimate
-        Answered with another value.
+        Answered with a different value.
     to_target : Estimate
-        Answered with the target, of the pairs whose unchanged verdict was not that.
+        Answered with the target, among pairs whose unchanged verdict was not the target.
     unanswered : Estimate
         Abstained, refused or invalid.
     """
@@ -84,25 +84,25 @@ class JudgeFlips(_Frozen):
     Attributes
     ----------
     perturbed : FlipRates
-        Over all perturbations but controls.
+        Over all perturbations except controls.
     control : FlipRates
-        Over harmless changes of the text: the baseline flip rate.
+        Over harmless changes of the text. This is the baseline flip rate.
     effect : Estimate
-        Flip rate less the baseline flip rate: mean over the items that have both, in [-1, 1].
+        Flip rate minus the baseline flip rate, as the mean over items with both, in [-1, 1].
     positive_shift : Estimate
-        Change of the share of verdicts that accept a positive option of the task: mean over items
-        of the pairs that are answered on both sides, in [-1, 1]; controls are left out.
+        Change in the share of verdicts that accept a positive option of the task. It is the mean
+        over items of pairs with two answers, without controls, in [-1, 1].
     position_bias : Estimate or None
-        In the probe of position, the share of verdicts that prefer the first answer less that of
-        those that prefer the second, over both orders of the answers: mean over items, 0 without
-        bias, in [-1, 1].
+        In the position probe, the share of verdicts that prefer the first answer minus the share
+        that prefer the second, over both orders of the answers. It is the mean over items, in
+        [-1, 1], and 0 without bias.
     position_consistency : Estimate or None
-        In the probe of position, the share of items with the same verdict in both orders of the
-        answers: mean over items, with its interval.
+        In the position probe, the share of items with the same verdict in both orders of the
+        answers.
     kinds : dict of str to FlipRates
-        By kind of perturbation.
+        Flip rates by kind of perturbation.
     n_excluded : int
-        Pairs left out: the unchanged item was not answered, or the perturbed one got no reply.
+        Excluded pairs, without an answer to the unchanged item or a reply to the perturbed one.
     """
 
     judge: str
@@ -118,7 +118,7 @@ class JudgeFlips(_Frozen):
 
 
 class Probe(_Frozen):
-    """Results of a probe, as ``probe.json`` holds them."""
+    """Results of a probe, as stored in ``probe.json``."""
 
     schema_version: int = SCHEMA_VERSION
     probe: ProbeName
@@ -144,7 +144,7 @@ def measure_flips(
     samples: Mapping[str, int],
     elicitations: Sequence[Elicitation],
 ) -> Probe:
-    """Return the flip rates of every judge and elicitation on a task of changed items."""
+    """Return the flip rates of every judge and elicitation on a task with changed items."""
     probe = probe_of(task)
     originals = {item.fields[PROBE_ITEM] for item in task.items}
     perturbations = {item.fields[PROBE_CHANGE] for item in task.items} - {""}
@@ -163,7 +163,7 @@ def measure_flips(
 
 
 def probe_of(task: Task) -> ProbeName:
-    """Return the probe that a task belongs to; `RunError` if its items are not perturbed."""
+    """Return the probe of a task, or raise `RunError` if its items are not perturbed."""
     names = {item.fields.get(PROBE_NAME, "") for item in task.items}
     if not all(PROBE_ITEM in item.fields for item in task.items) or not names <= set(PROBES):
         raise RunError(f"task {task.name}: its items are not changed. This run is not a probe.")
@@ -171,13 +171,13 @@ def probe_of(task: Task) -> ProbeName:
 
 
 def check_judges(plan: Plan) -> None:
-    """Check that a probe can compare the verdicts of all judges of a plan.
+    """Check that a probe can compare the verdicts of all judges in a plan.
 
     Raises
     ------
     JudgeError
-        If a verdict depends on replies to other items, a judge gives no single choices, or is an
-        ensemble.
+        If a verdict depends on replies to other items, or a judge is an ensemble or returns no
+        single choices.
     """
     asked = [job.judge.spec for job in plan.jobs]
     if fitted := [spec for spec in asked if spec.asking.is_fitted]:
@@ -190,7 +190,7 @@ def check_judges(plan: Plan) -> None:
 
 
 def write_probe(folder: RunFolder, plan: Plan) -> Probe:
-    """Measure the flip rates of a run that followed a plan, and write them as ``probe.json``."""
+    """Measure the flip rates of a plan's run, and write them to ``probe.json``."""
     probe = measure_flips(
         plan.task,
         folder.read_verdicts().final,
@@ -239,7 +239,7 @@ def _judge_flips(
 
 
 def _pairs(task: Task, by_unit: Mapping[tuple[str, int], Verdict]) -> Iterator[_Pair]:
-    """Pair the verdicts on perturbed items with those on unchanged items of the same sample."""
+    """Pair verdicts on perturbed items with the same sample's verdicts on unchanged items."""
     variants = {item.id: item.fields for item in task.items if item.fields[PROBE_KIND]}
     for (item, sample), perturbed in by_unit.items():
         fields = variants.get(item)
@@ -296,18 +296,18 @@ def _position_consistency(pairs: Sequence[_Pair]) -> Estimate | None:
 
 
 def _answered(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Return the pairs that are answered on both sides."""
+    """Return the pairs with two answers."""
     return [pair for pair in pairs if pair.perturbed.outcome == "answered"]
 
 
 def _order_pairs(pairs: Sequence[_Pair]) -> Sequence[Sequence[OrderPair]]:
-    """Return the answered verdicts in both orders, turned back, item by item."""
+    """Return the answered verdicts in both orders, item by item, with swapped ones turned back."""
     by_item = _grouped(_answered(pairs)).values()
     return [[(pair.unchanged, pair.perturbed) for pair in own] for own in by_item]
 
 
 def _by_item(pairs: Sequence[_Pair], measure: Callable[[_Pair], float]) -> dict[str, float]:
-    """Return the mean of a measure over the pairs of each item."""
+    """Return the mean of a measure over each item's pairs."""
     return {item: mean(map(measure, own)) for item, own in _grouped(pairs).items()}
 
 
@@ -319,7 +319,7 @@ def _grouped(pairs: Sequence[_Pair]) -> dict[str, list[_Pair]]:
 
 
 def mean_change(changes: Sequence[float], *, bounds: tuple[float, float] = CHANGE) -> Estimate:
-    """Return the mean of changes of a share, one per item, with its score interval."""
+    """Return the mean of a share's changes, one per item, with its score interval."""
     resampling = Resampling(rng=np.random.default_rng(0), level=LEVEL)
     return item_mean(changes, resampling, bounds=bounds)
 
@@ -329,7 +329,7 @@ def _is_flipped(pair: _Pair) -> bool:
 
 
 def _endorses(value: Value, target: str) -> bool:
-    """Return whether a verdict is an option or includes it; of a pair, whether it is the choice."""
+    """Return whether a verdict is or includes an option. For a pair, only the choice counts."""
     if isinstance(value, PairValue):
         return value.choice == target
     return value == target if isinstance(value, str) else target in (value or ())
@@ -346,13 +346,13 @@ def _rate(pairs: Sequence[_Pair], counted: Sequence[_Pair]) -> Estimate:
 
 
 def headline(probe: Probe) -> str:
-    """Write how many items and variants were asked."""
+    """Write the number of items and variants."""
     items = "1 item" if probe.n_items == 1 else f"{probe.n_items} items"
     return f"{probe.task}: {items}, each unchanged and in {probe.n_perturbations} variants"
 
 
 def summaries(judge: JudgeFlips) -> Iterator[str]:
-    """Write a judge's flip rates and their effect, and how many pairs are left out."""
+    """Write a judge's flip rates and their effect, and the number of excluded pairs."""
     name = f"{judge.judge} ({judge.elicitation})"
     flipped = judge.perturbed.flipped
     if flipped.value is None:
@@ -378,7 +378,7 @@ def summaries(judge: JudgeFlips) -> Iterator[str]:
 
 
 def flip_table(judge: JudgeFlips) -> list[dict[str, str]]:
-    """Return one row per kind of perturbation, one for all of them, and one for the control."""
+    """Return one row per kind of perturbation, one for all kinds, and one for the control."""
     parts = {**judge.kinds, "all": judge.perturbed, "control": judge.control}
     return [
         {
@@ -394,7 +394,7 @@ def flip_table(judge: JudgeFlips) -> list[dict[str, str]]:
 
 
 def _percent_of(estimate: Estimate, n_row: float) -> str:
-    """Write a share, with its n where that is not the n of the row."""
+    """Write a share, with its n if it differs from the row's n."""
     n = estimate.counts["n"]
     own_n = f" of {n:.0f}" if estimate.value is not None and n != n_row else ""
     return f"{_percent(estimate)}{own_n}"

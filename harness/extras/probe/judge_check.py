@@ -1,4 +1,4 @@
-"""A check of one judge without any label: how often its answer flips for no reason."""
+"""A check of one judge without labels, which counts answers that flip for no reason."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
 
 TEXTS: tuple[TextProbe, ...] = ("verbosity", "format", "injection")
-MOST_ORDERS = 4  # of the options, that are shown
+MOST_ORDERS = 4  # of the options shown
 N_REPEATS = 2
 NO_REASON = ("repeats", "orders", CONTROL, "verbosity", "format")  # for an answer to change
 CHANGES = (*NO_REASON, "injection")
 
 
 class PlannedPart(Protocol):
-    """Plans single choices about all items of a task, changed by a probe of some name or by none.
+    """Plans single choices about all items of a task, changed by a named probe or unchanged.
 
-    Options are in other orders for each sample if they are ``shuffled``.
+    If ``shuffled``, options have a different order in each sample.
     """
 
     def __call__(
@@ -61,23 +61,23 @@ class PlannedPart(Protocol):
 def plans_of_judge(
     judge: str, task: Task, which: Items, limit: Limit, server: Server
 ) -> dict[str, Plan]:
-    """Plan the check of a judge on the first items of a task, which need no ratings.
+    """Plan a check of a judge on the first items of a task. The items need no ratings.
 
     Parameters
     ----------
     judge : str
         Alias or model.
     task : Task
-        Its options and prompts.
+        Task with options and prompts.
     which : Items
-        The criterion and the number of items.
+        Criterion and number of items.
     limit, server
-        Of cost, and where the judge is.
+        Cost limit, and the judge's server.
 
     Raises
     ------
     HarnessError
-        If the judge or the task can't be checked.
+        If the judge or the task cannot be checked.
     """
 
     def planned(of_part: Task, samples: int, *, shuffled: bool = False, probe: str = "") -> Plan:
@@ -91,9 +91,9 @@ def plans_of_judge(
 def plans_in_run(
     folder: RunFolder, judge: str, which: Items, limit: Limit, server: Server
 ) -> dict[str, Plan]:
-    """Plan the check of a judge of a run on the first items of the run, as the run asked it.
+    """Plan a check of a run's judge on the run's first items, with the run's prompts.
 
-    Parameters are those of `plans_of_judge`, and so are the errors.
+    Parameters and errors are the same as for `plans_of_judge`.
     """
     task, own = folder.load_task(), folder.manifest.config
     kept = {"item_text": own.item_text, "choices": NO_CHOICES, "confirms": "", "batch": False}
@@ -110,7 +110,7 @@ def _readable(task: Task, items: Iterable[Item], which: Items) -> list[Item]:
 
 
 def _asking(samples: int, *, shuffled: bool) -> dict[str, object]:
-    """Return options of a run that asks for single choices about all items."""
+    """Return run options for single choices about all items."""
     return {
         "samples": samples,
         "shuffle_options": shuffled,
@@ -121,7 +121,7 @@ def _asking(samples: int, *, shuffled: bool) -> dict[str, object]:
 
 
 def _plans(task: Task, items: Sequence[Item], planned: PlannedPart) -> dict[str, Plan]:
-    """Plan all parts of a check, before anything is asked."""
+    """Plan all parts of a check before any request is sent."""
     task.require_options("a check of a judge")
     own = task.model_copy(update={"items": tuple(items)})
     in_orders = task.pairwise is not None  # whose successive samples alternate
@@ -145,7 +145,7 @@ def _one_of_each(perturbations: Iterable[Perturbation]) -> tuple[Perturbation, .
 
 
 class _Pairs(NamedTuple):
-    """Pairs of replies that should agree: how many, how many differ, and the items behind them."""
+    """Pairs of replies that should agree, with the number that differ and their items."""
 
     n: int
     n_differing: int
@@ -153,7 +153,7 @@ class _Pairs(NamedTuple):
 
     @property
     def flipped(self) -> Estimate:
-        """Share of the pairs that differ, with an interval that is exact with n = items."""
+        """Share of pairs that differ, with an exact interval for n = items."""
         counts = {"n": float(self.n), "k": float(self.n_differing)}
         if not self.n:
             return Estimate(value=None, reason="no_items", n_used=0, counts=counts)
@@ -162,7 +162,7 @@ class _Pairs(NamedTuple):
         return Estimate(value=value, interval=interval, n_used=n_items, counts=counts)
 
     def plus(self, other: _Pairs) -> _Pairs:
-        """Return both together."""
+        """Return the sum of both."""
         n, k = self.n + other.n, self.n_differing + other.n_differing
         return _Pairs(n, k, self.items | other.items)
 
@@ -172,7 +172,7 @@ NO_PAIRS = _Pairs(0, 0, frozenset())
 
 @dataclass(slots=True)
 class _Replies:
-    """What was replied so far."""
+    """Replies so far."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     pairs: dict[str, _Pairs] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class _Replies:
     exit_code: ExitCode = ExitCode.DONE
 
     def add(self, change: str, pairs: _Pairs) -> None:
-        """Add pairs of replies to those of a change."""
+        """Add pairs of replies to a change's pairs."""
         self.pairs[change] = self.pairs.get(change, NO_PAIRS).plus(pairs)
 
 
@@ -194,23 +194,23 @@ def check_judge(
     place: RunPlace,
     limit: Limit,
 ) -> JudgeCheck:
-    """Ask all parts of a check, and measure how often answers flip.
+    """Run all parts of a check, and measure how often answers flip.
 
     Parameters
     ----------
     plans : mapping of str to Plan
-        See `plans_of_judge` and `plans_in_run`.
+        Plans from `plans_of_judge` or `plans_in_run`.
     observer : Observer
-        Follows the asking.
+        Follows the run.
     below : Path
-        Where the run folders of the parts go.
+        Parent folder for the parts' run folders.
     place, limit
-        As of a run; the limit is for all parts together.
+        As for a run. The limit is for all parts together.
 
     Raises
     ------
     HarnessError
-        If replies can't be kept.
+        If replies cannot be stored.
     """
     replies = _Replies()
     for part, plan in plans.items():
@@ -250,7 +250,7 @@ def _add(replies: _Replies, part: str, plan: Plan, folder: RunFolder) -> None:
 
 
 def pairs_of_replies(verdicts: Iterable[Verdict]) -> dict[str, _Pairs]:
-    """Pair the answers about each item: those shown alike, and those shown in other orders.
+    """Pair the answers about each item, for the same prompt and for different orders.
 
     Successive replies to the same prompt make a pair, and so do the first replies to each order.
     """
@@ -272,7 +272,7 @@ def pairs_of_replies(verdicts: Iterable[Verdict]) -> dict[str, _Pairs]:
 
 
 def _measured(plan: Plan, replies: _Replies) -> JudgeCheck:
-    """Return what the replies show."""
+    """Return the measurements from the replies."""
     no_reason = NO_PAIRS
     for change in NO_REASON:
         no_reason = no_reason.plus(replies.pairs.get(change, NO_PAIRS))

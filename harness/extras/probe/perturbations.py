@@ -1,7 +1,7 @@
-"""Perturbations of item texts, and the task of perturbed and unperturbed items.
+"""Perturbations of item texts, and the task with perturbed and unperturbed items.
 
-The perturbed task has the options and ratings of the original, with each item unchanged and under
-each perturbation; fields of its items name the probe, the original item, the perturbation, its kind
+The perturbed task has the original's options and ratings, and contains each item unchanged and with
+each perturbation. Its items' fields name the probe, the original item, the perturbation, its kind
 and its target.
 """
 
@@ -48,12 +48,13 @@ class Perturbation(BaseModel):
     Attributes
     ----------
     id : str
-        Unique in its set.
+        Unique name in its set.
     kind : str
-        Kind of change; `CONTROL` is a harmless one, which no judge should react to.
+        Kind of change. `CONTROL` is harmless, so no judge should react to it.
     text : str
-        Replaces the item's text: ``{{text}}`` is that text, ``{{target}}`` and ``{{label}}`` the
-        key and label of the option that the fewest raters chose, ``{{shots}}`` the shots.
+        Text that replaces the item's text. ``{{text}}`` is the original text, ``{{target}}`` and
+        ``{{label}}`` are the key and label of the raters' least common option, and ``{{shots}}``
+        are the shots.
     shot : str
         Made-up example, repeated ``shots`` times.
     shots : int
@@ -77,7 +78,7 @@ class Perturbation(BaseModel):
         return self
 
     def apply(self, text: str, target: Option) -> str:
-        """Return a text with this change; placeholders in the text are not filled."""
+        """Return a text with this change. Placeholders in the text are not filled."""
         values = {"target": target.key, "label": target.label}
         shots = _fill(self.shot, values) * self.shots
         return _fill(self.text, values | {"text": text, "shots": shots})
@@ -88,12 +89,12 @@ def _fill(template: str, values: dict[str, str]) -> str:
 
 
 def read_perturbations(probe: TextProbe, path: Path | None = None) -> tuple[Perturbation, ...]:
-    """Read a set of perturbations; the bundled one of a probe by default.
+    """Read a set of perturbations, by default the probe's bundled set.
 
     Raises
     ------
     TaskError
-        If the file cannot be read, a line is not a perturbation, an id is repeated, or all are
+        If the file cannot be read, a line is not a perturbation, an id appears twice, or all are
         controls.
     """
     file = path or bundled("datasets") / "probes" / f"{probe}.jsonl"
@@ -115,29 +116,30 @@ def read_perturbations(probe: TextProbe, path: Path | None = None) -> tuple[Pert
 def perturbed_task(
     task: Task, items: Sequence[Item], perturbations: Sequence[Perturbation], probe: TextProbe
 ) -> Task:
-    """Return a task of unchanged and perturbed items.
+    """Return a task with unchanged and perturbed items.
 
     Parameters
     ----------
     task : Task
-        Its options, prompts and ratings are kept.
+        Original task. The result keeps its options, prompts and ratings.
     items : sequence of Item
         Items to perturb.
     perturbations : sequence of Perturbation
-        Applied to the last of the fields that judges are shown.
+        Changes to the last field that judges see.
     probe : str
-        Name of the probe that they belong to.
+        Name of the perturbations' probe.
 
     Returns
     -------
     Task
-        ``len(items) * (1 + len(perturbations))`` items; an item and its variants are one group.
+        Task with ``len(items) * (1 + len(perturbations))`` items. An item and its variants are one
+    group.
 
     Raises
     ------
     TaskError
-        If no item has a text, the task was perturbed before, an id of a variant is taken, or the
-        task has no options.
+        If no item has a text, the task was perturbed before, a variant's id is already used, or
+        the task has no options.
     """
     task.require_options("a probe")
     ratings = _ratings_by_item(task)
@@ -155,16 +157,16 @@ def perturbed_task(
 
 
 def swapped_task(task: Task, items: Sequence[Item]) -> Task:
-    """Return a pairwise task of items with their answers in both orders.
+    """Return a pairwise task in which items have their answers in both orders.
 
-    The ratings of an item with swapped answers are those of the original, mirrored. As a control,
-    each item is also asked with a blank line after its last answer.
+    An item with swapped answers has the original's ratings, mirrored. As a control, each item also
+    appears with a blank line after its last answer.
 
     Raises
     ------
     TaskError
-        If ``task.yaml`` does not say which fields hold the answers, no item has a text, the task
-        was perturbed before, or an id of a variant is taken.
+        If ``task.yaml`` does not name the fields with the answers, no item has a text, the task
+        was perturbed before, or a variant's id is already used.
     """
     if task.pairwise is None:
         raise TaskError(
@@ -218,7 +220,7 @@ def _task_of_variants(
         "items": tuple(variants),
         "ratings": tuple(ratings),
         "ignored": (),
-        "rubric": None,  # variants of an output are not outputs of their own
+        "rubric": None,  # variants of an output do not count as separate outputs
     }
     return task.model_copy(update=changes)
 
@@ -233,7 +235,7 @@ def _variant(
     target: str = "",
     changed: Mapping[str, str] | None = None,
 ) -> Item:
-    """Return an item with changed fields, and what the probe needs to know of it."""
+    """Return an item with changed fields, and the fields that the probe needs."""
     facts = {
         PROBE_NAME: probe,
         PROBE_ITEM: item.id,
@@ -249,7 +251,7 @@ def _variant(
 
 
 def _target(task: Task, ratings: Sequence[Rating]) -> Option:
-    """Return the option that the fewest raters chose or accepted; the last of tied ones."""
+    """Return the option that the fewest raters chose or accepted, or the last of tied options."""
     counts: Counter[str] = Counter()
     for rating in ratings:
         if rating.value != CANNOT_ASSESS:

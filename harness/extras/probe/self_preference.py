@@ -1,4 +1,4 @@
-"""Self-preference: how much a judge favours its own system's texts."""
+"""Self-preference, the degree to which a judge favours its own system's texts."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ RATERS = ""
 
 
 class SelfPreference(BaseModel):
-    """How much more a judge favours its own texts than the raters do.
+    """A judge's favour for its own texts, compared with the raters' favour.
 
-    Favour is the share of answers that prefer the system's answer (a tie is half), or that accept
-    a positive option where items are single texts. Differences are averaged over items.
+    Favour is the share of answers that prefer the system's answer (a tie counts half). If items are
+    single texts, it is the share of answers that accept a positive option. Differences are averaged
+    over items.
 
     Attributes
     ----------
     system : str
-        The system that the judge is.
+        The judge's system.
     n_own, n_others : int
-        Items with a text of this system, and the others that are compared with them.
+        Items with a text from this system, and the other items, for comparison.
     own : Estimate
-        Favour of the judge for its own texts, less that of the raters.
+        The judge's favour for its own texts, minus the raters' favour.
     control : Estimate
-        The same for what should not differ: of single texts, for those of other systems; of
-        pairwise items, the favour of the other judges for the same texts.
+        The same difference for a comparison that should show none. For single texts, these are
+        other systems' texts. For pairwise items, it is the other judges' favour for the same texts.
     effect : Estimate
-        ``own`` less ``control``.
+        ``own`` minus ``control``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,17 +66,17 @@ def self_preferences(
     Parameters
     ----------
     source : Source
-        Verdicts by forced choice, and ratings.
+        Forced-choice verdicts, and ratings.
     systems : mapping of str to str
-        The system that each judge is, by name of the judge.
+        Each judge's system, by the judge's name.
     author : str, optional
-        Field of the items that names the system which wrote the text; on a pairwise scale the
-        fields are those of ``pairwise.systems`` in task.yaml.
+        Item field with the system that wrote the text. On a pairwise scale, ``pairwise.systems``
+        in task.yaml has the fields.
 
     Raises
     ------
     RunError
-        If a judge is not in the run, its system wrote no text, or an author is not known.
+        If a judge is not in the run, its system wrote no text, or an author is unknown.
     """
     known = [judge.name for judge in source.judges]
     if unknown := [judge for judge in systems if judge not in known]:
@@ -122,7 +123,7 @@ def _pairwise_favours(source: Source) -> Favours:
 
 
 def _system_of(item: Item, field: str, source: Source) -> str:
-    """Return the system that a field names; without it, an item is neither own nor another's."""
+    """Return the system in a field. Without it, an item belongs to no system."""
     if name := item.fields.get(field, "").strip():
         return name
     raise RunError(
