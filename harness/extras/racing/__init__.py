@@ -1,4 +1,4 @@
-"""Races of judges: those that can no longer be the best are not asked on; imported when used."""
+"""Races of judges, which drop judges that can no longer be the best. Imported when used."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 def plan_first_round(search: JudgeSearch) -> Plan | None:
-    """Plan the first round of a search; see `harness.extras.racing.search.plan_round`."""
+    """Plan the first round of a search. See `harness.extras.racing.search.plan_round`."""
     from harness.extras.racing import search as searching  # noqa: PLC0415 -- plans load this
 
     return searching.plan_first_round(search)
 
 
 def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None) -> Improvement:
-    """Search for a better way of asking a judge; see `harness.extras.racing.search.improve`."""
+    """Search for a better way of asking a judge. See `harness.extras.racing.search.improve`."""
     from harness.extras.racing import search as searching  # noqa: PLC0415 -- as above
 
     return searching.improve(search, watch, stop)

@@ -1,4 +1,4 @@
-"""Two ways of asking a judge on the same items: what one gains on the other, and what it costs."""
+"""Comparison of two ways of asking a judge on the same items, by gain and cost."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 def compared_source(folder: RunFolder, source: Source) -> Source:
-    """Return a source with only the confirmed judge and its share of the error probability.
+    """Return a source with only the confirmed judge and its part of alpha.
 
-    The gain on the other judge, which was asked for it alone, is tested first.
+    The gain over the other judge is tested first. The other judge ran only for this test.
 
     Parameters
     ----------
     folder : RunFolder
-        A confirmation with a judge that the confirmed one is compared with.
+        Confirmation with the confirmed judge and the judge to compare it with.
     source : Source
-        Of all its verdicts.
+        Source of all verdicts.
     """
     before = folder.manifest.config.compared_with
     [after] = [name for name in source.planned if name != before]
@@ -46,7 +46,7 @@ def compared_source(folder: RunFolder, source: Source) -> Source:
 
 
 class Pair(NamedTuple):
-    """What two judges lost on the items that both were asked about, and what replies cost."""
+    """Losses of two judges on their common items, and the cost of replies."""
 
     before: FloatArray
     after: FloatArray
@@ -54,14 +54,14 @@ class Pair(NamedTuple):
     cost_ratio: float | None
 
     def gain(self) -> PairedGain:
-        """Return the gain of the second on the first."""
+        """Return the gain of the second judge over the first."""
         return paired_gain(self.before, self.after, self.groups)
 
 
 def pair_of(folder: RunFolder, first: str, second: str) -> Pair | None:
-    """Compare two judges of a run folder; None without items that both replied to.
+    """Compare two judges of a run folder, or return None without common items.
 
-    A call that failed says nothing about either, so that its item is left out.
+    Items with a failed call are left out, because such a call shows nothing about either judge.
     """
     task = folder.load_task()
     specs = folder.manifest.judges
@@ -84,7 +84,7 @@ def pair_of(folder: RunFolder, first: str, second: str) -> Pair | None:
 
 
 def _usd_per_item(verdicts: Sequence[Verdict]) -> float:
-    """Return the cost of a judge's replies to an item; 0 if a price is not known."""
+    """Return the cost of a judge's replies to an item, or 0 if a price is unknown."""
     costs = [reply.cost_usd for _, bought in paid_replies(verdicts) for reply in bought]
     items = {verdict.item for verdict in verdicts}
     return sum(cost or 0.0 for cost in costs) / max(len(items), 1) if None not in costs else 0.0

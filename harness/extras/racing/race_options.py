@@ -1,4 +1,4 @@
-"""Options of a race: what its judges lose on an item, and what they are asked for."""
+"""Options of a race: the loss on an item, and the answers that judges give."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from harness.tasks import Task
     from harness.tasks.item import AnswerKind
 
-AS_GIVEN = ("mode", "level", "humans", "beta")  # choices that change what raters are taken to say
+AS_GIVEN = ("mode", "level", "humans", "beta")  # options that change how ratings are interpreted
 
 
 class Loss(NamedTuple):
-    """What judges lose on an item: a key of `LOSSES`, and the answers that it is of."""
+    """Loss on an item, as a key of `LOSSES` and the kind of answers."""
 
     name: str
     elicitation: AnswerKind
@@ -31,10 +31,10 @@ LOSS_OF_METRIC = {
 
 
 def loss_of(task: Task, choices: Choices) -> Loss:
-    """Return the loss that goes with the metric that ranks.
+    """Return the loss for the ranking metric.
 
-    Without a metric it is the disagreement with a random rater; of response sets, the squared
-    error.
+    Without a metric, the loss is the disagreement with a random rater, or the squared error for
+    response sets.
 
     Raises
     ------
@@ -57,16 +57,16 @@ def loss_of(task: Task, choices: Choices) -> Loss:
 
 
 def race_options(task: Task, options: RunOptions, choices: Choices) -> RunOptions:
-    """Return the options of a race with what follows from its loss.
+    """Return the options of a race, completed from its loss.
 
-    Judges are asked for the answers that the loss reads, and for nothing else.
+    Judges only give the answers that the loss uses.
 
     Raises
     ------
     OptionError
-        If an option does not go with a race.
+        If an option does not work with a race.
     TaskError
-        If the task has no options, or no ratings of that kind.
+        If the task has no options, or no ratings of this kind.
     """
     task.require_options("a race")
     for name in AS_GIVEN:

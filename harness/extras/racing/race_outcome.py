@@ -1,4 +1,4 @@
-"""How a race ended, read from the log of its run, and what of it may be validated."""
+"""Outcome of a race from its run's log, and the part that can be validated."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from harness.stats.racing.race import Standing
     from harness.tasks.item import Elicitation
 
-OVER = ("asked", "done")  # states of a run whose failed units stay without a reply
+OVER = ("asked", "done")  # states of a run in which failed units stay without a reply
 
 
 def raced_source(
     folder: RunFolder, source: Source, replies: Mapping[str, Sequence[Verdict]]
 ) -> Source:
-    """Return a source with how its judges raced, and without those not asked about all items.
+    """Return a source with the race's outcome, without judges that did not run on all items.
 
-    Which items a judge of a race was asked about depends on its answers, so that judges cannot be
-    compared on them as on those of other runs.
+    The items that a judge runs on in a race depend on its answers, so these items do not allow a
+    comparison of judges as in other runs.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ def raced_source(
     source : Source
         Of all its verdicts.
     replies : mapping of str to sequence of Verdict
-        Verdicts on the replies of each judge that was asked.
+        Verdicts on each judge's replies.
 
     Raises
     ------
     HarnessError
-        If there is nothing to race on.
+        If there are no items for a race.
     """
     manifest = folder.manifest
     pool = pool_of(source.task, manifest.judges, manifest.config)
@@ -92,7 +92,7 @@ def raced_source(
 
 
 def _why_unfit(leader: JudgeSpec, pool: RacePool, source: Source) -> Unfit:
-    """Return why a race returns nobody, though this judge has the lowest loss; "" if it does."""
+    """Return why a race does not return the judge with the lowest loss, or "" if it does."""
     if leader.name in control_judges(pool.specs):
         return "control"
     verdicts = source.verdicts[leader.name]
@@ -104,7 +104,7 @@ def _why_unfit(leader: JudgeSpec, pool: RacePool, source: Source) -> Unfit:
 def _is_complete(
     winner: JudgeSpec, pool: RacePool, source: Source, replies: Mapping[str, Sequence[Verdict]]
 ) -> bool:
-    """Return whether a judge was asked about all items of its run; an ensemble, all its members."""
+    """Return whether a judge, or every member of an ensemble, ran on all items of its run."""
     ids = {item.id for item in source.items}
     return all(
         sum(verdict.item in ids for verdict in replies[name]) == len(ids) * pool.n_replies[name]
@@ -115,7 +115,7 @@ def _is_complete(
 def _judges(
     pool: RacePool, standings: Sequence[Standing], replies: Mapping[str, Sequence[Verdict]]
 ) -> tuple[RacedJudge, ...]:
-    """Return what each judge was asked, and when it left."""
+    """Return each judge's items, and when it was dropped."""
     left: dict[str, tuple[int, int]] = {}
     for before, after in pairwise(standings):
         n_calls = sum(n * pool.n_replies[name] for name, n in pool.n_items_for(before).items())

@@ -1,4 +1,4 @@
-"""What a race draws from, and what its judges lost on it so far."""
+"""Pool of items for a race, and the judges' losses so far."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RacePool:
-    """The judges of a race, and its items in the order in which they are drawn.
+    """Judges of a race, and its items in the order of the draws.
 
-    Everything follows from the task, the judges and the options of the run.
+    The task, the judges and the run's options determine the pool.
 
     Attributes
     ----------
     specs : tuple of JudgeSpec
-        The J judges, ensembles after their members.
+        The J judges, with ensembles after their members.
     items : tuple of Item
-        The n rated items, in the order of the draws; those of a group follow each other.
+        The n rated items in the order of the draws. Items of a group are adjacent.
     ends : (U,) array of int
-        How many items the first units hold; a unit is an item, or a group that is drawn whole.
+        Number of items in the first units. A unit is an item, or a group that is drawn whole.
     table : LossTable
-        Loss of every answer on the items.
+        Loss of every answer on each item.
     design : RaceDesign
         Units, margin and error rate.
     n_replies : dict of str to int
-        Replies that each judge is asked for on an item; none of an ensemble.
+        Replies per item for each judge. Ensembles have none.
     n_unrated : int
-        Items of the run that nobody rated.
+        Unrated items of the run.
     is_grouped : bool
         Whether units are groups.
     """
@@ -72,13 +72,13 @@ class RacePool:
     is_grouped: bool
 
     def n_items(self, n_units: int) -> int:
-        """Return how many items the first units hold."""
+        """Return the number of items in the first units."""
         return int(self.ends[n_units - 1]) if n_units else 0
 
     def n_items_for(self, standing: Standing) -> dict[str, int]:
-        """Return of how many items, the first ones, replies of each judge are needed.
+        """Return how many of the first items need replies from each judge.
 
-        An ensemble needs those of its members.
+        An ensemble needs its members' replies.
         """
         needed = {
             spec.name: self.n_items(int(n_units))
@@ -95,23 +95,23 @@ class RacePool:
         replies: Mapping[str, Sequence[Verdict]],
         dropped: AbstractSet[str] = frozenset(),
     ) -> FloatArray:
-        """Return what each judge lost on some items.
+        """Return each judge's losses on some items.
 
         Parameters
         ----------
         rows : slice
-            Places of the items.
+            Indices of the items.
         replies : mapping of str to sequence of Verdict
-            Those of each judge that is asked, on these items and on those that its strategy adds;
-            others are ignored.
+            Verdicts of each judge on these items, and on items that its strategy adds. Other
+            verdicts are ignored.
         dropped : set of str
-            Judges that give no more replies: a reply that they didn't give loses 1.
+            Judges without more replies. Their missing replies have a loss of 1.
 
         Returns
         -------
         losses : (J, r) array in [0, 1]
-            Mean over the replies to an item; one without a usable answer loses 1. nan where a
-            reply is missing.
+            Mean over the replies to an item. A reply without a usable answer has a loss of 1. nan
+            if a reply is missing.
         """
         items = self.items[rows]
         table = self.table.values[rows]
@@ -138,25 +138,25 @@ class RacePool:
         return [counts[item.id] == self.n_replies[name] for item in items]
 
     def _answered(self, verdicts: Sequence[Verdict], items: Sequence[Item]) -> FloatArray:
-        """Return the share of a judge's verdicts on each item that answer."""
+        """Return the share of answers among a judge's verdicts on each item."""
         n_verdicts = Counter(verdict.item for verdict in verdicts)
         n_answered = Counter(v.item for v in verdicts if v.outcome == "answered")
         return np.array([n_answered[item.id] / max(n_verdicts[item.id], 1) for item in items])
 
     def by_unit(self, losses: FloatArray) -> FloatArray:
-        """Add up the losses on the items of each unit, (J, n) to (J, U)."""
+        """Sum the losses on the items of each unit, (J, n) to (J, U)."""
         starts = np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
         return np.asarray(np.add.reduceat(losses, starts, axis=1))
 
     def standings(self, losses: FloatArray, standing: Standing | None = None) -> Iterator[Standing]:
-        """Yield where the race stands before each decision, and at last, as far as is known.
+        """Yield the race's state before each decision, and the last known state.
 
         Parameters
         ----------
         losses : (J, n) array
-            On the items; nan where not known.
+            Losses on the items, or nan if unknown.
         standing : Standing, optional
-            Where to begin; by default at the start.
+            State to begin with. By default, the start of the race.
         """
         standing = standing or start(self.design)
         by_unit = self.by_unit(losses)
@@ -226,7 +226,7 @@ def pool_of(task: Task, specs: tuple[JudgeSpec, ...], config: RunConfig) -> Race
 
 
 def _units(items: Sequence[Item]) -> list[list[int]]:
-    """Return the places of the items of each group; an item without one is its own."""
+    """Return the indices of each group's items. An item without a group is a group of one."""
     groups: dict[tuple[str, str], list[int]] = {}
     for i, item in enumerate(items):
         key = ("item", item.id) if item.group is None else ("group", item.group)

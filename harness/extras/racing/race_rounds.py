@@ -1,4 +1,4 @@
-"""The rounds of a race: after each batch of items, who is asked about which items next."""
+"""Rounds of a race, which choose the judges and items after each batch of items."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 def rounds(plan: Plan, logged: Mapping[UnitKey, Verdict], observer: Observer) -> Rounds:
-    """Return the rounds of a race from what its log holds; see `pool_of` for errors.
+    """Return the rounds of a race from its log. See `pool_of` for errors.
 
-    Failed units are asked again, so they count as missing.
+    Failed units run again, so they count as missing.
     """
     specs = (*plan.specs, *plan.ensembles)
     known = [verdict for verdict in logged.values() if verdict.outcome != "failed"]
@@ -42,20 +42,20 @@ def rounds(plan: Plan, logged: Mapping[UnitKey, Verdict], observer: Observer) ->
 
 
 class Rounds(NoObserver):
-    """Collects the verdicts that are written, and says from them alone what is asked next.
+    """Collector of written verdicts, which determine the next requests.
 
     Parameters
     ----------
     jobs : sequence of Job
-        What each judge would be asked about all items.
+        Jobs of the judges on all items.
     pool : RacePool
         The race.
     known : iterable of Verdict
-        What the log holds.
+        Verdicts in the log.
     observer : Observer
         Watches the run.
     plan : Plan
-        Whether the judge that is returned is asked about the other items, too.
+        Plan that says whether the returned judge also runs on the remaining items.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class Rounds(NoObserver):
         self.has_ended = False
         self._add(known)
 
-    # What is asked
+    # Requests
 
     def next_jobs(self, stopped: Mapping[str, str]) -> Sequence[Job]:
-        """Return what each judge is asked next; empty when the race and its rest are over.
+        """Return each judge's next jobs, or nothing once the race and the remaining items are done.
 
-        Judges that ``stopped`` for a lasting reason are dropped, and the others race on. Without
-        such a reason, it doesn't go on while more calls of a judge failed than may be missing.
+        Judges that ``stopped`` for a lasting reason are dropped, and the race continues without
+        them. Without such a reason, the race stops if a judge has too many failed calls.
         """
         for job in filter(self._fails_too_often, self.asked_jobs()):
             [(reason, _)] = self._failed[job.judge.spec.name].most_common(1)
@@ -121,13 +121,13 @@ class Rounds(NoObserver):
         return name not in self._dropped and fails_too_often(n_failed, n_planned, self._least)
 
     def _drop(self, stopped: Mapping[str, str]) -> None:
-        """Ask judges nothing more."""
+        """Drop judges from the race."""
         for name in stopped.keys() - self._dropped:
             self._observer.say(f"{name} is dropped, and the others race on ({stopped[name]})")
         self._dropped |= stopped.keys()
 
     def asked_jobs(self) -> list[Job]:
-        """Return what each judge was asked so far."""
+        """Return each judge's jobs so far."""
         return [
             replace(
                 job, items=tuple(i for i in job.items if i.id in self._given[job.judge.spec.name])
@@ -136,9 +136,9 @@ class Rounds(NoObserver):
         ]
 
     def _job(self, job: Job, wanted: set[str]) -> Job:
-        """Return the part of a job that is wanted and was not given before.
+        """Return the part of a job that is needed now and was not returned before.
 
-        Items that a strategy adds come with the first.
+        Items that a strategy adds come with the first part.
         """
         given = self._given[job.judge.spec.name]
         wanted = wanted | {item.id for item in job.items if item.id not in self._pool.task.by_id}
@@ -147,7 +147,7 @@ class Rounds(NoObserver):
         return replace(job, items=items)
 
     def _update_losses(self) -> None:
-        """Compute the losses on the items that were asked for and are not known yet."""
+        """Compute the unknown losses on items that judges ran on."""
         counts = [self._pool.n_items(int(n_units)) for n_units in self._standing.n_asked]
         first = min(int(np.isnan([*row, np.nan]).argmax()) for row in self._needed(counts))
         if first < max(counts):
@@ -165,7 +165,7 @@ class Rounds(NoObserver):
             self._losses[:, rows] = self._pool.losses_on(rows, replies, self._dropped)
 
     def _needed(self, counts: Sequence[int]) -> list[FloatArray]:
-        """Return the losses of each judge on the items that it was asked about."""
+        """Return each judge's losses on the items it ran on."""
         return [row[:count] for row, count in zip(self._losses, counts, strict=True)]
 
     def _say_who_left(self, standing: Standing) -> None:
@@ -178,20 +178,20 @@ class Rounds(NoObserver):
             elif before and not now:
                 self._observer.say(f"{spec.name} is asked again; {n_items} items drawn")
 
-    # What is seen
+    # Progress
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Keep verdicts that were written."""
+        """Keep newly written verdicts."""
         self._failed[judge].update(v.reason for v in verdicts if v.outcome == "failed")
         self._add(verdicts)
         self._observer.advanced(judge, verdicts)
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Pass on verdicts that the log held."""
+        """Pass on verdicts from the log."""
         self._observer.resumed(judge, verdicts)
 
     def progressed(self, progress: SharedProgress) -> None:
-        """Pass on what processes have done."""
+        """Pass on the progress of processes."""
         self._observer.progressed(progress)
 
     def ended(self, judge: str, reason: str) -> None:
@@ -203,7 +203,7 @@ class Rounds(NoObserver):
         self._observer.say(line)
 
     def show(self, text: str) -> None:
-        """Pass on a text of a judge."""
+        """Pass on a judge's text."""
         self._observer.show(text)
 
     def _add(self, verdicts: Iterable[Verdict]) -> None:

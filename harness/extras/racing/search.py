@@ -1,8 +1,7 @@
-"""A search for a better way of asking a judge: races in rounds, then a test on held-out items.
+"""Search for a better way of asking a judge, with races in rounds and a test on held-out items.
 
-Every round is a run of its own in the folder of the search, and the last one holds the
-confirmation. All that follows is read from these folders, so that a search that was interrupted
-goes on with the same command.
+Every round is a separate run in the search's folder, and the last one contains the confirmation.
+The search reads its state from these folders, so the same command continues an interrupted search.
 """
 
 from __future__ import annotations
@@ -61,13 +60,13 @@ if TYPE_CHECKING:
     from harness.judging.running.stopping import StopRequests
     from harness.tasks import Task
 
-RESULT = "improvement.json"  # in the folder of a search
-HOLDOUT = 0.3  # share of the items, where none is held out yet
-CHOICES = Choices(ranks_by="forced_choice")  # a gain is in agreement with a rater's answer
+RESULT = "improvement.json"  # in a search's folder
+HOLDOUT = 0.3  # share of the items, if none is held out yet
+CHOICES = Choices(ranks_by="forced_choice")  # unit of a gain: agreement with a rater's answer
 
 
 class Paid(NamedTuple):
-    """What a search has cost, and what calls may have that nobody reported."""
+    """Cost of a search, and the maximum cost of calls without a reported cost."""
 
     usd: float
     at_most_usd: float
@@ -76,9 +75,10 @@ class Paid(NamedTuple):
 def plan_round(
     search: JudgeSearch, number: int, best: str, limit: Limit, first: Sequence[str] = ()
 ) -> Plan | None:
-    """Plan a round: the judge, the best so far, and candidates; None if there are none left.
+    """Plan a round with the judge, the best one so far, and candidates.
 
-    Judges that were made for the round come ``first``: with a wording, or with biases.
+    Returns None if no candidates are left. Judges made for the round (with a wording, or with
+    biases) come ``first``.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def plan_round(
 def _plan_of(
     search: JudgeSearch, best: str, names: Sequence[str], options: RunOptions, pool: Task | None
 ) -> Plan | None:
-    """Plan a race of some candidates, without those that have too few examples to be shown."""
+    """Plan a race of some candidates, without candidates that have too few examples to show."""
     while names:
         asked = list(dict.fromkeys((search.judge, best, *names)))
         try:
@@ -130,7 +130,7 @@ def _plan_of(
 
 
 def _without_examples(plan: Plan) -> Plan:
-    """Return a plan that asks no judge about the items that some of them are shown."""
+    """Return a plan without the items that serve as examples for any judge."""
     if (shown := plan.prompts.demonstrations) is None:
         return plan
     ids = {demonstration.item for drawn in shown.drawn.values() for demonstration in drawn}
@@ -144,7 +144,7 @@ def _without_examples(plan: Plan) -> Plan:
 
 
 def _holdout(search: JudgeSearch) -> float | None:
-    """Return the share of the items to hold out; None if judges were tried on all of them."""
+    """Return the share of items to hold out, or None if judges were tried on all items."""
     criterion = search.settings.criterion
     if search.settings.holdout is not None:
         return holdout_of(search.task, criterion, search.settings.holdout, new_ledger=False)
@@ -155,7 +155,7 @@ def _holdout(search: JudgeSearch) -> float | None:
 
 
 def _examples(search: JudgeSearch, first: RunFolder, holdout: float | None) -> Task | None:
-    """Return what judges may be shown; None for those drawn at first, if the judge is shown any."""
+    """Return examples to show, or None for the first draw if the judge is shown any examples."""
     own = next(spec for spec in first.manifest.judges if spec.name == search.judge)
     if own.asking.n_demonstrations:
         return None
@@ -164,19 +164,19 @@ def _examples(search: JudgeSearch, first: RunFolder, holdout: float | None) -> T
 
 
 def plan_first_round(search: JudgeSearch) -> Plan | None:
-    """Plan the first round of a search; see `plan_round`."""
+    """Plan the first round of a search. See `plan_round`."""
     own = search.settings
     limit = Limit(**{name: getattr(own, name) for name in Limit.model_fields})
     return plan_round(replace(search, writer=""), 1, search.judge, limit)
 
 
 def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None) -> Improvement:
-    """Search for a better way of asking a judge, and test what it gains.
+    """Search for a better way of asking a judge, and test its gain.
 
     Parameters
     ----------
     search : JudgeSearch
-        What is improved.
+        Search with the judge to improve.
     watch : callable
         Returns the observer of a plan.
     stop : StopRequests, optional
@@ -205,7 +205,7 @@ def improve(search: JudgeSearch, watch: Watch, stop: StopRequests | None = None)
 
 
 def _check_writer(search: JudgeSearch) -> None:
-    """Refuse a writer that would never be asked, or can't be."""
+    """Reject a writer that would never run, or cannot run."""
     if search.options.rounds == 1:
         problem = "a writer is shown what the judge gets wrong in the first round"
         raise OptionError("", problem, "Ask for two {rounds} or more, or leave {writer} out")
@@ -213,7 +213,7 @@ def _check_writer(search: JudgeSearch) -> None:
 
 
 def _written(search: JudgeSearch, number: int, best: str, watch: Watch) -> tuple[list[str], int]:
-    """Ask the writer for candidates of a round; return their names, and how that ended."""
+    """Ask the writer for a round's candidates. Return their names and the exit code."""
     if not search.writer or number == 1:
         return [], ExitCode.DONE
     last = search.folders()[-1]
@@ -229,7 +229,7 @@ def _written(search: JudgeSearch, number: int, best: str, watch: Watch) -> tuple
 
 
 def _biased(search: JudgeSearch) -> list[str]:
-    """Return judges of the last round with biases that they lose less with."""
+    """Return the last round's judges with biases that lower their loss."""
     folders = search.folders()
     return biased_names(folders[-1], folders[-1].load_task()) if folders else []
 
@@ -237,7 +237,7 @@ def _biased(search: JudgeSearch) -> list[str]:
 def _raced(
     search: JudgeSearch, number: int, best: str, watch: Watch, stop: StopRequests | None
 ) -> tuple[RunFolder | None, int]:
-    """Run a round, or what is left of it; no folder if there is nothing to try."""
+    """Run a round or the rest of it. Return no folder without candidates."""
     path = search.path / f"round-{number}"
     _discard_unasked(path)
     if not (path / "manifest.json").exists():
@@ -260,7 +260,7 @@ def _raced(
 
 
 def _discard_unasked(path: Path) -> None:
-    """Remove a run folder in which nothing was asked: its holdout may not be fixed."""
+    """Remove a run folder without requests, because its holdout may not be fixed."""
     if not path.is_dir():
         return
     has_begun = (path / "manifest.json").exists()
@@ -276,7 +276,7 @@ def _run(search: JudgeSearch, plan: Plan, watch: Watch, stop: StopRequests | Non
 
 
 def _left(search: JudgeSearch, path: Path) -> Limit:
-    """Return what is left of the limit of cost for a run folder of the search."""
+    """Return the rest of the cost limit for a run folder of the search."""
     own = search.settings
     limit = Limit(**{name: getattr(own, name) for name in Limit.model_fields})
     others = [
@@ -286,7 +286,7 @@ def _left(search: JudgeSearch, path: Path) -> Limit:
 
 
 def _all_folders(search: JudgeSearch) -> Iterator[RunFolder]:
-    """Yield the rounds that were begun, their confirmation, and what the writer was asked."""
+    """Yield the folders of started rounds, of their confirmation, and of the writer's requests."""
     for manifest in sorted((search.path / WRITING).glob("*/manifest.json")):
         yield RunFolder.open(manifest.parent)
     for folder in search.folders():
@@ -311,7 +311,7 @@ def _race_of(folder: RunFolder) -> RaceResult:
 
 
 def _ended(search: JudgeSearch, best: str, watch: Watch, stop: StopRequests | None) -> Improvement:
-    """Test the best way of asking on the held-out items, once, if there are any."""
+    """Test the best way of asking on the held-out items once, if there are any."""
     last = search.folders()[-1]
     if best == search.judge:
         return _improvement(search, best, "not_improved")
@@ -324,7 +324,7 @@ def _ended(search: JudgeSearch, best: str, watch: Watch, stop: StopRequests | No
     if state in {None, "planned"}:
         try:
             check_unspent(last, search.task)
-            _discard_unasked(begun)  # the ledger doesn't have it
+            _discard_unasked(begun)  # the ledger does not have it
         except RunError as error:
             if state is None:
                 return _without_claim(search, best, last, "spent", error.problem)
@@ -382,7 +382,7 @@ def _without_claim(
 def _improvement(
     search: JudgeSearch, best: str, ending: SearchEnding, **facts: object
 ) -> Improvement:
-    """Return the result of a search, with what its rounds asked, and write it into its folder."""
+    """Return the result of a search, including its rounds' requests, and write it to its folder."""
     folders = search.folders()
     rows = [row for folder in folders for row in _race_of(folder).judges]
     most = {name: max(r.n_calls for r in rows if r.judge == name) for name in _names(rows)}
@@ -419,7 +419,7 @@ def _improvement(
 
 
 def _with_output(search: JudgeSearch, last: RunFolder, improvement: Improvement) -> Improvement:
-    """Write the prompt that won, how it differs, and the report; return where they are."""
+    """Write the winning prompt, its diff and the report, and return their paths."""
     best = improvement.best
     if best != search.judge:
         write_prompts(search, last, best)
@@ -437,7 +437,7 @@ def _names(rows: Sequence[object]) -> list[str]:
 
 
 def _candidates(folders: Sequence[RunFolder]) -> Iterator[Candidate]:
-    """Yield the ways of asking that each round added."""
+    """Yield each round's new ways of asking."""
     seen: set[str] = set()
     for number, folder in enumerate(folders, 1):
         race = _race_of(folder)
@@ -457,7 +457,7 @@ def _candidates(folders: Sequence[RunFolder]) -> Iterator[Candidate]:
 
 
 def _resume(search: JudgeSearch, exit_code: int) -> str:
-    """Return the command that goes on; the limit of cost is to be raised where it ended this."""
+    """Return the command to continue, with a raised cost limit if the limit ended the search."""
     words = list(search.command)
     limit = search.settings.max_cost
     if limit is not None:

@@ -1,4 +1,4 @@
-"""Candidates with a bias for each option, from the replies of a round to development items."""
+"""Candidates with a bias for each option, from a round's replies on development items."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 LEAST_ITEMS = 10  # of each half
-LEAST_SHARE = 1e-6  # of an option, so that its logarithm exists
+LEAST_SHARE = 1e-6  # minimum chance of an option, so that its logarithm exists
 MOST_CANDIDATES = 2  # of a round
 
 
 def biased_names(folder: RunFolder, task: Task) -> list[str]:
-    """Return the judges of a round with biases that make them lose less, the best first.
+    """Return the judges of a round with biases that lower their loss, best first.
 
-    Each half of the items has the biases that lose least on the other, so that what the candidate
-    loses on the items of the round is not what it was chosen for.
+    Each half of the items gets the biases with the lowest loss on the other half, so a candidate's
+    loss on the round's items is not the loss that selected the biases.
 
     Parameters
     ----------
     folder : RunFolder
         A round that has ended.
     task : Task
-        Its task.
+        Task of the round.
     """
     if len(task.options) > MOST_OPTIONS:
         return []
@@ -64,7 +64,7 @@ def biased_names(folder: RunFolder, task: Task) -> list[str]:
 def _biased(
     spec: JudgeSpec, verdicts: Sequence[Verdict], task: Task
 ) -> Iterator[tuple[float, str]]:
-    """Yield the loss of a judge with biases and its name, if it loses less with them."""
+    """Yield the loss and name of a judge with biases, if they lower its loss."""
     keys = [option.key for option in task.options]
     shares = {v.item: distribution(v.probabilities or {}) for v in verdicts if v.probabilities}
     items = [task.by_id[name] for name, of_item in shares.items() if of_item and name in task.by_id]

@@ -1,4 +1,4 @@
-"""What a search tries: other ways of asking a judge, and the items that it is shown as examples."""
+"""Candidates of a search: other ways of asking a judge, and items to show as examples."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 ALONE = ("verbalised", "logprob-calibrated", "cot", "json", "logprob")
 VOTED = ("self-consistency:3",)
 SHOWN = ("few-shot:4", "few-shot:8", "few-shot:2", "few-shot:6")
-ADDED = ("few-shot:4", "few-shot:8", "self-consistency:5", "cot")  # to the best so far
+ADDED = ("few-shot:4", "few-shot:8", "self-consistency:5", "cot")  # added to the best so far
 PLAIN = "no-descriptions"
-MOST_ORDERS = 6  # of the options, each at every place once
-N_EXAMPLES = 12  # per criterion; a judge is shown up to 8, never the item itself
+MOST_ORDERS = 6  # of the options, with each option once in every place
+N_EXAMPLES = 12  # per criterion; a prompt shows up to 8, never the item itself
 
 
 def names_to_try(
@@ -39,22 +39,22 @@ def names_to_try(
     *,
     shows_examples: bool,
 ) -> list[str]:
-    """Return other ways of asking a judge that apply to it, those to try first at the start.
+    """Return other ways of asking that apply to a judge, in the order to try them.
 
     Parameters
     ----------
     judge : str
-        The judge as it was asked first.
+        Judge as first asked.
     best : str
-        The best so far, a way of asking the same one.
+        Best way of asking this judge so far.
     tried : iterable of str
-        What was raced already.
+        Ways of asking that already raced.
     task : Task
-        What is rated.
+        Task with the rated items.
     server : Server
-        Where judges are that are not aliases.
+        Server for judges that are not aliases.
     shows_examples : bool
-        Whether development items may be shown with their answers.
+        Whether prompts may show development items with their answers.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def names_to_try(
 
 
 def _as_shown(task: Task) -> Iterator[str]:
-    """Yield ways of showing the options: without descriptions, and in several orders."""
+    """Yield ways to show the options: without descriptions, or in several orders."""
     if any(option.description for option in task.options):
         yield PLAIN
     if len(task.options) <= MOST_ORDERS:
@@ -91,10 +91,10 @@ def _as_shown(task: Task) -> Iterator[str]:
 
 
 def is_likely(way: str, plain: JudgeSpec, task: Task) -> bool:
-    """Return whether a strategy can pay for a judge, which `resolve` alone doesn't say.
+    """Return whether a strategy can help a judge, which `resolve` does not check.
 
-    Judges of this package reply alike every time, and a small model in this process takes minutes
-    for its reasons on a few items.
+    This package's own judges always give the same reply, and a small model in this process takes
+    minutes to write reasons for a few items.
     """
     asking = named(way)
     is_voted = asking.replies_per_verdict(1) > 1 and not asking.gives_distribution
@@ -113,13 +113,13 @@ def base_of(judge: str, registry: Mapping[str, JudgeSpec]) -> str:
 
 
 def shows_examples(name: str) -> bool:
-    """Return whether a judge, by its name, is shown other items with their answers."""
+    """Return whether a judge's name says that its prompt shows other items with their answers."""
     own = split_strategy(name)[1]
     return bool(own) and named(own).n_demonstrations > 0
 
 
 def _joined(stem: str, own: str, added: str) -> str | None:
-    """Return a judge with another strategy added to its own; None if the two don't go together."""
+    """Return a judge with an additional strategy, or None if the strategies conflict."""
     if not own:
         return f"{stem}@{added}"
     try:
@@ -132,7 +132,7 @@ def _joined(stem: str, own: str, added: str) -> str | None:
 def with_strategy_of(
     best: str, names: Sequence[str], registry: Mapping[str, JudgeSpec]
 ) -> list[str]:
-    """Return judges with the strategy of another, if that is asked by a template."""
+    """Return judges with another judge's strategy, if it uses a template."""
     own = "" if best in registry else split_strategy(best)[1]
     if not own or named(own).completes_text:
         return list(names)
@@ -150,19 +150,19 @@ def _applies(name: str, task: Task, registry: Mapping[str, JudgeSpec], server: S
 def example_items(
     task: Task, criterion: str | None, holdout: float | None, verdicts: Sequence[Verdict]
 ) -> Task:
-    """Return a task of the development items that judges may be shown with their answers.
+    """Return a task with the development items that prompts may show with their answers.
 
-    Of each answer in turn: those that the judge got wrong come first, then those on which more of
-    the raters agree. A group has one item at most.
+    Items alternate between answers. For each answer, items that the judge got wrong come first,
+    then items on which more raters agree. A group has at most one item.
 
     Parameters
     ----------
     task : Task
         The rated items.
     criterion, holdout
-        As of the run; no held-out item is shown.
+        As for the run. No held-out item is shown.
     verdicts : sequence of Verdict
-        Those of the judge as it was asked first.
+        Verdicts of the judge as first asked.
     """
     items = select_items(task, criterion=criterion, limit=None, holdout=holdout)
     answers = answers_of(task, "forced_choice")
@@ -193,7 +193,7 @@ def example_items(
 
 
 def _agreement(task: Task, answers: Mapping[str, object]) -> dict[str, float]:
-    """Return the share of an item's raters who gave its most common answer."""
+    """Return the share of an item's raters who gave the most common answer."""
     n, n_alike = Counter[str](), Counter[str]()
     for rating in task.ratings:
         if rating.elicitation == "forced_choice" and rating.item in answers:

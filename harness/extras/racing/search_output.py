@@ -1,4 +1,4 @@
-"""What a search leaves behind: the prompt that won, how it differs, and a section of a report."""
+"""Output of a search: the winning prompt, its diff, and a section of a report."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from harness.runs.run_folder import RunFolder
     from harness.tasks import Task
 
-PROMPTS, DIFF = "prompts", "wording.diff"  # in the folder of a search
+PROMPTS, DIFF = "prompts", "wording.diff"  # in a search's folder
 SHOWN = "(item)"
 
 
 def write_prompts(search: JudgeSearch, folder: RunFolder, best: str) -> Path:
-    """Write the templates of a judge, and its demonstrations, into a folder of their own.
+    """Write a judge's templates and demonstrations to a separate folder.
 
     A run with ``--prompts`` and the judge without its wording then makes the same requests.
 
     Parameters
     ----------
     search : JudgeSearch
-        The search, whose folder has it.
+        Search whose folder to use.
     folder : RunFolder
-        A round that asked the judge.
+        Round that ran the judge.
     best : str
-        The judge.
+        Name of the judge.
     """
     spec, path = _spec(folder, best), search.path / PROMPTS
     prompts = prompts_of(folder, folder.load_task(), [spec])
@@ -63,7 +63,7 @@ def write_prompts(search: JudgeSearch, folder: RunFolder, best: str) -> Path:
 
 
 def run_command(search: JudgeSearch, folder: RunFolder, best: str) -> str:
-    """Return the command that asks a judge with the templates in the folder of the search."""
+    """Return the command that runs a judge with the templates in the search's folder."""
     registry = load_judges(search.server.judges_file)
     base = base_of(search.judge, registry)
     asking = _spec(folder, best).asking.label
@@ -75,9 +75,9 @@ def run_command(search: JudgeSearch, folder: RunFolder, best: str) -> str:
 
 
 def wording_diff(search: JudgeSearch, folder: RunFolder, best: str) -> tuple[str, ...]:
-    """Return the lines in which the prompt of a judge differs from that of the judge at first.
+    """Return the diff between a judge's prompt and the first judge's prompt.
 
-    Names of its fields stand for the texts of an item.
+    Field names replace the texts of an item.
     """
     task = folder.load_task()
     first, second = (_lines(folder, task, name) for name in (search.judge, best))
@@ -104,7 +104,7 @@ def _spec(folder: RunFolder, judge: str) -> JudgeSpec:
 
 
 def write_report(folder: RunFolder, improvement: Improvement) -> Path:
-    """Write what was tried into the report of the run that ended a search, unless it is there."""
+    """Add the tried candidates to the report of the search's last run, unless it has them."""
     section = to_json(section_of(improvement)).encode()
     path = folder.path / SECTION
     page = folder.path / "report.html"

@@ -1,8 +1,8 @@
-"""Candidates that a model writes: other instructions and descriptions of the options.
+"""Candidates that a model writes, with new instructions and option descriptions.
 
-The model is a judge of a task with one item, the material, so that its replies are asked for,
-cached, logged and paid for like all others. Its replies are data: what is taken of them is two
-kinds of text, which are checked and put into a template between the parts that never change.
+The model judges a task with one item, the material, so its replies are requested, cached, logged
+and paid for like all others. Its replies are data. Only two kinds of text from them are used,
+after a check, and put into a template between the parts that never change.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ WORDINGS = "wordings.json"
 MAX_REPLY, MAX_TEXT = 20_000, 2_000  # characters
 MAX_TOKENS = 4_000
 N_PER_CELL, N_CELLS, MAX_ITEM = 3, 6, 600  # examples, confusion cells, characters of an item
-LEAST_COPIED = 6  # words in a row that an item and a candidate share
+LEAST_COPIED = 6  # words in a row that an item and a candidate may not share
 FENCED = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
 WORD = re.compile(r"\w+")
 TEMPLATE = """[system]
@@ -81,16 +81,16 @@ class TaskWording(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedReply:
-    """Why a reply of the writer is no candidate."""
+    """Error that explains why a writer's reply is not a candidate."""
 
     problem: str
 
 
 def wording_of(reply: str, task: Task) -> TaskWording | RejectedReply:
-    """Return the wording in a reply of the writer, if it is a candidate.
+    """Return the wording in a writer's reply, if it is a candidate.
 
-    Keys and labels of the options stay, and no text of an item may stand in it: six of its words
-    in a row, or all of a shorter one.
+    The options keep their keys and labels. The wording must not contain an item's text, which means
+    six of its words in a row, or all words of a shorter text.
     """
     content = _content(reply)
     if content is None:
@@ -112,7 +112,7 @@ def wording_of(reply: str, task: Task) -> TaskWording | RejectedReply:
 
 
 def _content(reply: str) -> object:
-    """Return the JSON of a reply, which a code block may hold; None for none."""
+    """Return the JSON in a reply or its code block, or None without JSON."""
     if len(reply) > MAX_REPLY:
         return None
     body = reply.strip()
@@ -124,7 +124,7 @@ def _content(reply: str) -> object:
 
 
 def _problem(text: object) -> str:
-    """Return what keeps a text from standing in a template; "" for nothing."""
+    """Return why a text cannot be part of a template, or "" if it can."""
     if not isinstance(text, str) or not text.strip():
         return "a text is missing"
     if len(text) > MAX_TEXT:
@@ -137,7 +137,7 @@ def _problem(text: object) -> str:
 
 
 def _copied(texts: Sequence[str], task: Task) -> str:
-    """Return the id of an item whose words stand in a text; "" for none."""
+    """Return the id of an item whose words a text contains, or "" if there is none."""
     runs = {run for text in texts for run in _runs(_words(text), LEAST_COPIED)}
     spoken = [f" {' '.join(_words(text))} " for text in texts]
     for item in task.items:
@@ -163,14 +163,14 @@ def _runs(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
 
 
 def material_of(task: Task, verdicts: Sequence[Verdict]) -> str:
-    """Return what the writer is shown, as JSON: the wording, and items of each confusion.
+    """Return the writer's material as JSON, with the wording and items for each confusion.
 
     Parameters
     ----------
     task : Task
         The rated items.
     verdicts : sequence of Verdict
-        Of the best judge so far, on development items.
+        Verdicts of the best judge so far, on development items.
     """
     answers = answers_of(task, "forced_choice")
     ratings: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -222,7 +222,7 @@ def plan_writing(search: JudgeSearch, verdicts: Sequence[Verdict], n: int, limit
     Raises
     ------
     HarnessError
-        If the writer is unknown, or can't be asked.
+        If the writer is unknown, or cannot run.
     """
     task = _task_of(search.path / WRITING / "task", material_of(search.task, verdicts))
     options = RunOptions(
@@ -235,9 +235,9 @@ def plan_writing(search: JudgeSearch, verdicts: Sequence[Verdict], n: int, limit
 
 
 def written(search: JudgeSearch, plan: Plan, observer: Observer) -> tuple[list[TaskWording], int]:
-    """Ask the writer; return the candidates, and the exit code of asking."""
+    """Run the writer, and return the candidates and the exit code."""
     part = search.path / WRITING / part_name(plan.task, plan.prompts, WRITER)
-    if part.is_dir() and not (part / "manifest.json").exists():  # killed while it was created
+    if part.is_dir() and not (part / "manifest.json").exists():  # killed during its creation
         shutil.rmtree(part)
     folder, asked = ask_part(
         plan, search.path / WRITING, observer=observer, place=search.place, shows_text=False
@@ -256,7 +256,7 @@ def written(search: JudgeSearch, plan: Plan, observer: Observer) -> tuple[list[T
 
 
 def _task_of(folder: Path, material: str) -> Task:
-    """Write the task of the writer, whose one item is the material, and load it."""
+    """Write the writer's task, which has the material as its only item, and load it."""
     described = {
         "name": WRITER,
         "property": "another wording",
@@ -276,15 +276,15 @@ def _task_of(folder: Path, material: str) -> Task:
 
 
 def write_judges(search: JudgeSearch, wordings: Sequence[TaskWording] = ()) -> list[str]:
-    """Write the judges of a search into its judges.yaml, with their templates beside it.
+    """Write a search's judges to its judges.yaml, with their templates next to it.
 
-    The file has the user's own judges, the writer, and a judge for each wording so far. Where their
-    requests go is taken from the user's file alone, and not from the folder of the search.
+    The file has the user's own judges, the writer, and a judge for each wording so far. Addresses
+    for their requests come only from the user's file, never from the search's folder.
 
     Returns
     -------
     names : list of str
-        Those of the judges with the new wordings.
+        Names of the judges with the new wordings.
     """
     folder, users = search.path, search.server.judges_file or user_file()
     folder.mkdir(parents=True, exist_ok=True)
@@ -307,7 +307,7 @@ def write_judges(search: JudgeSearch, wordings: Sequence[TaskWording] = ()) -> l
 
 
 def wordings_of(search: JudgeSearch) -> list[TaskWording]:
-    """Return the wordings that a search has tried, checked as they were at first."""
+    """Return the wordings that a search has tried, after the same check as before."""
     file = search.path / WORDINGS
     if not file.exists():
         return []
@@ -320,12 +320,12 @@ def wordings_of(search: JudgeSearch) -> list[TaskWording]:
 
 
 def name_of(plain: JudgeSpec, wording: TaskWording) -> str:
-    """Return the name of a judge with a wording, which follows from it."""
+    """Return the name of a judge with a wording, which depends only on the wording."""
     return f"{plain.name}-{sha256(json.dumps(wording).encode()).hexdigest()[:6]}"
 
 
 def _entry(spec: JudgeSpec) -> JsonObject:
-    """Return a judge as an entry of a judges.yaml."""
+    """Return a judge as an entry for judges.yaml."""
     entry = spec.model_dump(mode="json", exclude_defaults=True, exclude={"name", "other_urls"})
     if spec.other_urls:
         entry["base_url"] = [spec.base_url, *spec.other_urls]
@@ -333,7 +333,7 @@ def _entry(spec: JudgeSpec) -> JsonObject:
 
 
 def _write_templates(folder: Path, name: str, task: Task, wording: TaskWording) -> dict[str, str]:
-    """Write the templates of a forced choice with a wording; return their names."""
+    """Write forced-choice templates with a wording, and return their names."""
     files = {}
     for strategy in ("zero-shot", "cot"):
         kind = named(strategy).template("forced_choice")
@@ -347,7 +347,7 @@ def _write_templates(folder: Path, name: str, task: Task, wording: TaskWording) 
 
 
 def _worded(template: str, task: Task, wording: TaskWording) -> str:
-    """Put a wording in the place of a template's instructions and options."""
+    """Replace a template's instructions and options with a wording."""
     options = "\n".join(_option_lines(task, wording))
     return template.replace("{{instructions}}", wording.instructions).replace(
         "{{options}}", options
@@ -355,7 +355,7 @@ def _worded(template: str, task: Task, wording: TaskWording) -> str:
 
 
 def _option_lines(task: Task, wording: TaskWording) -> list[str]:
-    """Return the options as they are shown with a wording, a line each."""
+    """Return the options with a wording, one per line."""
     lines = []
     for option in task.options:
         name = option.key if option.label == option.key else f"{option.key}: {option.label}"
