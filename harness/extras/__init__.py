@@ -1,1 +1,1 @@
-"""What an ordinary run never enters."""
+"""Features that an ordinary run does not import."""
