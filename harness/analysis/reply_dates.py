@@ -49,12 +49,13 @@ class ReplyDates:
             return ""
         undated = f" {self.n_undated:,} have no date." if self.n_undated else ""
         if not self.n_new:
-            were = f"were collected {self.dates}" if self.dates else "came from the store"
+            were = f"were collected {self.dates}" if self.dates else "are from earlier runs"
             return f"No new replies: all {self.n:,} {were}.{undated}"
+        were_shared = "is shared" if n_stored == 1 else "are shared"
         oldest = f" The oldest was collected on {self.oldest[:10]}." if self.oldest else ""
         return (
-            f"{self.n_new:,} of {self.n:,} replies are new, and {n_stored:,} came from the store."
-            f"{oldest}{undated}"
+            f"{self.n_new:,} of {self.n:,} replies are new, and {n_stored:,} {were_shared} with "
+            f"other judges or earlier runs.{oldest}{undated}"
         )
 
     def by_day(self) -> ReplyDates:

@@ -44,13 +44,13 @@ def verdict(at, *, from_store=True, has_reply=True):
         (
             ReplyDates(n=60, n_new=12, oldest="2026-10-02", newest="2026-11-01"),
             (
-                "12 of 60 replies are new, and 48 came from the store. "
+                "12 of 60 replies are new, and 48 are shared with other judges or earlier runs. "
                 "The oldest was collected on 2026-10-02."
             ),
         ),
         (
             ReplyDates(n=5, n_undated=5),
-            "No new replies: all 5 came from the store. 5 have no date.",
+            "No new replies: all 5 are from earlier runs. 5 have no date.",
         ),
     ],
 )

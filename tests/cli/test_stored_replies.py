@@ -80,7 +80,10 @@ def test_a_partly_stored_result_counts_its_new_replies(ask):
     age_cache(40)
     said, _, n_requests = ask()
     assert n_requests == 2
-    assert f"2 of {N} replies are new, and {N - 2} came from the store." in said
+    assert (
+        f"2 of {N} replies are new, and {N - 2} are shared with other judges or earlier runs."
+        in said
+    )
     assert f"The oldest was collected on {day(40)}." in said
 
 
@@ -89,7 +92,7 @@ def test_replies_of_an_earlier_version_have_no_date(ask):
     ask()
     age_cache(0, undated=True)
     said, _, _ = ask()
-    assert f"No new replies: all {N} came from the store. {N} have no date." in said
+    assert f"No new replies: all {N} are from earlier runs. {N} have no date." in said
 
 
 @pytest.mark.slow
