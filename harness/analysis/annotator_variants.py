@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
     from harness.stats.selection.replies import Replies
 
-CHOICES = frozenset({"forced_choice", "paired"})  # elicitations that ask for one
+CHOICES = frozenset({"forced_choice", "paired"})  # elicitations that ask for one option
 VariantSetting = Literal["small_n", "unanswered", "weighting", "score", "expert", "gold", "quality"]
 VariantKey: TypeAlias = tuple[
     VariantSetting, str

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from harness.stats import RatingTable
 
 
-STEPS = 20  # of beta, from 0 to 1
+STEPS = 20  # steps of beta, from 0 to 1
 
 
 MAX_BREAK_POINTS = 150
 
 
-SAME = 1e-9  # a break point this close to a step is that step
+SAME = 1e-9  # break points this close to a step are merged with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

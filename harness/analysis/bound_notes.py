@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.stats.indeterminacy.modelled import ModelledDecisions
     from harness.stats.indeterminacy.pair_bounds import BoundedDifference
 
-MOST_NAMED = 3  # differences
+MOST_NAMED = 3  # most differences that are named
 
 
 def notes_on_bounds(sensitivity: Sensitivity) -> Iterator[str]:

@@ -142,10 +142,10 @@ def exit_code_of(judges: Iterable[Completeness]) -> ExitCode:
     return ExitCode.DONE if complete else ExitCode.INCOMPLETE
 
 
-MAX_SHARE = 0.05  # of the replies; above it they are reported
+MAX_SHARE = 0.05  # share of the replies; larger shares are reported
 N_EXAMPLES = 3
 EXAMPLE_CHARS = 80
-MORE_TOKENS = 512  # the least limit that is advised
+MORE_TOKENS = 512  # smallest limit that is advised
 CAME = frozenset({"answered", "abstained", "refused", "invalid"})
 UNREADABLE = frozenset({"refused", "invalid"})
 NO_NUMBER = "no number named"

@@ -31,7 +31,7 @@ ABSOLUTE = re.compile(r"abs\((?P<name>.*)\)")
 DIFFERENCE = "difference("  # of an estimate: difference(B,A) is the mean of B minus the mean of A
 BETWEEN = re.compile(r"\s*,\s*")
 WITH_VALUES = (PREFIX, DIFFERENCE)
-SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
+SEPARATOR = re.compile(r",(?![^()]*\))")  # commas in a metric's name don't count
 
 
 @dataclass(frozen=True, slots=True)

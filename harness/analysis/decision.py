@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.analysis.metric_choice import Choosing
 
 DecisionVerdict: TypeAlias = Literal["use", "use_if_independent", "best_not_proven", "none"]
-VERDICTS: tuple[DecisionVerdict, ...] = get_args(DecisionVerdict)  # strongest first
+VERDICTS: tuple[DecisionVerdict, ...] = get_args(DecisionVerdict)  # from the strongest
 RECOMMENDING: frozenset[DecisionVerdict] = frozenset({"use", "use_if_independent"})
 DecisionReason: TypeAlias = Literal[
     "",

@@ -51,7 +51,7 @@ ENSEMBLE_SAME_AS = {
     "krippendorff_alpha_nominal": "fleiss_kappa",
 }
 SEVERAL = 2
-MAX_TEXT = 80  # characters of an example
+MAX_TEXT = 80  # most characters of an example
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
 
     The second value is the agreement among the raters, by coefficient, on the same resamples.
     """
-    ensemble = _ensemble(p, p.judges)  # before the cells, which are large
+    ensemble = _ensemble(p, p.judges)  # computed before the cells, which are large
     human = with_abstention(p.human)
     counted = {table.name: _count(p, human, table) for table in p.judges}
     estimates, human_agreement = _estimates(p, {name: c.sums for name, c in counted.items()})

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.non_inferiority import Margin
 
 OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that apply to unrated items
-MOST_RATINGS = 200_000  # up to which an audit leaves each rater out
+MOST_RATINGS = 200_000  # most ratings with which an audit leaves out each rater
 
 
 def section(p: Prepared, *, test_copies: bool = True) -> Evidence | None:

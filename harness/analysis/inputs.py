@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 N_RESAMPLES = 2000
 DIGITS = 12  # digits of an error probability
-WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
+WORTH = 0.05  # smallest difference that matters, as a share of the metric's range
 
 
 class JudgeFacts(Frozen):

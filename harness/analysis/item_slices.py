@@ -53,7 +53,7 @@ CERTAINTIES = {  # names of slices, by stratum
     "0.6 <= PA < 0.8": "60% to 80%",
     "PA < 0.6": "below 60%",
 }
-MATCHES = ("decision_consistency", "hit_rate(h/h)")  # the first that is defined is `consistency`
+MATCHES = ("decision_consistency", "hit_rate(h/h)")  # the first defined one is `consistency`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,7 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
-MAX_POINTS, DIGITS = 101, 4  # of a drawn curve
+MAX_POINTS, DIGITS = 101, 4  # for a drawn curve
 
 
 NO_SCORE: Final = "no_confidence"

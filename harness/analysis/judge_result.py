@@ -233,7 +233,7 @@ def human_result(source: Source, **estimated: Unpack[HumanEstimates]) -> HumanRe
     """Build the raters' result from their ratings and the estimates."""
     task, ids = source.task, {item.id for item in source.items}
     columns = task.rating_columns
-    is_selected = columns.rows_of(item.id for item in source.items) >= 0  # in order: quick
+    is_selected = columns.rows_of(item.id for item in source.items) >= 0  # fast: items are in order
     is_abstention = columns.of_answers(lambda _, value: value == CANNOT_ASSESS)
     return HumanResult(
         n_raters=len(np.unique(columns.rater[is_selected])),

@@ -26,7 +26,7 @@ SELECTED_BY = (  # the metrics of tables 3 and 4 of Guerdan et al. (2025), Fleis
     "coverage(h/hrs)",
     "mse(srs/srs)",
 )
-USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in most publications
+USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # usual selection metrics in publications
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from harness.tasks.item import ClosedScale
 
 
-EQUAL_DIGITS = 12  # losses that agree to so many decimals are equal
+EQUAL_DIGITS = 12  # losses that agree to this many decimals are equal
 REPEATED_CELLS = 8_000_000  # items times judges times resamples that repeat an estimation
 
 
-REPEATED_RESAMPLES = (100, 400)  # at least and at most
+REPEATED_RESAMPLES = (100, 400)  # minimum and maximum
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)

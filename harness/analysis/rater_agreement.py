@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.tasks import Task
 
-FEW_ITEMS = 0.05  # share of the rated items
+FEW_ITEMS = 0.05  # share of the rated items that counts as few
 
 
 def agreement_sums(p: Prepared) -> list[ItemSums]:

@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 Direction: TypeAlias = Literal["higher", "lower"]
 CORRELATION = (-1.0, 1.0)
-SIGN = {"higher": 1.0, "lower": -1.0}  # of a score with a declared direction
+SIGN = {"higher": 1.0, "lower": -1.0}  # sign of a score with a declared direction
 PAIRS = "pairwise_accuracy"
 N_CERTAINTIES = 5  # of the paper's strata: all items, and strata by the raters' agreement
 ALL = "all"
 MAX_CELLS = 20_000_000  # items times different ratings, in memory at once
-MAX_MEDIANS = 30  # that are distinguished
+MAX_MEDIANS = 30  # most medians that are distinguished
 QUARTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 

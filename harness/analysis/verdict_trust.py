@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
 
 AGREEMENT, STABILITY = "sample_agreement", "order_stability"
-SEED = 0  # of the split: the same data give the same verdicts
+SEED = 0  # seed of the split, so that the same data have the same verdicts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,7 +115,7 @@ class ComparedSide:
         forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in needed}
         for form in forms if implied is not None else ():
             if FORMS[form].needs_pairs and FORMS[form].elicitation == "response_set":
-                forms[form] = np.full_like(forms[form], np.nan)  # its noise differs from m raters'
+                forms[form] = np.full_like(forms[form], np.nan)  # noise isn't m raters'
         complete = {form: _complete(vectors) for form, vectors in forms.items()}
         return cls(table, dist, forms, complete, cut, implied is not None, times, common or {})
 

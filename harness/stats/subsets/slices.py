@@ -279,7 +279,7 @@ def _largest_tail(influence: FloatArray, level: float, rng: np.random.Generator)
     covariance = influence @ influence.T
     scale = np.sqrt(np.maximum(np.diag(covariance), NO_SPREAD**2))
     correlation = covariance / np.outer(scale, scale)
-    np.fill_diagonal(correlation, 1.0)  # also for a slice with equal items
+    np.fill_diagonal(correlation, 1.0)  # also for a slice whose items are equal
     eigenvalues, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
     draws = np.abs(rng.standard_normal((N_DRAWS, len(root))) @ root.T).max(axis=1)
