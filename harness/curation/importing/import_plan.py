@@ -18,6 +18,7 @@ from harness.curation.importing.option_guess import (
     count_labels,
     guess_answers,
     guess_rater_ids,
+    keys_alone,
     merged,
     pairs_of,
 )
@@ -325,10 +326,13 @@ def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
         {label.casefold() for label in c.humans} - {CANNOT_ASSESS.casefold()}
         for c in counts.values()
     ]
+    union = set().union(*sets)
+    bare = keys_alone(union)
+    sets = [{bare.get(label, label) for label in labels} for labels in sets]
     numeric = [{x for x in labels if as_number(x) is not None} for labels in sets]
     if any(numeric):
         return all(labels == numeric[0] for labels in numeric)
-    union = set().union(*sets)
+    union -= bare.keys()
     return any(labels == union for labels in sets)
 
 

@@ -27,11 +27,17 @@ from harness.tasks.columns.cell_values import labels_of, with_point
 from harness.tasks.columns.table_answers import TableAnswers
 from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS, POSITIONAL
 from harness.tasks.item import OPEN_SCALES, Scale
-from harness.tasks.options import CANNOT_ASSESS, key_ranks, keyed_labels
+from harness.tasks.options import (
+    BARE_KEY,
+    CANNOT_ASSESS,
+    key_ranks,
+    keyed_labels,
+    split_label,
+)
 from harness.tasks.schema import as_number
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     from harness.tasks.columns.answer_cells import AnswerReader
     from harness.tasks.columns.table_answers import AnswerSettings
@@ -47,6 +53,7 @@ N_BINARY = 2  # options; two options have no meaningful order
 MIN_STEPS = 3  # fewest numbers to detect a code; two aren't enough
 NUMBER = "N"  # number of raters, which only the user knows
 PLACEHOLDER = ("LOWEST", "...", "HIGHEST")  # for an order that only the user knows
+LIST_ALL = "if the scale has other options, list all with --options"
 VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
 CODES = frozenset(["-1", "-8", "-9", "-99", "-999", "9", "77", "88", "97", "98", "99", "999"])
 MIN_UNEVEN_ROWS = 10  # rows with gaps that show that columns named after people are places
@@ -220,8 +227,13 @@ def guess_answers(
         uses |= _judge_labels(counts, uses, meanings, notes)
     names = _spellings(uses, notes)
     remarks = [] if settings.options else [*filter(column_words.is_remark, names), *_codes(names)]
-    alike = [] if settings.options else _meaning_others(names, meanings)
     names = [name for name in names if name not in remarks] or names
+    bare = {} if settings.options else keys_alone(names)
+    names = [name for name in names if name not in bare]
+    human = _options(human, {key.casefold(): label for key, label in bare.items()}, ())
+    notes += _key_notes(bare)
+    alike = [] if settings.options else _meaning_others(names, meanings)
+    unclear = [] if settings.options else _key_questions(names, settings)
     names = _once_per_key(names)
     notes += _rare(human, settings)
     _check_number(names, where)
@@ -233,16 +245,68 @@ def guess_answers(
     scale = settings.scale or _scale(names, pairs=bool(pairs))
     if scale == "continuous":
         return _numbers(counts, settings, where, [*map(float, names)])
-    if not settings.scale and not any("decimal" in doubt.accept for doubt in doubts):
+    is_asked = bool(unclear) or any("decimal" in doubt.accept for doubt in doubts)
+    if not (settings.scale or is_asked):
         doubts += _scale_questions(names, scale, pairs=pairs, listed=bool(settings.options))
     names = names if settings.options else _in_order(names, scale, notes)
     positive = settings.positive or (_affirmative(names) if scale == "binary" else ())
     whole = {"scale": scale, "options": tuple(names), "positive": positive}
+    answers = TableAnswers.of(settings.model_copy(update=whole), where, abstain=counts.abstains)
     return AnswerGuess(
-        TableAnswers.of(settings.model_copy(update=whole), where, abstain=counts.abstains),
-        (*_remark_questions(remarks), *_meaning_questions(alike), *doubts),
+        answers.with_others(bare),
+        (*_remark_questions(remarks), *_meaning_questions(alike), *unclear, *doubts),
         tuple(notes),
     )
+
+
+def _carriers(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the labels that contain each bare key among some labels, one per text."""
+    carriers: dict[str, dict[tuple[str, str], str]] = {}
+    names = list(names)
+    for name in names:
+        if part := split_label(name):
+            carriers.setdefault(part.key.casefold(), {}).setdefault(part.folded, name)
+    bare = {name: carriers.get(name.casefold(), {}) for name in names if BARE_KEY.fullmatch(name)}
+    return {name: [*labels.values()] for name, labels in bare.items() if labels}
+
+
+def keys_alone(names: Collection[str]) -> dict[str, str]:
+    """Return keys without their label, each with the label that contains it if there's only one.
+
+    Examples
+    --------
+    >>> keys_alone(["1 - rude", "1", "2 - polite", "3"])
+    {'1': '1 - rude'}
+    >>> keys_alone(["1 - rude", "1", "1 - curt"])
+    {}
+    """
+    return {key: labels[0] for key, labels in _carriers(names).items() if len(labels) == 1}
+
+
+def _key_notes(bare: Mapping[str, str]) -> list[str]:
+    """Say that keys are read as the labels that contain them."""
+    if not bare:
+        return []
+    (key, label), *others = sorted(bare.items())
+    if not others:
+        return [f"{key!r} is read as {label!r}: it's that label's key"]
+    return [f"{_listed(sorted(bare))} are read as the labels with these keys, such as {label!r}"]
+
+
+def _key_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
+    """Ask about keys without their label that several labels contain."""
+    doubts = []
+    for key, labels in _carriers(names).items():
+        renames = [f"{key}={label}" for label in labels if "=" not in label]
+        choices = [f"--rename {quote(rename)}" for rename in renames]
+        question = (
+            f"can't tell whether {key!r} means {' or '.join(map(repr, labels))}. Pass "
+            f"{' or '.join([*choices, 'all options in --options'])}"
+        )
+        accept, *others = [{"rename": (*settings.rename, rename)} for rename in renames] or [{}]
+        accept = {"rename": tuple(renames[:1])} if accept else accept
+        doubts.append(Doubt(question, accept, tuple(others)))
+    return doubts
 
 
 def _once_per_key(names: list[str]) -> list[str]:
@@ -546,6 +610,8 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
     if order := known_order(names):
         return sorted(names, key=lambda name: order.index(plain_label(name)))
     if ranks := key_ranks(keyed) or step_numbers_of(names):
+        if absent := _absent([*step_numbers_of(names).values()]) if scale == "ordinal" else "":
+            notes.append(f"no rating has {'key' if keyed else 'step'} {absent}; {LIST_ALL}")
         return sorted(names, key=lambda name: ranks[name])
     numbers = {name: as_number(name) for name in names}
     steps = sorted(n for n in numbers.values() if n is not None)
@@ -556,10 +622,31 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
     absent = ", ".join(step for step in whole if float(step) not in steps)
     if all(step.is_integer() for step in steps) and len(steps) < len(whole) < 2 * len(steps):
         if 1 in map(sub, steps[1:], steps):
-            notes.append(f"nobody used {absent}; added, as the scale is ordinal")
+            lowest = _absent([*range(int(least), int(most) + 1)])
+            more = f". No rating is {lowest} either: {LIST_ALL}" if lowest else ""
+            notes.append(f"nobody used {absent}; added, as the scale is ordinal{more}")
             return whole
         notes.append(f"nobody used {absent}; --options adds them")
+    elif all(step.is_integer() for step in steps) and (lowest := _absent([*map(int, steps)])):
+        notes.append(f"no rating is {lowest}; {LIST_ALL}")
     return sorted(names, key=lambda name: numbers[name] or 0.0)
+
+
+def _absent(steps: Collection[int]) -> str:
+    """Return the unused steps of a scale from 1, or from its least step if that is lower.
+
+    Returns "" if all are used, or if the steps are too far apart to be those of one scale.
+
+    Examples
+    --------
+    >>> _absent([2, 3, 5]), _absent([0, 1, 2]), _absent([10, 20])
+    ('1 or 4', '', '')
+    """
+    if not steps or max(steps) > MAX_STEPS:
+        return ""
+    absent = [str(step) for step in range(min(1, *steps), max(steps)) if step not in steps]
+    is_close = len(absent) < 2 * len(steps) or 1 in map(sub, sorted(steps)[1:], sorted(steps))
+    return " or ".join(filter(None, [", ".join(absent[:-1]), *absent[-1:]])) if is_close else ""
 
 
 def _affirmative(names: Sequence[str]) -> tuple[str, ...]:

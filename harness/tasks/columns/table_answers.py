@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
@@ -307,6 +307,11 @@ class TableAnswers:
             ignore=tuple(label for label in settings.ignore if label not in labels),
             bounds=settings.bounds,
         )
+
+    def with_others(self, labels: Mapping[str, str]) -> Self:
+        """Return the same answers, with other labels that each mean one of the options."""
+        others = {other.casefold(): self.keys[label.casefold()] for other, label in labels.items()}
+        return replace(self, keys={**self.keys, **others})
 
     @classmethod
     def of_task(cls, task: TaskFields, rename: Mapping[str, str]) -> Self:
