@@ -1112,12 +1112,11 @@ range, {n_missed} of them by more than two standard errors.
   per item, an annotator test with a margin of 0.1, and {n_resamples:,} resamples. *Coins* ignore
   the item, *marginal judges* draw from the raters' answers over all items, and *good judges* are
   right on 90% of items (raters on 85%).
-- *At its margin*: the judges lose by exactly the margin to as many raters as allowed. The raters'
-  correlations are -0.5 to 0.9. The best of the judges is tested.
-- *A human rater at the margin*: the best of the judges is tested on 1, 1.5 and 3 times the smallest
-  number of items that can be tested.
-- *Always the median*: a constant judge on five ordered options, the most frequent of which is at an
-  end of the scale.
+- *At its margin*: the judges lose by exactly the margin to as many raters as allowed, with
+  correlations of -0.5 to 0.9 between raters. The best of the judges is tested.
+- *A human rater at the margin*: the best of the judges is tested on 1, 1.5 and 3 times the minimum
+  number of items.
+- *Always the median*: a constant judge on five ordered options, with the most frequent at an end.
 - Rows with a wanted range of 0% to 100% show the power on few items.
 - *Intervals*: two options and their response sets, one pair per item for beta, {n_resamples:,}
   resamples, and the [score interval](explanation/intervals.md#how-they-are-made). An item's
@@ -1128,20 +1127,20 @@ range, {n_missed} of them by more than two standard errors.
   (raters *mostly* say *no*). All items have the same F. Below 20 items there's no interval.
 - *Nearly always right*: two options, with raters and a judge of the accuracies in the row.
 - *F-hat of three options*: the chance of a choice given the set, with all seven sets. Items have
-  one or three pairs, or as many independent choices as sets. In groups of six, items share their
-  sets. With pairs, each group has its own F.
+  one or three pairs, or as many independent choices as sets. Groups of six items share their sets
+  and, with pairs, have their own F.
 - An interval should contain the design value, which is the statistic on {large:,} items. *Crossed
   raters* rate all items with their own severity. Their intervals are over items and raters, and
   should contain the expectation over both, with at least 2 degrees of freedom.
-- *A sample*: five or more raters have names, so comparisons allow for other raters too. In all
-  other rows, raters have no names or there are fewer than five.
+- *A sample*: five or more raters have names, so comparisons allow for other raters too. All
+  other rows have unnamed raters or fewer than five.
 
 Why rows miss their range:
 
-- Differences in prevalence bias compare absolute values. Near 0 these vary less than the biases do,
+- Differences in prevalence bias compare absolute values, which vary less near 0 than the biases do,
   so the interval is wider than needed.
-- Shares of few items move in steps. If most raters and the judge make the same decisions, few items
-  differ, and one step is more than a percent of the data sets.
+- Shares of few items move in steps. If most raters and the judge make the same decisions, one step
+  is more than a percent of the data sets.
 - For one judge with one reply and with ten, the critical value for skewed differences is an
   approximation on 30 items. The share is within two standard errors of 5%.
 - On 20 and 30 items, intervals for squared distances allow for one more item. They're wider than
@@ -1149,18 +1148,17 @@ Why rows miss their range:
 - On 20 items, intervals for kappa allow for an option that few answers in the sample have. They're
   wider than needed if options are about equally frequent.
 - With crossed raters, decisions at a cut-off move in steps of one rater. Without one of five, the
-  share of the remaining raters can lie on the cut-off, so leaving raters out varies decisions more
-  than drawing new raters does. The interval for decision consistency is wider than needed.
+  share can lie on the cut-off, so leaving raters out varies decisions more than drawing new raters
+  does. The interval for decision consistency is wider than needed.
 
-Values are never NA because there are too few items, but these results are:
+Values are never NA because there are too few items. But the following are NA:
 
 - intervals on fewer than five items or groups (for a share, fewer than two items)
 - significant differences between judges on fewer than 20 items or groups, or between judges that
   differ on fewer than six
-- the interval for the winner among several judges, on fewer than 30 items or groups
+- the interval for the winner among several judges, on fewer than 30
 
-The annotator test on grouped items has a separate rule, for the groups in which an item is won or
-lost.
+The annotator test on grouped items has a separate rule, for groups in which an item is won or lost.
 """
 
 
