@@ -136,7 +136,7 @@ def test_a_killed_run_of_a_plug_in_strategy_goes_on(harness, command, env, stub,
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("my-model@cot@two-sided:3", "does not go together with two-sided:3"),
+        ("my-model@cot@two-sided:3", "isn't compatible with two-sided:3"),
         ("lexicon@two-sided:3", "needs a judge that reads prompts"),
     ],
 )

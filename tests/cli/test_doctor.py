@@ -215,7 +215,7 @@ def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how):
     with locked(folder / "cache.db", how):
         [finding] = findings_of(doctor.examine(place=Place(cache=folder)), "cache")
     assert (finding.state, "database is locked" in finding.message) == ("unusable", True)
-    assert "Choose another" in finding.advice
+    assert "Choose a different one" in finding.advice
     [sound] = findings_of(doctor.examine(place=Place(cache=folder)), "cache")
     assert sound.state == "ok"
 
@@ -224,8 +224,8 @@ def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how):
     ("table", "state", "words"),
     [
         (None, "ok", "0 replies"),
-        ("Other(x)", "unusable", "of another program"),
-        ("Cache(x)", "unusable", "of another program"),
+        ("Other(x)", "unusable", "a different program's database"),
+        ("Cache(x)", "unusable", "a different program's database"),
     ],
 )
 def test_cache_without_its_table_is_not_called_unreadable(tmp_path, table, state, words):

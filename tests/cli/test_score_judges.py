@@ -154,7 +154,7 @@ def test_options_without_an_order_are_refused(place):
     path = write_csv(place / "v.csv", rows)
     result = call_harness("validate", "--task", "task", "--verdicts", path, cwd=place)
     assert result.returncode == 2
-    assert "a score orders items, and the options have no order" in result.stderr
+    assert "scores order items, but the options have no order" in result.stderr
 
 
 def test_too_few_rated_items_are_refused_before_anything_else(place):

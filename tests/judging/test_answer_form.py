@@ -209,7 +209,7 @@ def test_resumed_run_says_that_it_keeps_its_form_of_answer(tmp_path, stub):
     stub.reset()
     resumed = invoke("resume", run, *words, "1")
     assert resumed.exit_code == 0, resumed.output
-    assert "m: asked with `answer: plain`, as in this run." in resumed.stderr
+    assert "m: runs with `answer: plain`, as before." in resumed.stderr
     bodies = [json.loads(request["body"]) for request in stub.requests()]
     assert bodies
     assert not any("response_format" in body for body in bodies)

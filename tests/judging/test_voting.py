@@ -153,7 +153,7 @@ def test_a_plus_joins_aliases_and_asks_each_once(task):
     panel = JudgeSpec(name="p", kind="ensemble", members=("gpt", "claude"))
     with pytest.raises(JudgeError, match="put the strategy on the members"):
         look_up("p@cot", registry | {"p": panel})
-    with pytest.raises(JudgeError, match="or an ensemble"):
+    with pytest.raises(JudgeError, match="or is an ensemble"):
         resolve(["p+gpt"], task, registry | {"p": panel})
 
 

@@ -448,8 +448,8 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     whole = joined(spec.asking, added)
     if whole is None:
         raise JudgeError(
-            f"judge {spec.name!r} already has the strategy {spec.strategy}, which does not go "
-            f"together with {strategy}. Name it without @{strategy}"
+            f"judge {spec.name!r} already has the strategy {spec.strategy}, which isn't "
+            f"compatible with {strategy}. Pass it without @{strategy}"
         )
     changes = {
         "name": name,

@@ -105,7 +105,7 @@ class HostedEmbedding(EmbeddingJudge, HostedJudge):
 
 def encode_vector(vector: Sequence[float]) -> str:
     """Encode a vector as text: single precision, base64."""
-    import numpy as np  # noqa: PLC0415 -- with vectors alone
+    import numpy as np  # noqa: PLC0415 -- only for vectors
 
     array = np.asarray(vector, dtype="<f4")
     if array.ndim != 1 or not np.isfinite(array).all() or not array.any():
@@ -115,7 +115,7 @@ def encode_vector(vector: Sequence[float]) -> str:
 
 def decode_vector(text: str) -> FloatArray:
     """Return the vector that `encode_vector` encoded, scaled to length 1."""
-    import numpy as np  # noqa: PLC0415 -- with vectors alone
+    import numpy as np  # noqa: PLC0415 -- only for vectors
 
     array = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
     unit: FloatArray = array / np.linalg.norm(array)

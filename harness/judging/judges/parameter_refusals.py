@@ -152,9 +152,9 @@ def _advice(name: str) -> str:
     if name == "response_format":
         return (
             "Don't send a JSON schema: add `answer: plain` to the judge in judges.yaml, and "
-            f"name it without @{strategy}"
+            f"pass it without @{strategy}"
         )
     return (
-        f"Name the judge without @{strategy}, or if the server lists fewer tokens, add "
+        f"Pass the judge without @{strategy}, or if the server lists fewer tokens, add "
         "`params: {top_logprobs: 5}` to it in judges.yaml"
     )

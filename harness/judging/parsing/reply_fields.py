@@ -41,7 +41,7 @@ BEGINS = re.compile(r"(?i:begin|start)\s+")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 SCALE = re.compile(r"\s*\((?:[^()\n]{0,30}\d[^()\n]{0,30}|scores?\s+only)\)\s*\Z", re.IGNORECASE)
 ROW = re.compile(r"\s*\|(?P<cells>[^\n]*)\|\s*")
-OVERALL = re.compile(r"(?:overall|total|final)\b", re.IGNORECASE)  # beside parts for criteria
+OVERALL = re.compile(r"(?:overall|total|final)\b", re.IGNORECASE)  # next to criteria
 RULE = re.compile(r"[\s|:+-]+")
 
 

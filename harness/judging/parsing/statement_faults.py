@@ -68,7 +68,7 @@ CLAUSE = re.compile(
 )
 COMMA = re.compile(rf"[{re.escape(CLOSING)}\s]*[,\uff0c\u3001]\s*(?P<rest>.*)", re.DOTALL)
 SECOND_VERB = re.compile(r"(?:and|with|which|making|\w+ing|et|und|y|e)\b", re.IGNORECASE)
-GROUNDS = re.compile(  # a clause with a subject of its own
+GROUNDS = re.compile(  # a clause with a separate subject
     r"\s*(?:the|this|these|it|its|there|both|nobody|each|every|they|he|she)\b(?:\W+\w+){2,}",
     re.IGNORECASE,
 )

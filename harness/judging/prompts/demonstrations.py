@@ -1,4 +1,4 @@
-"""Demonstrations of few-shot judges: other items with their raters' most common answers.
+"""Demonstrations for few-shot judges: other items with their raters' most common answers.
 
 They are drawn before a run and saved with its prompts, so that a judge gets the same ones in every
 request.
@@ -36,11 +36,11 @@ class Demonstration(Struct, frozen=True, kw_only=True):
     """An item and the answer that most of its raters chose."""
 
     item: str
-    group: str  # its own id where it has none
-    criterion: str  # or ""
+    group: str  # its id if it has no group
+    criterion: str  # "" if it has none
     answer: DemonstratedAnswer
-    parts: tuple[str, ...] = ()  # what judges are shown of it; empty where texts are not kept
-    reasons: str = ""  # for the answer; "" where the task has none, or texts are not kept
+    parts: tuple[str, ...] = ()  # texts shown to judges; empty if the run keeps no texts
+    reasons: str = ""  # reasons for the answer; "" if there are none or the run keeps no texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Demonstrations:
 
     @classmethod
     def load(cls, folder: Path, task: Task) -> Self:
-        """Read demonstrations; texts that were not saved come from the task.
+        """Read demonstrations, with texts from the task if they weren't saved.
 
         Raises
         ------
@@ -118,12 +118,12 @@ def draw_demonstrations(
     Raises
     ------
     TaskError
-        If an item has fewer.
+        If an item has fewer than ``n``.
     """
     judged = {group_of(item) for of_kind in items.values() for item in of_kind}
     order = np.random.default_rng(seed).permutation(len(task.items))
     shuffled = [task.items[i] for i in order if _is_usable(task, task.items[i])]
-    shuffled.sort(key=lambda item: group_of(item) in judged)  # stable
+    shuffled.sort(key=lambda item: group_of(item) in judged)  # a stable sort
     drawn = {
         kind: _draw(task, _candidates(task, shuffled, kind), of_kind, kind, n)
         for kind, of_kind in items.items()
@@ -138,7 +138,7 @@ def _draw(
     kind: AnswerKind,
     n: int,
 ) -> Sequence[Demonstration]:
-    """Return the candidates that are shown with some item, in their order."""
+    """Return the candidates that are shown with at least one item, in their order."""
     by_criterion: defaultdict[str, list[Demonstration]] = defaultdict(list)
     for candidate in candidates:
         by_criterion[candidate.criterion].append(candidate)
@@ -154,8 +154,8 @@ def _draw(
             needed += f" and with the field {task.reasons!r}" if task.reasons else ""
             raise TaskError(
                 f"task {task.name}: item {item.id!r} has {len(for_item)} of {n} demonstrations for "
-                f"{kind}: other items, outside its group, with {needed}. Ask for fewer, or "
-                "choose another --elicitation."
+                f"{kind}: other items, outside its group, with {needed}. Use fewer, or pass a "
+                "different --elicitation."
             )
         shown.update(demonstration.item for demonstration in for_item)
     return [candidate for candidate in candidates if candidate.item in shown]
@@ -186,7 +186,7 @@ def _reasons(task: Task, item: Item) -> str:
 
 
 def answers_of(task: Task, kind: AnswerKind) -> dict[str, DemonstratedAnswer]:
-    """Return the raters' most common answer, by item; items with ties have none.
+    """Return the raters' most common answer by item, except for items with ties.
 
     On a continuous scale, this is the raters' median; for texts, the first of the most common ones.
     """
@@ -207,7 +207,7 @@ def answers_of(task: Task, kind: AnswerKind) -> dict[str, DemonstratedAnswer]:
 
 
 def _median(counts: Counter[DemonstratedAnswer]) -> DemonstratedAnswer:
-    """Return the lower median number; CANNOT_ASSESS if most raters abstain."""
+    """Return the lower median number, or CANNOT_ASSESS if most raters abstain."""
     if 2 * counts[CANNOT_ASSESS] > counts.total():
         return CANNOT_ASSESS
     numbers = [str(answer) for answer in counts.elements() if answer != CANNOT_ASSESS]
@@ -215,7 +215,7 @@ def _median(counts: Counter[DemonstratedAnswer]) -> DemonstratedAnswer:
 
 
 def group_of(item: Item) -> str:
-    """Return the group of an item; an item without one is its own group."""
+    """Return the group of an item, which is its own group if it has none."""
     return item.id if item.group is None else item.group
 
 
@@ -244,7 +244,7 @@ def _checked(demonstration: Demonstration, task: Task, path: Path) -> Demonstrat
         return demonstration
     if item is None or not task.has_text(item):
         raise PromptError(
-            f"{path}: task {task.name} has no text of item {demonstration.item!r}. Name the task "
+            f"{path}: task {task.name} has no text of item {demonstration.item!r}. Pass the task "
             "that has it."
         )
     return replace(demonstration, parts=task.parts_of(item), reasons=_reasons(task, item))

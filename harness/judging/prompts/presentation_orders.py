@@ -1,4 +1,4 @@
-"""A different order of the options for each sample, and how to read back their keys.
+"""Orders of the options that vary by sample, and the conversion of keys between them.
 
 If the keys are letters, they stay in place and the labels move (``A: Not toxic``), so neither a
 position nor a letter always means the same option. Other keys, such as words and grades, move with
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.tasks import Option
 
 
-Order = tuple[str, ...]  # the keys of the options by the place at which they are shown; () as given
+Order = tuple[str, ...]  # the options' keys as shown; () for the task's order
 N_ORDERS = 2
 
 

@@ -1,4 +1,4 @@
-"""The question for a judge: a unit, its question and the messages that contain it."""
+"""Questions for judges: units of work, and the content of their messages."""
 
 from __future__ import annotations
 

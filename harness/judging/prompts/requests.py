@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
-OPEN_TEMPLATES = {"continuous": "number", "text": "text"}  # where there are no options
+OPEN_TEMPLATES = {"continuous": "number", "text": "text"}  # templates for scales without options
 TWO_TURNS: tuple[TemplateName, ...] = ("paired", "paired_cot")
-MAX_FORMS = 1024  # orders of the options and criteria, whose prompts are kept
-RECENT_ITEMS = 64  # whose fenced texts are kept for other elicitations and orders of the options
-MAX_LISTED_SETS = 7  # the sets of three options; of more options, examples are shown
+MAX_FORMS = 1024  # cached prompts, which differ by order of the options and by criterion
+RECENT_ITEMS = 64  # cached fenced texts, used for other elicitations and orders
+MAX_LISTED_SETS = 7  # number of sets of three options; with more options, examples are shown
 REASK_CHOICE = """That reply can't be read as an answer. Reply with the key only.
 
 Options:
@@ -73,14 +73,14 @@ REASK_OPEN = """That reply can't be read as an answer. Reply with the answer onl
 
 The whole reply is one of these:
 {{keys}}"""
-DELETE = "\x7f"  # the only ASCII character that msgspec writes in another way than json
+DELETE = "\x7f"  # the only ASCII character that msgspec and json write differently
 _ENCODE = msgspec.json.Encoder().encode
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Everything that can affect a judge's reply.
+    """Content of a request: everything that can affect a judge's reply.
 
     The judge's alias is not part of it, so aliases of the same model share replies. Canonical JSON
     is ASCII without spaces, with members in alphabetical order, so the sample number comes last.
@@ -102,14 +102,14 @@ class Request:
 
     @cached_property
     def cache_key(self) -> str:
-        """Key of all samples' replies in the response cache: 16 hex digits.
+        """Key for all samples' replies in the response cache: 16 hex digits.
 
         It is the SHA-256 of the canonical JSON up to the sample number.
         """
         return hashlib.sha256(self._stem).hexdigest()[:CACHE_KEY_DIGITS]
 
     def hashes(self, samples: int) -> Iterator[str]:
-        """Yield the request's hashes for sample numbers from 0; the stem is hashed only once."""
+        """Yield the request's hashes for sample numbers from 0, hashing the stem only once."""
         stem = hashlib.sha256(self._stem)
         self.__dict__["cache_key"] = stem.hexdigest()[:CACHE_KEY_DIGITS]
         for sample in range(samples):
@@ -174,7 +174,7 @@ class Request:
         return f'{{"base_url":{base_url},{look}"messages":', after
 
     def _copy(self, **members: object) -> Self:
-        """Return a copy with changed members; cached values are kept, except the hash."""
+        """Return a copy with changed members, which keeps cached values except the hash."""
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         copied.__dict__.pop("hash", None)
@@ -196,7 +196,7 @@ def _turns(messages: Iterable[Message]) -> str:
 
 
 def json_string(text: str) -> str:
-    """Return a string as ASCII JSON, as `json` writes it; uses msgspec if the results agree."""
+    """Return a string as ASCII JSON in the form of `json`, using msgspec if both agree."""
     if text.isascii() and DELETE not in text:
         return _ENCODE(text).decode()
     return encode_basestring_ascii(text)
@@ -212,7 +212,7 @@ def _stem(frame: tuple[str, str], turns: str) -> bytes:
 
 
 class _Form(NamedTuple):
-    """A template with shared values filled in; ``tail`` is a format string for an item."""
+    """A template with shared values filled in, and a format string ``tail`` for an item."""
 
     values: dict[str, str]
     opening: tuple[Message, ...]
@@ -221,7 +221,7 @@ class _Form(NamedTuple):
 
 
 class Prompts:
-    """Templates of all elicitations, bound to a task; shared parts are rendered only once.
+    """Templates for all elicitations, bound to a task. Shared parts are rendered only once.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class Prompts:
         self.hash = hashlib.sha256(texts.encode() + drawn).hexdigest()
 
     def __reduce__(self) -> tuple[type[Prompts], tuple[object, ...]]:
-        """Make the same prompts in a different process, without what was rendered before."""
+        """Pickle the prompts without their caches, for use in a different process."""
         return type(self), (self.task, self.templates, self.demonstrations, self.orders)
 
     @classmethod
@@ -359,7 +359,7 @@ class Prompts:
         own: Mapping[TemplateName, str] = NO_FILES,
         both_orders: bool = False,
     ) -> tuple[Message, ...]:
-        """Return the messages that ask about an item; for a pair, the first turn.
+        """Return the messages for a question about an item; for a pair, those of the first turn.
 
         The sample sets the order of shuffled options, the option that an endorsement is about, and,
         if ``both_orders``, the order of a pairwise item's answers. ``own`` contains the judge's own
@@ -407,7 +407,7 @@ class Prompts:
         is_whole: bool,  # noqa: FBT001 -- a part of the cache's key
         described: bool = True,  # noqa: FBT001, FBT002 -- as above
     ) -> _Form:
-        """Fill in what items share: an order of the options, a criterion, a text of one part."""
+        """Fill in values that items share, such as the options' order and the criterion."""
         template = self.templates[name]
         if len(order) == 1:
             values = _endorsement_values(self.task, template, order[0])
@@ -440,7 +440,7 @@ class Prompts:
         return Message("user", shown), Message("assistant", answer)
 
     def _answer(self, answer: DemonstratedAnswer, order: Order) -> str:
-        """Return an answer in the form a judge would reply."""
+        """Return an answer in the form of a judge's reply."""
         if answer == CANNOT_ASSESS:
             return CANNOT_ASSESS
         if self.task.is_open:
@@ -454,7 +454,7 @@ class Prompts:
     def _shown(
         self, item: Item, elicitation: Elicitation, strategy: Strategy
     ) -> Sequence[Demonstration]:
-        """Return the demonstrations for an item; a pair begins with its response set."""
+        """Return the demonstrations for an item; for a pair, those for response sets."""
         if self.demonstrations is None or not (n := strategy.n_demonstrations):
             return ()
         kind = answer_kind(elicitation)
@@ -491,7 +491,7 @@ class Prompts:
         Parameters
         ----------
         unit : Unit
-            What the conversation is about.
+            The unit that the conversation is about.
         kind : str
             The kind of answer to ask for; for a pair, the set or the choice.
         """
@@ -511,7 +511,7 @@ class Prompts:
 
 
 def answer_kind(elicitation: Elicitation) -> AnswerKind:
-    """Return the kind of answer that an elicitation's first turn asks for."""
+    """Return the kind of answer to an elicitation's first turn."""
     return "forced_choice" if elicitation == "forced_choice" else "response_set"
 
 
@@ -532,14 +532,14 @@ def own_name(file_name: str) -> str:
 def _checked_template(
     name: str, file_name: str, folders: Sequence[Path], orders: OptionOrders | None
 ) -> Template:
-    """Read a template by name, and check that one for endorsements shows the option.
+    """Read a template by name, and check that a template for endorsements shows the option.
 
     A second turn must not show the options if each sample has its own order.
     """
     needed = ("user", "follow_up") if name in TWO_TURNS else ("user",)
     template = read_template(file_name, folders, needed)
     if name == "endorsement" and "{{option}}" not in template.parts["user"]:
-        raise PromptError(f"{template.path}: part [user] must show {{{{option}}}}, asked about.")
+        raise PromptError(f"{template.path}: part [user] must show {{{{option}}}}.")
     if orders and "{{options}}" in template.parts.get("follow_up", ""):
         raise PromptError(
             f"{template.path}: part [follow_up] shows {{{{options}}}}, but the first turn sets "
@@ -559,8 +559,8 @@ def _template_folders(task: Task, strategies: Iterable[Strategy]) -> dict[str, P
             is_lacking = elicitation in task.prompts and name not in task.prompts
             if is_lacking and strategy.gives_reasons:
                 raise PromptError(
-                    f"{task.folder}: 'prompts' in task.yaml names a template for {elicitation} and "
-                    f"none for {name}, which judges with @{strategy.name} need. Add it."
+                    f"{task.folder}: 'prompts' in task.yaml names a template for {elicitation} but "
+                    f"not for {name}, which judges with @{strategy.name} need. Add it."
                 )
     return folders
 
@@ -652,7 +652,7 @@ def _answers(task: Task, options: Sequence[Option]) -> list[str]:
 
 
 def _option_line(option: Option, *, described: bool = True) -> str:
-    """Return an option as shown; `option_matching` parses such lines."""
+    """Return an option's line in a prompt, which `option_matching` can parse."""
     name = option.key if option.label == option.key else f"{option.key}: {option.label}"
     return f"{name} - {option.description}" if described and option.description else name
 

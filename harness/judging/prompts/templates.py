@@ -2,17 +2,17 @@
 
 A template is UTF-8 text in parts, each below a line with its name in brackets::
 
-    [system]     what all items share
-    [user]       the question; at its end the item: {{fence}}, {{text}}, {{fence}}
+    [system]     text that all items share
+    [user]       the question, followed by the item: {{fence}}, {{text}}, {{fence}}
     [follow_up]  the second turn of a pair
     [abstain]    the value of {{abstain}} for tasks that allow abstaining
     [sets]       the value of {{sets}} for tasks that list their response sets
     [criterion]  the value of {{criterion}} for items that have a criterion
 
-``{{property}}``, ``{{instructions}}`` and ``{{options}}`` come from the task; ``{{option}}`` is the
-option that an endorsement is about, otherwise empty; ``{{keys}}`` are the replies to a forced
-choice and ``{{replies}}`` those to a response set (all, or examples where they are many), a line
-each.
+``{{property}}``, ``{{instructions}}`` and ``{{options}}`` come from the task. ``{{option}}`` is the
+option that an endorsement is about, and empty otherwise. ``{{keys}}`` lists the possible replies to
+a forced choice, and ``{{replies}}`` those to a response set (or examples if there are many), one
+per line.
 
 Values are never scanned for placeholders. A line that contains only placeholders is left out if all
 of them are empty.
@@ -52,14 +52,14 @@ ALLOWED: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template file, checked, and its parts by name without their heading lines."""
+    """A checked template file, with its parts by name and without heading lines."""
 
     path: Path
     text: str
     parts: dict[str, str]
 
     def render(self, part: str, values: Mapping[str, str]) -> str:
-        """Fill a part's placeholders; a missing part is empty."""
+        """Fill a part's placeholders, or return "" if the part is missing."""
         return render(self.parts.get(part, "").split("\n"), values)
 
     def question(self, values: Mapping[str, str], slots: frozenset[str]) -> tuple[str, str]:
@@ -85,7 +85,7 @@ def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> 
     template = Template(path, text, _parts(path, text))
     for part in needed:
         if not template.parts.get(part):
-            raise PromptError(f"{path}: part [{part}] is missing or empty. Write it.")
+            raise PromptError(f"{path}: part [{part}] is missing or empty. Add it.")
     _check(template)
     return template
 
@@ -121,8 +121,8 @@ def _parts(path: Path, text: str) -> dict[str, str]:
             if header[1] not in ALLOWED or header[1] in parts:
                 names = ", ".join(ALLOWED)
                 raise PromptError(
-                    f"{path}: line {number}: part [{header[1]}] is unknown or stands twice. "
-                    f"A template has each of {names} at most once."
+                    f"{path}: line {number}: part [{header[1]}] is unknown or repeated. "
+                    f"A template can contain each of {names} once."
                 )
             lines = parts.setdefault(header[1], [])
         elif lines is not None:
@@ -139,7 +139,7 @@ def _check(template: Template) -> None:
         for name in PLACEHOLDER.findall(text):
             if name not in ALLOWED[part]:
                 raise PromptError(
-                    f"{template.path}: part [{part}]: {{{{{name}}}}} is unknown there. "
+                    f"{template.path}: part [{part}]: unknown placeholder {{{{{name}}}}}. "
                     f"Use one of {', '.join(sorted(ALLOWED[part]))}."
                 )
     names = PLACEHOLDER.findall(template.parts["user"])
@@ -150,15 +150,15 @@ def _check(template: Template) -> None:
         )
     if item[-1] != "fence" or names[len(names) - len(item) :] != item:
         raise PromptError(
-            f"{template.path}: part [user] must end with the item: what all items share, then "
-            "{{criterion}}, then the fenced text."
+            f"{template.path}: part [user] must end with the item: first the text that all items "
+            "share, then {{criterion}}, then the fenced text."
         )
 
 
 def render(
     lines: Sequence[str], values: Mapping[str, str], slots: frozenset[str] = frozenset()
 ) -> str:
-    """Fill the placeholders in lines; leave out a line whose placeholders are all empty.
+    """Fill the placeholders in lines, and drop lines whose placeholders are all empty.
 
     The placeholders in ``slots`` stay open, and the result is then a format string for
     `str.format`.

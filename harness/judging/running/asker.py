@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from harness.judging.storage.reply_store import Store
     from harness.tasks.item import Elicitation
 
-LOOKUP_BATCH = 64  # units that are looked up and claimed at once, at least
-CLAIMED_PER_PLACE = 4  # units that are claimed at once per call that may be in flight
-WORKERS_PER_PLACE = 4  # most workers (calling or backing off) per call that may be in flight
-LOCK_POLL_S = 0.1  # between looks for the reply that somebody else is waiting for
-NO_SAMPLES = frozenset({"bad_request", "unsupported_params"})  # answers to `n` greater than 1
+LOOKUP_BATCH = 64  # minimum units to look up and claim at once
+CLAIMED_PER_PLACE = 4  # units to claim at once, per call that can be in flight
+WORKERS_PER_PLACE = 4  # maximum workers (calling or backing off), per call that can be in flight
+LOCK_POLL_S = 0.1  # interval between checks for a reply that others requested
+NO_SAMPLES = frozenset({"bad_request", "unsupported_params"})  # rejections of `n` above 1
 
 
 class Pause(Enum):
@@ -97,8 +97,8 @@ class WorkerPool:
         self._n_workers = self._n_waiting = 0
         self._places = Places(self._concurrency, judge.gate.sleep)
         self._n_claimed = max(LOOKUP_BATCH, CLAIMED_PER_PLACE * self._concurrency)
-        self._waiting: deque[WorkUnit] = deque()  # others are asking for them
-        self._left: list[WorkUnit] = []  # when nothing more was to be sent
+        self._waiting: deque[WorkUnit] = deque()  # units that others are requesting
+        self._left: list[WorkUnit] = []  # units left when requests stopped
         self._open_units = self._not_done()
         self._looked_s = self._noticed_s = float("-inf")
         self._asker = Asker(
@@ -121,7 +121,7 @@ class WorkerPool:
             self._group.create_task(self._work())
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; meanwhile a substitute can take this worker's slot."""
+        """Wait, while a substitute can take this worker's slot."""
         self._n_waiting += 1
         self.hire()
         try:
@@ -140,7 +140,7 @@ class WorkerPool:
             await asyncio.sleep(0)
 
     async def _work(self) -> None:
-        """Process one unit after the other."""
+        """Process units one after another."""
         first = self._judge.first
         for unit in self.units:
             if isinstance(unit, Pause):
@@ -162,11 +162,11 @@ class WorkerPool:
                 self._leave(unit)
                 break
             if self._n_workers - self._n_waiting > self._concurrency:
-                break  # those that backed off are back
+                break  # workers that backed off are back
         self._n_workers -= 1
 
     async def _answer_early(self, unit: WorkUnit) -> bool:
-        """Process a unit as soon as the judge's first replies allow it; return whether they did."""
+        """Process a unit once the judge's first replies permit it, and return whether they did."""
         if not await self._judge.may_ask():
             return False
         try:
@@ -263,7 +263,7 @@ class WorkerPool:
             try:
                 while units:
                     unit = units.popleft()
-                    if len(unit.samples) > self._samples_per_request:  # fewer since it was grouped
+                    if len(unit.samples) > self._samples_per_request:  # the limit was lowered since
                         units.extendleft(reversed(unit.split()))
                     else:
                         yield unit
@@ -281,7 +281,7 @@ class WorkerPool:
         return [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
 
     def _claim(self, batch: Sequence[WorkUnit]) -> list[WorkUnit]:
-        """Look up and claim many units at once; return those to request.
+        """Look up and claim many units at once, and return the units to request.
 
         Conversations are not claimed.
         """
@@ -297,9 +297,9 @@ class WorkerPool:
     def _claim_single(
         self, units: Sequence[WorkUnit]
     ) -> tuple[Sequence[WorkUnit], Sequence[WorkUnit]]:
-        """Claim single-sample units: return those to request, and those others are requesting.
+        """Claim units of one sample. Return those to request, and those that others request.
 
-        If units share a request, the first is claimed. Units stored by now are recorded.
+        If units share a request, the first is claimed. Units with a reply by now are recorded.
         """
         owners = {unit.hashes[0]: unit for unit in reversed(units)}
         claim = self._store.claim([unit.key for unit in owners.values()])
@@ -321,7 +321,7 @@ class WorkerPool:
         return claimed, waiting
 
     def _without_stored(self, units: Sequence[WorkUnit]) -> Sequence[WorkUnit]:
-        """Record units with stored replies; return the others and all conversations."""
+        """Record units with stored replies, and return the rest and all conversations."""
         alone = [unit for unit in units if not unit.is_conversation]
         stored = self._store.get([unit.key for unit in alone])
         if not stored:
@@ -336,7 +336,7 @@ class WorkerPool:
         return [*remaining, *self._record_stored(answered)]
 
     def _record_stored(self, replies: Sequence[tuple[WorkUnit, Reply]]) -> list[WorkUnit]:
-        """Record units with stored replies; return those whose conversation continues."""
+        """Record units with stored replies, and return those whose conversation continues."""
         asker, count_paid = self._asker, self._store.count_paid
         verdicts, going_on = [], []
         for unit, reply in replies:
@@ -352,7 +352,7 @@ class WorkerPool:
         return going_on
 
     def _wait_for(self, units: Sequence[WorkUnit], *, is_progress: bool) -> None:
-        """Set aside units that others are requesting; name the holder if nothing else is left."""
+        """Set aside units that others are requesting, and name the holder if only these remain."""
         self._waiting += units
         now = time.monotonic()
         if is_progress:
@@ -362,7 +362,7 @@ class WorkerPool:
             self._store.report_holder(units[0].hashes[0])
 
     def _leave(self, unit: WorkUnit | Pause | None) -> None:
-        """Set aside a unit that is not requested, and release its requests."""
+        """Set aside a unit that isn't requested, and release its requests."""
         if not isinstance(unit, WorkUnit):
             return
         self._left.append(unit)
@@ -371,7 +371,7 @@ class WorkerPool:
 
 
 class Places(asyncio.Semaphore):
-    """Slots for calls in flight or not yet recorded; a call that backs off frees its slot.
+    """Slots for calls in flight or not yet recorded. A call that backs off frees its slot.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ class Places(asyncio.Semaphore):
         self._sleep = sleep
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; meanwhile a different call can take this slot."""
+        """Wait, while a different call can take this slot."""
         self.release()
         try:
             await self._sleep(seconds)
@@ -535,7 +535,7 @@ class Asker:
         return reply
 
     async def _ask_samples(self, unit: WorkUnit) -> UnitOutcome:
-        """Request several claimed samples at once; the server may return fewer replies."""
+        """Request several claimed samples at once, for which a server can return fewer replies."""
         claimed = unit.split()
         replies: list[Reply] = []
         failure: CallFailed | None = None
@@ -599,7 +599,7 @@ class Asker:
             raise NotAsked from None
         except (NotAsked, RunError):
             raise
-        except Exception as error:  # noqa: BLE001 -- a judge's bug ends no other judge
+        except Exception as error:  # noqa: BLE001 -- a judge's bug must not end others
             failure = gate.failed(ticket, _failure_of(error))
             raise limit_wait(failure, spec.retry_after_max_s) from None
         finally:
@@ -654,7 +654,7 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._loop = asyncio.get_running_loop()
-        self._ends: dict[asyncio.Task[Any], float] = {}  # in the order in which they end
+        self._ends: dict[asyncio.Task[Any], float] = {}  # in order of their ends
         self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> None:

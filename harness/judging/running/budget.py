@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 NOTHING_USD = 1e-12
-STEPS = 32  # in which what may be spent is recorded before it is
+STEPS = 32  # number of steps in which spending is recorded in advance
 
 
 class CallBill:
@@ -130,7 +130,7 @@ class CostBudget:
         self._is_soft = is_soft
         self._record = record
         self._recorded_usd = spent_usd
-        self._overrun: set[str] = set()  # judges whose replies cost more than was reserved
+        self._overrun: set[str] = set()  # judges whose replies cost more than reserved
         self._waiting: list[asyncio.Future[None]] = []
 
     async def wait_for_room(self, request: str, cost_usd: float) -> None:
@@ -200,9 +200,9 @@ class CostBudget:
         self.book(reserved_usd, bill.cost_usd, is_known=bill.is_known)
 
     def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
-        """Replace a reservation with the amount spent; ``is_known`` if that was reported."""
+        """Replace a reservation with the amount spent, which can be ``is_known`` or assumed."""
         left = self.reserved_usd - reserved_usd
-        self.reserved_usd = left if left > NOTHING_USD else 0.0  # rounding of sums
+        self.reserved_usd = left if left > NOTHING_USD else 0.0  # rounding errors
         self.spent_usd += cost_usd
         if not is_known:
             self.assumed_usd += cost_usd
@@ -224,10 +224,10 @@ class CostBudget:
         return False
 
     def stop_waiting(self) -> None:
-        """Stop all waiting for budget that other processes hold; nothing more is sent."""
+        """Stop waiting for budget that other processes hold, because no more requests are sent."""
 
     def overrun(self, judge: str) -> CallFailed | None:
-        """Return the failure of a judge whose replies exceeded their reservations, else None."""
+        """Return the failure of a judge whose replies exceeded their reservations, if they did."""
         if self._is_soft or judge not in self._overrun:
             return None
         return CallFailed("over_cap", stops_judge=True, hint=MEANINGS["over_cap"])
@@ -264,13 +264,13 @@ def paid_replies(verdicts: Iterable[Verdict]) -> Iterator[tuple[Verdict, Sequenc
     """Yield verdicts, pairs last, each with the replies that no earlier verdict had."""
     verdicts = list(verdicts)
     pairs = [verdict for verdict in verdicts if verdict.elicitation == "paired"]
-    new = PaidReplies().new if pairs else _replies  # only pairs share replies with others
+    new = PaidReplies().new if pairs else _replies  # only pairs share replies
     yield from ((verdict, new(verdict)) for verdict in verdicts if verdict.elicitation != "paired")
     yield from ((verdict, new(verdict)) for verdict in pairs)
 
 
 def logged_cost_usd(log: LogReading) -> float:
-    """Return the cost in USD of a log's replies, each counted once; stored replies are free."""
+    """Return the cost in USD of a log's replies, each counted once and without stored ones."""
     return sum(
         reply.cost_usd or 0.0
         for verdict, replies in paid_replies(log.final.values())
@@ -284,7 +284,7 @@ def _replies(verdict: Verdict) -> Sequence[Reply]:
 
 
 class Trial(NamedTuple):
-    """Subject of a first call: a judge whose choices are short can still write long sets."""
+    """Judge and elicitation of a first call, because short choices don't imply short sets."""
 
     judge: str
     elicitation: Elicitation
@@ -298,13 +298,13 @@ class CapTrials:
     """
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()  # of first calls
+        self._turn = asyncio.Lock()  # taken by first calls
         self._places: dict[Trial, asyncio.Semaphore] = {}
         self._kept: set[Trial] = set()
 
     @asynccontextmanager
     async def admit(self, trial: Trial | None) -> AsyncIterator[bool]:
-        """Wait until a call may be sent; yield whether it is a first call.
+        """Wait until a call can be sent, and yield whether it is a first call.
 
         ``trial`` is None for a call that can't cost more than its reservation.
         """

@@ -62,8 +62,8 @@ class Conversations:
     def step(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict | WorkUnit:
         """Return the verdict from the reply to the next request, or the updated unit.
 
-        ``bought`` says whether this run paid for the reply. A blank set ends a pair: some providers
-        refuse an empty turn.
+        ``bought`` says whether this run paid for the reply. A blank set ends a pair, because some
+        providers reject an empty turn.
         """
         bought = bought or unit.bought
         if unit.elicitation == "paired":
@@ -91,7 +91,7 @@ class Conversations:
     def after_unread(
         self, unit: WorkUnit, reply: Reply, verdict: Verdict, *, bought: bool
     ) -> Verdict | WorkUnit:
-        """Return the unit with its second question, or the verdict if there is none."""
+        """Return the unit with its second question, or the verdict if no question follows."""
         if self._is_to_reask(unit, reply):
             return replace(unit, unread=reply, bought=bought, claimed=False)
         return verdict
@@ -154,7 +154,7 @@ class Conversations:
         return self._verdict(of_set, unit.first, bought=unit.bought)
 
     def _without_choice(self, unit: WorkUnit, first: Reply, *, bought: bool) -> Verdict:
-        """Read a pair with a blank set, which leaves no conversation to continue."""
+        """Read a pair with a blank set, after which the conversation can't continue."""
         of_set = replace(unit, elicitation="response_set")
         verdict = self._verdict(of_set, first, bought=bought)
         return replace(

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from harness.tasks import Task
     from harness.tasks.item import AnswerKind, Elicitation
 
-REASONING_TOKENS = 500  # assumed for a reply that begins with reasons, written or hidden
-OPEN_TOKENS = {"continuous": 4, "text": 16}  # of a reply without options
-MOST_BYTES = 4  # of a character
+REASONING_TOKENS = 500  # tokens assumed for written or hidden reasons before a verdict
+OPEN_TOKENS = {"continuous": 4, "text": 16}  # tokens of a reply without options
+MOST_BYTES = 4  # maximum bytes of a character
 WORDS = re.compile(r"\w+|[^\w\s]")
 
 
@@ -46,8 +46,8 @@ class JudgeQuote:
     prompt_tokens : int
         Tokens at 4 bytes each, plus 4 per message.
     completion_tokens, expected_completion_tokens : int or None
-        Maximum tokens of the replies if each first one is followed by a second question (``reask:
-        1``), or None without a limit; and tokens of replies in the prompt's grammar, plus
+        The first is the maximum tokens of the replies if each leads to a second question (``reask:
+        1``), or None without a limit. The second counts replies in the prompt's grammar, plus
         `REASONING_TOKENS` if the strategy asks for reasons.
     cost_usd, expected_usd : float or None
         Maximum cost, with prompts of a token per byte, and expected cost. Both are None if no price
@@ -85,7 +85,7 @@ class JudgeQuote:
 
 
 def quote_of(job: Job, task: Task) -> JudgeQuote:
-    """Estimate the cost of a judge; nothing is sent.
+    """Estimate the cost of a judge without sending anything.
 
     Parameters
     ----------
@@ -149,8 +149,8 @@ def _first_call_usd(job: Job, price: Price | None, cap: int | None) -> float | N
 def quote_of_embedding(spec: JudgeSpec, jobs: Sequence[Job], task: Task) -> JudgeQuote:
     """Quote the embedding of the raters' texts and the judges' replies, each once.
 
-    All replies are assumed to differ and to have `OPEN_TOKENS`; for the maximum, the greatest
-    length at which an answer is still read.
+    All replies are assumed to differ and to have `OPEN_TOKENS`. The maximum assumes the longest
+    readable answers.
     """
     items = {item.id for job in jobs for item in job.items}
     ratings = (rating.value for rating in task.ratings if rating.item in items)
@@ -204,7 +204,7 @@ class _Turn(NamedTuple):
 def _turns(
     job: Job, task: Task, unit: Unit, questions: dict[AnswerKind, int], cap: int
 ) -> Iterator[_Turn]:
-    """Yield the turns of a unit that it pays for itself.
+    """Yield the turns that a unit pays for, rather than sharing them with another unit.
 
     ``questions`` collects the maximum tokens of a second question.
     """
@@ -235,13 +235,13 @@ def _requests(job: Job, task: Task, first: Request) -> Iterator[Request]:
 
 
 def _most_question_tokens(job: Job, request: Request, unit: Unit, kind: AnswerKind) -> int:
-    """Return the maximum tokens that a second question adds to a prompt, besides the reply."""
+    """Return the maximum tokens that a second question adds to a prompt, without the reply."""
     again = job.judge.ask_again(request, Reply(request=request.hash, text=""), unit, kind)
     return most_prompt_tokens(again) - most_prompt_tokens(request)
 
 
 def _asked_as_set(job: Job, first: Request, unit: Unit) -> bool:
-    """Return whether a pair's first turn doubles as a response set, so is paid for once."""
+    """Return whether a pair's first turn is also a response set's request, and paid for once."""
     if "response_set" not in job.elicitations:
         return False
     return job.judge.request(unit._replace(elicitation="response_set")).hash == first.hash

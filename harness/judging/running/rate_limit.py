@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from harness.judging.judges.base import Judge
     from harness.judging.running.retry import RetryPolicy
 
-OPENS_AFTER = 10  # failed calls in a row, after which a server is probed
+OPENS_AFTER = 10  # consecutive failures after which a server is probed
 PROBES = 6
 NO_REPLY = frozenset({"unreachable", "connection_lost", "timeout"})
 CUTTING = frozenset({"rate_limited", "too_many_files"})  # failures that halve the limit
 WINDOW_S = 60.0
-BURST_S = 1.0  # how much of a window's share may be used at once
+BURST_S = 1.0  # part of a window that can be used at once, in seconds
 CUT = 0.5
 MOST_EVENTS = 1000
 
@@ -52,13 +52,13 @@ class RateEvent(NamedTuple):
 
 @dataclass(slots=True)
 class _Spacing:
-    """Even spacing of one kind of use: fewer than ``per_minute`` in any minute before the last."""
+    """Even spacing of uses, fewer than ``per_minute`` in any minute before the last use."""
 
     per_minute: float | None = None
     next_s: float = float("-inf")
 
     def reserve(self, now: float, n: float) -> float:
-        """Reserve the next ``n`` uses; return the seconds to wait for them."""
+        """Reserve the next ``n`` uses, and return the seconds to wait for them."""
         if self.per_minute is None:
             return 0.0
         start = max(now, self.next_s - BURST_S)
@@ -131,12 +131,12 @@ class Rate:
 
     @property
     def n_places(self) -> int:
-        """Number of calls that may be in flight now."""
+        """Number of calls that can be in flight now."""
         return 1 if self._n_probes else int(self.limit)
 
     @property
     def is_settled(self) -> bool:
-        """Whether a further reply would change nothing."""
+        """Whether another reply wouldn't change the rate."""
         return self.limit >= self.ceiling and not self._n_unanswered
 
     def enter(self, now: float, tokens: float = 0.0) -> tuple[int, float]:
@@ -187,7 +187,7 @@ class Rate:
             self._note(now, "cut")
 
     def unanswered(self, now: float, ticket: int) -> bool:
-        """Count a call without a usable reply; return whether to give up the server.
+        """Count a call without a usable reply, and return whether to give up on the server.
 
         Calls in flight when the last probe was planned count as one with it.
         """
@@ -212,12 +212,12 @@ class Rate:
 
 
 class RateGate:
-    """Admits one judge's calls as fast as its `Rate` allows; a `RateLimiter`.
+    """Gate that admits one judge's calls as fast as its `Rate` allows.
 
     Parameters
     ----------
     rate : Rate
-        Created at ``time.monotonic()``.
+        The judge's rate, created at ``time.monotonic()``.
 
     Attributes
     ----------
@@ -235,7 +235,7 @@ class RateGate:
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def enter(self, tokens: float) -> int:
-        """Wait for a slot; return the call's ticket. Call `leave` afterwards."""
+        """Wait for a slot, and return the call's ticket. Call `leave` afterwards."""
         rate = self.rate
         while rate.in_flight >= rate.n_places:
             await self._wait_turn()
@@ -257,7 +257,7 @@ class RateGate:
         return self.rate.needs_tokens
 
     def shut(self) -> None:
-        """Admit no more calls; end every `sleep`."""
+        """Admit no more calls, and end every `sleep`."""
         self.is_shut = True
         self._shut.set()
 
@@ -287,9 +287,9 @@ class RateGate:
             self.rate.succeeded(time.monotonic())
 
     def failed(self, ticket: int, failure: CallFailed) -> CallFailed:
-        """Report an unanswered call; return a failure if it must stop the judge.
+        """Report an unanswered call, and return a failure if it must stop the judge.
 
-        The judge stops if its server is given up.
+        A judge whose server is given up on must stop.
         """
         now = time.monotonic()
         self.n_unreadable += failure.paid
@@ -310,7 +310,7 @@ class RateGate:
         try:
             await waiter
         except asyncio.CancelledError:
-            self._wake()  # it may have been this one's turn
+            self._wake()  # it could have been this call's turn
             raise
 
     def _wake(self) -> None:
@@ -343,5 +343,5 @@ def rate_gate(judge: Judge, retry: RetryPolicy, ceiling: int) -> RateGate:
 
 
 def is_unanswered(failure: CallFailed) -> bool:
-    """Return whether no usable reply came: none, an unreadable one, or a server failure."""
+    """Return whether a call got no reply, an unreadable one, or a server failure."""
     return failure.paid or failure.reason in NO_REPLY or failure.reason.startswith("http_5")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harness.judging.storage.reply_store import SharedProgress, Store
     from harness.judging.storage.verdict_log import UnitKey, VerdictLog
 
-GATHER_S = 0.003  # for which what comes back is gathered, while calls are in flight
+GATHER_S = 0.003  # time for which arriving replies are gathered while calls are in flight
 
 
 class Observer(Protocol):
@@ -146,7 +146,7 @@ class Recorder:
         Raises
         ------
         RunError
-            Here and in `record`: if they can't be written, or the store rejects them.
+            If the verdicts can't be written, or the store rejects the replies; also in `record`.
         """
         if self._group is None:
             self._group = _Group()
@@ -199,13 +199,13 @@ class Recorder:
             group.done.set()
 
     async def close(self) -> None:
-        """Write and store what remains."""
+        """Write and store the remaining verdicts."""
         self._write_group()
         for storing in self._storing:
             storing.cancel()
         await asyncio.gather(*self._storing, return_exceptions=True)
         if problem := self._store.flush():
-            self._observer.say(f"{problem}; the replies are safe in {self._log.path}")
+            self._observer.say(f"{problem}. The replies are safe in {self._log.path}")
 
     def _write_group(self) -> None:
         group, self._group = self._group, None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PAID_ATTEMPTS = 2  # most requests for one call whose replies were paid for and cannot be read
+PAID_ATTEMPTS = 2  # maximum requests per call if unreadable replies are paid for
 
 
 @dataclass(frozen=True, slots=True)

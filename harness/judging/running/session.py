@@ -64,8 +64,8 @@ class Session:
         connections = share_connections(wanted)
         if connections != wanted:
             self.state.observer.say(
-                f"at most {sum(connections)} of {sum(wanted)} calls are in flight at once: this "
-                f"process can open {open_files_limit()} files (ulimit -n)"
+                f"at most {sum(connections)} of {sum(wanted)} calls are in flight at once, because "
+                f"this process can open {open_files_limit()} files (ulimit -n)"
             )
         shares = iter(connections)
         return [next(shares) if j.n_connections else j.spec.concurrency for j in judges]
@@ -76,7 +76,7 @@ class Session:
         Returns
         -------
         ends : dict of str to str
-            By judge, why it is incomplete; empty if it is complete.
+            Reason why each judge is incomplete; empty for complete judges.
 
         Raises
         ------
@@ -150,7 +150,7 @@ def _first_error(errors: BaseExceptionGroup[RunError]) -> RunError:
     return _first_error(error) if isinstance(error, BaseExceptionGroup) else error
 
 
-SPARE = 48  # files that a run may open beside its connections
+SPARE = 48  # files that a run can open in addition to its connections
 USUALLY_OPEN = 32
 
 
@@ -175,7 +175,7 @@ def open_files_limit() -> int:
 
 
 def _raise_limit(needed: int) -> int:
-    """Raise the limit on open files to a number, if possible; return the limit."""
+    """Raise the limit on open files to a number, if possible, and return the limit."""
     import resource  # noqa: PLC0415 -- as above
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -190,6 +190,6 @@ def _raise_limit(needed: int) -> int:
 
 def _n_open() -> int:
     try:
-        return len(os.listdir("/dev/fd"))  # noqa: PTH208 -- names alone
+        return len(os.listdir("/dev/fd"))  # noqa: PTH208 -- only names
     except OSError:
         return USUALLY_OPEN

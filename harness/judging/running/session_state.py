@@ -1,4 +1,4 @@
-"""State that the judges of a session share, and of each: its progress and first replies."""
+"""State shared by a session's judges, and each judge's progress and first replies."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 
-MOST_REFUSALS = 5  # for the same reason
-NOTICE_AFTER_S = 5.0  # of waiting for other processes
+MOST_REFUSALS = 5  # rejections for the same reason after which a judge stops
+NOTICE_AFTER_S = 5.0  # time of waiting for other processes before this is reported
 OTHERS_EVERY_S = 0.2
 
 
@@ -125,9 +125,9 @@ class JudgeRun:
     job : Job
         Its job.
     gate : RateGate
-        Its rate limit; shut once it gets no more requests.
+        Its rate limit, which is shut once the judge gets no more requests.
     stop_reason : str
-        Why it is incomplete; empty unless it was stopped.
+        Reason why it is incomplete; empty unless it was stopped.
     first : FirstReplies
         Its first replies.
     """
@@ -159,7 +159,7 @@ class JudgeRun:
         return is_lasting(self.stop_reason) and not self.session.is_interrupted
 
     async def may_ask(self) -> bool:
-        """Wait until one more request can be sent; return whether it can, or stop the judge."""
+        """Wait until one more request can be sent, and return False if the judge stops first."""
         await self.first.enter()
         may_ask = self.may_continue()
         if not may_ask:
@@ -167,7 +167,7 @@ class JudgeRun:
         return may_ask
 
     def may_continue(self) -> bool:
-        """Return whether more can be sent; stop the judge if its first replies can't be read."""
+        """Return whether more requests can be sent, and stop a judge with unreadable replies."""
         is_paid = self.judge.spec.remote and not self.session.keep_going
         if is_paid and self.first.are_unreadable and not self.gate.is_shut:
             self._say_examples()
@@ -186,13 +186,13 @@ class JudgeRun:
         self.shut()
 
     def shut(self) -> None:
-        """Send no more requests; receive those in flight, unless that takes too long."""
+        """Send no more requests, but receive replies in flight unless that takes too long."""
         self.gate.shut()
         self.first.let_all_through()
         self.judge.leave()
 
     def count_failure(self, failure: CallFailed) -> None:
-        """Note that a request was given up, which can stop the judge.
+        """Count a failed request, which can stop the judge.
 
         Repeated rejections for the same reason stop it if they concern a parameter or came before
         any reply.
@@ -206,11 +206,11 @@ class JudgeRun:
             self._failures[failure.reason] += 1
 
     def count_held(self, commands: Iterable[str]) -> None:
-        """Note units in batches of other runs, with the commands that collect them."""
+        """Count units in other runs' batches, with the commands that collect them."""
         self._held.update(commands)
 
     def end(self) -> None:
-        """Tell the observer how this judge ended."""
+        """Report the end of this judge to the observer."""
         observer = self.session.observer
         for command, n in self._held.items():
             observer.say(
@@ -228,14 +228,14 @@ class JudgeRun:
         observer.ended(self.name, self.stop_reason)
 
 
-N_FIRST = 20  # replies that decide
-MOST_READ = 5  # of these, at which a judge stops
+N_FIRST = 20  # number of first replies
+MOST_READ = 5  # maximum readable first replies at which a judge stops
 N_EXAMPLES = 3
 EXAMPLE_CHARS = 80
 
 
 class FirstReplies:
-    """Gate that passes `N_FIRST` of a judge's requests, and the others after these are answered.
+    """Gate that passes a judge's first `N_FIRST` requests, and the rest after their replies.
 
     A request for several samples counts once, by their readable share. Abstentions and refusals are
     readable. If a second question doesn't help, both replies count.
@@ -250,7 +250,7 @@ class FirstReplies:
     n_received : int
         Number of replies, including stored ones, up to `N_FIRST`.
     n_read : float
-        How many of them are readable.
+        Number of readable ones among them.
     examples : list of str
         Beginnings of the first unreadable replies.
     have_passed : bool
@@ -268,7 +268,7 @@ class FirstReplies:
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> None:
-        """Wait for a request's turn; call `leave` when the request has ended."""
+        """Wait for a request's turn. Call `leave` when the request has ended."""
         if self._queue or not self._has_room:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._queue.append(turn)
@@ -295,7 +295,7 @@ class FirstReplies:
                 turn.set_result(None)
 
     def count(self, verdicts: Sequence[Verdict]) -> None:
-        """Count the replies to one request; failed verdicts don't have any."""
+        """Count the replies to one request, of which failed verdicts have none."""
         if self.n_received == N_FIRST:
             return
         replies = [verdict for verdict in verdicts if verdict.outcome != "failed"]

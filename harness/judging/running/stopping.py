@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.judging.running.recorder import Observer
     from harness.judging.running.session import Session
 
-SIGHUP = getattr(signal, "SIGHUP", None)  # not on Windows
+SIGHUP = getattr(signal, "SIGHUP", None)  # missing on Windows
 STOP_SIGNALS = tuple(filter(None, (signal.SIGINT, signal.SIGTERM, SIGHUP)))
 
 
@@ -37,12 +37,12 @@ class StopRequests:
         self._deliver: Callable[[int], object] = self.signals.append
 
     def request(self, number: int = signal.SIGINT) -> None:
-        """Request a stop of the run; safe to call from any thread."""
+        """Request a stop of the run, from any thread."""
         self._deliver(number)
 
     @contextmanager
     def handled_by(self, handler: Callable[[], None]) -> Iterator[None]:
-        """Call ``handler`` in the running loop for each request; signals too, in the main thread.
+        """Call ``handler`` in the running loop for each request and, in the main thread, signal.
 
         Earlier signal handlers are restored afterwards.
         """
@@ -57,7 +57,7 @@ class StopRequests:
         self._deliver = lambda number: loop.call_soon_threadsafe(receive, number)
         in_main_thread = threading.current_thread() is threading.main_thread()
         previous = {n: signal.getsignal(n) for n in STOP_SIGNALS if in_main_thread}
-        if SIGHUP and previous.get(SIGHUP) == signal.SIG_IGN:  # started by nohup
+        if SIGHUP and previous.get(SIGHUP) == signal.SIG_IGN:  # ignored if started by nohup
             del previous[SIGHUP]
         for number in previous:
             loop.add_signal_handler(number, receive, number)
@@ -97,8 +97,8 @@ async def run_until_stopped(
     Returns
     -------
     ends : dict of str to str
-        By judge, why it is incomplete; empty for complete judges. An empty dict if the run was
-        cancelled.
+        Reason why each judge is incomplete; empty for complete judges. The dict is empty if the
+        run was cancelled.
     """
     asking = asyncio.ensure_future(session.run())
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.tasks import Item
     from harness.tasks.item import AnswerKind
 
-N_OPENING = 20  # questions that the first replies are about
+N_OPENING = 20  # number of questions for the first replies
 PAIR_LAG = 100  # items between a response set and the pair that begins with its reply
 
 
@@ -72,7 +72,7 @@ class Job:
         return tuple(item for item in self.items if item.id in self.pairs)
 
     def questions(self) -> Iterator[tuple[Item, Elicitation]]:
-        """Yield questions item by item, so that a cost limit cuts items, not elicitations.
+        """Yield questions item by item, so that a cost limit cuts off items, not elicitations.
 
         If response sets are requested too, pairs follow `PAIR_LAG` items later, because a pair's
         first turn is the stored reply to the response set.
@@ -156,7 +156,7 @@ class Job:
         return {name: len(self.items_of(name)) * self.samples for name in self.elicitations}
 
 
-class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
+class WorkUnit(Struct, gc=False):  # units can't be part of a cycle
     """An item and elicitation, for one sample or for several in one request.
 
     ``request`` is the request for any of the samples; ``hashes`` belong to ``samples``. ``claimed``

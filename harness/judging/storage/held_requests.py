@@ -1,4 +1,4 @@
-"""Requests held beyond the life of a process, because they were submitted in a batch.
+"""Requests in submitted batches, which stay reserved after their process has ended.
 
 Each run with such requests has a file in one folder of the cache, rewritten after each change.
 """
@@ -51,7 +51,7 @@ _DECODE = msgspec.json.Decoder(RunHoldings).decode
 
 
 class _Snapshot(NamedTuple):
-    """Contents of a file at a state."""
+    """Contents of a file, with the state in which it was read."""
 
     state: tuple[int, int, int]
     content: RunHoldings
@@ -98,7 +98,7 @@ class HeldRequests:
             raise RunError(f"{self._folder}: cannot be written ({error.strerror}).") from None
 
     def find(self, requests: Sequence[str]) -> Mapping[str, str]:
-        """Return which of some requests other runs hold, each with the command to get its reply.
+        """Return the requests that other runs hold, each with the command that gets its reply.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class HeldRequests:
 
     def _names(self) -> list[str]:
         with suppress(FileNotFoundError, NotADirectoryError):
-            names = os.listdir(self._folder)  # noqa: PTH208 -- faster
+            names = os.listdir(self._folder)  # noqa: PTH208 -- faster than Path.iterdir
             return [n for n in names if n != self._own and FILE_NAME.fullmatch(n)]
         return []
 
@@ -137,12 +137,12 @@ class HeldRequests:
             reason = getattr(error, "strerror", None) or "damaged"
             raise RunError(
                 f"{path}: cannot be read ({reason}), so its requests might be paid for twice. "
-                "Repair it, or choose another cache with --cache DIR."
+                "Repair it, or choose a different cache with --cache DIR."
             ) from None
         return snapshot.content
 
     def _current(self, content: RunHoldings, path: Path) -> RunHoldings:
-        """Leave out requests nobody can get any more: of deleted runs, and those held too long."""
+        """Drop requests whose replies nobody can get: from deleted runs, or held too long."""
         if not Path(content.run).is_dir():
             with suppress(OSError):
                 path.unlink()

@@ -1,4 +1,4 @@
-"""Interface of a reply store: look-up, claims on requests, and which replies were paid for."""
+"""Interface of a reply store: look-up, claims on requests, and the record of paid replies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Claim(NamedTuple):
-    """Answer to a claim on requests, by their hashes; requests not listed are being sent already.
+    """Answer to a claim on requests, by hash. Requests that aren't listed are being sent already.
 
     Attributes
     ----------
@@ -55,13 +55,13 @@ class Store(Protocol):
         """Return stored replies by request hash."""
 
     async def put(self, replies: Sequence[Reply]) -> None:
-        """Store replies and release their requests; return when their calls can end."""
+        """Store replies and release their requests, and return once their calls can end."""
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
         """Claim the right to send those requests that have neither a holder nor a reply."""
 
     def count_paid(self, request: str) -> bool:
-        """Return whether child processes paid for a stored reply; True once for each."""
+        """Return whether child processes paid for a stored reply, only once for each reply."""
 
     def release(self, requests: Iterable[str]) -> None:
         """Return the right to send requests that will not get a reply now."""
@@ -73,7 +73,7 @@ class Store(Protocol):
         """Return the progress of all of this run's processes, or None if it has only one."""
 
     def flush(self) -> str:
-        """Store replies that could not be stored before; return why that is impossible, else ""."""
+        """Store replies that couldn't be stored before, and return the reason if this fails."""
 
     def close(self) -> None:
         """Release everything."""

@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
-BUSY_TIMEOUT_S = 10.0  # for a write of another process to end
-PUT_AGAIN_S = 5.0  # after replies could not be stored, which may have waited for a lock
-CLOCK_STEP_S = 0.001  # times of replies are rounded
-OPENING = "f" * 64  # stands for a request: held while the database is opened or replaced
+BUSY_TIMEOUT_S = 10.0  # longest wait for another process's write
+PUT_AGAIN_S = 5.0  # delay before storing again, because an attempt can wait for a lock
+CLOCK_STEP_S = 0.001  # rounding of replies' times
+OPENING = "f" * 64  # lock that is held while the database is opened or replaced
 SETTINGS = {
     "eviction_policy": "none",  # a paid reply is never dropped
     "cull_limit": 0,
     "sqlite_auto_vacuum": 0,
-    "sqlite_cache_size": 512,  # pages; with more, memory grows with the cache, as with a map
+    "sqlite_cache_size": 512,  # pages; with more, or with a map, memory grows with the cache
     "sqlite_mmap_size": 0,
-    "sqlite_wal_autocheckpoint": 8000,  # pages, so that one that many replies share is written once
+    "sqlite_wal_autocheckpoint": 8000,  # pages, so that a page with many replies is written once
 }
-SCHEMA = {"Cache": "table", "Settings": "table", "Cache_key_raw": "index"}  # of every diskcache
+SCHEMA = {"Cache": "table", "Settings": "table", "Cache_key_raw": "index"}  # of any diskcache
 FIND = (
     "SELECT Cache.key, mode, filename, Cache.value FROM json_each(?) AS wanted "
     "JOIN Cache ON Cache.key = wanted.value AND raw = 1"
@@ -60,14 +60,14 @@ ORIGINS = "SELECT rowid, mode, filename, value FROM Cache"
 STORE = (
     "INSERT OR REPLACE INTO Cache (key, raw, size, mode, filename, value) VALUES (?, 1, ?, ?, ?, ?)"
 )
-DIGITS = 15  # of a request's hash: 60 bits, the offset of its byte; the lock files stay empty
-N_LOCK_FILES = 16  # the system walks past our other locks on a file to set one: with 1,200, 12 us
+DIGITS = 15  # hex digits of a hash that are a byte's offset; the lock files stay empty
+N_LOCK_FILES = 16  # setting a lock is slow if a file has many: 12 us with 1,200 locks
 POLL_S = 0.05
-NOTICE_AFTER_S = 5.0  # of waiting for a lock
+NOTICE_AFTER_S = 5.0  # time of waiting for a lock before this is reported
 IS_MACOS = sys.platform == "darwin"
-FLOCK = "qqihh" if IS_MACOS else "hhqqi"  # type, whence, start, length, process; on macOS type last
-ADVICE = "Choose another with --cache DIR, or use --no-store"
-WHEN_DAMAGED = "The next run moves it aside. Replies of finished runs are in their run folders"
+FLOCK = "qqihh" if IS_MACOS else "hhqqi"  # type, whence, start, length, process
+ADVICE = "Choose a different one with --cache DIR, or use --no-store"
+WHEN_DAMAGED = "The next run moves it aside. Finished runs have their replies in their folders"
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(list[Reply]).decode
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -75,11 +75,11 @@ _DECODE_ROW = msgspec.json.Decoder(Reply).decode
 
 
 class CacheUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
-    """Replies could not be stored now; the verdict log has them."""
+    """Replies can't be stored now, but are in the verdict log."""
 
 
 class CacheUnusable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
-    """A cache cannot be opened or read; ``cause`` says why."""
+    """A cache cannot be opened or read, because of ``cause``."""
 
     def __init__(self, folder: Path, error: sqlite3.Error | OSError) -> None:
         problem = str(error.strerror if isinstance(error, OSError) else error)  # without its path
@@ -89,7 +89,7 @@ class CacheUnusable(RunError):  # noqa: N818 -- a state of the disk, not a mista
 
 
 class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Disk format with text keys and replies as JSON in the database; other rows are ignored.
+    """Disk format with text keys and replies as JSON. Other rows in the database are ignored.
 
     `diskcache.Disk` unpickles any row marked as a pickle, and opens and removes files that rows
     name (CVE-2025-69872).
@@ -150,7 +150,7 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
         return {key: fetch(mode, file, value) for key, mode, file, value in rows.fetchall()}
 
     def add_many(self, replies: Iterable[Reply], *, replaces: bool = False) -> None:
-        """Extend entries with replies in one transaction; by default, stored replies stay."""
+        """Add replies to entries in one transaction, by default without replacing stored ones."""
         added = [(reply.cache_key or reply.request, reply) for reply in replies]
         with self.transact():
             cached = self.get_many(dict(added)).items()
@@ -196,11 +196,12 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
 
 
 class FileLocks:
-    """Locks that this process has on requests, each a byte of a file; OSError if unopenable.
+    """Locks that this process has on requests. Each is a byte of a file.
 
-    The system releases a process's locks whenever and however it ends; a stopped process (Ctrl-Z)
-    keeps them. If the file system doesn't support locks, every claim succeeds. ``on_wait``
-    receives, once, the process that holds a lock after a wait for it.
+    The system releases a process's locks however it ends, but a stopped process (Ctrl-Z) keeps
+    them. If the file system doesn't support locks, every claim succeeds. ``on_wait`` is called
+    once with the process that holds a lock after a wait for it. OSError is raised if the files
+    can't be opened.
     """
 
     def __init__(self, folder: Path, on_wait: Callable[[int], None] = lambda _: None) -> None:
@@ -209,10 +210,10 @@ class FileLocks:
         self._descriptors = [open_regular(file, os.O_RDWR | os.O_CREAT) for file in files]
         self._on_wait = on_wait
         self._reported: set[int] = set()
-        self._offsets: dict[str, int] = {}  # of the hashes that are locked
+        self._offsets: dict[str, int] = {}  # hashes that are locked
 
     def claim(self, name: str) -> bool:
-        """Lock a hash; return False if any process holds it, including this one."""
+        """Lock a hash, or return False if any process holds it, including this one."""
         from fcntl import LOCK_EX, LOCK_NB, lockf  # noqa: PLC0415 -- Windows lacks it
 
         if name in self._offsets:
@@ -249,7 +250,7 @@ class FileLocks:
             self.release(name)
 
     def report_holder(self, name: str) -> None:
-        """Report the process that holds a hash, unless it is this one or was reported before."""
+        """Report the process that holds a hash, unless it is this one or was already reported."""
         from fcntl import F_GETLK, F_WRLCK, fcntl  # noqa: PLC0415 -- as above
 
         offset = int(name[:DIGITS], 16)
@@ -257,7 +258,7 @@ class FileLocks:
         lock = struct.pack(FLOCK, *(place + kind if IS_MACOS else kind + place))
         with suppress(OSError):
             lock = fcntl(self._descriptors[offset % N_LOCK_FILES], F_GETLK, lock)
-        process = struct.unpack(FLOCK, lock)[2 if IS_MACOS else 4]  # 0 where nobody else holds it
+        process = struct.unpack(FLOCK, lock)[2 if IS_MACOS else 4]  # 0 if nobody else holds it
         if process > 0 and process not in self._reported:
             self._reported.add(process)
             self._on_wait(process)
@@ -270,12 +271,12 @@ class FileLocks:
 
 
 class CacheStats(NamedTuple):
-    """Contents of a cache in numbers; a request has one reply per sample."""
+    """Numbers of a cache's contents. A request has one reply per sample."""
 
     n_requests: int
     n_replies: int
-    n_unreadable: int  # rows that hold no reply; they are never used
-    n_bytes: int  # on disk
+    n_unreadable: int  # rows without a reply, which are never used
+    n_bytes: int  # size on disk
 
 
 class ResponseCache:
@@ -285,7 +286,8 @@ class ResponseCache:
     receives a line for each damaged database that is moved aside and for each process that it waits
     for. CacheUnusable is raised if the folder can't be written or contains a different program's
     database, or if its path names an environment variable, which diskcache would replace. With
-    ``is_refreshed``, it only finds replies received since it was opened, and replaces older ones.
+    ``is_refreshed``, the cache only finds replies received since it was opened, and replaces older
+    ones.
 
     Attributes
     ----------
@@ -304,7 +306,7 @@ class ResponseCache:
             raise CacheUnusable(folder, sqlite3.Error("its path names an environment variable"))
         self.folder = folder
         self._path: Path = folder / DBNAME
-        self._held_folder = folder / "held"  # missing where no batch was ever handed in
+        self._held_folder = folder / "held"  # missing if no batch was ever submitted
         self._say = say
         self._is_refreshed = is_refreshed
         self._since = time.time() - CLOCK_STEP_S if is_refreshed else 0.0
@@ -334,7 +336,7 @@ class ResponseCache:
         }
 
     def add_many(self, replies: Sequence[Reply]) -> None:
-        """Store replies in one transaction; CacheUnwritable if none could be stored now."""
+        """Store replies in one transaction, or raise `CacheUnwritable` if that fails now."""
         try:
             replaces = self._is_refreshed
             self._retried(lambda database: database.add_many(replies, replaces=replaces))
@@ -349,7 +351,7 @@ class ResponseCache:
             self.flush()
 
     def flush(self) -> str:
-        """Store replies that could not be stored before; return why that is impossible, else ""."""
+        """Store replies that couldn't be stored before, and return the reason if this fails."""
         if not self._unstored:
             return ""
         try:
@@ -362,7 +364,7 @@ class ResponseCache:
         return ""
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
-        """Claim requests that nobody else holds; return replies that were stored meanwhile."""
+        """Claim requests that nobody else holds, and return replies stored in the meantime."""
         granted = {request for _, request in requests if self.locks.claim(request)}
         wanted = [key for key in requests if key[1] in granted]
         stored = self.get(wanted) if wanted else {}
@@ -400,9 +402,9 @@ class ResponseCache:
             yield from self._database.get(key, ())
 
     def clear(self, wanted: ReplyFilter = EVERY_REPLY) -> int:
-        """Remove replies; CacheUnwritable if that is not possible now.
+        """Remove replies, and return their number.
 
-        Return their number.
+        CacheUnwritable is raised if they can't be removed now.
         """
         try:
             return self._database.remove(wanted)
@@ -416,11 +418,11 @@ class ResponseCache:
         self.locks.close()
 
     def _connect(self) -> None:
-        """Open the database; replace a damaged one with a new one."""
+        """Open the database, or replace a damaged one with a new one."""
         try:
             with closing(sqlite3.connect(self._path, BUSY_TIMEOUT_S)) as connection, connection:
                 if "Settings" in tables_of(connection):
-                    connection.execute("DELETE FROM Settings")  # diskcache would apply them all
+                    connection.execute("DELETE FROM Settings")  # diskcache would apply all of them
             folder = str(self.folder.absolute())
             self._database = BulkCache(folder, timeout=BUSY_TIMEOUT_S, disk=ReplyDisk, **SETTINGS)
             self._file = self._path.stat()
@@ -431,7 +433,7 @@ class ResponseCache:
             self._connect()
 
     def _retried(self, action: Callable[[BulkCache], T]) -> T:
-        """Run an action; if the database is damaged, repeat it on a new one."""
+        """Run an action, and repeat it on a new database if the old one is damaged."""
         try:
             return action(self._database)
         except sqlite3.DatabaseError as error:
@@ -440,7 +442,7 @@ class ResponseCache:
         self._database.close()
         with self.locks.held(OPENING):
             if os.path.samestat(self._path.stat(), self._file):
-                self._move_aside()  # else another run has done so
+                self._move_aside()  # unless another run has done so
             self._connect()
         return action(self._database)
 
@@ -456,7 +458,7 @@ class ResponseCache:
 
 
 def measure_cache(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats:
-    """Count what a cache holds, without writing to it; CacheUnusable if it cannot be read."""
+    """Count a cache's contents without writing to it, or raise `CacheUnusable` if unreadable."""
     if not (folder / DBNAME).exists():
         return CacheStats(0, 0, 0, 0)
     with _reading(folder, timeout_s) as (connection, disk):
@@ -478,7 +480,7 @@ class CountedReplies(NamedTuple):
 
 
 def count_replies(folder: Path, wanted: ReplyFilter) -> CountedReplies:
-    """Count replies without writing to a cache; CacheUnusable if it cannot be read."""
+    """Count replies without writing to a cache, or raise `CacheUnusable` if unreadable."""
     n = n_included = n_unknown = 0
     if (folder / DBNAME).exists():
         with _reading(folder, BUSY_TIMEOUT_S) as (connection, disk):
@@ -492,7 +494,7 @@ def count_replies(folder: Path, wanted: ReplyFilter) -> CountedReplies:
 
 @contextmanager
 def _reading(folder: Path, timeout_s: float) -> Iterator[tuple[sqlite3.Connection, ReplyDisk]]:
-    """Open a cache's database read-only; CacheUnusable if it cannot be read."""
+    """Open a cache's database read-only, or raise `CacheUnusable` if it cannot be read."""
     address = f"{(folder / DBNAME).absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=timeout_s)) as connection:
@@ -507,11 +509,11 @@ def _rows(connection: sqlite3.Connection) -> Iterable[tuple[object, ...]]:
 
 
 def tables_of(connection: sqlite3.Connection) -> set[str]:
-    """Return the tables of a diskcache; fewer if a full disk interrupted its creation."""
+    """Return the tables of a diskcache, which can lack some if the disk was full."""
     types = dict(connection.execute("SELECT name, type FROM sqlite_master").fetchall())
     is_whole = SCHEMA.items() <= types.items() or _is_begun(connection, types)
     if types and ("view" in types.values() or not is_whole):
-        raise sqlite3.OperationalError("it is a database of another program")
+        raise sqlite3.OperationalError("it is a different program's database")
     return {name for name, kind in types.items() if kind == "table"}
 
 
@@ -528,4 +530,4 @@ def _is_begun(connection: sqlite3.Connection, types: Mapping[str, str]) -> bool:
 
 
 def _is_damage(error: Exception) -> bool:
-    return type(error) is sqlite3.DatabaseError  # its subclasses have other causes
+    return type(error) is sqlite3.DatabaseError  # subclasses have other causes

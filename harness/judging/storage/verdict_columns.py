@@ -1,4 +1,4 @@
-"""Verdicts as columns: counted in one pass, and reread if their texts are needed."""
+"""Verdicts as columns, counted in one pass and reread if their texts are needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Value
     from harness.tasks.item import Elicitation
 
-READ_AT_ONCE = 1000  # verdicts that are read again
+READ_AT_ONCE = 1000  # verdicts reread at once
 _PACKED = struct.Struct("<IiIqdddiii")
 _ROW = np.dtype(
     [
@@ -159,11 +159,11 @@ class VerdictColumns:
         return f"VerdictColumns({len(self)} verdicts of {len(self.kinds)} kinds)"
 
     def of_kinds(self, is_wanted: Callable[[VerdictKind], bool]) -> NDArray[np.bool_]:
-        """Return (N,) bool: which verdicts are of certain kinds."""
+        """Return a (N,) bool array that selects verdicts of certain kinds."""
         return np.array([is_wanted(kind) for kind in self.kinds], dtype=np.bool_)[self.kind]
 
     def of_items(self, items: Iterable[str]) -> NDArray[np.bool_]:
-        """Return (N,) bool: which verdicts are on certain items."""
+        """Return a (N,) bool array that selects verdicts on certain items."""
         wanted = frozenset(items)
         return np.array([item in wanted for item in self.items], dtype=np.bool_)[self.item]
 
@@ -175,14 +175,14 @@ class VerdictColumns:
 
 
 class _RowPacker:
-    """Numbers the items and kinds of verdicts, and packs the verdicts into rows."""
+    """Packer of verdicts into rows, which numbers their items and kinds."""
 
     def __init__(self, items: Iterable[str] = ()) -> None:
         self.items = {name: i for i, name in enumerate(items)}
         self.kinds: dict[tuple[Any, ...], int] = {}
 
     def packed(self, verdict: Verdict, offset: int = 0) -> bytes:
-        """Return the row of a verdict; `struct.error` if a number is too large for one."""
+        """Return the row of a verdict, or raise `struct.error` if a number is too large."""
         reply = verdict.reply
         cost = latency = received_at = nan
         prompt = completion = cached = 0
@@ -212,7 +212,7 @@ class _RowPacker:
 
 
 class LoggedVerdicts(Sequence[Verdict]):
-    """Final verdicts of one judge in a log: as columns, and as full verdicts on rereading.
+    """One judge's final verdicts in a log, as columns and, on rereading, as full verdicts.
 
     Attributes
     ----------
@@ -235,7 +235,7 @@ class LoggedVerdicts(Sequence[Verdict]):
     def __getitem__(self, at: slice) -> list[Verdict]: ...
 
     def __getitem__(self, at: int | slice) -> Verdict | list[Verdict]:
-        """Read one verdict, or some."""
+        """Read one verdict or several."""
         if isinstance(at, slice):
             return self.read(np.arange(len(self))[at])
         return self.read(np.array([range(len(self))[at]]))[0]
@@ -287,7 +287,7 @@ def verdicts_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> list[Ve
 
 
 def each_verdict_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> Iterator[Verdict]:
-    """Yield some of N verdicts, of which few are in memory at once; see `verdicts_at`."""
+    """Yield some of N verdicts, with few in memory at once; see `verdicts_at`."""
     places = np.flatnonzero(rows)
     if isinstance(verdicts, LoggedVerdicts):
         for start in range(0, len(places), READ_AT_ONCE):
@@ -300,11 +300,11 @@ class CountedLog(NamedTuple):
     """Contents of a verdict log, without texts."""
 
     by_judge: dict[str, LoggedVerdicts]  # the newest success of each unit, else its newest failure
-    n_damaged: int  # lines that were set aside
+    n_damaged: int  # lines set aside
 
 
 def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
-    """Read a log as columns; like `read_log`, but with about 60 bytes per verdict.
+    """Read a log as `read_log` does, but as columns with about 60 bytes per verdict.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ def _final(path: Path, rows: NDArray[np.void], kinds: Sequence[VerdictKind]) -> 
     numbers: dict[str, int] = {}
     asked = [numbers.setdefault(kind.elicitation, len(numbers)) for kind in kinds]
     unit = np.array(asked)[rows["kind"]] << 32 | rows["item"]
-    order = np.lexsort((rows["sample"], unit))  # stable: in a unit, as they occur
+    order = np.lexsort((rows["sample"], unit))  # a stable sort
     unit, sample = unit[order], rows["sample"][order]
     is_first = np.append(True, (unit[1:] != unit[:-1]) | (sample[1:] != sample[:-1]))
     if is_first.all():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from harness.tasks.item import Elicitation
 
-REPLIES_PER_TRANSACTION = 1000  # when a log is read back
+REPLIES_PER_TRANSACTION = 1000  # replies stored at once when a log is copied
 
 
 class UnitKey(NamedTuple):
@@ -49,7 +49,7 @@ class LogReading(NamedTuple):
 
 
 def read_log(path: Path) -> LogReading:
-    """Replay a log; VerdictError if it can't be read or has a different version."""
+    """Read a log, or raise `VerdictError` if it can't be read or has a different version."""
     final: dict[UnitKey, Verdict] = {}
     damaged: list[bytes] = []
     try:
@@ -68,7 +68,7 @@ def read_log(path: Path) -> LogReading:
 
 
 class VerdictLog(ChecksummedLog):
-    """An open verdict log; only one process can have it open.
+    """An open verdict log, which only one process can have open.
 
     Attributes
     ----------
@@ -80,12 +80,12 @@ class VerdictLog(ChecksummedLog):
 
     @classmethod
     def open(cls, path: Path, server: tuple[str, ...] = ()) -> VerdictLog:
-        """Open or create a log; RunError if another process has it open or the disk rejects it."""
+        """Open or create a log, or raise `RunError` if another process has it open or it fails."""
         try:
             log = cls(path, header=HEADER)
         except BlockingIOError:
             raise RunError(
-                f"{path.parent}: another process is writing to this run. Wait for it."
+                f"{path.parent}: another process is writing to this run. Wait for it to end."
             ) from None
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None

@@ -1,1 +1,1 @@
-"""Strategies: ways of prompting a judge, registered by name and appended to a judge's name."""
+"""Strategies for prompting a judge, registered by name and appended to a judge's name."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from harness.tasks.item import AnswerKind
 
 VERDICT, REASON = "verdict", "reason"
-SCHEMA_MAX_TOKENS = 128  # of a reply in JSON
-JSON_TOKENS = 6  # around the key, in an average reply
+SCHEMA_MAX_TOKENS = 128  # tokens of a reply in JSON
+JSON_TOKENS = 6  # tokens around the key in an average reply
 
 
 def verdict_format(
@@ -72,11 +72,11 @@ def _key(task: Task, keys: Sequence[str]) -> dict[str, JsonValue]:
 
 
 def plain_replies_note(judge: str, replies: Sequence[Verdict]) -> str:
-    """Report how many replies aren't JSON although a schema was sent; empty if all are."""
+    """Report the number of replies that aren't JSON although a schema was sent, if any."""
     read = (v for v in replies if v.outcome in {"answered", "abstained"})
     if n := sum(not is_structured(v.text) for v in read):
         return (
-            f"{judge}: {n} of {len(replies)} replies are verdicts in plain text, not in the "
+            f"{judge}: {n} of {len(replies)} replies are verdicts in plain text instead of the "
             "requested JSON"
         )
     return ""

@@ -1,4 +1,4 @@
-"""Contextual calibration: an option's probability relative to a content-free item's.
+"""Contextual calibration of options' probabilities by those on a content-free item.
 
 A judge that favours an option regardless of the item also favours it on an item without content.
 Each option's probability is divided by its probability on such an item, which is requested once per
@@ -36,7 +36,7 @@ class Calibrated(LogProbabilities):
     """Strategy that divides probabilities by those on a content-free item."""
 
     keeps_order = True
-    both_orders = False  # it corrects for what the judge favours
+    both_orders = False  # calibration corrects for the judge's preferences
 
     def extra_items(self, task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
         """Return the content-free items of a task, one per criterion of some items."""

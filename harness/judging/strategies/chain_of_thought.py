@@ -9,7 +9,7 @@ from harness.judging.strategies.strategy import Params, PlainQuestion, Strategy,
 if TYPE_CHECKING:
     from harness.tasks.item import Elicitation
 
-COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
+COT_MAX_TOKENS = 1024  # token limit of a reply that begins with reasons
 
 
 class ChainOfThought(PlainQuestion):

@@ -36,7 +36,7 @@ NOT_ADMISSIBLE = "not_admissible"
 
 
 class Endorsement(Strategy):
-    """Strategy that asks of each option whether it is reasonable, yes or no."""
+    """Strategy that asks about each option whether it is reasonable, yes or no."""
 
     needs_options = True
     asks_each_option = True
@@ -55,7 +55,7 @@ class Endorsement(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return a set with the option for a yes, and the empty set for a no."""
+        """Return a set with the option for "yes", and an empty set for "no"."""
         del kind
         return _of_option(reader.parse(reply, "forced_choice", item, order), order)
 
@@ -65,10 +65,10 @@ class Endorsement(Strategy):
 
 
 class SoftEndorsement(Endorsement, LogProbabilities):
-    """Strategy that asks the same once per option, and uses the probabilities of yes and no."""
+    """Strategy that asks once about each option, and uses the probabilities of yes and no."""
 
     elicitations: tuple[Elicitation, ...] = ("response_set",)
-    response_format = Strategy.response_format  # a token has the probabilities
+    response_format = Strategy.response_format  # one token is enough for the probabilities
 
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
@@ -79,7 +79,7 @@ class SoftEndorsement(Endorsement, LogProbabilities):
 
 
 def _of_option(parsed: Parsed, order: Order) -> Parsed:
-    """Return a yes or no answer as a set."""
+    """Convert a yes or no answer to a set."""
     if parsed.value is None:
         return parsed
     return parsed._replace(value=order if parsed.value == YES.key else ())
@@ -108,7 +108,8 @@ def endorsed(replies: Iterable[Verdict], space: OptionSpace) -> list[Verdict]:
 def set_distribution(endorsements: Mapping[str, float], space: OptionSpace) -> FloatArray:
     """Return the (V,) probabilities of the admissible sets from the options' own probabilities.
 
-    Options are treated as independent. All zeros if the admissible sets together have less than 1%.
+    Options are treated as independent. All probabilities are 0 if the admissible sets together have
+    less than 1%.
     """
     p = np.array([endorsements.get(option, 0.0) for option in space.options])
     members = space.membership.astype(bool)  # (K, V)
@@ -118,7 +119,7 @@ def set_distribution(endorsements: Mapping[str, float], space: OptionSpace) -> F
 
 
 def _verdict(replies: Sequence[Verdict], sample: int, space: OptionSpace) -> Verdict:
-    """Combine a unit's replies."""
+    """Combine a unit's replies into a verdict."""
     worst = max(replies, key=lambda reply: OUTCOMES.index(reply.outcome))
     whole = Verdict(
         item=worst.item,

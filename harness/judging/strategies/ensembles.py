@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.tasks import Item, Task
 
-MIN_RATED_IN_HALF = 10  # items; with fewer, all members weigh the same
+MIN_RATED_IN_HALF = 10  # rated items; with fewer, all members have the same weight
 
 
 class Majority(Strategy):
-    """Ensemble strategy: the verdict of most members."""
+    """Ensemble strategy that returns the verdict of most members."""
 
     needs_prompts = False
     joins_members = True
@@ -43,7 +43,7 @@ class Majority(Strategy):
 
 
 class Mean(Majority):
-    """Ensemble strategy: a random member's verdict per unit, so on average the members' mean."""
+    """Ensemble strategy that returns a random member's verdict, on average the members' mean."""
 
     def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
         """Return the drawn verdicts."""
@@ -52,7 +52,7 @@ class Mean(Majority):
 
 
 class Weighted(Majority):
-    """Ensemble strategy: a weighted vote, in which members that agree more with raters weigh more.
+    """Ensemble strategy that gives members more votes the more they agree with raters.
 
     Items are split into two halves. A member's weight in one half is its log-odds of agreeing with
     a rater in the other, so that no verdict depends on the ratings of its own item.
@@ -112,8 +112,8 @@ class Weighted(Majority):
                     for weights in halves
                 )
                 yield (
-                    f"{of.judge}: weights of the members in {kind}, in each half of the items by "
-                    f"their agreement with raters in the other: {shown}"
+                    f"{of.judge}: members' weights for {kind}, in each half of the items from "
+                    f"their agreement with raters in the other half: {shown}"
                 )
 
 
@@ -122,7 +122,7 @@ def _place(kind: AnswerKind, half: int) -> str:
 
 
 def half_of(item: Item) -> int:
-    """Return which half (0 or 1) an item is in, together with its whole group."""
+    """Return the half (0 or 1) of an item, which its whole group shares."""
     return sha256(group_of(item).encode()).digest()[0] & 1
 
 
@@ -171,7 +171,7 @@ def _agreement(
 
 
 def _answer(verdict: Verdict, kind: AnswerKind) -> Value:
-    """Return a verdict's answer of a kind, or None if it has none."""
+    """Return a verdict's answer of the given kind, or None if it has none."""
     value = verdict.value
     if isinstance(value, PairValue):
         return value.choice if kind == "forced_choice" else value.set

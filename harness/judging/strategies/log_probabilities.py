@@ -1,4 +1,4 @@
-"""The options' probabilities from one reply: those of its answer's first token."""
+"""Strategies that read the options' probabilities at an answer's first token."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LogProbabilities(Strategy):
         return most_probable(reply, reader.probabilities(reply, order))
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterator[str]:
-        """Yield how much probability lies outside the options."""
+        """Report the probability outside the options."""
         masses = [
             1.0 - fsum(verdict.probabilities.values())
             for verdict in replies
@@ -58,8 +58,8 @@ class LogProbabilities(Strategy):
         ]
         if masses:
             yield (
-                f"{of.judge}: {fmean(masses):.1%} of the probability lies outside the options on "
-                f"average, at most {max(masses):.1%}, on {len(masses)} items"
+                f"{of.judge}: on average, {fmean(masses):.1%} of the probability is outside the "
+                f"options (maximum {max(masses):.1%}, {len(masses)} items)"
             )
 
 

@@ -1,4 +1,4 @@
-"""A number per item instead of an option, as from reward models, metrics and graders.
+"""Strategies for numbers instead of options, as from reward models, metrics and graders.
 
 A verdict keeps the judge's own number. A monotone map, fitted to the ratings of other items, makes
 it comparable with judges that choose an option; see `harness.stats.scores.score_map`.
@@ -47,8 +47,8 @@ class NumericScore(Strategy):
     Attributes
     ----------
     better : {"higher", "lower", "found"}
-        Which numbers are better. If ``found``, determined on different items than those that a map
-        is applied to.
+        Which numbers are better. If ``found``, this is determined on different items than those
+        that a map is applied to.
     """
 
     better: ScoreDirection = "found"
@@ -115,13 +115,13 @@ class NumericScore(Strategy):
 
 
 class RisingScore(NumericScore):
-    """Like `NumericScore`, but higher is better."""
+    """A `NumericScore` with higher numbers better."""
 
     better: ScoreDirection = "higher"
 
 
 class FallingScore(NumericScore):
-    """Like `NumericScore`, but lower is better."""
+    """A `NumericScore` with lower numbers better."""
 
     better: ScoreDirection = "lower"
 
@@ -134,7 +134,7 @@ BY_DIRECTION: Mapping[ScoreDirection, NumericScore] = {
 
 
 def score_direction(strategy: Strategy) -> ScoreDirection | None:
-    """Return which scores are better under a strategy, or None if it doesn't use scores."""
+    """Return the better direction of scores under a strategy, or None if it uses no scores."""
     return strategy.better if isinstance(strategy, NumericScore) else None
 
 
@@ -151,7 +151,7 @@ def scores_of(verdicts: Iterable[Verdict]) -> FloatArray:
 
 
 def direction_note(judge: str, fit: CrossFit) -> str:
-    """Report which direction of a judge's scores was found to be better."""
+    """Report the direction in which a judge's scores were found to be better."""
     higher, n = fit.n_higher, fit.n_folds
     if 0 < higher < n:
         return (
@@ -188,7 +188,7 @@ def fitted_map(verdicts: Sequence[Verdict], task: Task, better: ScoreDirection) 
     except ValueError as error:
         raise TaskError(
             f"task {task.name}: {error}",
-            "Rate more items, or give verdicts that are options of the task",
+            "Rate more items, or pass verdicts that are options of the task",
         ) from None
 
 
@@ -207,7 +207,7 @@ class Targets(NamedTuple):
     values : (n, T) array
         Shares of raters above each cut between ordered options, or the mean of numbers.
     weights : (n,) array
-        Numbers of ratings.
+        Number of ratings per item.
     """
 
     values: FloatArray
@@ -215,7 +215,7 @@ class Targets(NamedTuple):
 
     @classmethod
     def of(cls, task: Task) -> Targets:
-        """Count the raters' single answers; TaskError if the options are unordered."""
+        """Count the raters' single answers, or raise `TaskError` for unordered options."""
         if task.is_open:
             numbers, weights = _numbers(task)
             return cls(numbers, weights)
@@ -229,7 +229,7 @@ def _numbers(task: Task) -> tuple[FloatArray, FloatArray]:
     place = {item.id: i for i, item in enumerate(task.items)}
     sums, weights = np.zeros((2, len(task.items)))
     if task.scale != "continuous":
-        raise TaskError(f"task {task.name}: a score can't be compared with texts. Leave it out.")
+        raise TaskError(f"task {task.name}: scores can't be compared with texts. Drop them.")
     for rating in task.ratings:
         if isinstance(rating.value, str) and rating.value != CANNOT_ASSESS:
             sums[place[rating.item]] += float(rating.value)
@@ -276,7 +276,7 @@ def ordered_options(task: Task) -> tuple[str, ...]:
     if len(keys) == 2:  # noqa: PLR2004 -- a binary scale, whatever its name
         return tuple(sorted(keys, key=lambda key: key in task.positive))
     raise TaskError(
-        f"task {task.name}: a score orders items, and the options have no order. Use a binary, "
+        f"task {task.name}: scores order items, but the options have no order. Use a binary, "
         "ordinal, pairwise or continuous scale."
     )
 

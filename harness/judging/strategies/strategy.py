@@ -1,4 +1,4 @@
-"""A way of prompting a judge: the request, how to read a reply, and how replies combine.
+"""Base class of strategies, which define a judge's requests, their reading and combination.
 
 A strategy is a subclass of `Strategy`, registered under a name in `BUILT_IN` or by a different
 distribution. No other code refers to a strategy by name. Any method that it doesn't override works
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
 
 
-YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")  # about a single option
+YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")  # about one option
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 AnswerForm = Literal["schema", "plain"]
 Params: TypeAlias = "dict[str, JsonValue]"
-Fitted: TypeAlias = "Mapping[str, Mapping[str, float]]"  # numbers that a strategy took from a run
+Fitted: TypeAlias = "Mapping[str, Mapping[str, float]]"  # numbers that a strategy fitted to a run
 
 
 class Combining(NamedTuple):
@@ -61,7 +61,7 @@ class Combining(NamedTuple):
 
 
 class PromptSource(Protocol):
-    """Source of a strategy's messages: the prompts of a task."""
+    """Source of a strategy's messages, such as a task's prompts."""
 
     @property
     def task(self) -> Task:
@@ -72,7 +72,7 @@ class PromptSource(Protocol):
 
 
 class ReplyParser(Protocol):
-    """Parser for a strategy's replies: the grammar of a task."""
+    """Parser for a strategy's replies, such as a task's grammar."""
 
     @property
     def task(self) -> Task:
@@ -82,11 +82,11 @@ class ReplyParser(Protocol):
         """Return the answer in the text of a reply."""
 
     def probabilities(self, reply: Reply, order: Order) -> dict[str, float] | None:
-        """Return the options' probabilities at the answer's first token; None if not available."""
+        """Return the options' probabilities at the answer's first token, if available."""
 
 
 class Strategy:
-    """A way of prompting a judge.
+    """Base class of strategies for prompting a judge.
 
     Parameters
     ----------
@@ -170,16 +170,16 @@ class Strategy:
         return None
 
     def check(self, task: Task) -> None:
-        """Raise TaskError for a task that the strategy doesn't support; by default, none."""
+        """Raise `TaskError` for a task that the strategy doesn't support, by default for none."""
 
-    # What is sent
+    # Requests
 
     def params(self, params: Params) -> Params:
         """Return a judge's parameters under this strategy."""
         return params
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
-        """Return additional parameters for ``answer: schema``; none by default."""
+        """Return additional parameters for ``answer: schema``. By default, there are none."""
         del task, kind
         return {}
 
@@ -200,13 +200,13 @@ class Strategy:
     def order(
         self, keys: Sequence[str], orders: OptionOrders | None, item: str, sample: int
     ) -> Order:
-        """Return the keys of the options in a sample's order; empty for the task's order."""
+        """Return the keys of the options in a sample's order, or () for the task's order."""
         if self.asks_each_option:
             return (keys[sample % len(keys)],)
         return orders.order_for(item, sample) if orders else ()
 
     def option_orders(self, task: Task, orders: OptionOrders | None) -> OptionOrders | None:
-        """Return the orders of its options; by default, those of the run."""
+        """Return the orders of the options, by default those of the run."""
         del task
         return orders
 
@@ -223,7 +223,7 @@ class Strategy:
         del task, items
         return ()
 
-    # How replies are read
+    # Reading of replies
 
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
@@ -231,10 +231,10 @@ class Strategy:
         """Return the answer in a reply; for a pair, in the reply to one of its turns."""
         return reader.parse(reply, kind, item, order)
 
-    # How replies make verdicts
+    # Verdicts from replies
 
     def replies_per_verdict(self, n_options: int) -> int:
-        """Return how many replies make a verdict on a task with this many options."""
+        """Return the number of replies per verdict on a task with this many options."""
         return n_options if self.asks_each_option else 1
 
     @property
@@ -253,7 +253,7 @@ class Strategy:
         return type(self).fit is not Strategy.fit
 
     def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
-        """Return what `combine` needs from all of a run's verdicts; later rounds reuse it."""
+        """Return the values that `combine` needs from a run's verdicts, also in later rounds."""
         del verdicts, of
         return {}
 
@@ -264,10 +264,10 @@ class Strategy:
 
 
 class PlainQuestion(Strategy):
-    """Strategy whose reply is the verdict or ends with it; the question can have additions."""
+    """Strategy whose reply is the verdict or ends with it, with optional additions."""
 
     def response_format(self, task: Task, kind: AnswerKind) -> Params:
-        """Return a schema of the verdict, with a reason before it if reasons are requested."""
+        """Return a schema for the verdict, with a reason before it if requested."""
         return verdict_format(task, kind, with_reason=self.gives_reasons)
 
 
@@ -280,7 +280,7 @@ class ZeroShot(PlainQuestion):
 
     @property
     def label(self) -> str:
-        """No label."""
+        """Empty label."""
         return ""
 
     def joined(self, other: Strategy) -> Strategy | None:
@@ -369,7 +369,7 @@ def named(text: str) -> Strategy:
     for other in others:
         whole = joined(first, other)
         if whole is None:
-            raise ValueError(f"{first.name} and {other.name} do not go together")
+            raise ValueError(f"{first.name} and {other.name} are not compatible")
         first = whole
     return first
 

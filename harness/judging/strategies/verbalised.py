@@ -1,4 +1,4 @@
-"""The probabilities of the words that complete a sentence about an item."""
+"""Strategy that reads the probabilities of words that complete a sentence about an item."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from harness.judging.strategies.strategy import PromptSource, ReplyParser
     from harness.tasks.item import AnswerKind
 
-_NEXT_WORD: Params = {"temperature": 1.0, "logprobs": 20}  # of a text completion
+_NEXT_WORD: Params = {"temperature": 1.0, "logprobs": 20}  # tokens of a text completion
 
 
 class Verbalised(Strategy):
-    """Strategy that sends the beginning of the task's sentence; the next word means an option."""
+    """Strategy that sends the start of a sentence, in which the next word stands for an option."""
 
     needs_logprobs = True
     completes_text = True
@@ -41,7 +41,7 @@ class Verbalised(Strategy):
     def read(
         self, reader: ReplyParser, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the answer meant by the completing words; for a choice, also the distribution.
+        """Return the answer for the completing words and, for a choice, its distribution.
 
         A response set is derived from the same words by the task's cut-off.
         """

@@ -114,7 +114,7 @@ def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
         ("judges: {a: {model: openai/a, samples: 0}}", ["judges.a.samples", "greater than"]),
         ("judges: {a: {kind: magic, model: m}}", ["judges.a.kind", "must be built in"]),
         ("judges: {a: {kind: endpoint, model: m}}", ["judges.a", "base_url is missing"]),
-        ("judges: {a: {kind: lexicon, base_url: 'http://h'}}", ["judges.a", "means nothing"]),
+        ("judges: {a: {kind: lexicon, base_url: 'http://h'}}", ["judges.a", "don't use base_url"]),
         ("judges: {a: {model: m, base_url: 'ftp://h/v1'}}", ["judges.a.base_url", "http://"]),
         ("judges: {a: {model: m, base_url: 'http://u:p@h/v1'}}", ["base_url", "a user name"]),
         ("judges: {a: {model: m, base_url: 'http://h:99999/v1'}}", ["base_url", "0-65535"]),

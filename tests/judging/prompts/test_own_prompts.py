@@ -83,7 +83,7 @@ def test_the_template_is_part_of_the_key_and_kept_with_the_run(folder, tmp_path,
 @pytest.mark.parametrize(
     ("prompts", "template", "error"),
     [
-        ("{forced_choice: short.txt}", "[user]\n{{sum}} {{text}}", "{{sum}} is unknown there"),
+        ("{forced_choice: short.txt}", "[user]\n{{sum}} {{text}}", "unknown placeholder {{sum}}"),
         ("{forced_choice: absent.txt}", TEMPLATE, "absent.txt"),
         ("{paired: short.txt}", TEMPLATE, "follow_up"),
         ("{forced_choice: ../short.txt}", TEMPLATE, "is not a file name"),
@@ -102,7 +102,7 @@ def test_templates_are_checked(folder, tmp_path, stub, *, prompts, template, err
     ("prompts", "more", "error"),
     [
         ("{verdict: short.txt}", "", r"judges\.short\.prompts\.verdict"),
-        ("{forced_choice: short.txt}", ", strategy: cot", "none for forced_choice_cot"),
+        ("{forced_choice: short.txt}", ", strategy: cot", "not for forced_choice_cot"),
     ],
 )
 def test_names_are_checked(folder, tmp_path, stub, *, prompts, more, error):

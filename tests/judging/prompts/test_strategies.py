@@ -126,7 +126,7 @@ def test_a_task_with_its_own_template_needs_one_for_reasons_too(tmp_path):
     content = fields.read_text()
     fields.write_text(content + "prompts: {forced_choice: own.txt}\n")
     Prompts.load(load_task(str(folder)))
-    with pytest.raises(PromptError, match=r"forced_choice and none for forced_choice_cot"):
+    with pytest.raises(PromptError, match=r"forced_choice but not for forced_choice_cot"):
         Prompts.load(load_task(str(folder)), strategies=[named("cot")])
     fields.write_text(
         content + "prompts: {forced_choice: own.txt, forced_choice_cot: reasons.txt}\n"

@@ -422,11 +422,17 @@ FENCED = "{{fence}}\n{{text}}\n{{fence}}"
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (f"[user]\n{{{{nonsense}}}}\n{FENCED}", "{{nonsense}} is unknown"),
-        (f"[user]\n{{{{ text }}}}\n{FENCED}", "{{ text }} is unknown"),
-        (f"[system]\n{{{{text}}}}\n[user]\n{FENCED}", r"\[system\]: {{text}} is unknown"),
-        (f"[system]\n{{{{fence}}}}\n[user]\n{FENCED}", r"\[system\]: {{fence}} is unknown"),
-        (f"[user]\n{FENCED}\n[abstain]\n{{{{options}}}}", r"\[abstain\]: {{options}} is unknown"),
+        (f"[user]\n{{{{nonsense}}}}\n{FENCED}", "unknown placeholder {{nonsense}}"),
+        (f"[user]\n{{{{ text }}}}\n{FENCED}", "unknown placeholder {{ text }}"),
+        (f"[system]\n{{{{text}}}}\n[user]\n{FENCED}", r"\[system\]: unknown placeholder {{text}}"),
+        (
+            f"[system]\n{{{{fence}}}}\n[user]\n{FENCED}",
+            r"\[system\]: unknown placeholder {{fence}}",
+        ),
+        (
+            f"[user]\n{FENCED}\n[abstain]\n{{{{options}}}}",
+            r"\[abstain\]: unknown placeholder {{options}}",
+        ),
         ("[user]\nRate.", "must show {{text}} once"),
         ("[user]\n{{text}}", "must show {{text}} once"),
         ("[user]\n{{fence}}\n{{text}}", "must show {{text}} once"),

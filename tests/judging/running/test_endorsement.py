@@ -142,14 +142,15 @@ def test_runs_with_endorsements_are_validated(task, stub, tmp_path):
     assert {row.judge for row in result.ranking.rows} == set(judges)
     assert result.ranking.metric == "mse(srs/srs)"
     assert any(
-        "m@endorse-logprob: 18.8% of the probability lies outside" in n for n in result.notes
+        "m@endorse-logprob: on average, 18.8% of the probability is outside" in n
+        for n in result.notes
     )
 
 
 def test_what_needs_whole_replies_is_refused(task):
     """Votes, ensembles and forced choices; and a template without the option."""
     registry = load_judges()
-    with pytest.raises(JudgeError, match="does not go together with self-consistency"):
+    with pytest.raises(JudgeError, match="isn't compatible with self-consistency"):
         look_up("gpt@endorse@self-consistency:3", registry)
     with pytest.raises(JudgeError, match="doesn't return the single choices"):
         resolve(["gpt@endorse+claude"], task, registry)

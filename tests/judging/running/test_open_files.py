@@ -65,7 +65,9 @@ def test_few_descriptors_lose_no_reply(tmp_path, stub):
     options += ("--judges-file", "judges.yaml", "--elicitation", "forced_choice")
     done = harness(tmp_path, 96, *options)
     assert done.returncode == 0, done.stderr
-    assert "of 800 calls are in flight at once: this process can open 96 files" in done.stderr
+    assert (
+        "of 800 calls are in flight at once, because this process can open 96 files" in done.stderr
+    )
     n_units = N_ITEMS * N_JUDGES * 3
     stats = stub.stats()
     assert stats["requests"] == n_units

@@ -136,7 +136,7 @@ def test_judges_without_log_probabilities_and_votes_on_them_are_refused(task):
     registry = load_judges()
     with pytest.raises(JudgeUnavailable, match="doesn't return log-probabilities"):
         resolve(["s@logprob"], task, registry | {"s": _scripted()})
-    with pytest.raises(JudgeError, match="does not go together with self-consistency"):
+    with pytest.raises(JudgeError, match="isn't compatible with self-consistency"):
         look_up("gpt@logprob@self-consistency:3", registry)
     with pytest.raises(JudgeError, match="doesn't return the single choices"):
         resolve(["gpt@logprob+claude"], task, registry)
@@ -272,6 +272,6 @@ def test_a_run_with_soft_judges_is_validated(task, stub, tmp_path):
     assert (soft.n_planned, soft.usable_replies) == (6, 1.0)
     assert {row.judge for row in result.ranking.rows} == {"stub", "stub@logprob"}
     assert any(
-        note.startswith("stub@logprob: 12.5% of the probability lies outside")
+        note.startswith("stub@logprob: on average, 12.5% of the probability is outside")
         for note in result.notes
     )

@@ -67,7 +67,7 @@ def test_plain_replies_are_read_as_ever_and_counted(task, stub, tmp_path):
     assert {v.value for v in source.verdicts["stub@json"]} == {"B"}
     notes = [note for note in source.notes if "plain text" in note]
     assert notes == [
-        "stub@json: 6 of 6 replies are verdicts in plain text, not in the requested JSON"
+        "stub@json: 6 of 6 replies are verdicts in plain text instead of the requested JSON"
     ]
 
 

@@ -289,7 +289,9 @@ def test_a_database_of_another_program_is_not_called_a_locked_cache(tmp_path, ta
         connection.execute(f"CREATE TABLE {table}")
     connection.close()
     before = (tmp_path / "cache.db").read_bytes()
-    with pytest.raises(RunError, match=r"of another program. Choose another with --cache DIR"):
+    with pytest.raises(
+        RunError, match=r"a different program's database. Choose a different one with --cache DIR"
+    ):
         ResponseCache(tmp_path, lambda line: None)
     assert (tmp_path / "cache.db").read_bytes() == before
 
@@ -456,7 +458,7 @@ def test_a_lock_in_the_middle_of_a_run_costs_no_reply(tmp_path, task, soon):
         n_asked, lines = run(task, path, store)
     store.close()
     assert (n_asked, len(lines)) == (N, 1)
-    assert "the replies are safe in" in lines[0]
+    assert "The replies are safe in" in lines[0]
     run_folder = tmp_path / "run"
     run_folder.mkdir()
     path.rename(run_folder / "verdicts.jsonl")

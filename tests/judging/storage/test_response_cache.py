@@ -172,7 +172,7 @@ def test_view_in_the_place_of_the_table_is_refused(tmp_path):
         database.execute("ALTER TABLE Cache RENAME TO Real")
         database.execute("CREATE VIEW Cache AS SELECT * FROM Real")
     database.close()
-    with pytest.raises(RunError, match="of another program"):
+    with pytest.raises(RunError, match="a different program's database"):
         ResponseCache(tmp_path / "cache")
 
 
