@@ -90,7 +90,9 @@ def read_differences(folder: RunFolder) -> dict[str, dict[str, Estimate]]:
     try:
         rows = _DECODE(read_file(path))
     except (OSError, msgspec.DecodeError, ValueError) as error:
-        raise RunError(f"{path}: can't be read ({error})", "Estimate again with --by") from None
+        raise RunError(
+            f"{path}: can't be read ({error})", "Run the estimate again with --by"
+        ) from None
     by_judge: dict[str, dict[str, Estimate]] = {}
     for row in rows:
         by_judge.setdefault(row.judge, {}).update(row.both_ways())

@@ -317,7 +317,7 @@ def holdout_of(
     where = f"task {task.name}"
     if recorded is not None:
         raise RunError(
-            f"{where}: a holdout of {recorded:g} is fixed for these ratings. Leave --holdout out."
+            f"{where}: a holdout of {recorded:g} is fixed for these ratings. Drop --holdout."
         )
     if tried := [] if new_ledger else judges_tried(task, criterion):
         n_tried = "1 judge was" if len(tried) == 1 else f"{len(tried)} judges were"
@@ -726,6 +726,6 @@ def _opened(file: Path) -> ChecksummedLog:
 
 def _unusable(file: Path, error: OSError) -> RunError:
     return RunError(
-        f"{file}: the judges tried on these items can't be counted ({error.strerror}). Name a "
-        "different folder with $XDG_DATA_HOME."
+        f"{file}: the judges tried on these items can't be counted ({error.strerror}). Set "
+        "$XDG_DATA_HOME to a different folder."
     )

@@ -200,7 +200,7 @@ class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mi
     def __init__(self, folder: Path, name: str, error: OSError) -> None:
         super().__init__(
             f"{folder / name}: cannot be written ({error.strerror})",
-            "The verdicts are kept. Correct that, then run `harness validate "
+            "The verdicts are kept. Fix this, then run `harness validate "
             f"{shlex.quote(str(folder))}`.",
         )
 
@@ -318,8 +318,8 @@ class RunFolder:
             needed = writer.get("harness") if isinstance(writer, dict) else None
             raise RunError(
                 f"{file}: schema version {schema_version}, but this version of harness reads "
-                f"{SCHEMA_VERSION}. Read it with judge-harness {needed or '(unknown)'}, or make a "
-                "new one: harness run"
+                f"{SCHEMA_VERSION}. Read it with judge-harness {needed or '(unknown)'}, or start "
+                "a new run: harness run"
             )
         _check_entries(path)
         try:
@@ -356,7 +356,7 @@ class RunFolder:
                 raise
             raise RunError(
                 f"{self.path}: keeps no item texts, and task {shlex.quote(config.task)} is missing",
-                "Name the task that has them with --task.",
+                "Pass the task that has them with --task.",
             ) from None
         if task.content_hash != self.manifest.hashes["task"]:
             raise RunError(
@@ -503,7 +503,7 @@ def _run_id(
 def _check_entries(path: Path) -> None:
     """Reject a folder that contains links, FIFOs or devices, or is itself a link."""
     if path.is_symlink():
-        raise RunError(f"{path}: is a link. Name the run folder itself.")
+        raise RunError(f"{path}: is a link. Pass the run folder itself.")
     try:
         problem = unsafe_entry(path)
     except OSError as error:
@@ -649,7 +649,7 @@ def model_change(folder: RunFolder, validation: Validation) -> str:
         for name, models in now.items():
             if models and before.get(name, models) != models:
                 return (
-                    f"{name}: the provider reports {', '.join(models)}, and "
+                    f"{name}: the provider reports {', '.join(models)}, but "
                     f"{', '.join(before[name])} in {run.path.name}. Is it still the same judge? "
                     + run.location.command_to_watch()
                 )

@@ -164,7 +164,7 @@ def compared_source(folder: RunFolder) -> Source:
         command = source.location.command_to_resume()
         raise RunError(
             f"{folder.path}: {RACED}",
-            f"To run the winner on the remaining items: {command} --complete-winner"
+            f"Run the winner on the remaining items with: {command} --complete-winner"
             if source.race.judge
             else f"End the race first: {command}",
         )

@@ -112,7 +112,7 @@ class JudgeAssertion:
         if not passed or decision.judge != self.judge:
             named = f" ({decision.judge})" if decision.judge else ""
             raise AssertionError(
-                f"{self.judge}: the verdict is {decision.verdict}{named}, not {least}"
+                f"{self.judge}: the recommendation is {decision.verdict}{named}, not {least}"
             )
 
 

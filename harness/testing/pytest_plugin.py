@@ -26,6 +26,7 @@ def judge_run(request: pytest.FixtureRequest) -> Run:
     path = config.getoption("--judge-run") or config.getini("judge_run")
     if not path:
         pytest.fail(
-            "name the run: --judge-run RUN, or judge_run in pytest's settings", pytrace=False
+            "no run is set. Pass --judge-run RUN, or set judge_run in pytest's settings",
+            pytrace=False,
         )
     return harness.load_run(config.rootpath / path)

@@ -101,7 +101,7 @@ def test_a_run_folder_that_is_a_link_is_refused(foreign, command):
     """Results never land in a folder that was not named."""
     link = foreign.with_name("link")
     link.symlink_to(foreign)
-    assert_refused(command, link, "is a link. Name the run folder itself")
+    assert_refused(command, link, "is a link. Pass the run folder itself")
 
 
 def test_fifos_in_run_folders_hang_no_command(shared, tmp_path, monkeypatch):

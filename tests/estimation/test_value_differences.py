@@ -181,7 +181,7 @@ def test_a_gate_reads_the_last_estimate(run):
 
 def test_kept_differences_that_are_damaged_are_refused(run):
     (run / "differences.json").write_text("[{}]")
-    with pytest.raises(HarnessError, match="Estimate again with --by"):
+    with pytest.raises(HarnessError, match="Run the estimate again with --by"):
         read_differences(RunFolder.open(run))
 
 

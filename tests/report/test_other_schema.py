@@ -137,4 +137,4 @@ def test_a_manifest_of_another_schema_is_refused_in_one_line(old_run, tmp_path, 
     assert result.returncode == 2
     [line] = result.stderr.splitlines()
     assert f"{file}: schema version {version}" in line
-    assert "or make a new one: harness run" in line
+    assert "or start a new run: harness run" in line

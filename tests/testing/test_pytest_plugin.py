@@ -78,7 +78,7 @@ def test_the_run_may_be_named_in_the_settings(run, tmp_path):
 def test_without_a_run_the_fixture_says_how_to_name_it(tmp_path):
     """A forgotten option is one line, not a traceback."""
     (tmp_path / "test_judge.py").write_text(TESTS)
-    assert "name the run: --judge-run RUN" in run_pytest(tmp_path).stdout
+    assert "Pass --judge-run RUN" in run_pytest(tmp_path).stdout
 
 
 def test_plugin_imports_nothing_heavy():
@@ -102,5 +102,5 @@ def test_assertions_name_what_there_is(run):
     judge = assert_judge(run, "lexicon")
     with pytest.raises(HarnessError, match="Did you mean"):
         judge.metric("mse(srs/sr)").at_most(1.0)
-    with pytest.raises(AssertionError, match="the verdict is none, not use"):
+    with pytest.raises(AssertionError, match="the recommendation is none, not use"):
         judge.is_recommended()
