@@ -160,6 +160,7 @@ def plan_run(
     server: Server = NO_SERVER,
     pool: Task | None = None,
     changed_by: str = "",
+    is_trial: bool = False,
 ) -> Plan:
     """Check everything that a new run needs, without sending or writing anything.
 
@@ -180,6 +181,8 @@ def plan_run(
     changed_by : str
         Name of the probe that changed the items, which are then shown in one order of the answers;
         "" for none.
+    is_trial : bool
+        Whether nothing will be sent, so that the task may still lack the rated property.
 
     Raises
     ------
@@ -207,7 +210,8 @@ def plan_run(
     if options.max_tokens is not None:
         asked = [with_max_tokens(spec, options.max_tokens) for spec in asked]
     specs = tuple(_configured(spec, config, loaded, server) for spec in asked)
-    check_property(loaded, specs)
+    if not is_trial:
+        check_property(loaded, specs)
     strategies = [spec.asking for spec in specs]
     _check_prompts(config.prompts, specs)
     drawn = None
@@ -425,12 +429,19 @@ def check_race(options: RunOptions, place: Place = HERE) -> None:
 
 def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
     """Reject a task without a described property, if it would be sent anywhere."""
+    if problem := missing_property(task, specs):
+        raise TaskError(problem)
+
+
+def missing_property(task: Task, specs: Iterable[JudgeSpec]) -> str:
+    """Say what to do if judges would be sent a task without a described property, else nothing."""
     remote = next((spec.name for spec in specs if spec.remote), "")
-    if remote and task.property == DEFAULT_PROPERTY:
-        raise TaskError(
-            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
-            "would rate that. Replace it with a phrase for the property that the raters rated."
-        )
+    if not remote or task.property != DEFAULT_PROPERTY:
+        return ""
+    return (
+        f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
+        "would rate that. Replace it with a phrase for the property that the raters rated."
+    )
 
 
 def check_strategies(

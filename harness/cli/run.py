@@ -69,7 +69,14 @@ def run(
 
     check_place(place)
     plans = [
-        plan_run(task, subject.judges, settings, choices=choices, server=server)
+        plan_run(
+            task,
+            subject.judges,
+            settings,
+            choices=choices,
+            server=server,
+            is_trial=handling.dry_run,
+        )
         for task in options.several_tasks(subject.task)
     ]
     run_plans(plans, place, handling)
@@ -158,7 +165,7 @@ def print_costs(*plans: Plan, as_json: bool) -> None:
     JudgeUnavailable
         If a plan's cost limit can't be enforced.
     """
-    from harness.app.plan import check_limits, estimate_costs, overshoots
+    from harness.app.plan import check_limits, estimate_costs, missing_property, overshoots
     from harness.cli.cost_quotes import quote_notes, quote_rows
     from harness.runs.asked_items import blank_lines
 
@@ -178,3 +185,6 @@ def print_costs(*plans: Plan, as_json: bool) -> None:
         echo(line)
     for overshoot in (overshoot for plan in plans for overshoot in overshoots(plan)):
         echo(str(overshoot))
+    for plan in plans:
+        if problem := missing_property(plan.task, (job.judge.spec for job in plan.jobs)):
+            echo(f"note: {problem}")

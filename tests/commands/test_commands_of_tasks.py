@@ -53,6 +53,14 @@ def test_the_next_commands_of_an_import_run(place):
         run_command(command)
 
 
+def test_the_next_commands_of_an_import_without_a_property_run(place):
+    """The dry run failed: it sends nothing, so it names what the run itself needs."""
+    Path("t.csv").write_text(f"id,text,ann,bob\n{ROWS}")
+    made = invoke("curate", "import", "t.csv", "--as", "new", "--raters", "ann,bob")
+    *_, planned = [run_command(command) for command in printed(made.stdout)]
+    assert "note: new: 'property' in task.yaml is still" in " ".join(planned.stdout.split())
+
+
 @situation("import_: harness curate import {} --as {}")
 def test_a_draft_of_an_import_is_accepted_by_its_command(place):
     """Who rated isn't known from the names of the columns."""
